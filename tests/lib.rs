@@ -1,0 +1,1 @@
+//! Scenarios, conformance, chaos and benchmarks of the whole gateway.
