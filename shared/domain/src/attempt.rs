@@ -1,0 +1,137 @@
+//! The record of one POST.
+
+use serde::{Deserialize, Serialize};
+
+use crate::delivery::ERROR_DETAIL_BYTES;
+use crate::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Timings};
+use crate::time::Timestamp;
+
+/// One POST of a delivery, with what came back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// 1 for the first ever; numbers go on after a reset.
+    pub number: u32,
+    /// The row's version at claim: the attempt's id.
+    pub version: u64,
+    /// When it began.
+    pub at: Timestamp,
+    /// The status code, if a status line arrived.
+    pub status_code: Option<u16>,
+    /// Why it failed, in plain words.
+    pub error: Option<String>,
+    /// The phase in which it failed.
+    pub phase: Option<String>,
+    /// Where the time went.
+    pub timings: Timings,
+    /// The start of the response of a failed attempt.
+    pub response_body: Option<String>,
+}
+
+impl Attempt {
+    /// The record of `outcome`; `failed` tells whether it counts as a failure under the policy.
+    #[must_use]
+    pub fn record(
+        number: u32,
+        version: u64,
+        at: Timestamp,
+        outcome: &Outcome,
+        verdict: Verdict,
+    ) -> Self {
+        let (status_code, error, phase, body) = match (&outcome.result, verdict) {
+            (Answer::Response(response), Verdict::Success) => {
+                (Some(response.status), None, None, None)
+            }
+            (Answer::Response(response), Verdict::Failure) => (
+                Some(response.status),
+                Some(format!("HTTP status {}", response.status)),
+                None,
+                Some(cut(&response.body, KEPT_BODY_BYTES)),
+            ),
+            (Answer::Failed(failure), _) => (
+                None,
+                Some(format!("{}: {}", failure.kind, failure.detail)),
+                Some(failure.phase.as_str().to_owned()),
+                None,
+            ),
+        };
+        Self {
+            number,
+            version,
+            at,
+            status_code,
+            error,
+            phase,
+            timings: outcome.timings,
+            response_body: body,
+        }
+    }
+
+    /// What the row says of a failed attempt: the reason, and the start of the response.
+    #[must_use]
+    pub fn error_detail(&self) -> Option<String> {
+        let error = self.error.as_deref()?;
+        let body = self
+            .response_body
+            .as_deref()
+            .map(str::trim)
+            .filter(|body| !body.is_empty());
+        let detail = body.map_or_else(|| error.to_owned(), |body| format!("{error}: {body}"));
+        Some(cut(&detail, ERROR_DETAIL_BYTES))
+    }
+}
+
+/// Whether an attempt counts as delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Success,
+    /// It does not.
+    Failure,
+}
+
+/// The start of a text, at most `max` bytes, never in the middle of a character.
+fn cut(text: &str, max: usize) -> String {
+    text.get(..text.floor_char_boundary(max))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Response;
+
+    #[test]
+    fn the_detail_of_a_failure_names_the_status_and_shows_the_start_of_the_response() {
+        let response = Response {
+            status: 500,
+            retry_after: None,
+            body: "ä".repeat(400),
+        };
+        let outcome = Outcome {
+            result: Answer::Response(response),
+            timings: Timings::default(),
+        };
+        let attempt = Attempt::record(1, 1, Timestamp::ZERO, &outcome, Verdict::Failure);
+        let detail = attempt.error_detail().unwrap();
+        assert!(detail.starts_with("HTTP status 500: ää") && detail.len() <= ERROR_DETAIL_BYTES);
+    }
+
+    #[test]
+    fn a_delivered_attempt_keeps_no_body() {
+        let response = Response {
+            status: 200,
+            retry_after: None,
+            body: "thanks".into(),
+        };
+        let outcome = Outcome {
+            result: Answer::Response(response),
+            timings: Timings::default(),
+        };
+        let attempt = Attempt::record(3, 9, Timestamp::ZERO, &outcome, Verdict::Success);
+        assert_eq!(
+            (attempt.response_body.as_deref(), attempt.error_detail()),
+            (None, None)
+        );
+    }
+}

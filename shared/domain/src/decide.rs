@@ -1,0 +1,398 @@
+//! What follows from one attempt. Pure and total: the same claim, outcome, policy, instant and drawn number always
+//! give the same transition.
+
+use crate::attempt::Verdict;
+use crate::delivery::{Claimed, DeadCause};
+use crate::outcome::{Answer, FailureKind, Outcome, Response};
+use crate::retry::{Classifier, Jitter, OnExhausted, Policy, Redirects};
+use crate::time::{Millis, Timestamp};
+
+/// The one change that an attempt makes to its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transition {
+    /// The receiver has it (`delivered`).
+    Deliver,
+    /// Another attempt will follow (`MarkRetry`, `failed`).
+    Retry {
+        /// When it is due.
+        next_retry_at: Timestamp,
+    },
+    /// Given up (`MarkFailed`, `dead`).
+    Die {
+        /// Why.
+        cause: DeadCause,
+    },
+}
+
+impl Transition {
+    /// Whether the attempt counts as delivered.
+    #[must_use]
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::Deliver => Verdict::Success,
+            Self::Retry { .. } | Self::Die { .. } => Verdict::Failure,
+        }
+    }
+}
+
+/// What an outcome means under a policy, before attempts are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The receiver has it.
+    Delivered,
+    /// Worth another attempt; with what the receiver asked for, if that counts.
+    Retriable {
+        /// The wait that the receiver asked for.
+        asked: Option<Millis>,
+    },
+    /// Not worth another attempt.
+    Final(DeadCause),
+}
+
+/// The outcome table: what an answer means under the policy's classifier.
+#[must_use]
+pub fn classify(outcome: &Outcome, policy: &Policy, now: Timestamp) -> Class {
+    match &outcome.result {
+        Answer::Response(response) => classify_status(response, policy, now),
+        Answer::Failed(failure) => match (failure.kind, policy.classifier) {
+            (FailureKind::Refused, _) => Class::Final(DeadCause::Refused),
+            (FailureKind::Malformed, Classifier::ByStatus) => Class::Final(DeadCause::Rejected),
+            (
+                FailureKind::Malformed
+                | FailureKind::Timeout
+                | FailureKind::Dns
+                | FailureKind::Connect
+                | FailureKind::Reset
+                | FailureKind::Tls,
+                _,
+            ) => Class::Retriable { asked: None },
+        },
+    }
+}
+
+fn classify_status(response: &Response, policy: &Policy, now: Timestamp) -> Class {
+    match (response.status, policy.classifier) {
+        (200..=299, _) => Class::Delivered,
+        (_, Classifier::EveryFailure) => Class::Retriable { asked: None },
+        (300..=399, Classifier::ByStatus) => match policy.redirects {
+            Redirects::Delivered => Class::Delivered,
+            Redirects::Failure => Class::Retriable { asked: None },
+        },
+        (429 | 503, Classifier::ByStatus) => Class::Retriable {
+            asked: response.retry_after.map(|after| after.wait(now)),
+        },
+        (500..=599, Classifier::ByStatus) => Class::Retriable { asked: None },
+        (410, Classifier::ByStatus) => Class::Final(DeadCause::Gone),
+        (_, Classifier::ByStatus) => Class::Final(DeadCause::Rejected),
+    }
+}
+
+/// What follows from an attempt that ended at `now`.
+#[must_use]
+pub fn decide(
+    claimed: &Claimed,
+    outcome: &Outcome,
+    policy: &Policy,
+    now: Timestamp,
+    jitter: Jitter,
+) -> Transition {
+    let row = claimed.delivery();
+    let failures = row.attempt_count.saturating_add(1);
+    match classify(outcome, policy, now) {
+        Class::Delivered => Transition::Deliver,
+        Class::Final(cause) => Transition::Die { cause },
+        Class::Retriable { .. } if failures >= policy.budget.effective_max(row.max_attempts) => {
+            let cause = match policy.on_exhausted {
+                OnExhausted::DeadLetter => DeadCause::Exhausted,
+                OnExhausted::FailWebhook => DeadCause::ExhaustedFailingWebhook,
+            };
+            Transition::Die { cause }
+        }
+        Class::Retriable { asked } => {
+            let wait = asked.map_or_else(
+                || policy.backoff(failures, jitter),
+                |asked| {
+                    asked.clamp(
+                        Millis::from_seconds(1).min(policy.max_backoff),
+                        policy.max_backoff,
+                    )
+                },
+            );
+            Transition::Retry {
+                next_retry_at: now.plus(wait),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::{Delivery, Lease, LeaseOwner, Status};
+    use crate::ids::{DeliveryId, EventId, TenantId, WebhookId};
+    use crate::outcome::{Failure, Phase, RetryAfter, Timings};
+    use crate::retry::{Profile, RetryBudget, RetrySettings, RuntimeRetry};
+    use proptest::prelude::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
+
+    fn claimed(attempt_count: u32, max_attempts: u32) -> Claimed {
+        let row = Delivery {
+            id: DeliveryId {
+                event: EventId::from_bytes([1; 16]),
+                webhook: WebhookId::from_bytes([2; 16]),
+            },
+            tenant: TenantId::default(),
+            event_type: "task.completed".parse().unwrap(),
+            session_id: None,
+            intent: None,
+            target_url: String::new(),
+            signature: String::new(),
+            status: Status::Pending,
+            dead_cause: None,
+            attempt_count,
+            attempts_total: attempt_count,
+            max_attempts,
+            last_attempted_at: None,
+            next_retry_at: Some(NOW),
+            created_at: NOW,
+            error_detail: None,
+            generation: 0,
+            paced: false,
+            parked: false,
+            version: 1,
+            lease_owner: None,
+            lease_until: Timestamp::ZERO,
+        };
+        let owner = LeaseOwner {
+            process: "test".into(),
+            claim: 1,
+        };
+        row.claim(
+            &Lease {
+                owner,
+                until: NOW.plus(Millis::from_seconds(20)),
+            },
+            NOW,
+        )
+        .unwrap()
+    }
+
+    fn status(status: u16, retry_after: Option<RetryAfter>) -> Outcome {
+        let response = Response {
+            status,
+            retry_after,
+            body: String::new(),
+        };
+        Outcome {
+            result: Answer::Response(response),
+            timings: Timings::default(),
+        }
+    }
+
+    fn failure(kind: FailureKind) -> Outcome {
+        let failure = Failure {
+            kind,
+            phase: Phase::Connect,
+            detail: "test".into(),
+        };
+        Outcome {
+            result: Answer::Failed(failure),
+            timings: Timings::default(),
+        }
+    }
+
+    fn policy(profile: Profile) -> Policy {
+        RetrySettings {
+            profile,
+            ..RetrySettings::default()
+        }
+        .policy(RuntimeRetry::default())
+    }
+
+    #[test]
+    fn the_outcome_table_cell_by_cell() {
+        let (delivered, retried) = (Class::Delivered, Class::Retriable { asked: None });
+        let (rejected, gone, refused) = (
+            Class::Final(DeadCause::Rejected),
+            Class::Final(DeadCause::Gone),
+            Class::Final(DeadCause::Refused),
+        );
+        let rows = [
+            (status(200, None), delivered, delivered, delivered),
+            (status(204, None), delivered, delivered, delivered),
+            (status(299, None), delivered, delivered, delivered),
+            (status(301, None), retried, delivered, retried),
+            (status(302, None), retried, delivered, retried),
+            (status(307, None), retried, delivered, retried),
+            (status(399, None), retried, delivered, retried),
+            (status(429, None), retried, retried, retried),
+            (status(500, None), retried, retried, retried),
+            (status(502, None), retried, retried, retried),
+            (status(503, None), retried, retried, retried),
+            (status(504, None), retried, retried, retried),
+            (status(599, None), retried, retried, retried),
+            (status(400, None), retried, rejected, rejected),
+            (status(401, None), retried, rejected, rejected),
+            (status(403, None), retried, rejected, rejected),
+            (status(404, None), retried, rejected, rejected),
+            (status(405, None), retried, rejected, rejected),
+            (status(499, None), retried, rejected, rejected),
+            (status(101, None), retried, rejected, rejected),
+            (status(600, None), retried, rejected, rejected),
+            (status(999, None), retried, rejected, rejected),
+            (status(410, None), retried, gone, gone),
+            (failure(FailureKind::Malformed), retried, rejected, rejected),
+            (failure(FailureKind::Timeout), retried, retried, retried),
+            (failure(FailureKind::Dns), retried, retried, retried),
+            (failure(FailureKind::Connect), retried, retried, retried),
+            (failure(FailureKind::Reset), retried, retried, retried),
+            (failure(FailureKind::Tls), retried, retried, retried),
+            (failure(FailureKind::Refused), refused, refused, refused),
+        ];
+        for (outcome, gateway, public_api, standard) in rows {
+            let class = |profile| classify(&outcome, &policy(profile), NOW);
+            assert_eq!(class(Profile::Gateway), gateway, "gateway: {outcome:?}");
+            assert_eq!(
+                class(Profile::PublicApi),
+                public_api,
+                "public-api: {outcome:?}"
+            );
+            assert_eq!(class(Profile::Standard), standard, "standard: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn retry_after_counts_by_status_only_and_is_clamped() {
+        let ask =
+            |seconds, code| status(code, Some(RetryAfter::Delay(Millis::from_seconds(seconds))));
+        let wait = |profile, outcome: &Outcome| match decide(
+            &claimed(0, 5),
+            outcome,
+            &policy(profile),
+            NOW,
+            Jitter(0),
+        ) {
+            Transition::Retry { next_retry_at } => next_retry_at.since(NOW).get(),
+            other @ (Transition::Deliver | Transition::Die { .. }) => panic!("{other:?}"),
+        };
+        assert_eq!(wait(Profile::PublicApi, &ask(60, 429)), 60_000);
+        assert_eq!(wait(Profile::PublicApi, &ask(60, 503)), 60_000);
+        assert_eq!(wait(Profile::PublicApi, &ask(0, 429)), 1_000);
+        assert_eq!(wait(Profile::PublicApi, &ask(u64::MAX, 429)), 86_400_000);
+        assert_eq!(
+            wait(Profile::PublicApi, &ask(60, 500)),
+            4_500,
+            "only 429 and 503 may ask"
+        );
+        assert_eq!(
+            wait(Profile::Gateway, &ask(60, 429)),
+            30_000,
+            "every-failure keeps the exact schedule"
+        );
+        let at = status(
+            503,
+            Some(RetryAfter::At(NOW.plus(Millis::from_seconds(90)))),
+        );
+        assert_eq!(wait(Profile::PublicApi, &at), 90_000);
+        let past = status(
+            503,
+            Some(RetryAfter::At(NOW.minus(Millis::from_seconds(90)))),
+        );
+        assert_eq!(wait(Profile::PublicApi, &past), 1_000);
+    }
+
+    #[test]
+    fn exhaustion_follows_the_profile() {
+        let last = decide(
+            &claimed(4, 5),
+            &status(500, None),
+            &policy(Profile::Gateway),
+            NOW,
+            Jitter(0),
+        );
+        assert_eq!(
+            last,
+            Transition::Die {
+                cause: DeadCause::Exhausted
+            }
+        );
+        let last = decide(
+            &claimed(5, 6),
+            &status(500, None),
+            &policy(Profile::PublicApi),
+            NOW,
+            Jitter(0),
+        );
+        assert_eq!(
+            last,
+            Transition::Die {
+                cause: DeadCause::ExhaustedFailingWebhook
+            }
+        );
+    }
+
+    prop_compose! {
+        fn any_outcome()(pick in 0..8u8, code: u16, seconds: u64, ask: bool) -> Outcome {
+            match pick {
+                0 => failure(FailureKind::Timeout),
+                1 => failure(FailureKind::Dns),
+                2 => failure(FailureKind::Malformed),
+                3 => failure(FailureKind::Refused),
+                4 => failure(FailureKind::Tls),
+                _ => status(code, ask.then_some(RetryAfter::Delay(Millis::new(seconds)))),
+            }
+        }
+    }
+
+    prop_compose! {
+        fn any_policy()(pick in 0..4usize, budget in 0..20u32, bps in 0..=10_000u16, backoff in 1..=604_800u32,
+                        delays in proptest::collection::vec(1..=604_800u32, 1..20)) -> Policy {
+            let settings = RetrySettings {
+                profile: Profile::ALL[pick],
+                delays_seconds: Some(delays),
+                jitter_bps: Some(bps),
+                max_backoff_seconds: Some(backoff),
+                ..RetrySettings::default()
+            };
+            settings.policy(RuntimeRetry { jitter_bps: None, budget: RetryBudget(budget) })
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_overflows_and_every_wait_is_bounded(
+            count: u32, max: u32, outcome in any_outcome(), policy in any_policy(), now: i64, drawn: u32,
+        ) {
+            let now = Timestamp::from_millis(now);
+            if let Transition::Retry { next_retry_at } = decide(&claimed(count, max), &outcome, &policy, now, Jitter(drawn)) {
+                let longest = now.plus(policy.max_backoff);
+                prop_assert!(next_retry_at <= longest && (next_retry_at > now || now.as_millis() == i64::MAX));
+                prop_assert!(count.saturating_add(1) < policy.budget.effective_max(max));
+            }
+        }
+
+        #[test]
+        fn any_sequence_of_outcomes_ends_within_the_maximum(
+            outcomes in proptest::collection::vec(any_outcome(), 100), max in 1..=100u32, policy in any_policy(),
+        ) {
+            let mut count = 0;
+            for outcome in outcomes {
+                let transition = decide(&claimed(count, max), &outcome, &policy, NOW, Jitter::NONE);
+                count += 1;
+                if !matches!(transition, Transition::Retry { .. }) {
+                    break;
+                }
+            }
+            prop_assert!(count <= policy.budget.effective_max(max));
+        }
+
+        #[test]
+        fn replaying_a_decision_gives_the_same_answer(
+            count in 0..10u32, outcome in any_outcome(), policy in any_policy(), drawn: u32,
+        ) {
+            let once = decide(&claimed(count, 10), &outcome, &policy, NOW, Jitter(drawn));
+            prop_assert_eq!(once, decide(&claimed(count, 10), &outcome, &policy, NOW, Jitter(drawn)));
+        }
+    }
+}

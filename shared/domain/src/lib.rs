@@ -1,0 +1,26 @@
+//! Pure decisions of the webhook gateway: no I/O, no clock, no randomness.
+//!
+//! Everything that decides anything lives here and is used by every way of running the gateway. Time, randomness and
+//! the outside world come in as values.
+
+pub mod attempt;
+pub mod decide;
+pub mod delivery;
+pub mod egress;
+pub mod event;
+pub mod headers;
+pub mod health;
+pub mod ids;
+pub mod invalid;
+pub mod key;
+pub mod notice;
+pub mod outcome;
+pub mod pattern;
+pub mod request;
+pub mod retry;
+pub mod route;
+pub mod secret;
+pub mod signature;
+pub mod stats;
+pub mod time;
+pub mod webhook;

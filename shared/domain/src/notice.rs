@@ -1,0 +1,238 @@
+//! What a change announces on `gateway:webhooks`, and what it does to its webhook: derived from the row before and
+//! after by one pure function, so that every store announces the same.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::delivery::{DeadCause, Delivery, Status};
+use crate::health::{Health, WARNING_AT, WebhookStatus};
+use crate::ids::{DeliveryId, TenantId, WebhookId};
+use crate::stats::StatsDelta;
+use crate::time::Timestamp;
+
+/// The `source` of every announcement.
+pub const SOURCE: &str = "gateway:webhooks";
+
+/// What is announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum NoticeKind {
+    /// A delivery arrived.
+    #[serde(rename = "delivery.delivered")]
+    DeliveryDelivered,
+    /// An attempt failed; another will follow.
+    #[serde(rename = "delivery.failed")]
+    DeliveryFailed,
+    /// A delivery was given up.
+    #[serde(rename = "delivery.dead")]
+    DeliveryDead,
+    /// A person put a delivery back.
+    #[serde(rename = "delivery.requeued")]
+    DeliveryRequeued,
+    /// Three failures in a row.
+    #[serde(rename = "webhook.degraded")]
+    WebhookDegraded,
+    /// A delivery was exhausted and the webhook waits for a person.
+    #[serde(rename = "webhook.failed")]
+    WebhookFailed,
+    /// A person set it going again.
+    #[serde(rename = "webhook.resumed")]
+    WebhookResumed,
+    /// It wants no more.
+    #[serde(rename = "webhook.disabled")]
+    WebhookDisabled,
+}
+
+impl NoticeKind {
+    /// The CloudEvents type.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeliveryDelivered => "delivery.delivered",
+            Self::DeliveryFailed => "delivery.failed",
+            Self::DeliveryDead => "delivery.dead",
+            Self::DeliveryRequeued => "delivery.requeued",
+            Self::WebhookDegraded => "webhook.degraded",
+            Self::WebhookFailed => "webhook.failed",
+            Self::WebhookResumed => "webhook.resumed",
+            Self::WebhookDisabled => "webhook.disabled",
+        }
+    }
+}
+
+/// One announcement. Never holds a body or a secret.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// Item key, version and type: the same change always has the same id.
+    pub id: String,
+    /// What is announced.
+    pub kind: NoticeKind,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The facts.
+    pub data: Value,
+}
+
+impl Notice {
+    /// The announcement as CloudEvents 1.0 JSON.
+    #[must_use]
+    pub fn to_cloud_event(&self) -> Value {
+        json!({
+            "specversion": "1.0",
+            "id": self.id,
+            "source": SOURCE,
+            "type": self.kind.as_str(),
+            "time": self.at.to_string(),
+            "tenant": self.tenant.as_str(),
+            "datacontenttype": "application/json",
+            "data": self.data,
+        })
+    }
+
+    fn of_delivery(kind: NoticeKind, row: &Delivery, at: Timestamp) -> Self {
+        let mut data = json!({
+            "webhook_delivery_id": row.id,
+            "webhook_id": row.id.webhook,
+            "session_id": row.session_id,
+            "event_type": row.event_type,
+            "attempt_count": row.attempt_count,
+            "status": row.status,
+        });
+        if let (NoticeKind::DeliveryDead, Some(fields)) = (kind, data.as_object_mut()) {
+            fields.insert("name".into(), "WebhookDLQEvent".into());
+            fields.insert("reason".into(), row.dead_cause.map(dead_reason).into());
+        }
+        let id = format!("{}/{}/{}", row.id, row.version, kind.as_str());
+        Self {
+            id,
+            kind,
+            tenant: row.tenant.clone(),
+            at,
+            data,
+        }
+    }
+
+    /// The announcement of a webhook's change.
+    #[must_use]
+    pub fn of_webhook(
+        kind: NoticeKind,
+        tenant: &TenantId,
+        id: WebhookId,
+        health: &Health,
+        at: Timestamp,
+    ) -> Self {
+        let data = json!({
+            "webhook_id": id,
+            "status": health.status,
+            "failure_count": health.failure_count,
+            "reason": health.reason,
+        });
+        let id = format!(
+            "{id}/{}/{}/{}",
+            health.generation,
+            at.as_millis(),
+            kind.as_str()
+        );
+        Self {
+            id,
+            kind,
+            tenant: tenant.clone(),
+            at,
+            data,
+        }
+    }
+}
+
+const fn dead_reason(cause: DeadCause) -> &'static str {
+    match cause {
+        DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook => "attempts exhausted",
+        DeadCause::Rejected => "rejected by the receiver",
+        DeadCause::Gone => "receiver gone",
+        DeadCause::Refused => "refused by egress rules",
+        DeadCause::Expired => "expired",
+        DeadCause::WebhookDeleted => "webhook deleted",
+    }
+}
+
+/// Everything that follows from one change of a delivery.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// What is announced, in order.
+    pub notices: Vec<Notice>,
+    /// The webhook's new state, if it changed.
+    pub health: Option<Health>,
+    /// What is counted.
+    pub stats: Option<StatsDelta>,
+}
+
+/// What follows from the change of one delivery from `before` to `after`, its webhook being in the state `health`.
+#[must_use]
+pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timestamp) -> Effects {
+    let mut effects = Effects {
+        stats: StatsDelta::of_change(before, after),
+        ..Effects::default()
+    };
+    let attempted = after.attempts_total > before.attempts_total;
+    let kind = match after.status {
+        Status::Delivered if attempted => Some(NoticeKind::DeliveryDelivered),
+        Status::Failed if attempted => Some(NoticeKind::DeliveryFailed),
+        Status::Dead if before.status != Status::Dead => Some(NoticeKind::DeliveryDead),
+        Status::Pending if before.status != Status::Pending => Some(NoticeKind::DeliveryRequeued),
+        Status::Pending | Status::Failed | Status::Delivered | Status::Dead => None,
+    };
+    effects
+        .notices
+        .extend(kind.map(|kind| Notice::of_delivery(kind, after, at)));
+    if !attempted {
+        return effects;
+    }
+    let next = next_health(after, health, at);
+    let webhook_kind = match (health.status, next.status) {
+        (WebhookStatus::Active, WebhookStatus::Failed) => Some(NoticeKind::WebhookFailed),
+        (was, WebhookStatus::Disabled) if was != WebhookStatus::Disabled => {
+            Some(NoticeKind::WebhookDisabled)
+        }
+        (_, WebhookStatus::Active)
+            if next.failure_count == WARNING_AT && health.failure_count < WARNING_AT =>
+        {
+            Some(NoticeKind::WebhookDegraded)
+        }
+        _ => None,
+    };
+    let DeliveryId { webhook, .. } = after.id;
+    effects.notices.extend(
+        webhook_kind.map(|kind| Notice::of_webhook(kind, &after.tenant, webhook, &next, at)),
+    );
+    effects.health = (next != *health).then_some(next);
+    effects
+}
+
+fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
+    if after.status == Status::Delivered {
+        return health.succeeded();
+    }
+    let counted = health.failed_once();
+    let detail = || after.error_detail.clone().unwrap_or_default();
+    match after.dead_cause {
+        Some(DeadCause::ExhaustedFailingWebhook) => {
+            let retries = after.attempt_count.saturating_sub(1);
+            let reason = format!("a delivery failed after {retries} retries: {}", detail());
+            counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
+        }
+        Some(DeadCause::Gone) => counted.stopped(
+            WebhookStatus::Disabled,
+            after.generation,
+            "the receiver answered 410 Gone".into(),
+            at,
+        ),
+        Some(
+            DeadCause::Exhausted
+            | DeadCause::Rejected
+            | DeadCause::Refused
+            | DeadCause::Expired
+            | DeadCause::WebhookDeleted,
+        )
+        | None => counted,
+    }
+}

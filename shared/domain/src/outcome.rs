@@ -1,0 +1,227 @@
+//! What came back from one POST. A receiver's failure is data, never an error.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Millis, Timestamp};
+
+/// How many bytes of a response's body are kept.
+pub const KEPT_BODY_BYTES: usize = 2048;
+
+/// What one POST came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The answer, or why there was none.
+    pub result: Answer,
+    /// Where the time went.
+    pub timings: Timings,
+}
+
+/// The answer to a POST, or why there was none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A status line arrived; it alone decides.
+    Response(Response),
+    /// No usable answer.
+    Failed(Failure),
+}
+
+/// A response, as far as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The `Retry-After` header, if it could be understood.
+    pub retry_after: Option<RetryAfter>,
+    /// The start of the body, for people; invalid UTF-8 replaced.
+    pub body: String,
+}
+
+/// When a receiver asked to be called again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// After this long.
+    Delay(Millis),
+    /// Not before this instant.
+    At(Timestamp),
+}
+
+impl RetryAfter {
+    /// Reads the header's value: whole seconds or any of the three HTTP date forms.
+    #[must_use]
+    pub fn parse(value: &str) -> Option<Self> {
+        let value = value.trim();
+        if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
+            let seconds = value.parse().unwrap_or(u64::MAX);
+            return Some(Self::Delay(Millis::from_seconds(seconds)));
+        }
+        let at = httpdate::parse_http_date(value).ok()?;
+        let since_epoch = at.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(Self::At(Timestamp::ZERO.plus(since_epoch.into())))
+    }
+
+    /// How long to wait from `now`.
+    #[must_use]
+    pub fn wait(self, now: Timestamp) -> Millis {
+        match self {
+            Self::Delay(delay) => delay,
+            Self::At(at) => at.since(now),
+        }
+    }
+}
+
+/// Why there was no usable answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// During which phase.
+    pub phase: Phase,
+    /// The reason in plain words; never part of a body or a URL's query.
+    pub detail: String,
+}
+
+/// The kinds of failure that people act on differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The time allowed ran out.
+    Timeout,
+    /// The name could not be resolved.
+    Dns,
+    /// The connection was refused or could not be made.
+    Connect,
+    /// The connection broke off.
+    Reset,
+    /// The TLS handshake failed.
+    Tls,
+    /// What came back is no HTTP response.
+    Malformed,
+    /// Egress rules forbid the URL or an address it resolved to.
+    Refused,
+}
+
+/// The steps of an attempt, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Checking the URL against the egress rules.
+    Check,
+    /// Resolving the name.
+    Dns,
+    /// Opening the connection.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+    /// Sending the request and waiting for the status line.
+    FirstByte,
+    /// Reading the body.
+    Body,
+}
+
+impl Phase {
+    /// The name used in API, logs and stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::FirstByte => "first_byte",
+            Self::Body => "body",
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "timeout",
+            Self::Dns => "DNS error",
+            Self::Connect => "connection failed",
+            Self::Reset => "connection reset",
+            Self::Tls => "TLS failure",
+            Self::Malformed => "malformed response",
+            Self::Refused => "refused by egress rules",
+        })
+    }
+}
+
+/// Where the time of one attempt went, in milliseconds. A phase that did not happen (a reused connection has no DNS,
+/// connect and TLS) is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timings {
+    /// Resolving the name.
+    pub dns_ms: Option<u32>,
+    /// Opening the connection.
+    pub connect_ms: Option<u32>,
+    /// The TLS handshake.
+    pub tls_ms: Option<u32>,
+    /// From sending the request to the status line.
+    pub first_byte_ms: Option<u32>,
+    /// Reading the body.
+    pub body_ms: Option<u32>,
+    /// The whole attempt.
+    pub total_ms: u32,
+}
+
+impl Outcome {
+    /// The status code, if a status line arrived.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match &self.result {
+            Answer::Response(response) => Some(response.status),
+            Answer::Failed(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_reads_seconds_and_dates() {
+        assert_eq!(
+            RetryAfter::parse(" 120 "),
+            Some(RetryAfter::Delay(Millis::from_seconds(120)))
+        );
+        let at = RetryAfter::At(Timestamp::from_millis(784_111_777_000));
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(RetryAfter::parse(date), Some(at), "{date}");
+        }
+        assert_eq!(
+            at.wait(Timestamp::from_millis(784_111_770_000)),
+            Millis::from_seconds(7)
+        );
+        assert_eq!(
+            at.wait(Timestamp::from_millis(999_999_999_999)),
+            Millis::ZERO
+        );
+    }
+
+    #[test]
+    fn a_retry_after_that_says_nothing_is_ignored() {
+        for text in [
+            "",
+            "soon",
+            "-5",
+            "1.5",
+            "+3",
+            "12 seconds",
+            "Sun, 99 Nov 1994 08:49:37 GMT",
+        ] {
+            assert_eq!(RetryAfter::parse(text), None, "{text}");
+        }
+        assert!(
+            RetryAfter::parse("99999999999999999999999").is_some(),
+            "a huge number is clamped later"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! What one attempt sends.
+
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::delivery::Delivery;
+use crate::event::{Event, Label};
+use crate::signature;
+use crate::time::Timestamp;
+use crate::webhook::Webhook;
+
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+const X_OBSERVATORY_SIGNATURE: HeaderName = HeaderName::from_static("x-observatory-signature");
+const X_WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("x-webhook-signature");
+const X_WEBHOOK_RETRY: HeaderName = HeaderName::from_static("x-webhook-retry");
+const X_WEBHOOK_EVENT: HeaderName = HeaderName::from_static("x-webhook-event");
+const X_WEBHOOK_SESSION: HeaderName = HeaderName::from_static("x-webhook-session");
+const X_WEBHOOK_INTENT: HeaderName = HeaderName::from_static("x-webhook-intent");
+
+/// The headers of an attempt, and the plain signature that the row remembers.
+#[derive(Debug)]
+pub struct SignedHeaders {
+    /// All headers but those of the transport.
+    pub headers: HeaderMap,
+    /// `sha256=<hex>` of the body.
+    pub signature: String,
+}
+
+/// The headers of one attempt of `row`, made at `now` with the webhook's current secrets.
+#[must_use]
+pub fn signed_headers(
+    row: &Delivery,
+    event: &Event,
+    webhook: &Webhook,
+    now: Timestamp,
+) -> SignedHeaders {
+    let seconds = now.as_seconds();
+    let id = row.id.to_string();
+    let signature = signature::plain(&webhook.secrets.current, &event.body);
+    let standard = signature::standard(webhook.secrets.live(now), &id, seconds, &event.body);
+    let mut headers = HeaderMap::with_capacity(16);
+    let mut set = |name: HeaderName, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    };
+    set(WEBHOOK_ID, &id);
+    set(WEBHOOK_TIMESTAMP, &seconds.to_string());
+    set(WEBHOOK_SIGNATURE, &standard);
+    set(X_OBSERVATORY_SIGNATURE, &signature);
+    set(X_WEBHOOK_SIGNATURE, &signature);
+    set(X_WEBHOOK_RETRY, &row.attempt_count.to_string());
+    set(X_WEBHOOK_EVENT, event.event_type.as_str());
+    for (name, label) in [
+        (X_WEBHOOK_SESSION, &row.session_id),
+        (X_WEBHOOK_INTENT, &row.intent),
+    ] {
+        if let Some(label) = label {
+            set(name, Label::as_str(label));
+        }
+    }
+    set(CONTENT_TYPE, event.content_type.as_str());
+    headers.insert(
+        USER_AGENT,
+        HeaderValue::from_static(concat!("Postrider/", env!("CARGO_PKG_VERSION"))),
+    );
+    for (name, value) in webhook.settings.headers.iter() {
+        headers.insert(name.clone(), value.clone());
+    }
+    SignedHeaders { headers, signature }
+}

@@ -1,0 +1,462 @@
+//! How often and when a failed delivery is tried again: profiles, what overrides them, and the arithmetic.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::invalid::Invalid;
+use crate::time::Millis;
+
+/// The most attempts a delivery may be given.
+pub const MAX_ATTEMPTS: u32 = 100;
+/// The longest single delay, a week, in seconds.
+pub const MAX_DELAY_SECONDS: u32 = 604_800;
+/// The whole of something in basis points.
+pub const BPS_WHOLE: u16 = 10_000;
+/// The longest backoff unless a webhook says otherwise, in seconds.
+pub const DEFAULT_MAX_BACKOFF_SECONDS: u32 = 86_400;
+
+/// A named set of defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// UC-0268: 30 s, 2 m, 10 m, 1 h; every failure is retried; dead on the fifth.
+    #[default]
+    Gateway,
+    /// ADR-0040: 5ⁿ seconds; retried by status; the webhook fails when a delivery is exhausted.
+    PublicApi,
+    /// The multi-day schedule that the Standard Webhooks guide recommends.
+    Standard,
+    /// `gateway` with delays of one's own.
+    Custom,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 4] = [Self::Gateway, Self::PublicApi, Self::Standard, Self::Custom];
+
+    /// The name used in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::PublicApi => "public-api",
+            Self::Standard => "standard",
+            Self::Custom => "custom",
+        }
+    }
+
+    const fn delays_seconds(self) -> &'static [u32] {
+        match self {
+            Self::Gateway | Self::Custom => &[30, 120, 600, 3600, 21_600],
+            Self::PublicApi => &[5, 25, 125, 625, 3125],
+            Self::Standard => &[5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
+        }
+    }
+
+    const fn max_attempts(self) -> u32 {
+        match self {
+            Self::Gateway | Self::Custom => 5,
+            Self::PublicApi => 6,
+            Self::Standard => 10,
+        }
+    }
+
+    const fn jitter_bps(self) -> u16 {
+        match self {
+            Self::Gateway | Self::Custom => 0,
+            Self::PublicApi => 1000,
+            Self::Standard => 2000,
+        }
+    }
+
+    const fn classifier(self) -> Classifier {
+        match self {
+            Self::Gateway | Self::Custom => Classifier::EveryFailure,
+            Self::PublicApi | Self::Standard => Classifier::ByStatus,
+        }
+    }
+
+    const fn redirects(self) -> Redirects {
+        match self {
+            Self::Gateway | Self::Custom | Self::PublicApi => Redirects::Delivered,
+            Self::Standard => Redirects::Failure,
+        }
+    }
+
+    const fn on_exhausted(self) -> OnExhausted {
+        match self {
+            Self::Gateway | Self::Custom | Self::Standard => OnExhausted::DeadLetter,
+            Self::PublicApi => OnExhausted::FailWebhook,
+        }
+    }
+}
+
+/// Which answers are retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Classifier {
+    /// Everything but 2xx.
+    EveryFailure,
+    /// 429, 5xx and what went wrong on the way; other answers are final.
+    ByStatus,
+}
+
+/// What a 3xx means under [`Classifier::ByStatus`]. It is never followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Redirects {
+    /// The receiver has it.
+    Delivered,
+    /// The receiver does not; retried.
+    Failure,
+}
+
+/// What becomes of the webhook when a delivery has used up its attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnExhausted {
+    /// Nothing; the delivery is dead and the webhook goes on.
+    DeadLetter,
+    /// It fails and waits for a person.
+    FailWebhook,
+}
+
+/// A profile and what the webhook's owner changed about it, as given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetrySettings {
+    /// Where the defaults come from.
+    #[serde(default)]
+    pub profile: Profile,
+    /// 1 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// 0 to 10,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_bps: Option<u16>,
+    /// 1 to 100 values of 1 to 604,800.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays_seconds: Option<Vec<u32>>,
+    /// 1 to 604,800.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_backoff_seconds: Option<u32>,
+    /// Which answers are retried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classifier: Option<Classifier>,
+    /// What a redirect means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
+    /// What becomes of the webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exhausted: Option<OnExhausted>,
+}
+
+impl RetrySettings {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// All faults, each under `retry.<field>`.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let mut faults = Invalid::default();
+        let in_range = |n: u32, max: u32| (1..=max).contains(&n);
+        faults.require(
+            self.max_attempts.is_none_or(|n| in_range(n, MAX_ATTEMPTS)),
+            "retry.max_attempts",
+            || format!("must be 1 to {MAX_ATTEMPTS}"),
+        );
+        faults.require(
+            self.jitter_bps.is_none_or(|n| n <= BPS_WHOLE),
+            "retry.jitter_bps",
+            || format!("must be 0 to {BPS_WHOLE}"),
+        );
+        faults.require(
+            self.max_backoff_seconds
+                .is_none_or(|n| in_range(n, MAX_DELAY_SECONDS)),
+            "retry.max_backoff_seconds",
+            || format!("must be 1 to {MAX_DELAY_SECONDS}"),
+        );
+        match &self.delays_seconds {
+            Some(delays) => {
+                let fits = (1..=100).contains(&delays.len())
+                    && delays.iter().all(|n| in_range(*n, MAX_DELAY_SECONDS));
+                faults.require(fits, "retry.delays_seconds", || {
+                    format!("must be 1 to 100 values of 1 to {MAX_DELAY_SECONDS}")
+                });
+            }
+            None => faults.require(
+                self.profile != Profile::Custom,
+                "retry.delays_seconds",
+                || "is needed by the profile `custom`".to_owned(),
+            ),
+        }
+        faults.into_result()
+    }
+
+    /// The rules for one decision: the profile, what overrides it, and the gateway's own settings.
+    #[must_use]
+    pub fn policy(&self, runtime: RuntimeRetry) -> Policy {
+        let delays = self
+            .delays_seconds
+            .as_deref()
+            .unwrap_or_else(|| self.profile.delays_seconds());
+        let max_backoff = self
+            .max_backoff_seconds
+            .unwrap_or(DEFAULT_MAX_BACKOFF_SECONDS);
+        Policy {
+            delays: delays
+                .iter()
+                .map(|s| Millis::from_seconds(u64::from(*s)))
+                .collect(),
+            max_backoff: Millis::from_seconds(u64::from(max_backoff)),
+            jitter_bps: self
+                .jitter_bps
+                .or(runtime.jitter_bps)
+                .unwrap_or_else(|| self.profile.jitter_bps()),
+            classifier: self.classifier.unwrap_or_else(|| self.profile.classifier()),
+            redirects: self.redirects.unwrap_or_else(|| self.profile.redirects()),
+            on_exhausted: self
+                .on_exhausted
+                .unwrap_or_else(|| self.profile.on_exhausted()),
+            budget: runtime.budget,
+        }
+    }
+
+    /// How many attempts a row accepted now is given.
+    #[must_use]
+    pub fn max_attempts(&self) -> u32 {
+        let of_profile = match (self.profile, &self.delays_seconds) {
+            (Profile::Custom, Some(delays)) => u32::try_from(delays.len())
+                .unwrap_or(MAX_ATTEMPTS)
+                .saturating_add(1),
+            _ => self.profile.max_attempts(),
+        };
+        self.max_attempts
+            .unwrap_or(of_profile)
+            .clamp(1, MAX_ATTEMPTS)
+    }
+}
+
+/// The gateway's own retry settings, valid for every webhook and read at start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuntimeRetry {
+    /// Replaces the profile's jitter where the webhook names none.
+    pub jitter_bps: Option<u16>,
+    /// The most retries a delivery gets, whatever its row says.
+    pub budget: RetryBudget,
+}
+
+/// A runtime cap on retries; 0 is off. It lowers the effective maximum and never raises it, and is not stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryBudget(pub u32);
+
+impl RetryBudget {
+    /// The number of attempts that counts for a row.
+    #[must_use]
+    pub const fn effective_max(self, of_row: u32) -> u32 {
+        let capped = self.0.saturating_add(1);
+        if self.0 == 0 || of_row < capped {
+            of_row
+        } else {
+            capped
+        }
+    }
+}
+
+/// Everything that one decision goes by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The wait after failure 1, 2, …; the last repeats.
+    pub delays: Arc<[Millis]>,
+    /// No wait is longer.
+    pub max_backoff: Millis,
+    /// How far a wait may stray from the schedule, either way.
+    pub jitter_bps: u16,
+    /// Which answers are retried.
+    pub classifier: Classifier,
+    /// What a redirect means.
+    pub redirects: Redirects,
+    /// What becomes of the webhook.
+    pub on_exhausted: OnExhausted,
+    /// The runtime cap.
+    pub budget: RetryBudget,
+}
+
+/// A drawn number that places one wait within its jitter: 0 is the earliest, `u32::MAX` the latest. A value instead
+/// of a generator, so that a decision can be replayed from its log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jitter(pub u32);
+
+impl Jitter {
+    /// The middle: no deviation to speak of.
+    pub const NONE: Self = Self(u32::MAX / 2);
+}
+
+impl Policy {
+    /// The wait after failure number `failures` (from 1): the schedule's, jittered within
+    /// `base × (1 ± jitter_bps / 10 000)` and clamped to `(0, max_backoff]`.
+    #[must_use]
+    pub fn backoff(&self, failures: u32, jitter: Jitter) -> Millis {
+        let nth = usize::try_from(failures.max(1) - 1).unwrap_or(usize::MAX);
+        let base = self
+            .delays
+            .get(nth)
+            .or_else(|| self.delays.last())
+            .copied()
+            .unwrap_or(self.max_backoff);
+        jittered(base, self.jitter_bps, jitter, self.max_backoff)
+    }
+}
+
+fn jittered(base: Millis, jitter_bps: u16, Jitter(drawn): Jitter, max: Millis) -> Millis {
+    let base = u128::from(base.get());
+    let spread = base * u128::from(jitter_bps.min(BPS_WHOLE)) / u128::from(BPS_WHOLE);
+    let earliest = base - spread;
+    let offset = 2 * spread * u128::from(drawn) / u128::from(u32::MAX);
+    let delay = u64::try_from(earliest + offset).unwrap_or(u64::MAX);
+    Millis::new(delay.min(max.get()).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seconds(policy: &Policy, attempts: u32) -> Vec<u64> {
+        (1..attempts)
+            .map(|n| policy.backoff(n, Jitter::NONE).get() / 1000)
+            .collect()
+    }
+
+    #[test]
+    fn profiles_have_the_documents_schedules() {
+        let schedule = |profile| {
+            let settings = RetrySettings {
+                profile,
+                jitter_bps: Some(0),
+                ..RetrySettings::default()
+            };
+            (
+                seconds(
+                    &settings.policy(RuntimeRetry::default()),
+                    settings.max_attempts(),
+                ),
+                settings.max_attempts(),
+            )
+        };
+        assert_eq!(schedule(Profile::Gateway), (vec![30, 120, 600, 3600], 5));
+        assert_eq!(
+            schedule(Profile::PublicApi),
+            (vec![5, 25, 125, 625, 3125], 6)
+        );
+        let (standard, attempts) = schedule(Profile::Standard);
+        assert_eq!(attempts, 10);
+        assert_eq!(standard.iter().sum::<u64>(), 75 * 3600 + 35 * 60 + 5);
+    }
+
+    #[test]
+    fn six_attempts_of_the_gateway_profile_use_the_six_hour_delay() {
+        let settings = RetrySettings {
+            max_attempts: Some(6),
+            ..RetrySettings::default()
+        };
+        assert_eq!(
+            seconds(&settings.policy(RuntimeRetry::default()), 6),
+            [30, 120, 600, 3600, 21_600]
+        );
+    }
+
+    #[test]
+    fn custom_needs_delays_and_gives_one_attempt_more() {
+        let mut settings = RetrySettings {
+            profile: Profile::Custom,
+            ..RetrySettings::default()
+        };
+        assert!(settings.check().is_err());
+        settings.delays_seconds = Some(vec![1, 2]);
+        assert_eq!(settings.check(), Ok(()));
+        assert_eq!(settings.max_attempts(), 3);
+        settings.max_attempts = Some(7);
+        assert_eq!(settings.max_attempts(), 7);
+        assert_eq!(
+            seconds(&settings.policy(RuntimeRetry::default()), 7),
+            [1, 2, 2, 2, 2, 2],
+            "the last repeats"
+        );
+    }
+
+    #[test]
+    fn every_bad_field_is_named() {
+        let settings = RetrySettings {
+            max_attempts: Some(101),
+            jitter_bps: Some(10_001),
+            delays_seconds: Some(vec![]),
+            max_backoff_seconds: Some(0),
+            ..RetrySettings::default()
+        };
+        let fields: Vec<_> = settings
+            .check()
+            .unwrap_err()
+            .into_fields()
+            .into_iter()
+            .map(|f| f.field)
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "retry.max_attempts",
+                "retry.jitter_bps",
+                "retry.max_backoff_seconds",
+                "retry.delays_seconds"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_gateways_jitter_counts_only_where_the_webhook_names_none() {
+        let runtime = RuntimeRetry {
+            jitter_bps: Some(500),
+            ..RuntimeRetry::default()
+        };
+        let mut settings = RetrySettings {
+            profile: Profile::PublicApi,
+            ..RetrySettings::default()
+        };
+        assert_eq!(settings.policy(runtime).jitter_bps, 500);
+        assert_eq!(settings.policy(RuntimeRetry::default()).jitter_bps, 1000);
+        settings.jitter_bps = Some(0);
+        assert_eq!(settings.policy(runtime).jitter_bps, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_wait_lies_within_its_bounds(base: u64, bps in 0..=BPS_WHOLE, drawn: u32, max in 1u64..) {
+            let delay = u128::from(jittered(Millis::new(base), bps, Jitter(drawn), Millis::new(max)).get());
+            let (base, max) = (u128::from(base), u128::from(max));
+            let spread = base * u128::from(bps) / 10_000;
+            prop_assert!(delay >= 1 && delay <= max);
+            prop_assert!(delay >= (base - spread).min(max).max(1));
+            prop_assert!(delay <= (base + spread).max(1));
+        }
+
+        #[test]
+        fn no_jitter_is_exactly_the_schedule(base in 1u64..=604_800_000, drawn: u32) {
+            prop_assert_eq!(jittered(Millis::new(base), 0, Jitter(drawn), Millis::new(u64::MAX)).get(), base);
+        }
+
+        #[test]
+        fn jitter_is_symmetric(base in 1_000u64..1_000_000_000, bps in 0..=BPS_WHOLE, drawn: u32) {
+            let at = |drawn| jittered(Millis::new(base), bps, Jitter(drawn), Millis::new(u64::MAX)).get();
+            let sum = at(drawn) + at(u32::MAX - drawn);
+            prop_assert!(sum.abs_diff(2 * base) <= 2, "{sum} beside {}", 2 * base);
+        }
+
+        #[test]
+        fn a_budget_never_raises_a_maximum(budget: u32, of_row: u32) {
+            let effective = RetryBudget(budget).effective_max(of_row);
+            prop_assert!(effective <= of_row);
+            prop_assert!(budget == 0 || effective <= budget.saturating_add(1));
+            prop_assert!(effective == of_row || budget > 0);
+        }
+    }
+}

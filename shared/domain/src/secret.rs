@@ -1,0 +1,204 @@
+//! Signing secrets: cannot be printed or serialised by accident, wiped when dropped.
+
+use std::fmt;
+
+use data_encoding::BASE64;
+use zeroize::Zeroizing;
+
+use crate::time::{Millis, Timestamp};
+
+/// How a secret begins.
+pub const PREFIX: &str = "whsec_";
+/// How long an old secret stays valid after a rotation.
+pub const OVERLAP: Millis = Millis::from_seconds(86_400);
+/// The most secrets that may be valid at once.
+pub const MAX_LIVE: usize = 5;
+
+/// `whsec_` and the base64 of 24 to 64 bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningSecret {
+    text: Zeroizing<String>,
+    key: Zeroizing<Vec<u8>>,
+}
+
+/// A text that is no signing secret. Never shows the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be `whsec_` followed by the base64 of 24 to 64 bytes")]
+pub struct SecretError;
+
+impl SigningSecret {
+    /// A secret of these random bytes.
+    #[must_use]
+    pub fn from_key(key: &[u8; 32]) -> Self {
+        let text = Zeroizing::new(format!("{PREFIX}{}", BASE64.encode(key)));
+        Self {
+            text,
+            key: Zeroizing::new(key.to_vec()),
+        }
+    }
+
+    /// Reads a secret that was brought along.
+    ///
+    /// # Errors
+    /// When it does not have the form.
+    pub fn parse(text: &str) -> Result<Self, SecretError> {
+        let encoded = text.strip_prefix(PREFIX).ok_or(SecretError)?;
+        let key = Zeroizing::new(BASE64.decode(encoded.as_bytes()).map_err(|_| SecretError)?);
+        if !(24..=64).contains(&key.len()) {
+            return Err(SecretError);
+        }
+        Ok(Self {
+            text: Zeroizing::new(text.to_owned()),
+            key,
+        })
+    }
+
+    /// The key of the Standard Webhooks signature: the decoded bytes.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The written form: the key of the plain signatures, and what is shown once.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningSecret(hidden)")
+    }
+}
+
+/// A secret that has been replaced and is still valid for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetiringSecret {
+    /// The secret.
+    pub secret: SigningSecret,
+    /// Until when it signs along.
+    pub expires_at: Timestamp,
+}
+
+/// The secrets of one webhook: the newest, and those that retire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretRing {
+    /// The newest.
+    pub current: SigningSecret,
+    /// Those it replaced, newest first.
+    pub retiring: Vec<RetiringSecret>,
+}
+
+/// Too many secrets would be valid at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at most {MAX_LIVE} secrets may be valid at once; wait until an older one has run out")]
+pub struct TooManySecrets;
+
+impl SecretRing {
+    /// A ring of one.
+    #[must_use]
+    pub const fn new(current: SigningSecret) -> Self {
+        Self {
+            current,
+            retiring: Vec::new(),
+        }
+    }
+
+    /// The ring with a new secret; the old one stays valid for [`OVERLAP`].
+    ///
+    /// # Errors
+    /// When too many would be valid at once.
+    pub fn rotated(&self, next: SigningSecret, now: Timestamp) -> Result<Self, TooManySecrets> {
+        let mut retiring = vec![RetiringSecret {
+            secret: self.current.clone(),
+            expires_at: now.plus(OVERLAP),
+        }];
+        retiring.extend(
+            self.retiring
+                .iter()
+                .filter(|old| old.expires_at > now)
+                .cloned(),
+        );
+        if retiring.len() >= MAX_LIVE {
+            return Err(TooManySecrets);
+        }
+        Ok(Self {
+            current: next,
+            retiring,
+        })
+    }
+
+    /// Every secret valid at `now`, newest first.
+    pub fn live(&self, now: Timestamp) -> impl Iterator<Item = &SigningSecret> {
+        let retiring = self.retiring.iter().filter(move |old| old.expires_at > now);
+        std::iter::once(&self.current).chain(retiring.map(|old| &old.secret))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_printed() {
+        let secret = SigningSecret::from_key(&[7; 32]);
+        let ring = SecretRing::new(secret.clone());
+        let shown = format!(
+            "{secret:?} {ring:?} {:?}",
+            SigningSecret::parse("whsec_nonsense")
+        );
+        assert!(
+            !shown.contains("whsec_Bw") && !shown.contains("nonsense"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn secrets_have_24_to_64_bytes() {
+        let of = |n: usize| SigningSecret::parse(&format!("whsec_{}", BASE64.encode(&vec![1; n])));
+        assert!(of(24).is_ok() && of(64).is_ok());
+        assert_eq!(of(23), Err(SecretError));
+        assert_eq!(of(65), Err(SecretError));
+        assert_eq!(SigningSecret::parse(""), Err(SecretError));
+    }
+
+    #[test]
+    fn a_rotated_secret_stays_valid_for_a_day() {
+        let (first, second) = (
+            SigningSecret::from_key(&[1; 32]),
+            SigningSecret::from_key(&[2; 32]),
+        );
+        let now = Timestamp::from_millis(1_000);
+        let ring = SecretRing::new(first.clone())
+            .rotated(second.clone(), now)
+            .unwrap();
+        let live = |at| ring.live(at).cloned().collect::<Vec<_>>();
+        assert_eq!(
+            live(now.plus(Millis::new(86_399_999))),
+            [second.clone(), first]
+        );
+        assert_eq!(live(now.plus(OVERLAP)), [second]);
+    }
+
+    #[test]
+    fn rotating_too_often_is_refused() {
+        let mut ring = SecretRing::new(SigningSecret::from_key(&[0; 32]));
+        for n in 1..5 {
+            ring = ring
+                .rotated(SigningSecret::from_key(&[n; 32]), Timestamp::ZERO)
+                .unwrap();
+        }
+        assert_eq!(
+            ring.rotated(SigningSecret::from_key(&[9; 32]), Timestamp::ZERO),
+            Err(TooManySecrets)
+        );
+        assert!(
+            ring.rotated(
+                SigningSecret::from_key(&[9; 32]),
+                Timestamp::ZERO.plus(OVERLAP)
+            )
+            .is_ok()
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Hourly counters from which the figures of a webhook are made.
+
+use serde::{Deserialize, Serialize};
+
+use crate::delivery::{Delivery, Status};
+use crate::time::Millis;
+
+/// Upper bounds of the latency histogram in milliseconds; the last bucket has none. Finer around the 10 s at which
+/// ADR-0040 alerts.
+pub const LATENCY_BOUNDS_MS: [u64; 23] = [
+    10,
+    25,
+    50,
+    100,
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    7_500,
+    10_000,
+    15_000,
+    30_000,
+    60_000,
+    150_000,
+    300_000,
+    900_000,
+    3_600_000,
+    7_200_000,
+    21_600_000,
+    43_200_000,
+    86_400_000,
+    259_200_000,
+];
+
+/// What one change adds to the counters of its webhook and hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatsDelta {
+    /// Deliveries that arrived.
+    pub delivered: u32,
+    /// Deliveries given up.
+    pub dead: u32,
+    /// Attempts made.
+    pub attempts: u32,
+    /// Finished deliveries that needed more than one attempt.
+    pub retried: u32,
+    /// Attempts beyond the first, over finished deliveries.
+    pub retries: u32,
+    /// The bucket of the latency histogram, for a delivery that arrived.
+    pub latency_bucket: Option<u8>,
+}
+
+impl StatsDelta {
+    /// What the change from `before` to `after` counts for, if anything.
+    #[must_use]
+    pub fn of_change(before: &Delivery, after: &Delivery) -> Option<Self> {
+        let attempts = after.attempts_total.saturating_sub(before.attempts_total);
+        let finished = before.status.is_open() && !after.status.is_open();
+        if attempts == 0 && !finished {
+            return None;
+        }
+        let mut delta = Self {
+            attempts,
+            ..Self::default()
+        };
+        if finished {
+            delta.retries = after.attempt_count.saturating_sub(1);
+            delta.retried = u32::from(delta.retries > 0);
+        }
+        if finished && after.status == Status::Delivered {
+            delta.delivered = 1;
+            let elapsed = after
+                .last_attempted_at
+                .unwrap_or(after.created_at)
+                .since(after.created_at);
+            delta.latency_bucket = Some(latency_bucket(elapsed));
+        } else if finished {
+            delta.dead = 1;
+        }
+        Some(delta)
+    }
+}
+
+/// The bucket that a latency falls into.
+#[must_use]
+pub fn latency_bucket(elapsed: Millis) -> u8 {
+    let below = LATENCY_BOUNDS_MS.partition_point(|bound| *bound < elapsed.get());
+    u8::try_from(below).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_falls_into_the_bucket_whose_bound_it_does_not_exceed() {
+        assert_eq!(latency_bucket(Millis::ZERO), 0);
+        assert_eq!(latency_bucket(Millis::new(10)), 0);
+        assert_eq!(latency_bucket(Millis::new(11)), 1);
+        assert_eq!(latency_bucket(Millis::new(10_000)), 10);
+        assert_eq!(latency_bucket(Millis::new(u64::MAX)), 23);
+    }
+}

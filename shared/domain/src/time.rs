@@ -1,0 +1,190 @@
+//! Instants and durations as integer milliseconds, so that arithmetic is exact and can saturate.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// An instant: milliseconds since the Unix epoch, UTC.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The epoch itself. As a lease's end it means «free».
+    pub const ZERO: Self = Self(0);
+
+    /// The instant `ms` milliseconds after the epoch.
+    #[must_use]
+    pub const fn from_millis(ms: i64) -> Self {
+        Self(ms)
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the epoch, rounded down.
+    #[must_use]
+    pub const fn as_seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// The start of the hour this instant lies in; the key of an hourly counter.
+    #[must_use]
+    pub const fn hour(self) -> Self {
+        Self(self.0.div_euclid(3_600_000).saturating_mul(3_600_000))
+    }
+
+    /// This instant moved forward, stopping at the end of time.
+    #[must_use]
+    pub const fn plus(self, by: Millis) -> Self {
+        Self(self.0.saturating_add_unsigned(by.0))
+    }
+
+    /// This instant moved back, stopping at the beginning of time.
+    #[must_use]
+    pub const fn minus(self, by: Millis) -> Self {
+        Self(self.0.saturating_sub_unsigned(by.0))
+    }
+
+    /// How long after `earlier` this instant lies; zero if it does not.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Millis {
+        let gap = self.0.saturating_sub(earlier.0);
+        Millis(if gap < 0 { 0 } else { gap.unsigned_abs() })
+    }
+
+    /// Reads an RFC 3339 time such as `2026-02-21T10:00:00Z`.
+    ///
+    /// # Errors
+    /// When the text is not such a time or lies outside what can be written back.
+    pub fn parse_rfc3339(text: &str) -> Result<Self, TimeError> {
+        let at: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
+        Ok(Self(at.as_millisecond()))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 with milliseconds, always in UTC.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(at) => write!(f, "{at:.3}"),
+            Err(_) => write!(f, "@{}ms", self.0),
+        }
+    }
+}
+
+/// A text that is no RFC 3339 time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an RFC 3339 time such as 2026-02-21T10:00:00Z")]
+pub struct TimeError;
+
+/// A span of time in whole milliseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Millis(u64);
+
+impl Millis {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// A span of `ms` milliseconds.
+    #[must_use]
+    pub const fn new(ms: u64) -> Self {
+        Self(ms)
+    }
+
+    /// A span of `seconds` seconds.
+    #[must_use]
+    pub const fn from_seconds(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1000))
+    }
+
+    /// The span in milliseconds.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The sum of both spans, saturating.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl From<Millis> for Duration {
+    fn from(span: Millis) -> Self {
+        Self::from_millis(span.0)
+    }
+}
+
+impl From<Duration> for Millis {
+    fn from(span: Duration) -> Self {
+        Self(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Millis {
+    /// For people: `350ms`, `5s`, `2m 30s`, `6h`, `3d 3h`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 1000 {
+            return write!(f, "{}ms", self.0);
+        }
+        let seconds = self.0 / 1000;
+        let parts = [
+            (seconds / 86_400, "d"),
+            (seconds / 3600 % 24, "h"),
+            (seconds / 60 % 60, "m"),
+            (seconds % 60, "s"),
+        ];
+        let mut first = true;
+        for (count, unit) in parts.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{}{count}{unit}", if first { "" } else { " " })?;
+            first = false;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_survives_being_written_and_read() {
+        let at = Timestamp::from_millis(1_771_668_000_123);
+        assert_eq!(at.to_string(), "2026-02-21T10:00:00.123Z");
+        assert_eq!(Timestamp::parse_rfc3339(&at.to_string()), Ok(at));
+        assert_eq!(
+            Timestamp::parse_rfc3339("2026-02-21T12:00:00.123+02:00"),
+            Ok(at)
+        );
+        assert_eq!(Timestamp::parse_rfc3339("yesterday"), Err(TimeError));
+    }
+
+    #[test]
+    fn arithmetic_stops_at_the_ends_of_time() {
+        let last = Timestamp::from_millis(i64::MAX);
+        assert_eq!(last.plus(Millis::new(u64::MAX)), last);
+        assert_eq!(
+            Timestamp::from_millis(i64::MIN).minus(Millis::new(1)),
+            Timestamp::from_millis(i64::MIN)
+        );
+        assert_eq!(Timestamp::ZERO.since(last), Millis::ZERO);
+    }
+
+    #[test]
+    fn spans_read_like_people_say_them() {
+        assert_eq!(Millis::new(350).to_string(), "350ms");
+        assert_eq!(Millis::from_seconds(150).to_string(), "2m 30s");
+        assert_eq!(Millis::from_seconds(272_105).to_string(), "3d 3h 35m 5s");
+    }
+}

@@ -1,0 +1,213 @@
+//! The embedded runtime: brings due rows to the dispatcher, with a bound on what one webhook may have under way and
+//! fair turns between webhooks, so that a slow or dead receiver delays nobody else.
+
+mod load;
+mod turns;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::deliveries::Parcel;
+use postrider_ports::queue::{Hint, Queue};
+use tokio::select;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+use crate::catalogue::Catalogue;
+use crate::courier::load::Load;
+use crate::dispatch::{Attempted, Dispatcher, LEASE_MARGIN};
+use crate::settings::CourierSettings;
+use crate::{Ports, telemetry};
+
+/// How long completions are gathered before rows that found no room are looked at again. Looking after each single
+/// one would claim rows one by one.
+const GATHER: Millis = Millis::new(2);
+
+/// Runs attempts in this process.
+pub struct Courier {
+    ports: Ports,
+    dispatcher: Dispatcher,
+    catalogue: Arc<Catalogue>,
+    process: String,
+    poll_interval: Millis,
+    load: Load,
+    wake: Notify,
+    sleeping_until: AtomicI64,
+    tasks: TaskTracker,
+}
+
+/// What one look at the agenda led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// How many attempts were started.
+    pub started: usize,
+    /// How many rows were given a later turn.
+    pub postponed: usize,
+    /// When the next row is due, if it is known to be later than now.
+    pub next_due_at: Option<Timestamp>,
+}
+
+impl Courier {
+    /// A courier that claims in the name of `process`.
+    #[must_use]
+    pub fn new(
+        ports: Ports,
+        dispatcher: Dispatcher,
+        catalogue: Arc<Catalogue>,
+        process: String,
+        settings: &CourierSettings,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            ports,
+            dispatcher,
+            catalogue,
+            process,
+            poll_interval: settings.poll_interval,
+            load: Load::new(settings.per_webhook, settings.in_all),
+            wake: Notify::new(),
+            sleeping_until: AtomicI64::new(i64::MAX),
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// Brings due rows to the dispatcher until it is dropped: wakes when the next row is due or something happens, and
+    /// at least once in the poll interval.
+    pub async fn run(self: Arc<Self>) {
+        loop {
+            let now = self.ports.clock.now();
+            let latest = now.plus(self.poll_interval);
+            let until = match self.cycle().await {
+                Ok(cycle) if cycle.started + cycle.postponed > 0 => continue,
+                Ok(cycle) => cycle
+                    .next_due_at
+                    .map_or(latest, |due_at| due_at.min(latest)),
+                Err(error) => {
+                    telemetry::cycle_failed(&error);
+                    latest.min(now.plus(Millis::from_seconds(1)))
+                }
+            };
+            self.sleeping_until
+                .store(until.as_millis(), Ordering::Release);
+            select! {
+                () = self.ports.clock.sleep_until(until) => {}
+                () = self.wake.notified() => self.gather().await,
+            }
+            self.sleeping_until.store(i64::MIN, Ordering::Release);
+        }
+    }
+
+    async fn gather(&self) {
+        if self.load.has_backlog() {
+            self.ports
+                .clock
+                .sleep_until(self.ports.clock.now().plus(GATHER))
+                .await;
+        }
+    }
+
+    /// Starts no further attempt and returns when those under way have ended and are written down.
+    pub async fn finish(&self) {
+        self.load.close();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Returns when no attempt is under way.
+    pub async fn idle(&self) {
+        self.load.idle().await;
+    }
+
+    fn lease(&self, timeout: Millis, now: Timestamp) -> Lease {
+        let claim = u64::from_ne_bytes(self.ports.entropy.bytes());
+        let owner = LeaseOwner {
+            process: self.process.clone(),
+            claim,
+        };
+        Lease {
+            owner,
+            until: now.plus(timeout).plus(LEASE_MARGIN),
+        }
+    }
+
+    /// Attempts a claimed row, for which a place was taken.
+    fn spawn(self: &Arc<Self>, parcel: Parcel) {
+        let courier = Arc::clone(self);
+        let row = parcel.claimed.delivery();
+        let place = Place {
+            courier: Arc::clone(self),
+            tenant: row.tenant.clone(),
+            webhook: row.id.webhook,
+        };
+        self.tasks.spawn(async move {
+            let _place = place;
+            match courier.dispatcher.attempt(&parcel).await {
+                Ok(Attempted::Done(after)) => courier.note_due(after.next_retry_at),
+                Ok(Attempted::Stale) => telemetry::attempt_not_counted(&parcel.claimed, "stale"),
+                Ok(Attempted::NotStarted) => {
+                    telemetry::attempt_not_counted(&parcel.claimed, "not started");
+                }
+                Err(error) => telemetry::attempt_abandoned(&parcel.claimed, &error),
+            }
+        });
+    }
+
+    fn give_back(&self, tenant: &TenantId, webhook: WebhookId) {
+        if self.load.finished(tenant, webhook) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Wakes the loop if it would sleep past this time.
+    fn note_due(&self, next_retry_at: Option<Timestamp>) {
+        let sleeps_past =
+            |at: &Timestamp| at.as_millis() < self.sleeping_until.load(Ordering::Acquire);
+        if next_retry_at.as_ref().is_some_and(sleeps_past) {
+            self.wake.notify_one();
+        }
+    }
+}
+
+/// A taken place; given back however the attempt ends.
+struct Place {
+    courier: Arc<Courier>,
+    tenant: TenantId,
+    webhook: WebhookId,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.courier.give_back(&self.tenant, self.webhook);
+    }
+}
+
+/// The courier as a queue: a hint is a wake-up, and fresh rows may skip it altogether.
+pub struct InProcess(pub Arc<Courier>);
+
+#[async_trait]
+impl Queue for InProcess {
+    fn offer(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
+        self.0
+            .load
+            .take(&webhook.tenant, webhook.id)
+            .then(|| self.0.lease(webhook.settings.timeout, now))
+    }
+
+    fn start(&self, parcel: Parcel) {
+        self.0.spawn(parcel);
+    }
+
+    fn decline(&self, tenant: &TenantId, webhook: WebhookId) {
+        self.0.give_back(tenant, webhook);
+    }
+
+    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+        self.0.wake.notify_one();
+        hints.into_iter().map(|_| Ok(())).collect()
+    }
+}

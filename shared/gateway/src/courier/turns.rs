@@ -1,0 +1,154 @@
+//! One look at the agenda: which rows go out now, and which are given a later turn.
+
+use std::sync::Arc;
+
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Claim, Move, Wanted};
+use postrider_ports::schedule::{AgendaEntry, DueRow};
+
+use super::{Courier, Cycle};
+use crate::telemetry;
+
+impl Courier {
+    /// Takes every due row that finds room: claims and starts it, or moves it to the turn that its webhook's rate
+    /// allows.
+    ///
+    /// # Errors
+    /// When the store cannot be reached; nothing is lost, the next cycle takes what this one left.
+    pub async fn cycle(self: &Arc<Self>) -> Result<Cycle> {
+        let now = self.ports.clock.now();
+        let agenda = self.ports.store.agenda(now).await?;
+        let (due, later): (Vec<_>, Vec<_>) =
+            agenda.into_iter().partition(|entry| entry.due_at <= now);
+        let next_due_at = later.iter().map(|entry| entry.due_at).min();
+        let mut cycle = Cycle {
+            started: 0,
+            postponed: 0,
+            next_due_at,
+        };
+        let count = due.len();
+        for (n, entry) in due.into_iter().enumerate() {
+            self.take_turn(&entry, count - n, now, &mut cycle).await?;
+        }
+        Ok(cycle)
+    }
+
+    async fn take_turn(
+        self: &Arc<Self>,
+        entry: &AgendaEntry,
+        sharers: usize,
+        now: Timestamp,
+        cycle: &mut Cycle,
+    ) -> Result<()> {
+        let AgendaEntry {
+            tenant, webhook, ..
+        } = entry;
+        let room = self.load.take_many(tenant, *webhook, sharers);
+        if room == 0 {
+            return Ok(());
+        }
+        match self.start_due(tenant, *webhook, room, now).await {
+            Ok(turn) => {
+                self.load
+                    .settle(tenant, *webhook, room - turn.started, turn.drained);
+                cycle.started += turn.started;
+                cycle.postponed += turn.postponed;
+                Ok(())
+            }
+            Err(error) => {
+                self.load.settle(tenant, *webhook, room, true);
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_due(
+        self: &Arc<Self>,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        room: usize,
+        now: Timestamp,
+    ) -> Result<Turn> {
+        let rows = self.ports.store.due(tenant, webhook, now, room).await?;
+        let drained = rows.len() < room;
+        let snapshot = self.catalogue.recent(tenant, now).await?;
+        let known = snapshot.get(webhook);
+        let (ready, moves) = self.paced(known, rows, now).await?;
+        let postponed = moves.len();
+        if !moves.is_empty() {
+            self.ports.store.postpone(moves, now).await?;
+        }
+        let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
+        let wanted: Vec<_> = ready
+            .into_iter()
+            .map(|row| Wanted {
+                tenant: row.tenant,
+                id: row.id,
+                lease: self.lease(timeout, now),
+            })
+            .collect();
+        let mut started = 0;
+        for claim in self.ports.store.claim(wanted, now).await {
+            match claim {
+                Ok(Claim::Claimed(parcel)) => {
+                    self.spawn(*parcel);
+                    started += 1;
+                }
+                Ok(Claim::Refused(_) | Claim::Missing | Claim::Orphaned) => {}
+                Err(error) => telemetry::cycle_failed(&error),
+            }
+        }
+        Ok(Turn {
+            started,
+            postponed,
+            drained,
+        })
+    }
+
+    /// Parts rows that may go out now from retries whose turn comes later. Rows of a deleted webhook go on to the
+    /// claim, which ends them.
+    async fn paced(
+        &self,
+        webhook: Option<&Webhook>,
+        rows: Vec<DueRow>,
+        now: Timestamp,
+    ) -> Result<(Vec<DueRow>, Vec<Move>)> {
+        let Some(webhook) = webhook else {
+            return Ok((rows, Vec::new()));
+        };
+        let (held, mut ready): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.is_retry && !row.paced);
+        if held.is_empty() {
+            return Ok((ready, Vec::new()));
+        }
+        let rate = webhook.settings.retry_rate;
+        let turns = self
+            .ports
+            .store
+            .reserve(&webhook.tenant, webhook.id, held.len(), rate, now)
+            .await?;
+        let mut moves = Vec::new();
+        for (row, to) in held.into_iter().zip(turns) {
+            if to <= now {
+                ready.push(row);
+            } else {
+                moves.push(Move {
+                    tenant: row.tenant,
+                    id: row.id,
+                    seen: row.next_retry_at,
+                    to,
+                });
+            }
+        }
+        Ok((ready, moves))
+    }
+}
+
+struct Turn {
+    started: usize,
+    postponed: usize,
+    drained: bool,
+}

@@ -1,0 +1,182 @@
+//! One attempt: sign, post, decide, apply.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use postrider_domain::attempt::Attempt;
+use postrider_domain::decide::decide;
+use postrider_domain::delivery::{Claimed, Completion, Delivery};
+use postrider_domain::outcome::Outcome;
+use postrider_domain::request::signed_headers;
+use postrider_domain::retry::{Jitter, RuntimeRetry};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Applied, Parcel, Renewed};
+use postrider_ports::sender::{Post, Sender};
+use tokio::select;
+
+use crate::Ports;
+use crate::catalogue::Catalogue;
+use crate::telemetry;
+
+/// How long a claim is held beyond the attempt's own time.
+pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
+/// The longest pause between two tries to write down what an attempt came to.
+const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
+
+/// Attempts deliveries.
+pub struct Dispatcher {
+    ports: Ports,
+    sender: Arc<dyn Sender>,
+    catalogue: Arc<Catalogue>,
+    retry: RuntimeRetry,
+}
+
+/// What became of a claimed row.
+#[derive(Debug)]
+pub enum Attempted {
+    /// Attempted, and what it came to is stored.
+    Done(Box<Delivery>),
+    /// Attempted, but somebody else had the row by then; theirs counts.
+    Stale,
+    /// Not attempted: there was no time left in the lease, or its webhook is gone. Its lease will run out.
+    NotStarted,
+}
+
+impl Dispatcher {
+    /// A dispatcher over these ports.
+    #[must_use]
+    pub fn new(
+        ports: Ports,
+        sender: Arc<dyn Sender>,
+        catalogue: Arc<Catalogue>,
+        retry: RuntimeRetry,
+    ) -> Self {
+        Self {
+            ports,
+            sender,
+            catalogue,
+            retry,
+        }
+    }
+
+    /// Attempts a claimed row once and writes down what came of it.
+    ///
+    /// # Errors
+    /// When the webhook could not be read; the lease runs out and the row is attempted later.
+    pub async fn attempt(&self, parcel: &Parcel) -> Result<Attempted> {
+        let row = parcel.claimed.delivery();
+        let started_at = self.ports.clock.now();
+        let snapshot = self.catalogue.recent(&row.tenant, started_at).await?;
+        let Some(webhook) = snapshot.get(row.id.webhook) else {
+            return Ok(Attempted::NotStarted);
+        };
+        if !fits(webhook.settings.timeout, row.lease_until, started_at) {
+            return Ok(Attempted::NotStarted);
+        }
+        let signed = signed_headers(row, &parcel.event, webhook, started_at);
+        let request = Post {
+            target_url: webhook.settings.target_url.clone(),
+            headers: signed.headers,
+            body: parcel.event.body.clone(),
+            timeout: webhook.settings.timeout,
+        };
+        let outcome = self
+            .post_holding(&parcel.claimed, request, started_at)
+            .await;
+        let completion = self.completion(
+            &parcel.claimed,
+            webhook,
+            &outcome,
+            started_at,
+            signed.signature,
+        );
+        self.write(&parcel.claimed, completion).await
+    }
+
+    /// Posts, and prolongs the lease each third of its time while the receiver takes its own.
+    async fn post_holding(
+        &self,
+        claimed: &Claimed,
+        request: Post,
+        started_at: Timestamp,
+    ) -> Outcome {
+        let lease = claimed.delivery().lease_until.since(started_at);
+        let third = Millis::new((lease.get() / 3).max(1));
+        let mut post = pin!(self.sender.post(request));
+        loop {
+            let renew_at = self.ports.clock.now().plus(third);
+            select! {
+                biased;
+                outcome = &mut post => return outcome,
+                () = self.ports.clock.sleep_until(renew_at) => {
+                    let until = self.ports.clock.now().plus(lease);
+                    match self.ports.store.renew(claimed, until).await {
+                        Ok(Renewed::Held) => {}
+                        Ok(Renewed::Lost) => telemetry::lease_lost(claimed),
+                        Err(error) => telemetry::renewal_failed(claimed, &error),
+                    }
+                }
+            }
+        }
+    }
+
+    fn completion(
+        &self,
+        claimed: &Claimed,
+        webhook: &Webhook,
+        outcome: &Outcome,
+        started_at: Timestamp,
+        signature: String,
+    ) -> Completion {
+        let row = claimed.delivery();
+        let policy = webhook.settings.retry.policy(self.retry);
+        let jitter = Jitter(u32::from_ne_bytes(self.ports.entropy.bytes()));
+        let transition = decide(claimed, outcome, &policy, self.ports.clock.now(), jitter);
+        let number = row.attempts_total.saturating_add(1);
+        let attempt = Attempt::record(
+            number,
+            claimed.version(),
+            started_at,
+            outcome,
+            transition.verdict(),
+        );
+        telemetry::attempted(row, &attempt, transition, jitter);
+        Completion {
+            attempt,
+            transition,
+            target_url: webhook.settings.target_url.to_string(),
+            signature,
+            generation: webhook.health.generation,
+        }
+    }
+
+    /// Writes what an attempt came to, however long the store needs: only what is written counts.
+    async fn write(&self, claimed: &Claimed, completion: Completion) -> Result<Attempted> {
+        let mut pause = Millis::new(50);
+        loop {
+            let now = self.ports.clock.now();
+            match self
+                .ports
+                .store
+                .apply(claimed, completion.clone(), now)
+                .await
+            {
+                Ok(Applied::Done(after)) => return Ok(Attempted::Done(after)),
+                Ok(Applied::Stale) => return Ok(Attempted::Stale),
+                Err(error) if error.is_transient() => {
+                    telemetry::write_failed(claimed, &error);
+                    self.ports.clock.sleep_until(now.plus(pause)).await;
+                    pause = pause.plus(pause).min(MAX_WRITE_PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The start guard: an attempt that could outlive its lease is not begun.
+fn fits(timeout: Millis, lease_until: Timestamp, now: Timestamp) -> bool {
+    now.plus(timeout).plus(Millis::from_seconds(1)) <= lease_until
+}

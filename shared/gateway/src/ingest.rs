@@ -1,0 +1,328 @@
+//! From a published event to rows that will be delivered.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::event::{Event, Label, Origin};
+use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+use postrider_domain::invalid::Invalid;
+use postrider_domain::pattern::EventType;
+use postrider_domain::route;
+use postrider_domain::signature;
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+use postrider_ports::deliveries::{Acceptance, Accepted, NewRow};
+use postrider_ports::queue::{Hint, Queue};
+
+use crate::catalogue::{Catalogue, Snapshot};
+use crate::{Ports, Refusal};
+
+/// The longest Idempotency-Key, in bytes.
+pub const MAX_KEY_BYTES: usize = 255;
+
+/// What a publisher says of an event, unchecked.
+#[derive(Clone, Debug)]
+pub struct EventDraft {
+    /// What happened.
+    pub event_type: String,
+    /// The body, byte for byte.
+    pub body: Bytes,
+    /// What the body is.
+    pub content_type: String,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// The one webhook it is for, whatever that subscribes to.
+    pub webhook_id: Option<String>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// An event that is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Its id.
+    pub event: EventId,
+    /// Whether it was stored by an earlier call.
+    pub repeated: Repeated,
+    /// Its deliveries.
+    pub deliveries: Vec<DeliveryId>,
+}
+
+/// Whether a call was seen before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeated {
+    /// It is the first.
+    No,
+    /// It repeats an earlier one and changed nothing.
+    Yes,
+}
+
+/// Accepts events.
+pub struct Ingest {
+    ports: Ports,
+    catalogue: Arc<Catalogue>,
+    queue: Arc<dyn Queue>,
+    max_body_bytes: usize,
+}
+
+/// A checked event and whom it names.
+struct Checked {
+    event: Arc<Event>,
+    named: Option<WebhookId>,
+}
+
+impl Ingest {
+    pub(crate) fn new(
+        ports: Ports,
+        catalogue: Arc<Catalogue>,
+        queue: Arc<dyn Queue>,
+        max_body_bytes: usize,
+    ) -> Self {
+        Self {
+            ports,
+            catalogue,
+            queue,
+            max_body_bytes,
+        }
+    }
+
+    /// Stores an event and its rows, then starts or announces them. With a key, a repeated call finds the first one.
+    ///
+    /// # Errors
+    /// Why nothing was stored.
+    pub async fn publish(
+        &self,
+        tenant: &TenantId,
+        draft: EventDraft,
+        key: Option<&str>,
+    ) -> Result<Published, Refusal> {
+        let now = self.ports.clock.now();
+        let checked = self.check(tenant, draft, key, now)?;
+        let mut snapshot = self.catalogue.remembered(tenant, now).await?;
+        loop {
+            let planned = match route::plan(&checked.event, checked.named, &snapshot.webhooks) {
+                Ok(planned) => planned,
+                Err(unroutable) => match self
+                    .reconsider(tenant, &checked, key, &snapshot, now)
+                    .await?
+                {
+                    Reconsidered::PlanAgain(newer) => {
+                        snapshot = newer;
+                        continue;
+                    }
+                    Reconsidered::SeenBefore => Vec::new(),
+                    Reconsidered::No => return Err(unroutable.into()),
+                },
+            };
+            let acceptance = self.acceptance(&checked, &planned, snapshot.version, now);
+            let rows: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
+            match self.accept(tenant, acceptance).await? {
+                Accepted::New { .. } => {
+                    return Ok(Published {
+                        event: checked.event.id,
+                        repeated: Repeated::No,
+                        deliveries: rows,
+                    });
+                }
+                Accepted::Duplicate { event, deliveries } => {
+                    return Ok(Published {
+                        event,
+                        repeated: Repeated::Yes,
+                        deliveries,
+                    });
+                }
+                Accepted::Conflict => return Err(Refusal::KeyReused),
+                Accepted::Outdated => snapshot = self.catalogue.current(tenant, now).await?,
+            }
+        }
+    }
+
+    fn check(
+        &self,
+        tenant: &TenantId,
+        draft: EventDraft,
+        key: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Checked, Refusal> {
+        let mut faults = Invalid::default();
+        let event_type = faults.take("type", EventType::try_from(draft.event_type));
+        let content_type = faults.take("content_type", Label::try_from(draft.content_type));
+        let session_id = draft
+            .session_id
+            .map(|text| faults.take("session_id", Label::try_from(text)));
+        let named = draft
+            .webhook_id
+            .map(|text| faults.take("webhook_id", text.parse::<WebhookId>()));
+        let is_key = |key: &str| {
+            (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic())
+        };
+        faults.require(key.is_none_or(is_key), "Idempotency-Key", || {
+            format!("must be 1 to {MAX_KEY_BYTES} visible ASCII characters")
+        });
+        let (Some(event_type), Some(content_type)) = (event_type, content_type) else {
+            return Err(faults.into());
+        };
+        faults.into_result()?;
+        if draft.body.len() > self.max_body_bytes {
+            return Err(Refusal::TooLarge {
+                limit: self.max_body_bytes,
+            });
+        }
+        let id = match key {
+            Some(key) => EventId::keyed(tenant, "api", key),
+            None => EventId::new(now, &self.ports.entropy.bytes()),
+        };
+        let event = Event {
+            id,
+            tenant: tenant.clone(),
+            event_type,
+            session_id: session_id.flatten(),
+            content_type,
+            body: draft.body,
+            origin: draft.origin,
+            created_at: now,
+        };
+        Ok(Checked {
+            event: Arc::new(event),
+            named: named.flatten(),
+        })
+    }
+
+    /// A named webhook that cannot be delivered to may have been made since the snapshot, and a repeated call is
+    /// answered as the first one even if its webhook is gone by now.
+    async fn reconsider(
+        &self,
+        tenant: &TenantId,
+        checked: &Checked,
+        key: Option<&str>,
+        used: &Snapshot,
+        now: Timestamp,
+    ) -> Result<Reconsidered, Refusal> {
+        let newer = self.catalogue.current(tenant, now).await?;
+        if newer.version != used.version {
+            return Ok(Reconsidered::PlanAgain(newer));
+        }
+        let seen = key.is_some()
+            && self
+                .ports
+                .store
+                .event(tenant, checked.event.id)
+                .await?
+                .is_some();
+        Ok(if seen {
+            Reconsidered::SeenBefore
+        } else {
+            Reconsidered::No
+        })
+    }
+
+    fn acceptance(
+        &self,
+        checked: &Checked,
+        planned: &[&Webhook],
+        config_version: u64,
+        now: Timestamp,
+    ) -> Acceptance {
+        let event = &checked.event;
+        let rows = planned
+            .iter()
+            .map(|webhook| NewRow {
+                row: fresh_row(event, webhook, now),
+                lease: self.queue.offer(webhook, now),
+            })
+            .collect();
+        let request_hash = event.request_hash(checked.named);
+        Acceptance {
+            event: Arc::clone(event),
+            request_hash,
+            rows,
+            config_version,
+        }
+    }
+
+    async fn accept(&self, tenant: &TenantId, acceptance: Acceptance) -> Result<Accepted, Refusal> {
+        let offered: Vec<_> = acceptance
+            .rows
+            .iter()
+            .filter(|new| new.lease.is_some())
+            .map(|new| new.row.id.webhook)
+            .collect();
+        let hints: Vec<_> = acceptance
+            .rows
+            .iter()
+            .filter(|new| new.lease.is_none())
+            .map(|new| hint(&new.row))
+            .collect();
+        let answer = self.ports.store.accept(vec![acceptance]).await.pop();
+        let accepted = answer.unwrap_or_else(|| {
+            Err(postrider_ports::Error::Broken(
+                "no answer from the store".into(),
+            ))
+        });
+        let started: &[_] = match &accepted {
+            Ok(Accepted::New { claimed }) => claimed,
+            Ok(Accepted::Duplicate { .. } | Accepted::Conflict | Accepted::Outdated) | Err(_) => {
+                &[]
+            }
+        };
+        for webhook in offered {
+            match started
+                .iter()
+                .find(|parcel| parcel.claimed.delivery().id.webhook == webhook)
+            {
+                Some(parcel) => self.queue.start(parcel.clone()),
+                None => self.queue.decline(tenant, webhook),
+            }
+        }
+        if matches!(accepted, Ok(Accepted::New { .. })) && !hints.is_empty() {
+            // A lost hint is harmless: the row is due and will be found.
+            self.queue.send(hints).await;
+        }
+        Ok(accepted?)
+    }
+}
+
+enum Reconsidered {
+    PlanAgain(Arc<Snapshot>),
+    SeenBefore,
+    No,
+}
+
+fn hint(row: &Delivery) -> Hint {
+    Hint {
+        tenant: row.tenant.clone(),
+        id: row.id,
+        next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
+    }
+}
+
+fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Delivery {
+    Delivery {
+        id: DeliveryId {
+            event: event.id,
+            webhook: webhook.id,
+        },
+        tenant: event.tenant.clone(),
+        event_type: event.event_type.clone(),
+        session_id: event.session_id.clone(),
+        intent: None,
+        target_url: webhook.settings.target_url.to_string(),
+        signature: signature::plain(&webhook.secrets.current, &event.body),
+        status: Status::Pending,
+        dead_cause: None,
+        attempt_count: 0,
+        attempts_total: 0,
+        max_attempts: webhook.settings.retry.max_attempts(),
+        last_attempted_at: None,
+        next_retry_at: Some(now),
+        created_at: now,
+        error_detail: None,
+        generation: webhook.health.generation,
+        paced: false,
+        parked: false,
+        version: 0,
+        lease_owner: None,
+        lease_until: Timestamp::ZERO,
+    }
+}

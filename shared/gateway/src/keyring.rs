@@ -1,0 +1,178 @@
+//! Who may do what.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use postrider_domain::ids::{KeyId, TenantId};
+use postrider_domain::invalid::Invalid;
+use postrider_domain::key::{ApiKey, KeyDigest, Scope};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{MAX_NAME_CHARS, is_name};
+use std::sync::Arc;
+
+use crate::{Ports, Refusal};
+
+/// The most keys of one tenant.
+pub const MAX_KEYS: usize = 100;
+/// For how long a key is remembered before the store is asked again.
+const FRESH_FOR: Millis = Millis::from_seconds(5);
+/// How finely the last use of a key is noted.
+const TOUCH_EVERY: Millis = Millis::from_seconds(60);
+
+/// A key that was just made, with the one look at its text.
+#[derive(Debug)]
+pub struct NewKey {
+    /// The key as it is kept.
+    pub key: ApiKey,
+    /// Its text, shown this once.
+    pub token: String,
+}
+
+struct Known {
+    key: Arc<ApiKey>,
+    checked_at: Timestamp,
+}
+
+/// Makes, lists, revokes and recognises keys.
+pub struct Keyring {
+    ports: Ports,
+    known: Mutex<HashMap<KeyDigest, Known>>,
+}
+
+impl Keyring {
+    pub(crate) fn new(ports: Ports) -> Self {
+        Self {
+            ports,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The key that this text is, if any.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn recognise(&self, token: &str) -> Result<Option<Arc<ApiKey>>, Refusal> {
+        let now = self.ports.clock.now();
+        let digest = KeyDigest::of(token);
+        if let Some(known) = self.known.lock().get(&digest)
+            && known.checked_at <= now
+            && now.since(known.checked_at) <= FRESH_FOR
+        {
+            return Ok(Some(Arc::clone(&known.key)));
+        }
+        let Some(mut key) = self.ports.store.key_by_digest(digest).await? else {
+            self.known.lock().remove(&digest);
+            return Ok(None);
+        };
+        if key
+            .last_used_at
+            .is_none_or(|at| now.since(at) >= TOUCH_EVERY)
+        {
+            // A full disk must not keep readers out: the last use is noted when it can be.
+            if self
+                .ports
+                .store
+                .touch_key(&key.tenant, key.id, now)
+                .await
+                .is_ok()
+            {
+                key.last_used_at = Some(now);
+            }
+        }
+        let key = Arc::new(key);
+        self.known.lock().insert(
+            digest,
+            Known {
+                key: Arc::clone(&key),
+                checked_at: now,
+            },
+        );
+        Ok(Some(key))
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// When the name or the scopes do not fit, or there are too many.
+    pub async fn create(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        scopes: Vec<Scope>,
+    ) -> Result<NewKey, Refusal> {
+        let token = format!("prk_{}", hex(&self.ports.entropy.bytes::<32>()));
+        self.adopt(tenant, name, scopes, token).await
+    }
+
+    /// Keeps a key whose text somebody brings along.
+    ///
+    /// # Errors
+    /// When the name or the scopes do not fit, or there are too many.
+    pub async fn adopt(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        mut scopes: Vec<Scope>,
+        token: String,
+    ) -> Result<NewKey, Refusal> {
+        let mut faults = Invalid::default();
+        let name = name.trim();
+        faults.require(is_name(name), "name", || {
+            format!("must be 1 to {MAX_NAME_CHARS} characters")
+        });
+        faults.require(!scopes.is_empty(), "scopes", || {
+            "must name at least one of publish, read, manage".to_owned()
+        });
+        faults.into_result()?;
+        scopes.sort_unstable();
+        scopes.dedup();
+        if self.ports.store.keys(tenant).await?.len() >= MAX_KEYS {
+            return Err(Refusal::TooMany {
+                limit: MAX_KEYS,
+                what: "keys",
+            });
+        }
+        let now = self.ports.clock.now();
+        let key = ApiKey {
+            id: KeyId::new(now, &self.ports.entropy.bytes()),
+            tenant: tenant.clone(),
+            name: name.to_owned(),
+            scopes,
+            digest: KeyDigest::of(&token),
+            created_at: now,
+            last_used_at: None,
+        };
+        self.ports.store.put_key(key.clone()).await?;
+        Ok(NewKey { key, token })
+    }
+
+    /// The tenant's keys.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, Refusal> {
+        Ok(self.ports.store.keys(tenant).await?)
+    }
+
+    /// Revokes a key; in this process at once, in others within 5 seconds.
+    ///
+    /// # Errors
+    /// When there is no such key.
+    pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), Refusal> {
+        let was_there = self.ports.store.revoke_key(tenant, id).await?;
+        self.known.lock().clear();
+        if was_there {
+            Ok(())
+        } else {
+            Err(Refusal::NotFound { what: "key" })
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

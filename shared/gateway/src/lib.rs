@@ -1,0 +1,85 @@
+//! The use-cases of the gateway, each one straight line over the ports.
+
+pub mod catalogue;
+pub mod courier;
+pub mod dispatch;
+pub mod ingest;
+pub mod keyring;
+pub mod manage;
+pub mod refusal;
+pub mod retries;
+pub mod settings;
+pub mod sweep;
+mod telemetry;
+
+use std::sync::Arc;
+
+use postrider_ports::Store;
+use postrider_ports::clock::{Clock, Entropy};
+use postrider_ports::queue::Queue;
+
+use crate::catalogue::Catalogue;
+use crate::ingest::Ingest;
+use crate::keyring::Keyring;
+use crate::manage::Manage;
+use crate::retries::Retries;
+use crate::settings::GatewaySettings;
+
+pub use refusal::Refusal;
+
+/// What every use-case reaches the world by.
+#[derive(Clone)]
+pub struct Ports {
+    /// Everything that is stored.
+    pub store: Arc<dyn Store>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Random bytes.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// What the API offers, put together once.
+pub struct Gateway {
+    /// The ports, for plain look-ups.
+    pub ports: Ports,
+    /// Accepts events.
+    pub ingest: Ingest,
+    /// Keeps webhooks.
+    pub manage: Manage,
+    /// Puts deliveries back.
+    pub retries: Retries,
+    /// Knows who may do what.
+    pub keyring: Keyring,
+    /// The limits in force.
+    pub settings: GatewaySettings,
+}
+
+impl Gateway {
+    /// A gateway over these ports. `catalogue` is shared with whoever dispatches in the same process.
+    #[must_use]
+    pub fn new(
+        ports: Ports,
+        catalogue: Arc<Catalogue>,
+        queue: Arc<dyn Queue>,
+        settings: GatewaySettings,
+    ) -> Self {
+        Self {
+            ingest: Ingest::new(
+                ports.clone(),
+                Arc::clone(&catalogue),
+                Arc::clone(&queue),
+                settings.max_body_bytes,
+            ),
+            manage: Manage::new(
+                ports.clone(),
+                catalogue,
+                Arc::clone(&queue),
+                settings.egress.clone(),
+            ),
+            retries: Retries::new(ports.clone(), queue),
+            keyring: Keyring::new(ports.clone()),
+            ports,
+            settings,
+        }
+    }
+}

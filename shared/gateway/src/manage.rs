@@ -1,0 +1,284 @@
+//! Keeping webhooks: create, change, rotate, pause, resume, test, delete.
+
+use std::sync::Arc;
+
+use postrider_domain::egress::Rules;
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::secret::{SecretRing, SigningSecret};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{
+    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_secret,
+};
+use postrider_ports::configs::{Changed, Created, WebhookChange};
+use postrider_ports::queue::Queue;
+
+use crate::catalogue::Catalogue;
+use crate::refusal::Conflict;
+use crate::{Ports, Refusal};
+
+/// How many parked rows a resume frees before it answers; the sweep frees the rest.
+const RELEASE_SLICE: usize = 500;
+
+/// Keeps webhooks.
+pub struct Manage {
+    ports: Ports,
+    catalogue: Arc<Catalogue>,
+    queue: Arc<dyn Queue>,
+    egress: Rules,
+}
+
+/// What became of a rotation: the one look at the new secret.
+#[derive(Debug)]
+pub struct Rotated {
+    /// The new secret.
+    pub secret: SigningSecret,
+    /// Until when the old one stays valid.
+    pub previous_expires_at: Timestamp,
+}
+
+impl Manage {
+    pub(crate) fn new(
+        ports: Ports,
+        catalogue: Arc<Catalogue>,
+        queue: Arc<dyn Queue>,
+        egress: Rules,
+    ) -> Self {
+        Self {
+            ports,
+            catalogue,
+            queue,
+            egress,
+        }
+    }
+
+    /// Makes a webhook, with a secret that is brought along or drawn.
+    ///
+    /// # Errors
+    /// When a field does not fit, or there are too many.
+    pub async fn create(
+        &self,
+        tenant: &TenantId,
+        draft: WebhookDraft,
+        secret: Option<&str>,
+    ) -> Result<Webhook, Refusal> {
+        let secret = secret.map(check_secret);
+        let settings = match (draft.check(&self.egress), &secret) {
+            (Err(mut faults), Some(Err(more))) => {
+                faults.extend(more.clone());
+                return Err(faults.into());
+            }
+            (checked, _) => checked?,
+        };
+        let secret = secret
+            .transpose()?
+            .unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
+        let now = self.ports.clock.now();
+        let webhook = Webhook {
+            id: WebhookId::new(now, &self.ports.entropy.bytes()),
+            tenant: tenant.clone(),
+            settings,
+            secrets: SecretRing::new(secret),
+            created_at: now,
+            updated_at: now,
+            health: Health::default(),
+        };
+        match self.ports.store.create_webhook(webhook.clone()).await? {
+            Created::Done => {
+                self.catalogue.forget(tenant);
+                Ok(webhook)
+            }
+            Created::TooMany => Err(Refusal::TooMany {
+                limit: MAX_WEBHOOKS,
+                what: "webhooks",
+            }),
+        }
+    }
+
+    /// All webhooks of the tenant, the oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Webhook>, Refusal> {
+        let mut webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
+        webhooks.sort_by_key(|webhook| (webhook.created_at, webhook.id));
+        Ok(webhooks)
+    }
+
+    /// One webhook.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn get(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, Refusal> {
+        self.ports
+            .store
+            .webhook(tenant, id)
+            .await?
+            .ok_or(Refusal::NotFound { what: "webhook" })
+    }
+
+    /// Changes the settings: `edit` makes the new draft out of the webhook as it is. Valid from the next decision on.
+    ///
+    /// # Errors
+    /// When a field does not fit, or somebody else was faster.
+    pub async fn change(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        edit: impl FnOnce(WebhookDraft) -> WebhookDraft,
+    ) -> Result<Webhook, Refusal> {
+        let webhook = self.get(tenant, id).await?;
+        let settings = edit(draft_of(&webhook.settings)).check(&self.egress)?;
+        let secrets = webhook.secrets.clone();
+        self.store_change(webhook, settings, secrets).await
+    }
+
+    /// Draws or takes a new secret; the old one stays valid for a day.
+    ///
+    /// # Errors
+    /// When the secret does not fit, or too many would be valid.
+    pub async fn rotate_secret(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        secret: Option<&str>,
+    ) -> Result<Rotated, Refusal> {
+        let webhook = self.get(tenant, id).await?;
+        let brought = secret.map(check_secret).transpose()?;
+        let secret =
+            brought.unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
+        let now = self.ports.clock.now();
+        let secrets = webhook
+            .secrets
+            .rotated(secret.clone(), now)
+            .map_err(Conflict::TooManySecrets)?;
+        let previous_expires_at = secrets.retiring.first().map_or(now, |old| old.expires_at);
+        let settings = webhook.settings.clone();
+        self.store_change(webhook, settings, secrets).await?;
+        Ok(Rotated {
+            secret,
+            previous_expires_at,
+        })
+    }
+
+    async fn store_change(
+        &self,
+        webhook: Webhook,
+        settings: WebhookSettings,
+        secrets: SecretRing,
+    ) -> Result<Webhook, Refusal> {
+        let seen = webhook.updated_at;
+        let updated_at = self.ports.clock.now().max(seen.plus(Millis::new(1)));
+        let change = WebhookChange {
+            seen,
+            settings: settings.clone(),
+            secrets: secrets.clone(),
+            updated_at,
+        };
+        let changed = self
+            .ports
+            .store
+            .change_webhook(&webhook.tenant, webhook.id, change)
+            .await?;
+        self.catalogue.forget(&webhook.tenant);
+        match changed {
+            Changed::Done => Ok(Webhook {
+                settings,
+                secrets,
+                updated_at,
+                ..webhook
+            }),
+            Changed::Outdated => Err(Conflict::ChangedMeanwhile.into()),
+            Changed::Missing => Err(Refusal::NotFound { what: "webhook" }),
+        }
+    }
+
+    /// Holds deliveries back until somebody resumes; none is lost.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn pause(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, Refusal> {
+        self.set_status(
+            tenant,
+            id,
+            WebhookStatus::Paused,
+            Some("paused by a person".to_owned()),
+        )
+        .await
+    }
+
+    /// Sets a paused, failed or disabled webhook going again and frees what waits. Dead deliveries stay dead.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, Refusal> {
+        let webhook = self
+            .set_status(tenant, id, WebhookStatus::Active, None)
+            .await?;
+        self.ports
+            .store
+            .release(RELEASE_SLICE, self.ports.clock.now())
+            .await?;
+        self.queue.send(Vec::new()).await;
+        Ok(webhook)
+    }
+
+    async fn set_status(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        status: WebhookStatus,
+        reason: Option<String>,
+    ) -> Result<Webhook, Refusal> {
+        let now = self.ports.clock.now();
+        let health = self
+            .ports
+            .store
+            .set_webhook_status(tenant, id, status, reason, now)
+            .await?;
+        self.catalogue.forget(tenant);
+        health.ok_or(Refusal::NotFound { what: "webhook" })?;
+        self.get(tenant, id).await
+    }
+
+    /// Removes a webhook. Its open deliveries die, reason `webhook deleted`.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn delete(&self, tenant: &TenantId, id: WebhookId) -> Result<(), Refusal> {
+        let now = self.ports.clock.now();
+        let was_there = self.ports.store.delete_webhook(tenant, id, now).await?;
+        self.catalogue.forget(tenant);
+        if !was_there {
+            return Err(Refusal::NotFound { what: "webhook" });
+        }
+        self.ports.store.release(RELEASE_SLICE, now).await?;
+        self.queue.send(Vec::new()).await;
+        Ok(())
+    }
+}
+
+fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
+    let text = |value: &http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    WebhookDraft {
+        name: settings.name.clone(),
+        target_url: settings.target_url.to_string(),
+        event_types: settings
+            .event_types
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        owner_email: settings.owner_email.clone(),
+        headers: Some(
+            settings
+                .headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
+        ),
+        timeout_seconds: u32::try_from(settings.timeout.get() / 1000).ok(),
+        retry_rate: Some(settings.retry_rate),
+        auto_resume: Some(settings.auto_resume),
+        retry: Some(settings.retry.clone()),
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a use-case did not do what was asked.
+
+use postrider_domain::invalid::Invalid;
+use postrider_domain::route::Unroutable;
+
+/// Why nothing was done. Nothing has changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The input has faults.
+    #[error("{0}")]
+    Invalid(#[from] Invalid),
+    /// The body is larger than may be stored.
+    #[error("the payload is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The key was used for another request.
+    #[error("this Idempotency-Key was used for another request")]
+    KeyReused,
+    /// The named webhook cannot be delivered to.
+    #[error("{0}")]
+    Unroutable(#[from] Unroutable),
+    /// There is nothing with this id, or it belongs to somebody else.
+    #[error("there is no {what} with this id")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+    },
+    /// It cannot be done in the present state.
+    #[error("{0}")]
+    Conflict(Conflict),
+    /// The tenant has as many as it may have.
+    #[error("at most {limit} {what} are allowed")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+        /// Of what.
+        what: &'static str,
+    },
+    /// We could not do our work.
+    #[error("{0}")]
+    Store(#[from] postrider_ports::Error),
+}
+
+/// What stands in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// An attempt is under way.
+    #[error("the delivery is being attempted right now; try again when the attempt has ended")]
+    InFlight,
+    /// It arrived.
+    #[error("the delivery was delivered; pass \"force\": true to send it again")]
+    Delivered,
+    /// It has not been attempted yet.
+    #[error("the delivery is pending already")]
+    Pending,
+    /// Its webhook wants no more.
+    #[error("the webhook is disabled or deleted; resume it first")]
+    WebhookDisabled,
+    /// Somebody else changed it at the same time.
+    #[error("the webhook was changed by somebody else at the same time; read it again")]
+    ChangedMeanwhile,
+    /// Too many secrets would be valid.
+    #[error("{0}")]
+    TooManySecrets(postrider_domain::secret::TooManySecrets),
+}
+
+impl From<Conflict> for Refusal {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(conflict)
+    }
+}

@@ -1,0 +1,175 @@
+//! Putting deliveries back on a person's word: one, or all that a filter finds.
+
+use std::sync::Arc;
+
+use postrider_domain::delivery::{Delivery, Force, Status};
+use postrider_domain::ids::{DeliveryId, JobId, TenantId};
+use postrider_domain::invalid::Invalid;
+use postrider_ports::history::{Filter, MAX_EXAMINED};
+use postrider_ports::interventions::Requeued;
+use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::queue::{Hint, Queue};
+
+use crate::refusal::Conflict;
+use crate::{Ports, Refusal};
+
+/// How many rows one slice of a bulk retry puts back.
+const SLICE: usize = 200;
+
+/// Puts deliveries back.
+pub struct Retries {
+    ports: Ports,
+    queue: Arc<dyn Queue>,
+}
+
+impl Retries {
+    /// Over these ports; `queue` learns of what is due again.
+    #[must_use]
+    pub fn new(ports: Ports, queue: Arc<dyn Queue>) -> Self {
+        Self { ports, queue }
+    }
+
+    /// *Retry now*.
+    ///
+    /// # Errors
+    /// Why it cannot be put back.
+    pub async fn retry_now(
+        &self,
+        tenant: &TenantId,
+        id: DeliveryId,
+        force: Force,
+    ) -> Result<Delivery, Refusal> {
+        match self
+            .ports
+            .store
+            .requeue(tenant, id, force, self.ports.clock.now())
+            .await?
+        {
+            Requeued::Done(row) => {
+                self.queue.send(vec![hint(&row)]).await;
+                Ok(*row)
+            }
+            Requeued::InFlight => Err(Conflict::InFlight.into()),
+            Requeued::Delivered => Err(Conflict::Delivered.into()),
+            Requeued::Pending => Err(Conflict::Pending.into()),
+            Requeued::WebhookDisabled => Err(Conflict::WebhookDisabled.into()),
+            Requeued::Missing => Err(Refusal::NotFound { what: "delivery" }),
+        }
+    }
+
+    /// How many rows a bulk retry would put back.
+    ///
+    /// # Errors
+    /// When the filter does not fit, or the store cannot be read.
+    pub async fn count(&self, tenant: &TenantId, filter: Filter) -> Result<u64, Refusal> {
+        let filter = retriable(filter)?;
+        let (mut matched, mut cursor) = (0, None);
+        loop {
+            let page = self
+                .ports
+                .store
+                .list(tenant, &filter, MAX_EXAMINED, cursor.as_ref())
+                .await?;
+            matched += page.items.len() as u64;
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => return Ok(matched),
+            }
+        }
+    }
+
+    /// Begins a bulk retry and does its first slice; the sweep does the rest.
+    ///
+    /// # Errors
+    /// When the filter does not fit, or the store cannot take it.
+    pub async fn begin(&self, tenant: &TenantId, filter: Filter) -> Result<RetryJob, Refusal> {
+        let now = self.ports.clock.now();
+        let mut filter = retriable(filter)?;
+        filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
+        let matched = self.count(tenant, filter.clone()).await?;
+        let job = RetryJob {
+            id: JobId::new(now, &self.ports.entropy.bytes()),
+            filter,
+            state: JobState::Running,
+            matched,
+            done: 0,
+            failed: 0,
+            cursor: None,
+            created_at: now,
+        };
+        self.ports.store.create_job(tenant, job.clone()).await?;
+        self.slice(tenant, job).await
+    }
+
+    /// Does the next slice of a running job.
+    ///
+    /// # Errors
+    /// When the store cannot be reached; the slice is done again later, which is harmless.
+    pub async fn slice(&self, tenant: &TenantId, mut job: RetryJob) -> Result<RetryJob, Refusal> {
+        let page = self
+            .ports
+            .store
+            .list(tenant, &job.filter, SLICE, job.cursor.as_ref())
+            .await?;
+        for row in &page.items {
+            match self.retry_now(tenant, row.id, Force::No).await {
+                Ok(_) => job.done += 1,
+                Err(Refusal::Store(error)) => return Err(error.into()),
+                Err(_) => job.failed += 1,
+            }
+        }
+        if page.next.is_none() {
+            job.state = JobState::Done;
+        }
+        job.cursor = page.next;
+        self.ports
+            .store
+            .progress_job(tenant, job)
+            .await?
+            .ok_or(Refusal::NotFound { what: "retry" })
+    }
+
+    /// How far a bulk retry is.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn job(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, Refusal> {
+        self.ports
+            .store
+            .job(tenant, id)
+            .await?
+            .ok_or(Refusal::NotFound { what: "retry" })
+    }
+
+    /// Stops a bulk retry; what was put back stays so.
+    ///
+    /// # Errors
+    /// When there is no such job.
+    pub async fn cancel(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, Refusal> {
+        self.ports
+            .store
+            .cancel_job(tenant, id)
+            .await?
+            .ok_or(Refusal::NotFound { what: "retry" })
+    }
+}
+
+/// A bulk retry is for rows that failed; dead ones unless it says otherwise.
+fn retriable(mut filter: Filter) -> Result<Filter, Invalid> {
+    match filter.status {
+        None => filter.status = Some(Status::Dead),
+        Some(Status::Dead | Status::Failed) => {}
+        Some(Status::Pending | Status::Delivered) => {
+            return Err(Invalid::field("filter.status", "must be dead or failed"));
+        }
+    }
+    Ok(filter)
+}
+
+fn hint(row: &Delivery) -> Hint {
+    Hint {
+        tenant: row.tenant.clone(),
+        id: row.id,
+        next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
+    }
+}

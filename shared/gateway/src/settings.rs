@@ -1,0 +1,49 @@
+//! What can be set about the gateway. Read and checked at the edge, handed in as values.
+
+use postrider_domain::delivery::Retention;
+use postrider_domain::egress::Rules;
+use postrider_domain::retry::RuntimeRetry;
+use postrider_domain::time::Millis;
+
+/// The largest body of one event in the embedded gateway.
+pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// The largest batch of events, in bytes.
+pub const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// The largest batch of events, in events.
+pub const MAX_BATCH_EVENTS: usize = 100;
+
+/// Limits of what is taken in.
+#[derive(Clone, Debug)]
+pub struct GatewaySettings {
+    /// The largest body of one event.
+    pub max_body_bytes: usize,
+    /// Which destinations may be saved.
+    pub egress: Rules,
+}
+
+/// How the embedded gateway sends.
+#[derive(Clone, Copy, Debug)]
+pub struct CourierSettings {
+    /// How many attempts one webhook may have under way.
+    pub per_webhook: usize,
+    /// How many attempts may be under way in all.
+    pub in_all: usize,
+    /// How long it sleeps at the most.
+    pub poll_interval: Millis,
+    /// The gateway's own retry settings.
+    pub retry: RuntimeRetry,
+    /// How long rows are kept.
+    pub retention: Retention,
+}
+
+impl Default for CourierSettings {
+    fn default() -> Self {
+        Self {
+            per_webhook: 64,
+            in_all: 1024,
+            poll_interval: Millis::new(5000),
+            retry: RuntimeRetry::default(),
+            retention: Retention::default(),
+        }
+    }
+}

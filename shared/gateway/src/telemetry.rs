@@ -1,0 +1,70 @@
+//! What is logged. An allow-list of fields: never a body, a signature, a secret or a query string.
+
+use postrider_domain::attempt::Attempt;
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Claimed, Delivery};
+use postrider_domain::retry::Jitter;
+use postrider_ports::Error;
+use tracing::{debug, error, info, warn};
+
+/// The one line of an attempt: enough to replay the decision.
+pub(crate) fn attempted(
+    row: &Delivery,
+    attempt: &Attempt,
+    transition: Transition,
+    Jitter(jitter): Jitter,
+) {
+    let (outcome, next_retry_at) = match transition {
+        Transition::Deliver => ("delivered", None),
+        Transition::Retry { next_retry_at } => ("failed", Some(next_retry_at.as_millis())),
+        Transition::Die { cause } => (cause.as_str(), None),
+    };
+    info!(
+        delivery_id = %row.id,
+        webhook_id = %row.id.webhook,
+        tenant = %row.tenant,
+        event_type = %row.event_type,
+        attempt_number = attempt.number,
+        attempt_count = row.attempt_count.saturating_add(1),
+        max_attempts = row.max_attempts,
+        status_code = attempt.status_code,
+        phase = attempt.phase.as_deref(),
+        elapsed_ms = attempt.timings.total_ms,
+        outcome,
+        next_retry_at_ms = next_retry_at,
+        jitter,
+        "delivery.attempted"
+    );
+}
+
+pub(crate) fn lease_lost(claimed: &Claimed) {
+    warn!(delivery_id = %claimed.delivery().id, "delivery.lease_lost");
+}
+
+pub(crate) fn renewal_failed(claimed: &Claimed, reason: &Error) {
+    warn!(delivery_id = %claimed.delivery().id, %reason, "delivery.renewal_failed");
+}
+
+pub(crate) fn write_failed(claimed: &Claimed, reason: &Error) {
+    warn!(delivery_id = %claimed.delivery().id, %reason, "delivery.write_failed");
+}
+
+pub(crate) fn attempt_abandoned(claimed: &Claimed, reason: &Error) {
+    error!(delivery_id = %claimed.delivery().id, %reason, "delivery.attempt_abandoned");
+}
+
+pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
+    debug!(delivery_id = %claimed.delivery().id, why, "delivery.attempt_not_counted");
+}
+
+pub(crate) fn cycle_failed(reason: &Error) {
+    warn!(%reason, "courier.cycle_failed");
+}
+
+pub(crate) fn sweep_failed(step: &'static str, reason: &Error) {
+    warn!(step, %reason, "sweep.failed");
+}
+
+pub(crate) fn swept(step: &'static str, rows: usize) {
+    info!(step, rows, "sweep.done");
+}

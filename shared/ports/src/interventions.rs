@@ -1,0 +1,46 @@
+//! What people and housekeeping do to rows.
+
+use async_trait::async_trait;
+use postrider_domain::delivery::{Delivery, Force, Retention};
+use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::time::Timestamp;
+
+use crate::Result;
+
+/// What became of *Retry now*.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requeued {
+    /// It is pending and due now (parked, if its webhook is paused or failed).
+    Done(Box<Delivery>),
+    /// It is being attempted right now.
+    InFlight,
+    /// It was delivered, and nobody insisted.
+    Delivered,
+    /// It is pending already.
+    Pending,
+    /// Its webhook is disabled or deleted.
+    WebhookDisabled,
+    /// There is no such row.
+    Missing,
+}
+
+/// Changes rows on somebody's word, or because their time is over.
+#[async_trait]
+pub trait Interventions: Send + Sync {
+    /// Puts one row back by the rules of [`Delivery::requeue`]. The history stays.
+    async fn requeue(
+        &self,
+        tenant: &TenantId,
+        id: DeliveryId,
+        force: Force,
+        now: Timestamp,
+    ) -> Result<Requeued>;
+
+    /// Frees up to `limit` rows that are parked although their webhook is active or gone. Returns how many; 0 when
+    /// none is left.
+    async fn release(&self, limit: usize, now: Timestamp) -> Result<usize>;
+
+    /// Removes up to `limit` rows whose time to be kept is over, and events without rows. A row that was still open
+    /// is announced as dead, reason `expired`. Returns how many were removed.
+    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<usize>;
+}

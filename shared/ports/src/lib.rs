@@ -1,0 +1,47 @@
+//! The traits between the use-cases and the world, with their contracts.
+//!
+//! Every call that touches stored data takes the [`TenantId`](postrider_domain::ids::TenantId) it is for, so that a
+//! forgotten filter does not compile. Expected conditions are values; an [`Error`] means that *we* could not do our
+//! work, and nothing has changed unless the verb's docs say otherwise.
+
+pub mod clock;
+pub mod configs;
+pub mod deliveries;
+mod error;
+pub mod history;
+pub mod interventions;
+pub mod jobs;
+pub mod notices;
+pub mod pace;
+pub mod queue;
+pub mod schedule;
+pub mod sender;
+
+pub use error::{Error, Result};
+
+/// Everything that is stored.
+pub trait Store:
+    deliveries::Deliveries
+    + schedule::Schedule
+    + pace::Pace
+    + interventions::Interventions
+    + history::History
+    + configs::Webhooks
+    + configs::Keys
+    + jobs::Jobs
+    + notices::Notices
+{
+}
+
+impl<T> Store for T where
+    T: deliveries::Deliveries
+        + schedule::Schedule
+        + pace::Pace
+        + interventions::Interventions
+        + history::History
+        + configs::Webhooks
+        + configs::Keys
+        + jobs::Jobs
+        + notices::Notices
+{
+}

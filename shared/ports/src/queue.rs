@@ -1,0 +1,39 @@
+//! Telling a dispatcher that something is due.
+
+use async_trait::async_trait;
+use postrider_domain::delivery::Lease;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+
+use crate::Result;
+use crate::deliveries::Parcel;
+
+/// Names a row and the time it was due; never holds a payload. A lost or doubled hint is harmless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Which row.
+    pub id: DeliveryId,
+    /// The `next_retry_at` it was sent for.
+    pub next_retry_at: Timestamp,
+}
+
+/// Brings rows to a dispatcher.
+#[async_trait]
+pub trait Queue: Send + Sync {
+    /// The lease under which a fresh row of this webhook may be inserted already claimed, because its first attempt
+    /// could start at once in this very process. It holds a place until the parcel is [handed over](Self::start) or
+    /// the lease [declined](Self::decline). `None` means: insert it free and send a hint.
+    fn offer(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease>;
+
+    /// Hands over a row that was inserted claimed under an offered lease.
+    fn start(&self, parcel: Parcel);
+
+    /// Gives an offered place back.
+    fn decline(&self, tenant: &TenantId, webhook: WebhookId);
+
+    /// Sends hints; one result each.
+    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>>;
+}
