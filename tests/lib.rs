@@ -1,1 +1,11 @@
-//! Scenarios, conformance, chaos and benchmarks of the whole gateway.
+//! What the tests and benchmarks of the whole gateway share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation ends the run, with its place"
+)]
+
+pub mod chaos;
+pub mod command;

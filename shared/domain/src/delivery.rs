@@ -318,6 +318,26 @@ impl Delivery {
         after.released()
     }
 
+    /// The row set aside until its webhook is resumed.
+    #[must_use]
+    pub fn park(&self) -> Self {
+        Self {
+            parked: true,
+            ..self.clone()
+        }
+        .released()
+    }
+
+    /// The row back among those that may be claimed, due when it was due.
+    #[must_use]
+    pub fn unpark(&self) -> Self {
+        Self {
+            parked: false,
+            ..self.clone()
+        }
+        .released()
+    }
+
     fn released(mut self) -> Self {
         self.lease_owner = None;
         self.lease_until = Timestamp::ZERO;

@@ -17,6 +17,7 @@ use postrider_ports::deliveries::Parcel;
 use postrider_ports::queue::{Hint, Queue};
 use tokio::select;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalogue::Catalogue;
@@ -40,6 +41,7 @@ pub struct Courier {
     wake: Notify,
     sleeping_until: AtomicI64,
     tasks: TaskTracker,
+    broken_off: CancellationToken,
 }
 
 /// What one look at the agenda led to.
@@ -73,6 +75,7 @@ impl Courier {
             wake: Notify::new(),
             sleeping_until: AtomicI64::new(i64::MAX),
             tasks: TaskTracker::new(),
+            broken_off: CancellationToken::new(),
         })
     }
 
@@ -118,6 +121,13 @@ impl Courier {
         self.tasks.wait().await;
     }
 
+    /// Breaks the attempts under way off without writing anything down, as the end of the process would. Their rows
+    /// are attempted again.
+    pub fn abandon(&self) {
+        self.load.close();
+        self.broken_off.cancel();
+    }
+
     /// Returns when no attempt is under way.
     pub async fn idle(&self) {
         self.load.idle().await;
@@ -146,13 +156,17 @@ impl Courier {
         };
         self.tasks.spawn(async move {
             let _place = place;
-            match courier.dispatcher.attempt(&parcel).await {
-                Ok(Attempted::Done(after)) => courier.note_due(after.next_retry_at),
-                Ok(Attempted::Stale) => telemetry::attempt_not_counted(&parcel.claimed, "stale"),
-                Ok(Attempted::NotStarted) => {
+            let attempt = courier.dispatcher.attempt(&parcel);
+            match courier.broken_off.run_until_cancelled(attempt).await {
+                Some(Ok(Attempted::Done(after))) => courier.note_due(after.next_retry_at),
+                Some(Ok(Attempted::Stale)) => {
+                    telemetry::attempt_not_counted(&parcel.claimed, "stale");
+                }
+                Some(Ok(Attempted::NotStarted)) => {
                     telemetry::attempt_not_counted(&parcel.claimed, "not started");
                 }
-                Err(error) => telemetry::attempt_abandoned(&parcel.claimed, &error),
+                Some(Err(error)) => telemetry::attempt_abandoned(&parcel.claimed, &error),
+                None => telemetry::attempt_not_counted(&parcel.claimed, "broken off"),
             }
         });
     }

@@ -1,0 +1,178 @@
+//! The only way out: whoever wants a connection gets it here, after the addresses were checked.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use postrider_domain::egress::{Rules, Scheme};
+use postrider_domain::outcome::{Failure, Phase};
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tower_service::Service;
+
+use crate::dial::dial;
+use crate::dialling::Dialling;
+use crate::failure::{self, DialError};
+use crate::line::{Line, Stream};
+use crate::resolve::Names;
+
+/// Resolves once, refuses if any answer is closed, dials exactly what it checked. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Connector(Arc<Parts>);
+
+struct Parts {
+    rules: Rules,
+    names: Names,
+    tls: TlsConnector,
+    connect_timeout: Duration,
+}
+
+/// The receiver's end, as a URL names it.
+pub(crate) struct Endpoint<'a> {
+    scheme: Scheme,
+    host: &'a str,
+    port: u16,
+}
+
+impl Connector {
+    pub(crate) fn new(
+        rules: Rules,
+        names: Names,
+        tls: TlsConnector,
+        connect_timeout: Duration,
+    ) -> Self {
+        Self(Arc::new(Parts {
+            rules,
+            names,
+            tls,
+            connect_timeout,
+        }))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Line>;
+    type Error = DialError;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Line>, DialError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DialError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connector = self.clone();
+        let dialling = Dialling::current(self.0.connect_timeout);
+        Box::pin(async move {
+            let opened = timeout(dialling.budget, connector.open(&uri, &dialling)).await;
+            let opened = opened.unwrap_or_else(|_| {
+                Err(failure::timed_out(dialling.steps().phase, dialling.budget))
+            });
+            opened.map_err(DialError)
+        })
+    }
+}
+
+impl Connector {
+    async fn open(&self, uri: &Uri, dialling: &Arc<Dialling>) -> Result<TokioIo<Line>, Failure> {
+        let endpoint = Endpoint::of(uri)?;
+        let begun_at = dialling.steps().since;
+        let addresses = self.checked_addresses(&endpoint, Some(dialling)).await?;
+        dialling.enter(Phase::Connect);
+        let left = dialling.budget.saturating_sub(begun_at.elapsed());
+        let tcp = dial(&addresses, endpoint.port, left).await?;
+        let stream = match endpoint.scheme {
+            Scheme::Http => Stream::Plain(tcp),
+            Scheme::Https => {
+                dialling.enter(Phase::Tls);
+                Stream::Tls(Box::new(self.shake_hands(&endpoint, tcp).await?))
+            }
+        };
+        dialling.enter(Phase::FirstByte);
+        Ok(TokioIo::new(Line::new(stream, Arc::clone(dialling))))
+    }
+
+    /// The addresses behind an endpoint, every one of them checked.
+    pub(crate) async fn checked_addresses(
+        &self,
+        endpoint: &Endpoint<'_>,
+        dialling: Option<&Dialling>,
+    ) -> Result<Vec<IpAddr>, Failure> {
+        let (addresses, phase) = match endpoint.literal() {
+            Some(ip) => (vec![ip.to_canonical()], Phase::Check),
+            None => {
+                if let Some(dialling) = dialling {
+                    dialling.enter(Phase::Dns);
+                }
+                (self.0.names.addresses_of(endpoint.host).await?, Phase::Dns)
+            }
+        };
+        for ip in &addresses {
+            self.0
+                .rules
+                .check_address(*ip, endpoint.scheme, endpoint.port)
+                .map_err(|refusal| failure::refused(&refusal, phase))?;
+        }
+        Ok(addresses)
+    }
+
+    async fn shake_hands(
+        &self,
+        endpoint: &Endpoint<'_>,
+        tcp: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Failure> {
+        let name = endpoint
+            .server_name()
+            .ok_or_else(|| failure::no_such_name(endpoint.host))?;
+        self.0
+            .tls
+            .connect(name, tcp)
+            .await
+            .map_err(|error| failure::from_handshake(endpoint.host, &error))
+    }
+}
+
+impl<'a> Endpoint<'a> {
+    /// The endpoint of a URI that came out of a checked URL.
+    pub(crate) fn of(uri: &'a Uri) -> Result<Self, Failure> {
+        let scheme = Scheme::parse(uri.scheme_str().unwrap_or_default());
+        let scheme = scheme.map_err(|refusal| failure::refused(&refusal, Phase::Check))?;
+        let port = uri.port_u16().unwrap_or(match scheme {
+            Scheme::Https => 443,
+            Scheme::Http => 80,
+        });
+        Ok(Self {
+            scheme,
+            host: uri.host().unwrap_or_default(),
+            port,
+        })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn literal(&self) -> Option<IpAddr> {
+        let bare = self
+            .host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or(self.host);
+        bare.parse().ok()
+    }
+
+    /// The name that the certificate must be for; the dot that ends a full name is no part of it.
+    fn server_name(&self) -> Option<ServerName<'static>> {
+        if let Some(ip) = self.literal() {
+            return Some(ServerName::from(ip));
+        }
+        let name = self.host.strip_suffix('.').unwrap_or(self.host);
+        ServerName::try_from(name.to_owned()).ok()
+    }
+}

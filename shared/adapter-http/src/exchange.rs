@@ -1,0 +1,159 @@
+//! One request and what has come of it so far, so that a timeout loses nothing that is known.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Request, header};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
+use postrider_domain::outcome::{Answer, Failure, Outcome, Phase, Response, RetryAfter, Timings};
+
+use crate::body::{BodyStart, Ending};
+use crate::connector::Connector;
+use crate::dialling::{Dialling, millis, now};
+use crate::failure;
+use crate::line::AboutLine;
+
+/// A request on its way.
+pub(crate) struct Exchange {
+    begun_at: Instant,
+    dialling: Arc<Dialling>,
+    captured: CaptureConnection,
+    stage: Stage,
+}
+
+/// How far it has come.
+enum Stage {
+    Waiting,
+    Answered(Head, BodyStart),
+    Failed(Failure),
+}
+
+/// A status line and what matters beside it.
+struct Head {
+    came_at: Instant,
+    status: u16,
+    retry_after: Option<RetryAfter>,
+    line: Option<AboutLine>,
+}
+
+impl Exchange {
+    pub(crate) fn new(
+        begun_at: Instant,
+        dialling: Arc<Dialling>,
+        request: &mut Request<Full<Bytes>>,
+    ) -> Self {
+        Self {
+            begun_at,
+            dialling,
+            captured: capture_connection(request),
+            stage: Stage::Waiting,
+        }
+    }
+
+    /// Sends the request and reads the answer as far as it is wanted. May be given up at any point.
+    pub(crate) async fn run(
+        &mut self,
+        client: &Client<Connector, Full<Bytes>>,
+        request: Request<Full<Bytes>>,
+    ) {
+        let response = match client.request(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                self.stage = Stage::Failed(failure::from_client(&error));
+                return;
+            }
+        };
+        let (mut parts, incoming) = response.into_parts();
+        let line: Option<AboutLine> = parts.extensions.remove();
+        let retry_after = retry_after(&parts.headers);
+        let head = Head {
+            came_at: now(),
+            status: parts.status.as_u16(),
+            retry_after,
+            line: line.clone(),
+        };
+        self.stage = Stage::Answered(head, BodyStart::default());
+        if let Stage::Answered(_, body) = &mut self.stage
+            && body.read(incoming).await == Ending::Complete
+            && let Some(line) = line
+        {
+            line.renew_allowance();
+        }
+    }
+
+    /// What came of it, if it ended or was given up after `within`. A status line decides, whatever happened afterwards.
+    pub(crate) fn into_outcome(self, within: Duration) -> Outcome {
+        let timings = self.timings(now());
+        let result = match self.stage {
+            Stage::Answered(
+                Head {
+                    status,
+                    retry_after,
+                    ..
+                },
+                body,
+            ) => Answer::Response(Response {
+                status,
+                retry_after,
+                body: body.into_text(),
+            }),
+            Stage::Failed(failed) => Answer::Failed(failed),
+            Stage::Waiting => {
+                let sent = self.captured.connection_metadata().is_some();
+                let phase = if sent {
+                    Phase::FirstByte
+                } else {
+                    self.dialling.steps().phase
+                };
+                Answer::Failed(failure::timed_out(phase, within))
+            }
+        };
+        Outcome { result, timings }
+    }
+
+    fn timings(&self, ended_at: Instant) -> Timings {
+        let span = |from: Instant, to: Instant| millis(to.saturating_duration_since(from));
+        let total_ms = span(self.begun_at, ended_at);
+        let steps = self.dialling.steps();
+        let (dialled, sent_at) = match self.line() {
+            None => {
+                return Timings {
+                    total_ms,
+                    ..steps.ended(ended_at).timings
+                };
+            }
+            Some(line) if line.is_dialled_by(&self.dialling) => (steps.timings, steps.since),
+            Some(_) => (Timings::default(), self.begun_at),
+        };
+        let answered_at = match &self.stage {
+            Stage::Answered(head, _) => Some(head.came_at),
+            Stage::Waiting | Stage::Failed(_) => None,
+        };
+        Timings {
+            first_byte_ms: Some(span(sent_at, answered_at.unwrap_or(ended_at))),
+            body_ms: answered_at.map(|at| span(at, ended_at)),
+            total_ms,
+            ..dialled
+        }
+    }
+
+    /// The connection that the request went out on, if it has come that far.
+    fn line(&self) -> Option<AboutLine> {
+        if let Stage::Answered(head, _) = &self.stage {
+            return head.line.clone();
+        }
+        let mut extras = Extensions::new();
+        self.captured
+            .connection_metadata()
+            .as_ref()?
+            .get_extras(&mut extras);
+        extras.remove()
+    }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {
+    RetryAfter::parse(headers.get(header::RETRY_AFTER)?.to_str().ok()?)
+}

@@ -1,0 +1,205 @@
+//! What went wrong, as data: kind, phase and a reason in plain words. No reason repeats a URL's query or a body.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hickory_resolver::net::{DnsError, NetError};
+use hyper_util::client::legacy::Error as ClientError;
+use postrider_domain::egress::Refusal;
+use postrider_domain::outcome::{Failure, FailureKind, Phase};
+use postrider_domain::time::Millis;
+use rustls::{CertificateError, Error as TlsError};
+
+use crate::line::TooMuch;
+
+/// How many bytes the head of a response may have.
+pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// Why no connection could be made, on its way through the client.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.detail)]
+pub(crate) struct DialError(pub(crate) Failure);
+
+fn failure(kind: FailureKind, phase: Phase, detail: impl Into<String>) -> Failure {
+    Failure {
+        kind,
+        phase,
+        detail: detail.into(),
+    }
+}
+
+pub(crate) fn refused(refusal: &Refusal, phase: Phase) -> Failure {
+    failure(FailureKind::Refused, phase, refusal.to_string())
+}
+
+pub(crate) fn unsendable() -> Failure {
+    failure(
+        FailureKind::Refused,
+        Phase::Check,
+        "the URL cannot be sent in an HTTP request",
+    )
+}
+
+pub(crate) fn timed_out(phase: Phase, after: Duration) -> Failure {
+    let what = match phase {
+        Phase::Check => "nothing was sent",
+        Phase::Dns => "the name could not be resolved",
+        Phase::Connect => "no connection could be made",
+        Phase::Tls => "the TLS handshake did not end",
+        Phase::FirstByte => "no answer came",
+        Phase::Body => "the answer did not end",
+    };
+    failure(
+        FailureKind::Timeout,
+        phase,
+        format!("{what} within {}", Millis::from(after)),
+    )
+}
+
+pub(crate) fn no_such_name(name: &str) -> Failure {
+    failure(
+        FailureKind::Dns,
+        Phase::Dns,
+        format!("the name {name} does not exist"),
+    )
+}
+
+pub(crate) fn no_address(name: &str) -> Failure {
+    failure(
+        FailureKind::Dns,
+        Phase::Dns,
+        format!("{name} has no address"),
+    )
+}
+
+pub(crate) fn from_dns(name: &str, error: &NetError) -> Failure {
+    if error.is_nx_domain() {
+        return no_such_name(name);
+    }
+    if error.is_no_records_found() {
+        return no_address(name);
+    }
+    if matches!(error, NetError::Timeout) {
+        return failure(
+            FailureKind::Timeout,
+            Phase::Dns,
+            format!("no name server answered for {name} in time"),
+        );
+    }
+    let detail = if let NetError::Dns(DnsError::ResponseCode(code)) = error {
+        format!("the name server answered «{code}» for {name}")
+    } else {
+        format!("the name {name} could not be resolved: {error}")
+    };
+    failure(FailureKind::Dns, Phase::Dns, detail)
+}
+
+pub(crate) fn from_connect(to: SocketAddr, error: &io::Error) -> Failure {
+    let detail = if error.kind() == io::ErrorKind::ConnectionRefused {
+        format!("{to} refused the connection")
+    } else {
+        format!("no connection to {to}: {error}")
+    };
+    failure(FailureKind::Connect, Phase::Connect, detail)
+}
+
+pub(crate) fn no_connection(to: SocketAddr, after: Duration) -> Failure {
+    let detail = format!("{to} did not answer within {}", Millis::from(after));
+    failure(FailureKind::Timeout, Phase::Connect, detail)
+}
+
+pub(crate) fn from_handshake(host: &str, error: &io::Error) -> Failure {
+    let detail = match error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<TlsError>())
+    {
+        Some(TlsError::InvalidCertificate(problem)) => certificate_problem(host, problem),
+        Some(TlsError::InvalidMessage(_)) => format!("{host} does not speak TLS on this port"),
+        Some(other) => format!("the TLS handshake failed: {other}"),
+        None => format!("the connection broke off during the TLS handshake: {error}"),
+    };
+    failure(FailureKind::Tls, Phase::Tls, detail)
+}
+
+fn certificate_problem(host: &str, problem: &CertificateError) -> String {
+    use CertificateError::{
+        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
+        NotValidYetContext, UnknownIssuer,
+    };
+    let what = if matches!(problem, Expired | ExpiredContext { .. }) {
+        "has expired"
+    } else if matches!(problem, NotValidYet | NotValidYetContext { .. }) {
+        "is not valid yet"
+    } else if matches!(problem, NotValidForName | NotValidForNameContext { .. }) {
+        "is for another name"
+    } else if matches!(problem, UnknownIssuer) {
+        "is self-signed or comes from an authority that is not trusted"
+    } else {
+        return format!("the certificate of {host} is not accepted: {problem}");
+    };
+    format!("the certificate of {host} {what}")
+}
+
+/// What the client says about a request that got no response.
+pub(crate) fn from_client(error: &ClientError) -> Failure {
+    if let Some(DialError(dialled)) = find(error) {
+        return dialled.clone();
+    }
+    if let Some(too_much) = find::<TooMuch>(error) {
+        return failure(
+            FailureKind::Malformed,
+            Phase::FirstByte,
+            too_much.to_string(),
+        );
+    }
+    match find::<hyper::Error>(error) {
+        Some(http) if http.is_parse_too_large() => {
+            let kib = MAX_HEAD_BYTES / 1024;
+            let detail = format!("the answer's headers are more than 100 or larger than {kib} KiB");
+            failure(FailureKind::Malformed, Phase::FirstByte, detail)
+        }
+        Some(http) if http.is_parse() => {
+            let detail = format!("the answer is no HTTP/1.1 response: {http}");
+            failure(FailureKind::Malformed, Phase::FirstByte, detail)
+        }
+        Some(http) => failure(FailureKind::Reset, Phase::FirstByte, broken_off(http)),
+        None => failure(
+            FailureKind::Connect,
+            Phase::Connect,
+            format!("no connection could be used: {error}"),
+        ),
+    }
+}
+
+fn broken_off(error: &hyper::Error) -> String {
+    if error.is_canceled() {
+        "the receiver closed the connection, or spoke out of turn, before the request was sent"
+            .to_owned()
+    } else if error.is_incomplete_message() {
+        "the receiver closed the connection before an answer came".to_owned()
+    } else if let Some(cause) = find::<io::Error>(error) {
+        format!("the connection broke off before an answer came: {cause}")
+    } else {
+        format!("the connection broke off before an answer came: {error}")
+    }
+}
+
+/// The first cause of this type. An I/O error hides its own cause from the chain, so it is looked into.
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(found) = cause.downcast_ref() {
+            return Some(found);
+        }
+        let within = cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        if let Some(found) = within.and_then(|inner| inner.downcast_ref()) {
+            return Some(found);
+        }
+        next = cause.source();
+    }
+    None
+}

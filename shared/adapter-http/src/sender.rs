@@ -1,0 +1,129 @@
+//! The sender: one POST, bounded in time and size, never repeated.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HeaderValue};
+use http::{Method, Request, Uri};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use postrider_domain::egress::Rules;
+use postrider_domain::outcome::{Answer, Failure, Outcome, Phase, Timings};
+use postrider_ports::sender::{Post, Sender};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::connector::{Connector, Endpoint};
+use crate::dialling::{CURRENT, Dialling, now};
+use crate::exchange::Exchange;
+use crate::failure::{self, MAX_HEAD_BYTES};
+use crate::resolve::Names;
+use crate::settings::{SenderSettings, SetupError};
+use crate::tls;
+
+/// How long a connection is kept for the next request: less than the five seconds after which Node.js, and others
+/// after it, close theirs, so that a request does not run into a connection being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Sends requests over HTTP/1.1, to where the egress rules allow. Follows no redirect, honours no proxy variable,
+/// decodes nothing and never repeats a request.
+pub struct HttpSender {
+    rules: Rules,
+    connect_timeout: Duration,
+    connector: Connector,
+    client: Client<Connector, Full<Bytes>>,
+}
+
+impl HttpSender {
+    /// A sender with its own pool of connections.
+    ///
+    /// # Errors
+    /// When the name servers or the further certificate authorities cannot be used.
+    pub fn new(settings: SenderSettings) -> Result<Self, SetupError> {
+        let SenderSettings {
+            rules,
+            name_servers,
+            extra_roots_pem,
+            connect_timeout,
+            max_idle_per_host,
+        } = settings;
+        let names = Names::new(name_servers.as_deref())?;
+        let tls = tls::connector(extra_roots_pem.as_deref())?;
+        let connector = Connector::new(rules.clone(), names, tls, connect_timeout);
+        let client = Client::builder(TokioExecutor::new())
+            .retry_canceled_requests(false)
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(max_idle_per_host)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .build(connector.clone());
+        Ok(Self {
+            rules,
+            connect_timeout,
+            connector,
+            client,
+        })
+    }
+
+    /// Resolves and checks where a request to this URL would go, without connecting.
+    ///
+    /// # Errors
+    /// Why it would go nowhere.
+    pub async fn addresses_of(&self, url: &Url) -> Result<Vec<SocketAddr>, Failure> {
+        let uri = self.checked(url)?;
+        let endpoint = Endpoint::of(&uri)?;
+        let looked_up = timeout(
+            self.connect_timeout,
+            self.connector.checked_addresses(&endpoint, None),
+        )
+        .await;
+        let addresses = looked_up
+            .unwrap_or_else(|_| Err(failure::timed_out(Phase::Dns, self.connect_timeout)))?;
+        Ok(addresses
+            .into_iter()
+            .map(|ip| SocketAddr::new(ip, endpoint.port()))
+            .collect())
+    }
+
+    fn checked(&self, url: &Url) -> Result<Uri, Failure> {
+        self.rules
+            .check(url)
+            .map_err(|refusal| failure::refused(&refusal, Phase::Check))?;
+        Uri::try_from(url.as_str()).map_err(|_| failure::unsendable())
+    }
+}
+
+#[async_trait]
+impl Sender for HttpSender {
+    async fn post(&self, post: Post) -> Outcome {
+        let begun_at = now();
+        let uri = match self.checked(&post.target_url) {
+            Ok(uri) => uri,
+            Err(refused) => {
+                return Outcome {
+                    result: Answer::Failed(refused),
+                    timings: Timings::default(),
+                };
+            }
+        };
+        let within = Duration::from(post.timeout);
+        let length = HeaderValue::from(post.body.len());
+        let mut request = Request::new(Full::new(post.body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = post.headers;
+        // Said even when it is 0: without it some receivers answer 411.
+        request.headers_mut().insert(CONTENT_LENGTH, length);
+
+        let dialling = Arc::new(Dialling::new(self.connect_timeout.min(within)));
+        let mut exchange = Exchange::new(begun_at, Arc::clone(&dialling), &mut request);
+        let run = CURRENT.scope(dialling, exchange.run(&self.client, request));
+        // Ended or given up: what is known by then stands in the exchange.
+        let _ = timeout(within, run).await;
+        exchange.into_outcome(within)
+    }
+}

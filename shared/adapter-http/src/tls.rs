@@ -1,0 +1,36 @@
+//! TLS towards receivers: public authorities, those the operator adds, HTTP/1.1 only.
+
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+
+use crate::settings::SetupError;
+
+/// A connector that trusts the public authorities and these.
+pub(crate) fn connector(extra_roots_pem: Option<&[u8]>) -> Result<TlsConnector, SetupError> {
+    // The provider is named here, so that no other crate's choice of a process-wide one can matter.
+    let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots(extra_roots_pem)?)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn roots(extra_pem: Option<&[u8]>) -> Result<RootCertStore, SetupError> {
+    let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if let Some(pem) = extra_pem {
+        let known = roots.len();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            roots.add(certificate?)?;
+        }
+        if roots.len() == known {
+            return Err(SetupError::RootsEmpty);
+        }
+    }
+    Ok(roots)
+}

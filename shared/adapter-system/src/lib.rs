@@ -1,0 +1,66 @@
+//! The machine's own clock and random numbers.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use postrider_domain::time::Timestamp;
+use postrider_ports::clock::{Clock, Entropy};
+
+/// The longest single sleep: after it the time of day is read again, so that a clock that was set is noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+/// The time of day.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+#[async_trait]
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the edge where time comes in")]
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::ZERO.plus(since_epoch.into())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the edge where waiting happens")]
+    async fn sleep_until(&self, at: Timestamp) {
+        loop {
+            let left = at.since(self.now());
+            if left.get() == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from(left).min(LONGEST_SLEEP)).await;
+        }
+    }
+}
+
+/// The operating system's generator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    #[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]
+    #[expect(clippy::expect_used, reason = "without random numbers there are no safe ids or secrets to go on with")]
+    fn fill(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the operating system gives random numbers");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_domain::time::Millis;
+
+    #[tokio::test]
+    async fn a_sleep_ends_when_its_time_has_come() {
+        let until = SystemClock.now().plus(Millis::new(20));
+        SystemClock.sleep_until(until).await;
+        assert!(SystemClock.now() >= until);
+        SystemClock.sleep_until(Timestamp::ZERO).await;
+    }
+
+    #[test]
+    fn no_two_draws_are_alike() {
+        let entropy: &dyn Entropy = &SystemEntropy;
+        assert_ne!(entropy.bytes::<16>(), entropy.bytes::<16>());
+    }
+}

@@ -1,0 +1,88 @@
+//! Kills the gateway under load, again and again, and checks with a list of its own that nothing acknowledged is lost.
+
+mod auditor;
+mod publishers;
+
+use std::path::Path;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+use crate::chaos::auditor::Auditor;
+use crate::chaos::publishers::Publishers;
+use crate::command::{PATIENCE, Serve};
+
+/// How the crash loop went.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How often the gateway was killed.
+    pub kills: usize,
+    /// How many deliveries were acknowledged.
+    pub acknowledged: usize,
+    /// How many of those never arrived.
+    pub lost: usize,
+    /// How many requests arrived beyond the first of each delivery.
+    pub duplicates: usize,
+    /// How many attempts were under way at the kills, as the store has it.
+    pub in_flight: usize,
+}
+
+const SETTINGS: [(&str, &str); 2] = [
+    ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32"),
+    ("POSTRIDER_POLL_INTERVAL_MS", "200"),
+];
+
+/// Runs the loop: starts the gateway, publishes through it, kills it after a while that differs each time, and once
+/// more starts it to deliver what is left.
+///
+/// # Panics
+/// When the gateway does not start, or does not finish its work within a minute of the last start.
+pub async fn run(kills: usize) -> Report {
+    let data = tempfile::tempdir().unwrap();
+    let auditor = Auditor::start().await;
+    let acknowledged = Arc::new(Mutex::new(Vec::new()));
+    let mut report = Report {
+        kills,
+        ..Report::default()
+    };
+    let mut webhook = None;
+    for round in 0..kills {
+        let mut gateway = Serve::start_in(data.path(), &SETTINGS).await;
+        if webhook.is_none() {
+            let retry = serde_json::json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 100});
+            webhook = Some(gateway.webhook(&auditor.url(), &retry).await);
+        }
+        let publishers = Publishers::start(
+            &gateway.url,
+            webhook.as_deref().unwrap(),
+            round,
+            Arc::clone(&acknowledged),
+        );
+        let life = Duration::from_millis(50 + 37 * (round as u64 % 11));
+        let _ = tokio::time::timeout(life, std::future::pending::<()>()).await;
+        gateway.kill().await;
+        publishers.stop().await;
+        report.in_flight += in_flight(data.path());
+    }
+    let last = Serve::start_in(data.path(), &SETTINGS).await;
+    let acknowledged = acknowledged.lock().clone();
+    let all_arrived = auditor.saw_all(&acknowledged);
+    // What is missing after the wait is counted, not guessed at.
+    let _ = tokio::time::timeout(PATIENCE, all_arrived).await;
+    for delivery in &acknowledged {
+        last.settled(delivery).await;
+    }
+    report.acknowledged = acknowledged.len();
+    report.lost = auditor.missing(&acknowledged);
+    report.duplicates = auditor.duplicates();
+    report
+}
+
+/// How many rows somebody held when the process died.
+fn in_flight(data: &Path) -> usize {
+    let database = rusqlite::Connection::open(data.join("postrider.db")).unwrap();
+    let held = "SELECT count(*) FROM webhook_deliveries WHERE lease_process IS NOT NULL";
+    let count: u32 = database.query_row(held, [], |row| row.get(0)).unwrap();
+    count as usize
+}

@@ -1,0 +1,54 @@
+//! Publishers that note what was acknowledged.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::command::TOKEN;
+
+const PUBLISHERS: usize = 8;
+
+/// Publish as fast as they are answered, until the gateway is gone.
+pub(super) struct Publishers(JoinSet<()>);
+
+impl Publishers {
+    pub(super) fn start(
+        url: &str,
+        webhook: &str,
+        round: usize,
+        acknowledged: Arc<Mutex<Vec<String>>>,
+    ) -> Self {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let mut publishers = JoinSet::new();
+        for n in 0..PUBLISHERS {
+            let (client, acknowledged) = (client.clone(), Arc::clone(&acknowledged));
+            let (url, webhook) = (format!("{url}/v1/events"), webhook.to_owned());
+            publishers.spawn(async move {
+                for count in 0.. {
+                    let body = format!(
+                        r#"{{"type":"chaos.event","webhook_id":"{webhook}","payload":[{round},{n},{count}]}}"#
+                    );
+                    let request = client.post(&url).bearer_auth(TOKEN).body(body);
+                    let request = request.header("content-type", "application/json");
+                    let Ok(response) = request.send().await else { return };
+                    let accepted = response.status() == 202;
+                    let Ok(answer) = response.bytes().await else { return };
+                    assert!(accepted, "{}", String::from_utf8_lossy(&answer));
+                    let answer: Value = serde_json::from_slice(&answer).unwrap();
+                    let id = answer["deliveries"][0]["id"].as_str().unwrap().to_owned();
+                    acknowledged.lock().push(id);
+                }
+            });
+        }
+        Self(publishers)
+    }
+
+    /// Returns when all have noticed that the gateway is gone.
+    pub(super) async fn stop(mut self) {
+        while let Some(ended) = self.0.join_next().await {
+            ended.unwrap();
+        }
+    }
+}

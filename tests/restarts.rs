@@ -1,0 +1,77 @@
+//! The process is killed or told to stop, and starts again.
+
+use postrider_testkit::receiver::Receiver;
+use postrider_tests::chaos;
+use serde_json::json;
+
+use crate::command::{self, Serve};
+
+const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
+
+#[tokio::test]
+async fn chaos_nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
+    let report = chaos::run(12).await;
+    println!("{report:?}");
+    assert!(report.acknowledged > 100, "there was load: {report:?}");
+    assert_eq!(report.lost, 0, "{report:?}");
+    assert!(report.duplicates <= report.in_flight, "{report:?}");
+}
+
+#[tokio::test]
+async fn a_terminated_gateway_finishes_what_is_in_flight() {
+    let receiver = Receiver::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let mut gateway = Serve::start_in(data.path(), &[OPEN]).await;
+    let webhook = gateway
+        .webhook(&receiver.url(), &json!({"profile": "gateway"}))
+        .await;
+    receiver.hold();
+    let delivery = gateway.publish(&webhook, "{}").await;
+    receiver.received(1).await;
+    let address = gateway.url.trim_start_matches("http://").to_owned();
+    let (ended, ()) = tokio::join!(gateway.terminate(), async {
+        // The gateway takes no more connections once it has been told to stop.
+        while tokio::net::TcpStream::connect(&address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        receiver.open();
+    });
+    assert!(ended, "it ends with success");
+    let again = Serve::start_in(data.path(), &[OPEN]).await;
+    let row = again.settled(&delivery).await;
+    assert_eq!(
+        (&row["status"], &row["attempt_count"]),
+        (&json!("delivered"), &json!(1))
+    );
+    assert_eq!(receiver.requests().len(), 1, "it was not sent again");
+}
+
+#[tokio::test]
+async fn a_second_gateway_on_one_directory_refuses_to_start() {
+    let data = tempfile::tempdir().unwrap();
+    let _first = Serve::start_in(data.path(), &[]).await;
+    let second = tokio::process::Command::new(command::binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data.path())
+        .output()
+        .await
+        .unwrap();
+    assert!(!second.status.success());
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains("another"), "{said}");
+}
+
+#[tokio::test]
+async fn a_public_address_without_a_key_is_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let refused = tokio::process::Command::new(command::binary())
+        .args(["serve", "--listen", "0.0.0.0:0", "--data"])
+        .arg(data.path())
+        .env_remove("POSTRIDER_ADMIN_TOKEN")
+        .output()
+        .await
+        .unwrap();
+    assert!(!refused.status.success());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("POSTRIDER_ADMIN_TOKEN"), "{said}");
+}

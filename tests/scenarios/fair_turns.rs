@@ -1,0 +1,193 @@
+use std::collections::BTreeMap;
+
+use postrider_domain::delivery::{DeadCause, Status};
+use postrider_domain::ids::TenantId;
+use postrider_domain::retry::RetrySettings;
+use postrider_domain::signature::{SignedRequest, verify_standard};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::WebhookDraft;
+use postrider_gateway::settings::CourierSettings;
+use postrider_ports::clock::Clock;
+use postrider_testkit::receiver::{Answer, Receiver};
+
+use super::world::World;
+
+#[tokio::test]
+async fn retries_of_one_webhook_are_held_to_its_retry_rate() {
+    let world = World::new().await;
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let mut ids = Vec::new();
+    for _ in 0..12 {
+        ids.push(world.publish(webhook.id).await);
+    }
+    world.receiver.answer(Answer::status(200));
+    world.clock.advance(Millis::from_seconds(30));
+    let first = world.cycle().await;
+    assert_eq!(
+        (first.started, first.postponed),
+        (1, 11),
+        "one now, the others at their turns"
+    );
+    let mut sent_at = BTreeMap::new();
+    sent_at.insert(world.clock.now(), 1);
+    while let Some(next) = world.begin_cycle().await.next_due_at {
+        world.clock.set(next);
+        let cycle = world.cycle().await;
+        assert_eq!(cycle.postponed, 0, "a row is moved once");
+        sent_at.insert(next, cycle.started);
+    }
+    assert_eq!(sent_at.values().sum::<usize>(), 12);
+    for (at, _) in &sent_at {
+        let second = sent_at.range(*at..at.plus(Millis::from_seconds(1)));
+        assert!(
+            second.map(|(_, count)| count).sum::<usize>() <= 5,
+            "{sent_at:?}"
+        );
+    }
+    for id in ids {
+        assert_eq!(world.row(id).await.status, Status::Delivered);
+    }
+}
+
+#[tokio::test]
+async fn first_attempts_are_not_held_to_the_retry_rate() {
+    let world = World::new().await;
+    let webhook = world
+        .create(WebhookDraft {
+            name: "strict".into(),
+            target_url: world.receiver.url(),
+            event_types: vec!["*".into()],
+            retry_rate: Some(1),
+            ..WebhookDraft::default()
+        })
+        .await;
+    for _ in 0..20 {
+        world.post(webhook.id).await;
+    }
+    world.idle().await;
+    assert_eq!(world.receiver.requests().len(), 20);
+}
+
+#[tokio::test]
+async fn a_receiver_that_hangs_does_not_delay_the_others() {
+    let bound = CourierSettings {
+        per_webhook: 4,
+        in_all: 8,
+        ..CourierSettings::default()
+    };
+    let world = World::with(bound).await;
+    let hanging = world.webhook(RetrySettings::default()).await;
+    let well = Receiver::start().await;
+    let other = world
+        .webhook_at(&well.url(), RetrySettings::default())
+        .await;
+    world.receiver.hold();
+    for _ in 0..20 {
+        world.post(hanging.id).await;
+    }
+    world.begin_cycle().await;
+    world.receiver.received(4).await;
+    for n in 1..=5 {
+        world.post(other.id).await;
+        world.begin_cycle().await;
+        well.received(n).await;
+    }
+    assert_eq!(
+        world.receiver.requests().len(),
+        4,
+        "no more than the bound are under way"
+    );
+    world.receiver.open();
+    world.idle().await;
+    while world.cycle().await.started > 0 {}
+    assert_eq!(world.receiver.requests().len(), 20);
+}
+
+#[tokio::test]
+async fn a_paused_webhook_keeps_its_deliveries_and_a_resumed_one_sends_them() {
+    let world = World::new().await;
+    let tenant = TenantId::default();
+    let webhook = world.webhook(RetrySettings::default()).await;
+    world
+        .gateway()
+        .manage
+        .pause(&tenant, webhook.id)
+        .await
+        .unwrap();
+    for _ in 0..3 {
+        world.publish(webhook.id).await;
+    }
+    world.cycle().await;
+    world.sweep().await;
+    world.cycle().await;
+    assert!(world.receiver.requests().is_empty());
+    world
+        .gateway()
+        .manage
+        .resume(&tenant, webhook.id)
+        .await
+        .unwrap();
+    world.cycle().await;
+    assert_eq!(world.receiver.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_deleted_webhook_s_open_deliveries_die() {
+    let world = World::new().await;
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let id = world.publish(webhook.id).await;
+    world
+        .gateway()
+        .manage
+        .delete(&TenantId::default(), webhook.id)
+        .await
+        .unwrap();
+    world.clock.advance(Millis::from_seconds(30));
+    world.cycle().await;
+    let row = world.row(id).await;
+    assert_eq!(
+        (row.status, row.dead_cause),
+        (Status::Dead, Some(DeadCause::WebhookDeleted))
+    );
+    let announced = world.announced("delivery.dead").await;
+    assert!(announced[0].event.contains("webhook deleted"));
+    assert_eq!(world.receiver.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_changed_webhook_is_used_from_the_next_attempt_on() {
+    let world = World::new().await;
+    let tenant = TenantId::default();
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let id = world.publish(webhook.id).await;
+    let elsewhere = Receiver::start().await;
+    let manage = &world.gateway().manage;
+    let url = elsewhere.url();
+    let edit = |draft| WebhookDraft {
+        target_url: url.clone(),
+        ..draft
+    };
+    manage.change(&tenant, webhook.id, edit).await.unwrap();
+    let rotated = manage
+        .rotate_secret(&tenant, webhook.id, None)
+        .await
+        .unwrap();
+    world.next_attempt(id).await;
+    let request = elsewhere.requests().remove(0);
+    for secret in [&webhook.secrets.current, &rotated.secret] {
+        let signed = SignedRequest {
+            id: request.header("webhook-id"),
+            timestamp: request.header("webhook-timestamp"),
+            signatures: request.header("webhook-signature"),
+            body: &request.body,
+        };
+        assert_eq!(
+            verify_standard(signed, std::iter::once(secret), world.clock.now()),
+            Ok(())
+        );
+    }
+    assert_eq!(world.row(id).await.target_url, elsewhere.url());
+}

@@ -1,0 +1,9 @@
+//! One test for each scenario of `features/`.
+
+mod adr_0040;
+mod fair_turns;
+mod index;
+mod jitter_and_budget;
+mod uc_0268;
+mod uc_0269;
+mod world;

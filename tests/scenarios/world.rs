@@ -1,0 +1,271 @@
+//! A whole gateway over SQLite and real sockets, with a clock that is stepped.
+
+use std::sync::Arc;
+
+use postrider_adapter_http::{HttpSender, SenderSettings};
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::delivery::Delivery;
+use postrider_domain::egress::{Rules, Settings as EgressSettings};
+use postrider_domain::event::Origin;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::retry::{RetrySettings, RuntimeRetry};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{Webhook, WebhookDraft};
+use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::courier::{Courier, Cycle, InProcess};
+use postrider_gateway::dispatch::Dispatcher;
+use postrider_gateway::ingest::{EventDraft, Published};
+use postrider_gateway::settings::{CourierSettings, GatewaySettings};
+use postrider_gateway::sweep::Sweep;
+use postrider_gateway::{Gateway, Ports, Refusal};
+use postrider_ports::Store;
+use postrider_ports::clock::Clock;
+use postrider_ports::notices::Announced;
+use postrider_ports::queue::Queue;
+use postrider_testkit::clock::{CountedEntropy, SteppedClock};
+use postrider_testkit::receiver::Receiver;
+
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);
+
+/// The running part, which a restart replaces.
+struct Process {
+    gateway: Gateway,
+    courier: Arc<Courier>,
+    sweep: Sweep,
+    store: Arc<dyn Store>,
+}
+
+/// The whole.
+pub(crate) struct World {
+    directory: tempfile::TempDir,
+    pub(crate) clock: Arc<SteppedClock>,
+    pub(crate) receiver: Receiver,
+    settings: CourierSettings,
+    process: Option<Process>,
+    starts: u64,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(CourierSettings::default()).await
+    }
+
+    pub(crate) async fn with_retry(retry: RuntimeRetry) -> Self {
+        Self::with(CourierSettings {
+            retry,
+            ..CourierSettings::default()
+        })
+        .await
+    }
+
+    pub(crate) async fn with(settings: CourierSettings) -> Self {
+        let mut world = Self {
+            directory: tempfile::tempdir().unwrap(),
+            clock: Arc::new(SteppedClock::at(START)),
+            receiver: Receiver::start().await,
+            settings,
+            process: None,
+            starts: 0,
+        };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        self.starts += 1;
+        let store = SqliteStore::open(self.directory.path(), Options::default()).unwrap();
+        let process = store.process().to_owned();
+        let store: Arc<dyn Store> = store;
+        let ports = Ports {
+            store: Arc::clone(&store),
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            entropy: Arc::new(CountedEntropy::seeded(self.starts << 32)),
+        };
+        let allow = vec!["127.0.0.1/32".parse().unwrap()];
+        let egress = Rules::new(EgressSettings {
+            allow,
+            ..EgressSettings::default()
+        })
+        .unwrap();
+        let sender = SenderSettings {
+            rules: egress.clone(),
+            ..SenderSettings::default()
+        };
+        let sender = Arc::new(HttpSender::new(sender).unwrap());
+        let catalogue = Arc::new(Catalogue::new(Arc::clone(&store)));
+        let retry = self.settings.retry;
+        let dispatcher = Dispatcher::new(ports.clone(), sender, Arc::clone(&catalogue), retry);
+        let courier = Courier::new(
+            ports.clone(),
+            dispatcher,
+            Arc::clone(&catalogue),
+            process,
+            &self.settings,
+        );
+        let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
+        let interval = self.settings.poll_interval;
+        let sweep = Sweep::new(
+            ports.clone(),
+            Arc::clone(&queue),
+            interval,
+            self.settings.retention,
+        );
+        let limits = GatewaySettings {
+            max_body_bytes: 1024 * 1024,
+            egress,
+        };
+        let gateway = Gateway::new(ports, catalogue, queue, limits);
+        self.process = Some(Process {
+            gateway,
+            courier,
+            sweep,
+            store,
+        });
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().unwrap()
+    }
+
+    pub(crate) fn gateway(&self) -> &Gateway {
+        &self.process().gateway
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.process().store
+    }
+
+    /// Ends the process as a crash would, without finishing anything, and starts another one on the same data.
+    pub(crate) async fn restart(&mut self) {
+        let Process {
+            gateway,
+            courier,
+            sweep,
+            store,
+        } = self.process.take().unwrap();
+        courier.abandon();
+        courier.finish().await;
+        drop((gateway, courier, sweep, store));
+        self.start();
+    }
+
+    pub(crate) async fn webhook(&self, retry: RetrySettings) -> Webhook {
+        self.webhook_at(&self.receiver.url(), retry).await
+    }
+
+    pub(crate) async fn webhook_at(&self, url: &str, retry: RetrySettings) -> Webhook {
+        let draft = WebhookDraft {
+            name: "Upload Notifications".into(),
+            target_url: url.to_owned(),
+            event_types: vec!["task.*".into()],
+            retry: Some(retry),
+            ..WebhookDraft::default()
+        };
+        self.create(draft).await
+    }
+
+    pub(crate) async fn create(&self, draft: WebhookDraft) -> Webhook {
+        self.gateway()
+            .manage
+            .create(&TenantId::default(), draft, None)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn try_publish(
+        &self,
+        webhook: Option<WebhookId>,
+    ) -> Result<Published, Refusal> {
+        let draft = EventDraft {
+            event_type: "task.completed".into(),
+            body: bytes::Bytes::from_static(b"{ \"task\" : 1 }"),
+            content_type: "application/json".into(),
+            session_id: Some("session-1".into()),
+            webhook_id: webhook.map(|id| id.to_string()),
+            origin: Origin::Api,
+        };
+        self.gateway()
+            .ingest
+            .publish(&TenantId::default(), draft, None)
+            .await
+    }
+
+    /// Publishes an event for one webhook and waits until what that started has ended.
+    pub(crate) async fn publish(&self, webhook: WebhookId) -> DeliveryId {
+        let id = self.post(webhook).await;
+        self.idle().await;
+        id
+    }
+
+    /// Publishes an event for one webhook.
+    pub(crate) async fn post(&self, webhook: WebhookId) -> DeliveryId {
+        self.try_publish(Some(webhook)).await.unwrap().deliveries[0]
+    }
+
+    pub(crate) async fn idle(&self) {
+        self.process().courier.idle().await;
+    }
+
+    /// One cycle, and what it starts carried out.
+    pub(crate) async fn cycle(&self) -> Cycle {
+        let cycle = self.process().courier.cycle().await.unwrap();
+        self.idle().await;
+        cycle
+    }
+
+    /// One cycle, without waiting for what it starts.
+    pub(crate) async fn begin_cycle(&self) -> Cycle {
+        self.process().courier.cycle().await.unwrap()
+    }
+
+    pub(crate) async fn sweep(&self) {
+        self.process().sweep.turn(self.clock.now()).await;
+    }
+
+    /// Steps to the row's next attempt and carries it out; returns how long it had to wait.
+    pub(crate) async fn next_attempt(&self, id: DeliveryId) -> Millis {
+        let before = self.row(id).await;
+        let due_at = before.next_retry_at.expect("an attempt to come");
+        let wait = due_at.since(self.clock.now());
+        self.clock.set(due_at);
+        self.cycle().await;
+        assert_eq!(self.row(id).await.attempts_total, before.attempts_total + 1);
+        wait
+    }
+
+    /// Attempts a row until it is closed; returns the waits in milliseconds.
+    pub(crate) async fn exhaust(&self, id: DeliveryId) -> Vec<u64> {
+        let mut waits = Vec::new();
+        while self.row(id).await.status.is_open() {
+            waits.push(self.next_attempt(id).await.get());
+        }
+        waits
+    }
+
+    pub(crate) async fn row(&self, id: DeliveryId) -> Delivery {
+        self.store()
+            .delivery(&TenantId::default(), id)
+            .await
+            .unwrap()
+            .unwrap()
+    }
+
+    pub(crate) async fn hook(&self, id: WebhookId) -> Webhook {
+        self.gateway()
+            .manage
+            .get(&TenantId::default(), id)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn announced(&self, kind: &str) -> Vec<Announced> {
+        let all = self
+            .store()
+            .announced_after(&TenantId::default(), 0, 10_000)
+            .await
+            .unwrap();
+        all.into_iter()
+            .filter(|announced| announced.kind == kind)
+            .collect()
+    }
+}

@@ -1,0 +1,15 @@
+//! Scenarios, restarts under fire and conformance of the whole gateway, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "test code: a broken expectation ends the run, with its place"
+)]
+
+use postrider_tests::command;
+
+mod conformance;
+mod restarts;
+mod scenarios;
