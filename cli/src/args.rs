@@ -1,0 +1,164 @@
+//! The command line as a whole. What a command takes stands beside it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use url::Url;
+
+use crate::commands::Task;
+use crate::hidden::Hidden;
+use crate::output::{Format, Output};
+use crate::serve::ServeArgs;
+
+const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+const DEFAULT_DATA: &str = "./postrider-data";
+
+const AFTER_HELP: &str = "\
+A first delivery, in three terminals:
+  POSTRIDER_EGRESS_ALLOW=127.0.0.1/32 postrider serve
+  postrider listen --register
+  postrider send task.completed '{\"id\": 42}' --wait
+
+Exit codes:
+    0  done
+    1  the answer is no: a signature does not match, a delivery is dead, a check failed
+    2  wrong usage, or a file that cannot be read
+    3  the gateway refused
+    4  the gateway cannot be reached or is in trouble
+  130  stopped with Ctrl-C";
+
+/// Send webhooks, lose none, see what happened
+#[derive(Debug, Parser)]
+#[command(name = "postrider", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) gateway: GatewayArgs,
+
+    #[command(flatten)]
+    display: DisplayArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    /// How the command shows what it found.
+    pub(crate) fn output(&self) -> Output {
+        let format = if self.display.json {
+            Format::Json
+        } else {
+            Format::People
+        };
+        Output::new(format, self.display.no_color)
+    }
+}
+
+/// The gateway itself, or something asked of one.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the gateway on this machine
+    Serve(ServeArgs),
+
+    #[command(flatten)]
+    Task(Task),
+}
+
+/// Which gateway is spoken to.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Gateway")]
+pub(crate) struct GatewayArgs {
+    /// Address of the gateway
+    #[arg(long, global = true, env = "POSTRIDER_URL", default_value = DEFAULT_URL, value_parser = gateway_url)]
+    pub(crate) url: Url,
+
+    /// API key; for a gateway on this machine the one in its data directory, unless given
+    #[arg(
+        long,
+        global = true,
+        env = "POSTRIDER_TOKEN",
+        hide_env_values = true,
+        value_name = "KEY"
+    )]
+    pub(crate) token: Option<Hidden>,
+
+    /// Data directory of a gateway on this machine
+    #[arg(long, global = true, env = "POSTRIDER_DATA", default_value = DEFAULT_DATA, value_name = "DIR")]
+    #[arg(value_parser = OsStringValueParser::new().map(directory))]
+    pub(crate) data: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Display")]
+struct DisplayArgs {
+    /// Print JSON for programs: the API's documents as they come
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Print without colours, as with NO_COLOR
+    #[arg(long, global = true)]
+    no_color: bool,
+}
+
+/// An empty setting counts as unset.
+fn directory(text: OsString) -> PathBuf {
+    if text.is_empty() {
+        DEFAULT_DATA.into()
+    } else {
+        text.into()
+    }
+}
+
+fn gateway_url(text: &str) -> Result<Url, String> {
+    let text = if text.is_empty() { DEFAULT_URL } else { text };
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    match url.scheme() {
+        "http" | "https" if url.has_host() && plain => Ok(url),
+        "http" | "https" => Err("must have a host, and neither a user nor a query".to_owned()),
+        _ => Err("must begin with http:// or https://".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn addresses_of_gateways_are_checked() {
+        assert_eq!(gateway_url("").unwrap().as_str(), "http://127.0.0.1:8080/");
+        assert!(gateway_url("https://example.com/stage").is_ok());
+        for bad in [
+            "127.0.0.1:8080",
+            "ftp://example.com",
+            "https://user:pass@example.com",
+            "https://example.com/?a=b",
+        ] {
+            assert!(gateway_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn options_may_stand_before_and_after_the_command() {
+        for line in [
+            ["postrider", "--url", "http://h", "--json", "keys", "list"],
+            ["postrider", "keys", "list", "--json", "--url", "http://h"],
+        ] {
+            let cli = Cli::try_parse_from(line).unwrap();
+            assert_eq!(cli.gateway.url.as_str(), "http://h/");
+            assert!(cli.output().wants_json());
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The gateway's API over HTTP.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, DATE};
+use http::{HeaderValue, Method, StatusCode};
+use reqwest::RequestBuilder;
+use reqwest::redirect::Policy;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use url::{Host, Url};
+
+use crate::args::GatewayArgs;
+use crate::failure::Failure;
+use crate::hidden::Hidden;
+use crate::problem::Problem;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The file in the data directory that holds the first key.
+pub(crate) const TOKEN_FILE: &str = "admin-token";
+
+/// Where the token came from. Only the default and loopback gateways are sent the one that lies on this machine.
+#[derive(Debug)]
+pub(crate) enum Token {
+    /// From `--token` or `POSTRIDER_TOKEN`.
+    Given(Hidden),
+    /// From a file in the data directory.
+    Found(Hidden, PathBuf),
+    /// None; with the file that was looked for.
+    Missing(Option<PathBuf>),
+}
+
+impl Token {
+    fn look_up(gateway: &GatewayArgs) -> Self {
+        if let Some(token) = gateway
+            .token
+            .as_ref()
+            .filter(|token| !token.expose().is_empty())
+        {
+            return Self::Given(token.clone());
+        }
+        if !is_loopback(&gateway.url) {
+            return Self::Missing(None);
+        }
+        let path = gateway.data.join(TOKEN_FILE);
+        match std::fs::read_to_string(&path) {
+            Ok(text) if !text.trim().is_empty() => Self::Found(text.trim().to_owned().into(), path),
+            Ok(_) | Err(_) => Self::Missing(Some(path)),
+        }
+    }
+
+    fn header(&self) -> Result<Option<HeaderValue>, Failure> {
+        let token = match self {
+            Self::Given(token) | Self::Found(token, _) => token,
+            Self::Missing(_) => return Ok(None),
+        };
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose().trim()))
+            .map_err(|_| Failure::Input("the token has characters that no token has".to_owned()))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+
+    /// What to do when the gateway does not know it.
+    fn advice(&self) -> String {
+        match self {
+            Self::Given(_) => {
+                "the token given with --token or POSTRIDER_TOKEN is not a key of this gateway"
+                    .to_owned()
+            }
+            Self::Found(_, path) => {
+                format!(
+                    "the token in {} is not a key of this gateway; pass --token or POSTRIDER_TOKEN",
+                    path.display()
+                )
+            }
+            Self::Missing(Some(path)) => format!(
+                "no token: pass --token or POSTRIDER_TOKEN, or name the gateway's data directory with --data \
+                 (looked for {})",
+                path.display()
+            ),
+            Self::Missing(None) => "no token: pass --token or POSTRIDER_TOKEN".to_owned(),
+        }
+    }
+}
+
+/// Whether a URL stays on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Speaks to one gateway.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: Url,
+    token: Token,
+}
+
+/// A successful answer.
+pub(crate) struct Answer {
+    /// The `Date` header.
+    pub(crate) date: Option<String>,
+    /// The body as it came.
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// The body as a value.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        read(&self.text)
+    }
+}
+
+/// A part of an answer as a value.
+pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json).map_err(|error| Failure::NotUnderstood(error.to_string()))
+}
+
+impl Client {
+    /// A client with the gateway's address and the token, wherever it is found.
+    pub(crate) fn new(gateway: &GatewayArgs) -> Result<Self, Failure> {
+        let base = gateway.url.clone();
+        // A token follows no redirect. And it goes through no proxy to reach this very machine.
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("Postrider-CLI/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(ANSWER_TIMEOUT);
+        if is_loopback(&base) {
+            builder = builder.no_proxy();
+        }
+        let http = builder
+            .build()
+            .map_err(|error| unreachable(&base, &error))?;
+        Ok(Self {
+            http,
+            base,
+            token: Token::look_up(gateway),
+        })
+    }
+
+    /// The gateway's address.
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// Where the token came from.
+    pub(crate) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// A request to a path, segment by segment, so that an id cannot lead elsewhere.
+    pub(crate) fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
+        let mut url = self.base.clone();
+        url.path_segments_mut()
+            .map_err(|()| Failure::Input("the gateway's URL cannot have a path".to_owned()))?
+            .pop_if_empty()
+            .extend(path);
+        let request = self.http.request(method, url);
+        Ok(match self.token.header()? {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
+        })
+    }
+
+    /// Sends a request; anything but success is a failure.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
+        let response = request
+            .send()
+            .await
+            .map_err(|error| unreachable(&self.base, &error))?;
+        let status = response.status();
+        let date = response
+            .headers()
+            .get(DATE)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        let text = response
+            .text()
+            .await
+            .map_err(|error| unreachable(&self.base, &error))?;
+        if status.is_success() {
+            return Ok(Answer { date, text });
+        }
+        let problem = Box::new(Problem::read(status, &text));
+        if status.is_client_error() {
+            let advice = (status == StatusCode::UNAUTHORIZED).then(|| self.token.advice());
+            return Err(Failure::Refused { problem, advice });
+        }
+        Err(Failure::InTrouble(problem))
+    }
+
+    /// GET.
+    pub(crate) async fn get(&self, path: &[&str]) -> Result<Answer, Failure> {
+        self.send(self.request(Method::GET, path)?).await
+    }
+
+    /// POST with a JSON body.
+    pub(crate) async fn post(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<Answer, Failure> {
+        self.send(self.request(Method::POST, path)?.json(body))
+            .await
+    }
+
+    /// POST without a body.
+    pub(crate) async fn post_empty(&self, path: &[&str]) -> Result<Answer, Failure> {
+        self.send(self.request(Method::POST, path)?).await
+    }
+
+    /// PATCH with a JSON body.
+    pub(crate) async fn patch(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<Answer, Failure> {
+        self.send(self.request(Method::PATCH, path)?.json(body))
+            .await
+    }
+
+    /// DELETE.
+    pub(crate) async fn delete(&self, path: &[&str]) -> Result<Answer, Failure> {
+        self.send(self.request(Method::DELETE, path)?).await
+    }
+}
+
+/// Only the innermost cause says something to people.
+fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
+    let reason = if error.is_timeout() {
+        "no answer in time".to_owned()
+    } else {
+        let mut innermost: &dyn Error = error;
+        while let Some(cause) = innermost.source() {
+            innermost = cause;
+        }
+        innermost.to_string()
+    };
+    Failure::Unreachable {
+        url: base.to_string(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gateway(url: &str, token: Option<&str>, data: PathBuf) -> GatewayArgs {
+        GatewayArgs {
+            url: url.parse().unwrap(),
+            token: token.map(|text| text.parse().unwrap()),
+            data,
+        }
+    }
+
+    #[test]
+    fn the_token_on_this_machine_goes_to_this_machine_only() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(TOKEN_FILE), "canary\n").unwrap();
+        let look_up =
+            |url, token| Token::look_up(&gateway(url, token, directory.path().to_owned()));
+        for here in [
+            "http://127.0.0.1:8080",
+            "http://localhost:1",
+            "http://[::1]:8080",
+            "http://127.9.9.9",
+        ] {
+            assert!(
+                matches!(look_up(here, None), Token::Found(token, _) if token.expose() == "canary"),
+                "{here}"
+            );
+        }
+        for away in [
+            "https://example.com",
+            "http://127.0.0.1.example.com",
+            "http://10.0.0.1",
+            "http://localhost.a",
+        ] {
+            assert!(
+                matches!(look_up(away, None), Token::Missing(None)),
+                "{away}"
+            );
+        }
+        assert!(
+            matches!(look_up("http://127.0.0.1", Some("mine")), Token::Given(token) if token.expose() == "mine")
+        );
+        assert!(
+            matches!(look_up("http://127.0.0.1", Some("")), Token::Found(..)),
+            "an empty setting is unset"
+        );
+    }
+
+    #[test]
+    fn an_id_cannot_lead_elsewhere() {
+        let base = "https://example.com/stage/";
+        let client = Client::new(&gateway(base, Some("t"), PathBuf::new())).unwrap();
+        let url = |id| {
+            client
+                .request(Method::GET, &["v1", "webhooks", id])
+                .unwrap()
+                .build()
+                .unwrap()
+                .url()
+                .to_string()
+        };
+        assert_eq!(url("wh_1"), "https://example.com/stage/v1/webhooks/wh_1");
+        assert_eq!(
+            url("../keys?x=1"),
+            "https://example.com/stage/v1/webhooks/..%2Fkeys%3Fx=1"
+        );
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let client = Client::new(&gateway(
+            "https://example.com",
+            Some("canary"),
+            PathBuf::new(),
+        ))
+        .unwrap();
+        let request = client
+            .request(Method::GET, &["v1"])
+            .unwrap()
+            .build()
+            .unwrap();
+        assert!(
+            !format!("{request:?} {:?} {}", client.token, client.token.advice()).contains("canary")
+        );
+    }
+}

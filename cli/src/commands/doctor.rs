@@ -1,0 +1,383 @@
+//! `postrider doctor`: what is wrong with the gateway, or with the way to it.
+
+use std::path::Path;
+
+use clap::Args;
+use http::StatusCode;
+use postrider_domain::signature::TOLERANCE_SECONDS;
+use postrider_domain::time::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::GatewayArgs;
+use crate::client::{Answer, Client, TOKEN_FILE, Token, is_loopback};
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::output::{Output, Tone, printable_line};
+use crate::pages;
+use crate::shapes::Webhook;
+
+/// A clock that is off by more than this is worth a word, long before signatures are refused.
+const CLOCK_WORTH_A_WORD_SECONDS: u64 = 5;
+
+const AFTER_HELP: &str = "\
+Examples:
+  postrider doctor
+  postrider doctor --url https://gateway.example.com --json
+
+Exit code 1 if a check fails. A receiver is checked with: postrider webhooks test wh_… --wait";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct DoctorArgs {}
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Finding {
+    Good,
+    Doubtful,
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    finding: Finding,
+    detail: String,
+    advice: Option<String>,
+}
+
+impl Check {
+    fn good(name: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            name,
+            finding: Finding::Good,
+            detail: detail.into(),
+            advice: None,
+        }
+    }
+
+    fn doubtful(name: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            name,
+            finding: Finding::Doubtful,
+            detail: detail.into(),
+            advice: Some(advice.into()),
+        }
+    }
+
+    fn bad(name: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self {
+            name,
+            finding: Finding::Bad,
+            detail: detail.into(),
+            advice: Some(advice.into()),
+        }
+    }
+
+    fn show(&self, out: Output) -> String {
+        let mark = match self.finding {
+            Finding::Good => out.paint(Tone::Good, "✓"),
+            Finding::Doubtful => out.paint(Tone::Warning, "!"),
+            Finding::Bad => out.paint(Tone::Bad, "✗"),
+        };
+        let advice = self
+            .advice
+            .as_deref()
+            .map(|advice| format!("\n             → {advice}"))
+            .unwrap_or_default();
+        format!(
+            "{mark} {:9}  {}{advice}",
+            self.name,
+            printable_line(&self.detail, 300)
+        )
+    }
+}
+
+pub(crate) async fn run(
+    _: DoctorArgs,
+    gateway: &GatewayArgs,
+    out: Output,
+) -> Result<Ending, Failure> {
+    let mut checks = Vec::new();
+    if is_loopback(&gateway.url) {
+        checks.push(data_directory(&gateway.data));
+    }
+    let client = Client::new(gateway)?;
+    match client.get(&["healthz"]).await {
+        Ok(answer) => {
+            checks.push(Check::good("gateway", format!("{} is up", client.base())));
+            checks.push(transport(&client));
+            checks.extend(clock(&answer, edge::now()));
+            checks.extend(token_and_webhooks(&client).await);
+        }
+        Err(failure) => checks.push(unwell(&failure)),
+    }
+    if out.wants_json() {
+        out.value(&json!({ "checks": checks }))?;
+    } else {
+        out.line(
+            checks
+                .iter()
+                .map(|check| check.show(out))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )?;
+    }
+    Ok(Ending::of(
+        checks.iter().all(|check| check.finding != Finding::Bad),
+    ))
+}
+
+fn unwell(failure: &Failure) -> Check {
+    let advice = match failure {
+        Failure::Unreachable { .. } => {
+            "start it with `postrider serve`, or name another with --url or POSTRIDER_URL"
+        }
+        Failure::InTrouble(_) => "its log says more; a full disk is the usual reason",
+        Failure::Refused { .. }
+        | Failure::NotUnderstood(_)
+        | Failure::Input(_)
+        | Failure::Output(_) => {
+            "something else answers at this address: check --url and POSTRIDER_URL"
+        }
+    };
+    Check::bad("gateway", failure.to_string(), advice)
+}
+
+fn transport(client: &Client) -> Check {
+    let url = client.base();
+    if url.scheme() == "https" {
+        Check::good("transport", "encrypted")
+    } else if is_loopback(url) {
+        Check::good(
+            "transport",
+            "not encrypted, and does not leave this machine",
+        )
+    } else {
+        Check::doubtful(
+            "transport",
+            "not encrypted: anyone on the way can read the key",
+            "use https",
+        )
+    }
+}
+
+/// Signatures carry a time, and receivers refuse what is too old.
+fn clock(answer: &Answer, now: Timestamp) -> Option<Check> {
+    let date = httpdate::parse_http_date(answer.date.as_deref()?).ok()?;
+    let theirs = Timestamp::ZERO.plus(date.duration_since(std::time::UNIX_EPOCH).ok()?.into());
+    let apart = now.as_seconds().abs_diff(theirs.as_seconds());
+    let detail = format!("the gateway's and this machine's are {apart} s apart");
+    Some(if apart > TOLERANCE_SECONDS.unsigned_abs() {
+        let advice = format!(
+            "set both by NTP: receivers refuse what is more than {TOLERANCE_SECONDS} s off"
+        );
+        Check::bad("clock", detail, advice)
+    } else if apart > CLOCK_WORTH_A_WORD_SECONDS {
+        Check::doubtful(
+            "clock",
+            detail,
+            "set both by NTP before receivers refuse what is sent",
+        )
+    } else {
+        Check::good("clock", detail)
+    })
+}
+
+async fn token_and_webhooks(client: &Client) -> Vec<Check> {
+    let origin = match client.token() {
+        Token::Given(_) => "from --token or POSTRIDER_TOKEN".to_owned(),
+        Token::Found(_, path) => format!("from {}", path.display()),
+        Token::Missing(_) => "none".to_owned(),
+    };
+    let listing = pages::all(client, &["v1", "webhooks"]).await;
+    let may_read = match &listing {
+        Ok(_) => true,
+        Err(Failure::Refused { problem, .. }) if problem.status == StatusCode::FORBIDDEN => false,
+        Err(Failure::Refused {
+            advice: Some(advice),
+            ..
+        }) => {
+            return vec![Check::bad(
+                "token",
+                format!("{origin}: not accepted"),
+                advice.clone(),
+            )];
+        }
+        Err(failure) => {
+            let advice = "this address may not be that of a Postrider gateway";
+            return vec![Check::bad(
+                "token",
+                format!("cannot tell: {failure}"),
+                advice,
+            )];
+        }
+    };
+    let scopes = [
+        ("publish", may_post(client, &["v1", "events"]).await),
+        ("read", may_read),
+        ("manage", may_post(client, &["v1", "webhooks"]).await),
+    ];
+    let may: Vec<&str> = scopes
+        .into_iter()
+        .filter_map(|(scope, allowed)| allowed.then_some(scope))
+        .collect();
+    let mut checks = vec![if may.is_empty() {
+        let advice = "make one that may: postrider keys create --name … --scope …";
+        Check::bad(
+            "token",
+            format!("{origin}: known, but may do nothing"),
+            advice,
+        )
+    } else {
+        Check::good("token", format!("{origin}: may {}", may.join(", ")))
+    }];
+    checks.extend(
+        listing
+            .and_then(|listing| listing.read())
+            .ok()
+            .map(|webhooks| judge_webhooks(&webhooks)),
+    );
+    checks
+}
+
+/// Whether the key may POST to this path. An empty document is refused only after the key was judged, so that asking
+/// changes nothing.
+async fn may_post(client: &Client, path: &[&str]) -> bool {
+    match client.post(path, &json!({})).await {
+        Ok(_) => true,
+        Err(Failure::Refused { problem, .. }) => !matches!(
+            problem.status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+        ),
+        Err(_) => false,
+    }
+}
+
+fn judge_webhooks(webhooks: &[Webhook]) -> Check {
+    let stopped: Vec<&str> = webhooks
+        .iter()
+        .filter(|webhook| matches!(webhook.status.as_str(), "failed" | "disabled"))
+        .map(|webhook| webhook.id.as_str())
+        .collect();
+    match (webhooks.len(), stopped.as_slice()) {
+        (0, _) => Check::doubtful(
+            "webhooks",
+            "none yet",
+            "make one: postrider webhooks create --to URL",
+        ),
+        (count, []) => Check::good(
+            "webhooks",
+            format!("{count}, none of them failed or disabled"),
+        ),
+        (count, [first, ..]) => Check::doubtful(
+            "webhooks",
+            format!(
+                "{} of {count} failed or disabled: {}",
+                stopped.len(),
+                stopped.join(", ")
+            ),
+            format!("when the receiver is well again: postrider webhooks resume {first}"),
+        ),
+    }
+}
+
+fn data_directory(path: &Path) -> Check {
+    let shown = path.display();
+    if !path.is_dir() {
+        let advice = "--data or POSTRIDER_DATA names it; without it, a token must be given";
+        return Check::doubtful("data", format!("{shown} is not here"), advice);
+    }
+    let open: Vec<String> = [path.to_owned(), path.join(TOKEN_FILE)]
+        .into_iter()
+        .filter(|path| is_open_to_others(path))
+        .map(|path| path.display().to_string())
+        .collect();
+    if open.is_empty() {
+        Check::good("data", format!("{shown} is closed to others"))
+    } else {
+        let detail = format!("others on this machine can get at {}", open.join(" and "));
+        Check::bad("data", detail, format!("chmod -R go= {shown}"))
+    }
+}
+
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_compared_by_the_date_of_an_answer() {
+        let at = |seconds: i64| {
+            let answer = Answer {
+                date: Some("Sun, 06 Nov 1994 08:49:37 GMT".to_owned()),
+                text: String::new(),
+            };
+            clock(
+                &answer,
+                Timestamp::from_millis((784_111_777 + seconds) * 1000),
+            )
+            .unwrap()
+            .finding
+        };
+        assert_eq!(
+            (at(0), at(-5), at(6), at(-301)),
+            (
+                Finding::Good,
+                Finding::Good,
+                Finding::Doubtful,
+                Finding::Bad
+            )
+        );
+        assert!(
+            clock(
+                &Answer {
+                    date: None,
+                    text: String::new()
+                },
+                Timestamp::ZERO
+            )
+            .is_none()
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_data_directory_open_to_others_is_found_out() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let token = directory.path().join(TOKEN_FILE);
+        std::fs::write(&token, "x").unwrap();
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+        };
+        set(directory.path(), 0o700);
+        set(&token, 0o600);
+        assert_eq!(data_directory(directory.path()).finding, Finding::Good);
+        set(&token, 0o640);
+        let check = data_directory(directory.path());
+        assert_eq!(check.finding, Finding::Bad);
+        assert!(
+            check.detail.contains(TOKEN_FILE) && !check.detail.contains(" and "),
+            "{}",
+            check.detail
+        );
+        assert_eq!(
+            data_directory(&directory.path().join("gone")).finding,
+            Finding::Doubtful
+        );
+    }
+}

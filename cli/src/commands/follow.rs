@@ -1,0 +1,261 @@
+//! Watching deliveries until nothing will happen any more.
+
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::client::Client;
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::output::{Output, printable_line};
+use crate::shapes::{Delivery, Published};
+use crate::table::{Mark, Table};
+use crate::when::{Span, until};
+
+const FIRST_LOOK: Duration = Duration::from_millis(150);
+const SLOWEST_LOOK: Duration = Duration::from_secs(2);
+
+/// Whether and how long to watch.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// Follow the deliveries until each is delivered or dead; exit code 1 if one is dead
+    #[arg(long)]
+    wait: bool,
+
+    /// Follow them no longer than this, such as 30s or 5m; exit code 1 if one is still open then
+    #[arg(long, requires = "wait", value_name = "SPAN")]
+    timeout: Option<Span>,
+}
+
+/// Shows what was accepted, then, if asked, follows it.
+pub(crate) async fn show_published(
+    client: &Client,
+    answer: &str,
+    wait: WaitArgs,
+    out: Output,
+) -> Result<Ending, Failure> {
+    let published: Published = crate::client::read(answer)?;
+    if !wait.wait {
+        if out.wants_json() {
+            out.document(answer)?;
+        } else {
+            out.line(plan(&published, out))?;
+        }
+        return Ok(Ending::Fine);
+    }
+    out.note(headline(&published));
+    let mut watch = Watch::new(client, &published, out);
+    let settling = edge::unless_interrupted(watch.until_settled());
+    let ending = match wait.timeout {
+        Some(Span(span)) => tokio::time::timeout(span.into(), settling).await.ok(),
+        None => Some(settling.await),
+    };
+    watch.bar.finish_and_clear();
+    watch.show(answer)?;
+    match ending {
+        Some(Some(result)) => result.map(|()| Ending::of(watch.all_delivered())),
+        Some(None) => {
+            out.note("Stopped watching; the gateway goes on. `postrider deliveries show ID` tells how it went.");
+            Ok(Ending::Interrupted)
+        }
+        None => {
+            out.note("Still open; the gateway goes on. `postrider deliveries show ID` tells how it went.");
+            Ok(Ending::Negative)
+        }
+    }
+}
+
+fn headline(published: &Published) -> String {
+    let known = if published.duplicate {
+        " (accepted before; nothing new was stored)"
+    } else {
+        ""
+    };
+    format!("Event {}{known}", published.id)
+}
+
+fn plan(published: &Published, out: Output) -> String {
+    let headline = headline(published);
+    if published.deliveries.is_empty() {
+        return format!("{headline}\nNo webhook subscribes to it: it is stored and goes nowhere.");
+    }
+    let mut table = Table::new(["DELIVERY", "WEBHOOK"]);
+    for delivery in &published.deliveries {
+        table.row(
+            Mark::None,
+            [delivery.id.clone(), delivery.webhook_id.clone()],
+        );
+    }
+    format!("{headline}\n{}", table.show(out))
+}
+
+/// One delivery and what was seen of it last.
+struct Watched {
+    id: String,
+    webhook_id: String,
+    seen: Option<(Delivery, Box<RawValue>)>,
+}
+
+impl Watched {
+    fn is_settled(&self) -> bool {
+        self.seen
+            .as_ref()
+            .is_some_and(|(delivery, _)| delivery.is_settled())
+    }
+}
+
+/// What programs are told: the answer to the event, then each delivery as it was seen last.
+#[derive(Serialize)]
+struct Followed<'a> {
+    event: &'a RawValue,
+    deliveries: Vec<&'a RawValue>,
+}
+
+struct Watch<'a> {
+    client: &'a Client,
+    out: Output,
+    bar: ProgressBar,
+    watched: Vec<Watched>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(client: &'a Client, published: &Published, out: Output) -> Self {
+        let target = if out.wants_json() {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let watched = published.deliveries.iter().map(|planned| Watched {
+            id: planned.id.clone(),
+            webhook_id: planned.webhook_id.clone(),
+            seen: None,
+        });
+        Self {
+            client,
+            out,
+            bar: ProgressBar::with_draw_target(None, target),
+            watched: watched.collect(),
+        }
+    }
+
+    async fn until_settled(&mut self) -> Result<(), Failure> {
+        let mut wait = FIRST_LOOK;
+        loop {
+            self.look().await?;
+            let open = self
+                .watched
+                .iter()
+                .filter(|watched| !watched.is_settled())
+                .count();
+            if open == 0 {
+                return Ok(());
+            }
+            self.bar
+                .set_message(format!("{open} of {} open", self.watched.len()));
+            self.bar.tick();
+            edge::pause(wait).await;
+            wait = (wait * 3 / 2).min(SLOWEST_LOOK);
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Failure> {
+        for watched in self
+            .watched
+            .iter_mut()
+            .filter(|watched| !watched.is_settled())
+        {
+            let answer = self.client.get(&["v1", "deliveries", &watched.id]).await?;
+            let delivery: Delivery = answer.read()?;
+            let before = watched
+                .seen
+                .as_ref()
+                .map(|(delivery, _)| (delivery.status.as_str(), delivery.attempt_count));
+            if before != Some((&delivery.status, delivery.attempt_count)) {
+                self.bar
+                    .suspend(|| self.out.note(progress(&delivery, self.out)));
+            }
+            watched.seen = Some((delivery, answer.read()?));
+        }
+        Ok(())
+    }
+
+    fn all_delivered(&self) -> bool {
+        self.watched.iter().all(|watched| {
+            watched
+                .seen
+                .as_ref()
+                .is_some_and(|(delivery, _)| delivery.is_delivered())
+        })
+    }
+
+    fn show(&self, answer: &str) -> Result<(), Failure> {
+        if self.out.wants_json() {
+            let event: Box<RawValue> = crate::client::read(answer)?;
+            let seen = self
+                .watched
+                .iter()
+                .filter_map(|watched| watched.seen.as_ref());
+            return self.out.value(&Followed {
+                event: &event,
+                deliveries: seen.map(|(_, raw)| &**raw).collect(),
+            });
+        }
+        if self.watched.is_empty() {
+            return self
+                .out
+                .line("No webhook subscribes to it: it is stored and goes nowhere.");
+        }
+        let mut table = Table::new(["DELIVERY", "WEBHOOK", "STATUS", "ATTEMPTS", "ERROR"]);
+        for Watched {
+            id,
+            webhook_id,
+            seen,
+        } in &self.watched
+        {
+            let (mark, status, tries, error) = match seen {
+                Some((delivery, _)) => {
+                    let error = delivery
+                        .error_detail
+                        .clone()
+                        .filter(|_| !delivery.is_delivered());
+                    (
+                        delivery.mark(),
+                        delivery.status.clone(),
+                        delivery.tries(),
+                        error.unwrap_or_default(),
+                    )
+                }
+                None => (
+                    Mark::Waiting,
+                    "unknown".to_owned(),
+                    String::new(),
+                    String::new(),
+                ),
+            };
+            table.row(mark, [id.clone(), webhook_id.clone(), status, tries, error]);
+        }
+        self.out.line(table.show(self.out))
+    }
+}
+
+fn progress(delivery: &Delivery, out: Output) -> String {
+    let mut line = format!(
+        "{} {} {}",
+        delivery.mark().show(out),
+        delivery.webhook_id,
+        delivery.status
+    );
+    if delivery.attempt_count > 0 {
+        line.push_str(&format!(", attempt {}", delivery.tries()));
+    }
+    if let (false, Some(error)) = (delivery.is_delivered(), &delivery.error_detail) {
+        line.push_str(&format!(": {}", printable_line(error, 100)));
+    }
+    if let ("failed", Some(next)) = (delivery.status.as_str(), &delivery.next_retry_at) {
+        line.push_str(&format!("; next {}", until(next, edge::now())));
+    }
+    line
+}

@@ -1,0 +1,68 @@
+//! Everything but `serve`.
+
+mod completions;
+mod deliveries;
+mod doctor;
+mod filter;
+mod follow;
+mod input;
+mod keys;
+mod listen;
+mod policy;
+mod retry;
+mod retry_flags;
+mod send;
+mod sign;
+mod verify;
+mod webhooks;
+
+use clap::Subcommand;
+
+use crate::args::GatewayArgs;
+use crate::client::Client;
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+
+/// What can be asked of a gateway, or without one.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Publish an event
+    Send(send::SendArgs),
+    /// Receive webhooks here: verify them, show them, answer as told
+    Listen(listen::ListenArgs),
+    /// Keep webhooks: where events go
+    Webhooks(webhooks::WebhooksArgs),
+    /// See what happened to deliveries
+    Deliveries(deliveries::DeliveriesArgs),
+    /// Send a delivery again, or all that failed
+    Retry(retry::RetryArgs),
+    /// Keep API keys
+    Keys(keys::KeysArgs),
+    /// Sign a body as the gateway does (no network)
+    Sign(sign::SignArgs),
+    /// Verify a signature as a receiver should (no network)
+    Verify(verify::VerifyArgs),
+    /// Draw a retry schedule and what it makes of an outage (no network)
+    Policy(policy::PolicyArgs),
+    /// Find out what is wrong with the gateway or the way to it
+    Doctor(doctor::DoctorArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// Does what was asked.
+pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Result<Ending, Failure> {
+    match task {
+        Task::Send(args) => send::run(args, &Client::new(gateway)?, out).await,
+        Task::Listen(args) => listen::run(args, gateway, out).await,
+        Task::Webhooks(args) => webhooks::run(args, &Client::new(gateway)?, out).await,
+        Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
+        Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
+        Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,
+        Task::Sign(args) => sign::run(args, out),
+        Task::Verify(args) => verify::run(args, out),
+        Task::Policy(args) => policy::run(args, out),
+        Task::Doctor(args) => doctor::run(args, gateway, out).await,
+        Task::Completions(args) => completions::run(&args, out),
+    }
+}

@@ -1,0 +1,201 @@
+//! A schedule as a table with bars, and the fate of a delivery in words.
+
+use postrider_domain::retry::{Classifier, OnExhausted, Policy, RetrySettings, RuntimeRetry};
+use postrider_domain::time::Millis;
+
+use super::schedule::{Fate, Schedule, Window};
+use crate::output::Output;
+use crate::table::{Mark, Table};
+
+const BAR_CELLS: u64 = 30;
+
+/// The rules in two lines.
+pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String {
+    let Policy {
+        jitter_bps,
+        classifier,
+        on_exhausted,
+        ..
+    } = settings.policy(RuntimeRetry::default());
+    let retried = match classifier {
+        Classifier::EveryFailure => "everything but 2xx is retried",
+        Classifier::ByStatus => "429, 5xx and network errors are retried",
+    };
+    let exhausted = match on_exhausted {
+        OnExhausted::DeadLetter => "then the delivery is dead",
+        OnExhausted::FailWebhook => "then the delivery is dead and its webhook fails",
+    };
+    let jitter = match jitter_bps {
+        0 => "no jitter".to_owned(),
+        bps => format!("jitter ±{}%", f32::from(bps) / 100.0),
+    };
+    let attempts = schedule.slots.len();
+    let within = length(schedule.length());
+    let profile = settings.profile.as_str();
+    format!("{profile}: {attempts} attempts within {within}, {exhausted}\n{retried}; {jitter}")
+}
+
+/// A row per attempt.
+pub(super) fn table(schedule: &Schedule, out: Output) -> String {
+    let jittered = schedule
+        .slots
+        .iter()
+        .any(|slot| slot.wait.earliest_ms != slot.wait.latest_ms);
+    let whole = schedule.length();
+    let rows = schedule.slots.iter().map(|slot| {
+        let wait = if slot.attempt == 1 {
+            "-".to_owned()
+        } else {
+            length(slot.wait.planned_ms)
+        };
+        let bar = bar(slot.elapsed.planned_ms, whole);
+        (
+            slot.attempt.to_string(),
+            wait,
+            window(slot.wait),
+            length(slot.elapsed.planned_ms),
+            bar,
+        )
+    });
+    if jittered {
+        let mut table = Table::new(["ATTEMPT", "WAIT", "JITTERED", "SINCE THE FIRST", ""]);
+        rows.for_each(|(attempt, wait, window, elapsed, bar)| {
+            table.row(Mark::None, [attempt, wait, window, elapsed, bar]);
+        });
+        table.show(out)
+    } else {
+        let mut table = Table::new(["ATTEMPT", "WAIT", "SINCE THE FIRST", ""]);
+        rows.for_each(|(attempt, wait, _, elapsed, bar)| {
+            table.row(Mark::None, [attempt, wait, elapsed, bar]);
+        });
+        table.show(out)
+    }
+}
+
+/// What an outage makes of a delivery. The worst case: it begins just before the first attempt.
+pub(super) fn fate(fate: Fate, outage: Millis) -> String {
+    let outage_text = length(outage);
+    match fate {
+        Fate::Delivered(slot) => {
+            let late = Millis::new(slot.elapsed.planned_ms.get().saturating_sub(outage.get()));
+            let about = if slot.elapsed.earliest_ms == slot.elapsed.latest_ms {
+                ""
+            } else {
+                "about "
+            };
+            format!(
+                "An outage of {outage_text}: delivered by attempt {}, {about}{} after the receiver is back.",
+                slot.attempt,
+                length(late)
+            )
+        }
+        Fate::Between(first, last) => format!(
+            "An outage of {outage_text}: delivered by attempt {} to {}, as jitter has it; after {} at the latest.",
+            first.attempt,
+            last.attempt,
+            length(last.elapsed.latest_ms)
+        ),
+        Fate::Lucky(slot) => format!(
+            "An outage of {outage_text}: dead, unless jitter makes attempt {}, the last, come late enough.",
+            slot.attempt
+        ),
+        Fate::Dead => {
+            format!("An outage of {outage_text}: dead; the last attempt comes too early.")
+        }
+    }
+}
+
+fn window(wait: Window) -> String {
+    if wait.earliest_ms == wait.latest_ms {
+        return String::new();
+    }
+    format!("{} to {}", length(wait.earliest_ms), length(wait.latest_ms))
+}
+
+/// A span in words. Short ones keep their tenths, which jitter makes count.
+fn length(span: Millis) -> String {
+    match span.get() {
+        0 => "0s".to_owned(),
+        ms @ 1000..60_000 if ms % 1000 >= 100 => format!("{}.{}s", ms / 1000, ms % 1000 / 100),
+        _ => span.to_string(),
+    }
+}
+
+/// How much of the whole has passed, in eighths of a character; never nothing for something.
+fn bar(part: Millis, whole: Millis) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if part.get() == 0 {
+        return "▏".to_owned();
+    }
+    let cells = BAR_CELLS * 8;
+    let filled = u128::from(part.get()) * u128::from(cells) / u128::from(whole.get().max(1));
+    let filled = usize::try_from(filled).unwrap_or(0).max(1);
+    let rest = EIGHTHS.get(filled % 8).copied().unwrap_or_default();
+    format!("{}{rest}", "█".repeat(filled / 8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+    use postrider_domain::retry::{Profile, RetryBudget};
+
+    fn drawn(profile: Profile) -> String {
+        let settings = RetrySettings {
+            profile,
+            ..RetrySettings::default()
+        };
+        let schedule = Schedule::new(&settings, RetryBudget(0));
+        format!(
+            "{}\n{}",
+            headline(&settings, &schedule),
+            table(&schedule, Output::new(Format::People, true))
+        )
+    }
+
+    #[test]
+    fn the_default_is_drawn() {
+        let expected = "\
+gateway: 5 attempts within 1h 12m 30s, then the delivery is dead
+everything but 2xx is retried; no jitter
+ATTEMPT  WAIT  SINCE THE FIRST
+1        -     0s               ▏
+2        30s   30s              ▏
+3        2m    2m 30s           █
+4        10m   12m 30s          █████▏
+5        1h    1h 12m 30s       ██████████████████████████████";
+        assert_eq!(drawn(Profile::Gateway), expected);
+    }
+
+    #[test]
+    fn jitter_has_a_column_of_its_own() {
+        let drawn = drawn(Profile::PublicApi);
+        for part in [
+            "jitter ±10%",
+            "4.5s to 5.5s",
+            "22.5s to 27.5s",
+            "webhook fails",
+        ] {
+            assert!(drawn.contains(part), "{part} in {drawn}");
+        }
+    }
+
+    #[test]
+    fn fates_are_told_in_words() {
+        let schedule = Schedule::new(&RetrySettings::default(), RetryBudget(0));
+        let tell = |seconds| {
+            fate(
+                schedule.fate(Millis::from_seconds(seconds)),
+                Millis::from_seconds(seconds),
+            )
+        };
+        assert_eq!(
+            tell(600),
+            "An outage of 10m: delivered by attempt 4, 2m 30s after the receiver is back."
+        );
+        assert_eq!(
+            tell(10_800),
+            "An outage of 3h: dead; the last attempt comes too early."
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! `postrider retry`: put deliveries back on a person's word.
+
+mod bulk;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use self::bulk::BulkArgs;
+use super::filter::FilterArgs;
+use crate::client::Client;
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+use crate::shapes::Delivery;
+
+const USAGE: &str = "\
+postrider retry [OPTIONS] <ID>
+       postrider retry [OPTIONS] <--dead|--failed>
+       postrider retry [OPTIONS] <status|cancel> <JOB>";
+
+const AFTER_HELP: &str = "\
+Examples:
+  postrider retry dlv_…
+  postrider retry --dead --webhook wh_… --since 24h --dry-run
+  postrider retry --dead --webhook wh_… --since 24h
+  postrider retry status job_…
+  postrider retry cancel job_…";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP, override_usage = USAGE, subcommand_negates_reqs = true)]
+pub(crate) struct RetryArgs {
+    #[command(subcommand)]
+    job: Option<JobAction>,
+
+    /// The delivery to send again, dlv_…
+    #[arg(required_unless_present_any = ["dead", "failed"], conflicts_with_all = ["dead", "failed"])]
+    id: Option<String>,
+
+    /// Even if it was delivered
+    #[arg(long, requires = "id")]
+    force: bool,
+
+    /// All that are dead
+    #[arg(long, conflicts_with = "failed")]
+    dead: bool,
+
+    /// All that failed and wait for their next attempt
+    #[arg(long)]
+    failed: bool,
+
+    /// Only count them
+    #[arg(long, conflicts_with = "id")]
+    dry_run: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum JobAction {
+    /// Show how far a bulk retry is
+    Status {
+        /// The job's id, job_…
+        #[arg(value_name = "JOB")]
+        id: String,
+    },
+    /// Stop a bulk retry; what was put back stays so
+    Cancel {
+        /// The job's id, job_…
+        #[arg(value_name = "JOB")]
+        id: String,
+    },
+}
+
+impl RetryArgs {
+    /// Whether it says which deliveries, which a job that runs already knows. Clap could check this itself, but would
+    /// then refuse `--json` and the like in the same place, too.
+    fn selects(&self) -> bool {
+        self.id.is_some()
+            || self.force
+            || self.dead
+            || self.failed
+            || self.dry_run
+            || self.filter.any()
+    }
+}
+
+pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    if args.job.is_some() && args.selects() {
+        return Err(Failure::Input(
+            "status and cancel take the job's id alone".to_owned(),
+        ));
+    }
+    match (args.job, args.id) {
+        (Some(JobAction::Status { id }), _) => {
+            let answer = client.get(&["v1", "retries", &id]).await?;
+            bulk::show(&answer, out)
+        }
+        (Some(JobAction::Cancel { id }), _) => {
+            let answer = client.delete(&["v1", "retries", &id]).await?;
+            bulk::show_cancelled(&answer, &id, out)
+        }
+        (None, Some(id)) => one(&id, args.force, client, out).await,
+        (None, None) => {
+            let status = if args.dead { "dead" } else { "failed" };
+            bulk::run(
+                BulkArgs {
+                    status,
+                    dry_run: args.dry_run,
+                    filter: args.filter,
+                },
+                client,
+                out,
+            )
+            .await
+        }
+    }
+}
+
+async fn one(id: &str, force: bool, client: &Client, out: Output) -> Result<Ending, Failure> {
+    let answer = client
+        .post(
+            &["v1", "deliveries", id, "retry"],
+            &json!({ "force": force }),
+        )
+        .await?;
+    if out.wants_json() {
+        out.document(&answer.text)?;
+    } else {
+        let delivery: Delivery = answer.read()?;
+        out.line(format!(
+            "{} is {} again and due now.",
+            delivery.id, delivery.status
+        ))?;
+        out.note(format!(
+            "How it goes: postrider deliveries show {}",
+            delivery.id
+        ));
+    }
+    Ok(Ending::Fine)
+}

@@ -1,0 +1,172 @@
+//! `postrider send`: publish an event.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use data_encoding::BASE64;
+use http::Method;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::follow::{WaitArgs, show_published};
+use super::input::{read_file, read_stdin};
+use crate::client::Client;
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+
+const AFTER_HELP: &str = "\
+Examples:
+  postrider send task.completed '{\"id\": 42}'
+  postrider send task.completed --file event.json --session build-7 --wait
+  date | postrider send clock.ticked - --content-type text/plain
+  postrider send invoice.paid '{\"no\": 9}' --idempotency-key invoice-9
+
+What is given is sent on byte for byte. Without --content-type it must be JSON.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct SendArgs {
+    /// What happened, such as task.completed
+    #[arg(value_name = "TYPE")]
+    event_type: String,
+
+    /// The payload; `-` reads it from standard input
+    #[arg(default_value = "{}", hide_default_value = true)]
+    payload: String,
+
+    /// A file that holds the payload
+    #[arg(long, value_name = "FILE", conflicts_with = "payload")]
+    file: Option<PathBuf>,
+
+    /// The session it belongs to
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Send it to this webhook alone, whatever it subscribes to
+    #[arg(long, value_name = "ID")]
+    webhook: Option<String>,
+
+    /// Sending again under the same key stores nothing new
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+
+    /// What the payload is [default: application/json]
+    #[arg(long, value_name = "TYPE")]
+    content_type: Option<String>,
+
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+/// The body of `POST /v1/events`.
+#[derive(Debug, Serialize)]
+struct EventBody {
+    #[serde(rename = "type")]
+    event_type: String,
+    #[serde(flatten)]
+    payload: Payload,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook_id: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+enum Payload {
+    #[serde(rename = "payload")]
+    Json(Box<RawValue>),
+    #[serde(rename = "payload_base64")]
+    Bytes(String),
+}
+
+pub(crate) async fn run(args: SendArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    let bytes = match &args.file {
+        Some(path) => read_file(path)?,
+        None if args.payload == "-" => read_stdin()?,
+        None => args.payload.into_bytes(),
+    };
+    let (payload, content_type) = encode(&bytes, args.content_type)?;
+    let body = EventBody {
+        event_type: args.event_type,
+        payload,
+        content_type,
+        session_id: args.session,
+        webhook_id: args.webhook,
+    };
+    let mut request = client.request(Method::POST, &["v1", "events"])?.json(&body);
+    if let Some(key) = args.idempotency_key {
+        request = request.header("idempotency-key", key);
+    }
+    let answer = client.send(request).await?;
+    show_published(client, &answer.text, args.wait, out).await
+}
+
+/// How the bytes travel so that they arrive unchanged. JSON goes as it is written; white space around it would be lost
+/// inside the document that carries it, so that such a text goes as bytes.
+fn encode(
+    bytes: &[u8],
+    content_type: Option<String>,
+) -> Result<(Payload, Option<String>), Failure> {
+    let json = std::str::from_utf8(bytes)
+        .map_err(|error| error.to_string())
+        .and_then(|text| {
+            let value: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            Ok((value.get().len() == text.len()).then(|| value.to_owned()))
+        });
+    match (json, content_type) {
+        (Ok(Some(value)), content_type) => Ok((Payload::Json(value), content_type)),
+        (Ok(None), content_type) => {
+            let content_type = content_type.unwrap_or_else(|| "application/json".to_owned());
+            Ok((Payload::Bytes(BASE64.encode(bytes)), Some(content_type)))
+        }
+        (Err(_), Some(content_type)) => {
+            Ok((Payload::Bytes(BASE64.encode(bytes)), Some(content_type)))
+        }
+        (Err(error), None) => Err(Failure::Input(format!(
+            "the payload is not JSON ({error}); say what it is with --content-type, such as text/plain"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(bytes: &[u8], content_type: Option<&str>) -> String {
+        let (payload, content_type) = encode(bytes, content_type.map(str::to_owned)).unwrap();
+        let event_type = "t".to_owned();
+        let body = EventBody {
+            event_type,
+            payload,
+            content_type,
+            session_id: None,
+            webhook_id: None,
+        };
+        serde_json::to_string(&body).unwrap()
+    }
+
+    #[test]
+    fn json_travels_as_it_is_written() {
+        let text = r#"{"b": 1.00,  "a":"\u00e4","b":2}"#;
+        assert_eq!(
+            body(text.as_bytes(), None),
+            format!(r#"{{"type":"t","payload":{text}}}"#)
+        );
+    }
+
+    #[test]
+    fn what_a_document_would_not_keep_travels_as_bytes() {
+        let expected = r#"{"type":"t","payload_base64":"e30K","content_type":"application/json"}"#;
+        assert_eq!(body(b"{}\n", None), expected);
+        let expected = r#"{"type":"t","payload_base64":"/w==","content_type":"image/x"}"#;
+        assert_eq!(body(&[0xff], Some("image/x")), expected);
+    }
+
+    #[test]
+    fn what_is_not_json_must_say_what_it_is() {
+        assert!(matches!(encode(b"hello", None), Err(Failure::Input(_))));
+        assert!(encode(b"hello", Some("text/plain".to_owned())).is_ok());
+    }
+}

@@ -1,0 +1,103 @@
+//! Where the outside comes in: the clock, randomness, the environment, waiting and signals.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use postrider_domain::ids::Entropy;
+use postrider_domain::time::Timestamp;
+
+/// The present instant.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the command reads the clock"
+)]
+pub(crate) fn now() -> Timestamp {
+    let since_epoch = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::ZERO.plus(since_epoch.into())
+}
+
+/// Random bytes for a fresh id.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the command draws random bytes"
+)]
+pub(crate) fn entropy() -> io::Result<Entropy> {
+    let mut bytes = Entropy::default();
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes)
+}
+
+/// Whether the environment asks for plain text: <https://no-color.org>, or a terminal that knows no colours.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "conventions of terminals, not settings of the gateway"
+)]
+pub(crate) fn asks_for_plain_text() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+}
+
+/// Waits between two looks at something that only answers when asked.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "polling; whoever calls it does so under `unless_interrupted`"
+)]
+pub(crate) async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// What the work comes to, or `None` if Ctrl-C is pressed first.
+pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = stop_signal() => None,
+        result = work => Some(result),
+    }
+}
+
+/// Resolves on Ctrl-C and when the process is asked to end.
+pub(crate) async fn stop_signal() {
+    let interrupted = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = interrupted => {}
+        () = terminated() => {}
+    }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
+}
+
+/// A setting of the gateway, as the environment has it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where settings come in"
+)]
+pub(crate) fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// How this program was called, for lines that people copy.
+pub(crate) fn program() -> String {
+    std::env::args()
+        .next()
+        .unwrap_or_else(|| "postrider".to_owned())
+}

@@ -1,0 +1,49 @@
+//! The `postrider` command.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command speaks to whoever started it"
+)]
+
+mod args;
+mod body;
+mod client;
+mod commands;
+mod edge;
+mod failure;
+mod hidden;
+mod output;
+mod pages;
+mod problem;
+mod serve;
+mod shapes;
+mod table;
+mod when;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let out = cli.output();
+    match cli.command {
+        Command::Serve(args) => serve::run(args, &cli.gateway.data)
+            .await
+            .unwrap_or_else(|error| {
+                out.complain(format!("error: {error:#}"));
+                ExitCode::FAILURE
+            }),
+        Command::Task(task) => match commands::run(task, &cli.gateway, out).await {
+            Ok(ending) => ending.exit_code(),
+            Err(failure) => {
+                failure.report(out);
+                failure.exit_code()
+            }
+        },
+    }
+}

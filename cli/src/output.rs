@@ -1,0 +1,172 @@
+//! What people see: lines, marks, colours. What programs see: one JSON document.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use clap::builder::styling::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::edge;
+use crate::failure::Failure;
+
+/// How a command shows what it found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    format: Format,
+    colour_out: bool,
+    colour_err: bool,
+}
+
+/// For whom the output is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Tables and sentences.
+    People,
+    /// The API's JSON.
+    Json,
+}
+
+/// What a colour means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// It went well.
+    Good,
+    /// It went wrong for good.
+    Bad,
+    /// It went wrong and may yet go well.
+    Warning,
+    /// Less important.
+    Faint,
+    /// A heading.
+    Strong,
+}
+
+impl Tone {
+    const fn style(self) -> Style {
+        match self {
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
+            Self::Faint => Style::new().dimmed(),
+            Self::Strong => Style::new().bold(),
+        }
+    }
+}
+
+impl Output {
+    /// Colours only on a terminal that wants them.
+    pub(crate) fn new(format: Format, no_color: bool) -> Self {
+        let wanted = !no_color && !edge::asks_for_plain_text();
+        Self {
+            format,
+            colour_out: wanted && io::stdout().is_terminal(),
+            colour_err: wanted && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether a program reads it.
+    pub(crate) fn wants_json(self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// A text in a colour, for standard output.
+    pub(crate) fn paint(self, tone: Tone, text: impl Display) -> String {
+        paint(self.colour_out, tone, text)
+    }
+
+    /// A text in a colour, for standard error.
+    pub(crate) fn paint_error(self, tone: Tone, text: impl Display) -> String {
+        paint(self.colour_err, tone, text)
+    }
+
+    /// Writes a line, or several, in one piece.
+    pub(crate) fn line(self, text: impl Display) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{text}")?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Writes a document of the API as it came.
+    pub(crate) fn document(self, json: &str) -> Result<(), Failure> {
+        self.line(json.trim_end())
+    }
+
+    /// Writes a document of our own.
+    pub(crate) fn value(self, value: &impl Serialize) -> Result<(), Failure> {
+        self.line(serde_json::to_string(value).map_err(io::Error::from)?)
+    }
+
+    /// Tells people something beside the result. Programs are not disturbed.
+    pub(crate) fn note(self, text: impl Display) {
+        if !self.wants_json() {
+            self.complain(text);
+        }
+    }
+
+    /// Writes to standard error. That nobody can read it is no reason to fail.
+    pub(crate) fn complain(self, text: impl Display) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+fn paint(colour: bool, tone: Tone, text: impl Display) -> String {
+    if colour {
+        let style = tone.style();
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_string()
+    }
+}
+
+/// A text from elsewhere, made harmless: what would steer a terminal or turn the direction of writing is shown as its
+/// code. Line breaks and tabs stay.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' => {}
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => shown.extend(c.escape_unicode()),
+            c if c.is_control() => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The same on one line, cut to `max` characters.
+pub(crate) fn printable_line(text: &str, max: usize) -> String {
+    let joined = printable(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    if joined.chars().count() <= max {
+        return joined;
+    }
+    joined
+        .chars()
+        .take(max.saturating_sub(1))
+        .chain(['…'])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_text_cannot_steer_the_terminal() {
+        assert_eq!(
+            printable("a\u{1b}[2Jb\r\n\tc\u{202e}d\u{9b}"),
+            "a\\u{1b}[2Jb\n\tc\\u{202e}d\\u{9b}"
+        );
+        assert_eq!(printable_line("one\ntwo   three", 99), "one two three");
+        assert_eq!(printable_line("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn nothing_is_painted_without_colour() {
+        assert_eq!(paint(false, Tone::Bad, "x"), "x");
+        assert!(paint(true, Tone::Bad, "x").starts_with('\u{1b}'));
+    }
+}

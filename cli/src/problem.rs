@@ -1,0 +1,108 @@
+//! The gateway's error documents: RFC 9457 with a code and the faults field by field.
+
+use std::fmt::Write as _;
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::output::printable;
+
+/// What the gateway says when it does not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    /// The status code.
+    pub(crate) status: StatusCode,
+    document: Document,
+    text: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    title: Option<String>,
+    detail: Option<String>,
+    code: Option<String>,
+    errors: Option<Vec<Fault>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Fault {
+    field: String,
+    message: String,
+}
+
+impl Problem {
+    /// Reads an error answer. One that is no problem document, such as a proxy's page, leaves only the status.
+    pub(crate) fn read(status: StatusCode, text: &str) -> Self {
+        let document = serde_json::from_str(text).unwrap_or_default();
+        Self {
+            status,
+            document,
+            text: text.to_owned(),
+        }
+    }
+
+    /// What went wrong, in one line.
+    pub(crate) fn headline(&self) -> String {
+        let title = self
+            .document
+            .title
+            .as_deref()
+            .or_else(|| self.status.canonical_reason())
+            .unwrap_or("refused");
+        match &self.document.code {
+            Some(code) => format!("{title} ({}, {code})", self.status.as_u16()),
+            None => format!("{title} ({})", self.status.as_u16()),
+        }
+    }
+
+    /// The detail and each field's fault, a line each, every line after a line break.
+    pub(crate) fn details(&self) -> String {
+        let mut text = String::new();
+        if let Some(detail) = &self.document.detail {
+            let _ = write!(text, "\n  {}", printable(detail));
+        }
+        for fault in self.document.errors.iter().flatten() {
+            let _ = write!(
+                text,
+                "\n  {}: {}",
+                printable(&fault.field),
+                printable(&fault.message)
+            );
+        }
+        text
+    }
+
+    /// Whether this field is at fault.
+    pub(crate) fn blames(&self, field: &str) -> bool {
+        self.document
+            .errors
+            .iter()
+            .flatten()
+            .any(|fault| fault.field == field)
+    }
+
+    /// The document as it was sent, or one made of the status.
+    pub(crate) fn as_json(&self) -> String {
+        match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&self.text) {
+            Ok(_) => self.text.clone(),
+            Err(_) => {
+                serde_json::json!({ "title": self.headline(), "status": self.status.as_u16() })
+                    .to_string()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxys_page_still_gives_a_headline_and_a_document() {
+        let problem = Problem::read(StatusCode::BAD_GATEWAY, "<html>502</html>");
+        assert_eq!(problem.headline(), "Bad Gateway (502)");
+        assert_eq!(problem.details(), "");
+        assert!(problem.as_json().contains("502"));
+    }
+}

@@ -1,0 +1,86 @@
+//! The first key.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use postrider_domain::ids::TenantId;
+use postrider_domain::key::Scope;
+use postrider_gateway::Gateway;
+
+/// The file that keeps a key which was made here.
+pub(crate) const TOKEN_FILE: &str = "admin-token";
+const FROM_ENVIRONMENT: &str = "POSTRIDER_ADMIN_TOKEN";
+const MADE_HERE: &str = "admin";
+
+/// Where the first key is.
+pub(crate) enum Admin {
+    /// In the environment of this process.
+    Environment,
+    /// In a file, made at an earlier start.
+    Kept(PathBuf),
+    /// In a file, made just now and shown this once.
+    Made { token: String, file: PathBuf },
+}
+
+/// Makes sure that there is a key with all scopes.
+pub(crate) async fn ensure_key(
+    gateway: &Gateway,
+    data: &Path,
+    from_environment: Option<&str>,
+) -> anyhow::Result<Admin> {
+    let tenant = TenantId::default();
+    if let Some(token) = from_environment {
+        if gateway.keyring.recognise(token).await?.is_none() {
+            for old in gateway.keyring.list(&tenant).await? {
+                if old.name == FROM_ENVIRONMENT {
+                    gateway.keyring.revoke(&tenant, old.id).await?;
+                }
+            }
+            let all = Scope::ALL.to_vec();
+            gateway
+                .keyring
+                .adopt(&tenant, FROM_ENVIRONMENT, all, token.to_owned())
+                .await?;
+        }
+        return Ok(Admin::Environment);
+    }
+    let file = data.join(TOKEN_FILE);
+    match fs::read_to_string(&file) {
+        Ok(text) => {
+            let token = text.trim().to_owned();
+            if gateway.keyring.recognise(&token).await?.is_none() {
+                gateway
+                    .keyring
+                    .adopt(&tenant, MADE_HERE, Scope::ALL.to_vec(), token)
+                    .await?;
+            }
+            Ok(Admin::Kept(file))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let made = gateway
+                .keyring
+                .create(&tenant, MADE_HERE, Scope::ALL.to_vec())
+                .await?;
+            keep(&file, &made.token).with_context(|| format!("cannot write {}", file.display()))?;
+            Ok(Admin::Made {
+                token: made.token,
+                file,
+            })
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+    }
+}
+
+fn keep(file: &Path, token: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let mut kept = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)?;
+    writeln!(kept, "{token}")?;
+    kept.sync_all()
+}

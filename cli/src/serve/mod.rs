@@ -1,0 +1,80 @@
+//! `postrider serve`: the whole gateway in one process.
+
+mod admin;
+mod banner;
+mod server;
+mod settings;
+mod wiring;
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use tokio::net::TcpListener;
+use tracing_subscriber::EnvFilter;
+
+use crate::serve::settings::{LogFormat, Settings};
+
+/// How the embedded gateway is started.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on
+    #[arg(
+        long,
+        env = "POSTRIDER_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS:PORT"
+    )]
+    listen: SocketAddr,
+
+    /// Print the page that explains every setting, and exit
+    #[arg(long, hide = true)]
+    print_configuration: bool,
+}
+
+/// Runs the gateway on the directory `data` until it is told to stop.
+pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode> {
+    if args.print_configuration {
+        print!("{}", settings::table::page());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = Settings::read(crate::edge::setting)?;
+    start_logging(&settings)?;
+    let service = wiring::assemble(data, &settings)?;
+    let has_keys = service.has_keys().await?;
+    if !args.listen.ip().is_loopback() && settings.admin_token.is_none() && !has_keys {
+        bail!(
+            "{} can be reached from other machines and there is no key yet: \
+             set POSTRIDER_ADMIN_TOKEN, or start once on 127.0.0.1",
+            args.listen
+        );
+    }
+    let token = settings.admin_token.as_deref();
+    let admin = admin::ensure_key(&service.gateway, data, token).await?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", args.listen))?;
+    banner::print(listener.local_addr()?, &admin, &settings);
+    service.run(listener).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start_logging(settings: &Settings) -> anyhow::Result<()> {
+    let filter =
+        EnvFilter::try_new(&settings.log_filter).context("POSTRIDER_LOG is no tracing filter")?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let started = match settings.log_format {
+        LogFormat::Text => lines.with_ansi(wants_colour()).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    started.map_err(|error| anyhow::anyhow!("logging could not be started: {error}"))
+}
+
+fn wants_colour() -> bool {
+    std::io::stderr().is_terminal() && !crate::edge::asks_for_plain_text()
+}

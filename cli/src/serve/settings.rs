@@ -1,0 +1,252 @@
+//! The settings of the embedded gateway: read once, all faults reported together.
+
+mod reader;
+pub(crate) mod table;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use postrider_domain::delivery::Retention;
+use postrider_domain::egress::{Rules, Settings as EgressSettings};
+use postrider_domain::retry::{BPS_WHOLE, RetryBudget, RuntimeRetry};
+use postrider_domain::time::Millis;
+use postrider_gateway::settings::CourierSettings;
+
+use crate::serve::settings::reader::Reader;
+
+/// The shortest admin token that is accepted.
+pub(crate) const MIN_TOKEN_CHARS: usize = 32;
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// What can be set by the environment.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) admin_token: Option<String>,
+    pub(crate) egress: Rules,
+    pub(crate) egress_ca_file: Option<PathBuf>,
+    pub(crate) dns_servers: Option<Vec<SocketAddr>>,
+    pub(crate) courier: CourierSettings,
+    pub(crate) log_filter: String,
+    pub(crate) log_format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Every setting that does not fit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadSettings(pub(crate) Vec<String>);
+
+impl std::fmt::Display for BadSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the gateway was not started, because of its settings:")?;
+        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+impl std::error::Error for BadSettings {}
+
+impl Settings {
+    /// Reads every setting from `lookup`; an empty one counts as unset.
+    pub(crate) fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, BadSettings> {
+        let mut reader = Reader::new(&lookup);
+        let defaults = CourierSettings::default();
+        let courier = CourierSettings {
+            per_webhook: reader.number(
+                "POSTRIDER_WEBHOOK_CONCURRENCY",
+                1,
+                10_000,
+                defaults.per_webhook,
+            ),
+            in_all: reader.number("POSTRIDER_CONCURRENCY", 1, 100_000, defaults.in_all),
+            poll_interval: Millis::new(reader.number(
+                "POSTRIDER_POLL_INTERVAL_MS",
+                10,
+                60_000,
+                5000,
+            )),
+            retry: read_retry(&mut reader),
+            retention: read_retention(&mut reader),
+        };
+        let settings = Self {
+            admin_token: read_admin_token(&mut reader),
+            egress: read_egress(&mut reader),
+            egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
+            dns_servers: read_dns_servers(&mut reader),
+            courier,
+            log_filter: reader
+                .text("POSTRIDER_LOG")
+                .unwrap_or_else(|| "info".to_owned()),
+            log_format: read_log_format(&mut reader),
+        };
+        reader.finish()?;
+        Ok(settings)
+    }
+}
+
+fn read_retry(reader: &mut Reader<'_>) -> RuntimeRetry {
+    let jitter = reader.either(
+        "POSTRIDER_RETRY_JITTER_BPS",
+        "PAYMENT_REQUEST_WEBHOOK_RETRY_JITTER_BPS",
+    );
+    let budget = reader.either(
+        "POSTRIDER_RETRY_BUDGET",
+        "PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET",
+    );
+    RuntimeRetry {
+        jitter_bps: jitter.and_then(|(name, text)| reader.parse_number(name, &text, 0, BPS_WHOLE)),
+        budget: RetryBudget(
+            budget
+                .and_then(|(name, text)| reader.parse_number(name, &text, 0, u32::MAX))
+                .unwrap_or(0),
+        ),
+    }
+}
+
+fn read_retention(reader: &mut Reader<'_>) -> Retention {
+    let mut days = |name, default| {
+        Millis::from_seconds(reader.number(name, 1, 3650, default) * SECONDS_PER_DAY)
+    };
+    Retention {
+        delivered: days("POSTRIDER_RETENTION_DELIVERED_DAYS", 30),
+        dead: days("POSTRIDER_RETENTION_DEAD_DAYS", 90),
+    }
+}
+
+fn read_admin_token(reader: &mut Reader<'_>) -> Option<String> {
+    let token = reader.text("POSTRIDER_ADMIN_TOKEN")?;
+    let fits =
+        token.chars().count() >= MIN_TOKEN_CHARS && token.bytes().all(|b| b.is_ascii_graphic());
+    if !fits {
+        let message = format!("must be {MIN_TOKEN_CHARS} or more visible ASCII characters");
+        reader.fault("POSTRIDER_ADMIN_TOKEN", &message);
+    }
+    Some(token)
+}
+
+fn read_egress(reader: &mut Reader<'_>) -> Rules {
+    let settings = EgressSettings {
+        allow: reader.list(
+            "POSTRIDER_EGRESS_ALLOW",
+            "a comma-separated list of CIDRs such as 10.1.0.0/16",
+        ),
+        http_allowed: reader.flag("POSTRIDER_EGRESS_HTTP"),
+        extra_ports: reader.list("POSTRIDER_EGRESS_PORTS", "a comma-separated list of ports"),
+    };
+    Rules::new(settings).unwrap_or_else(|errors| {
+        for error in errors {
+            reader.fault(
+                "POSTRIDER_EGRESS_ALLOW, POSTRIDER_EGRESS_PORTS",
+                &error.to_string(),
+            );
+        }
+        Rules::default()
+    })
+}
+
+fn read_dns_servers(reader: &mut Reader<'_>) -> Option<Vec<SocketAddr>> {
+    let servers = reader.list(
+        "POSTRIDER_DNS_SERVERS",
+        "a comma-separated list of address:port",
+    );
+    (!servers.is_empty()).then_some(servers)
+}
+
+fn read_log_format(reader: &mut Reader<'_>) -> LogFormat {
+    match reader.text("POSTRIDER_LOG_FORMAT").as_deref() {
+        None | Some("text") => LogFormat::Text,
+        Some("json") => LogFormat::Json,
+        Some(_) => {
+            reader.fault("POSTRIDER_LOG_FORMAT", "must be text or json");
+            LogFormat::Text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Settings, BadSettings> {
+        Settings::read(|name| {
+            pairs
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_set_is_the_documented_behaviour() {
+        let settings = read(&[]).unwrap();
+        assert_eq!(settings.courier.retry, RuntimeRetry::default());
+        assert_eq!(settings.courier.poll_interval, Millis::new(5000));
+        assert_eq!(settings.courier.retention, Retention::default());
+    }
+
+    #[test]
+    fn an_empty_setting_counts_as_unset() {
+        let settings = read(&[
+            ("POSTRIDER_RETRY_JITTER_BPS", ""),
+            ("POSTRIDER_ADMIN_TOKEN", " "),
+        ])
+        .unwrap();
+        assert_eq!(settings.courier.retry.jitter_bps, None);
+        assert_eq!(settings.admin_token, None);
+    }
+
+    #[test]
+    fn every_bad_setting_is_named_at_once() {
+        let bad = read(&[
+            ("POSTRIDER_RETRY_JITTER_BPS", "10001"),
+            ("POSTRIDER_RETRY_BUDGET", "-1"),
+            ("POSTRIDER_POLL_INTERVAL_MS", "soon"),
+            ("POSTRIDER_EGRESS_ALLOW", "10.0.0.0/8,nonsense"),
+            ("POSTRIDER_EGRESS_HTTP", "maybe"),
+            ("POSTRIDER_ADMIN_TOKEN", "short"),
+            ("POSTRIDER_LOG_FORMAT", "xml"),
+        ])
+        .unwrap_err();
+        let named = |name: &str| bad.0.iter().filter(|fault| fault.starts_with(name)).count();
+        assert_eq!(bad.0.len(), 7, "{bad}");
+        assert_eq!(named("POSTRIDER_RETRY_JITTER_BPS"), 1);
+        assert!(bad.to_string().contains("0 to 10000"), "{bad}");
+        assert!(
+            !bad.to_string().contains("short"),
+            "a token is never shown: {bad}"
+        );
+    }
+
+    #[test]
+    fn the_specs_own_names_are_read_too() {
+        let settings = read(&[
+            ("PAYMENT_REQUEST_WEBHOOK_RETRY_JITTER_BPS", "250"),
+            ("PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET", "3"),
+        ])
+        .unwrap();
+        assert_eq!(
+            settings.courier.retry,
+            RuntimeRetry {
+                jitter_bps: Some(250),
+                budget: RetryBudget(3)
+            }
+        );
+    }
+
+    #[test]
+    fn both_names_with_different_values_are_refused() {
+        let both = |ours, theirs| {
+            read(&[
+                ("POSTRIDER_RETRY_BUDGET", ours),
+                ("PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET", theirs),
+            ])
+        };
+        assert_eq!(both("3", "3").unwrap().courier.retry.budget, RetryBudget(3));
+        assert_eq!(both("3", "4").unwrap_err().0.len(), 1);
+    }
+}

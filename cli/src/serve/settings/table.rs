@@ -1,0 +1,167 @@
+//! Every setting in words, from which `docs/configuration.md` is made.
+
+/// One setting.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) default: &'static str,
+    pub(crate) range: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+/// All settings of `postrider serve`.
+pub(crate) const TABLE: [Row; 18] = [
+    Row {
+        name: "POSTRIDER_LISTEN",
+        default: "127.0.0.1:8080",
+        range: "address:port",
+        meaning: "Where the API listens; also `--listen`. An address other than loopback is refused until a key exists: set `POSTRIDER_ADMIN_TOKEN`, or start once on loopback.",
+    },
+    Row {
+        name: "POSTRIDER_DATA",
+        default: "./postrider-data",
+        range: "directory",
+        meaning: "Where the data lives; also `--data`. Made with mode 0700. One gateway serves one directory.",
+    },
+    Row {
+        name: "POSTRIDER_ADMIN_TOKEN",
+        default: "made at the first start",
+        range: "32 or more visible ASCII characters",
+        meaning: "The first API key, with all scopes. Unset: one is made, printed once and kept in the directory as `admin-token` (0600). Changing it revokes the one before.",
+    },
+    Row {
+        name: "POSTRIDER_RETRY_JITTER_BPS",
+        default: "the profile's",
+        range: "0 to 10000",
+        meaning: "How far a retry may stray from its schedule, either way, in basis points: the wait lies within `base × (1 ± bps / 10000)` and is clamped to `(0, max_backoff]`. 0 keeps the exact schedule. Replaces the profile's jitter for every webhook that names none. Also read as `PAYMENT_REQUEST_WEBHOOK_RETRY_JITTER_BPS`; both set and different is refused.",
+    },
+    Row {
+        name: "POSTRIDER_RETRY_BUDGET",
+        default: "0",
+        range: "0 or more",
+        meaning: "The most retries any delivery gets, at runtime: attempts end at `min(max_attempts of the row, budget + 1)`. 0 is off. It never raises a maximum and changes no stored row. Also read as `PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET`; both set and different is refused.",
+    },
+    Row {
+        name: "POSTRIDER_POLL_INTERVAL_MS",
+        default: "5000",
+        range: "10 to 60000",
+        meaning: "How long the gateway sleeps at the most when nothing is due. Due rows wake it, so this is only a safety net.",
+    },
+    Row {
+        name: "POSTRIDER_WEBHOOK_CONCURRENCY",
+        default: "64",
+        range: "1 to 10000",
+        meaning: "How many attempts one webhook may have under way. A receiver that hangs holds up no more than these.",
+    },
+    Row {
+        name: "POSTRIDER_CONCURRENCY",
+        default: "1024",
+        range: "1 to 100000",
+        meaning: "How many attempts may be under way in all. Webhooks share what is left in fair turns.",
+    },
+    Row {
+        name: "POSTRIDER_EGRESS_ALLOW",
+        default: "nothing",
+        range: "CIDRs, comma-separated",
+        meaning: "Private addresses that webhooks may reach, on any port and over plain http. Loopback, link-local and metadata addresses only when named one by one, by a /32 or /128, such as `127.0.0.1/32`.",
+    },
+    Row {
+        name: "POSTRIDER_EGRESS_HTTP",
+        default: "false",
+        range: "true or false",
+        meaning: "Allows plain http to public addresses.",
+    },
+    Row {
+        name: "POSTRIDER_EGRESS_PORTS",
+        default: "nothing",
+        range: "ports, comma-separated",
+        meaning: "Ports beside 80 and 443 that webhooks may use.",
+    },
+    Row {
+        name: "POSTRIDER_EGRESS_CA_FILE",
+        default: "nothing",
+        range: "PEM file",
+        meaning: "Certificate authorities that are trusted beside the public ones.",
+    },
+    Row {
+        name: "POSTRIDER_DNS_SERVERS",
+        default: "the system's",
+        range: "address:port, comma-separated",
+        meaning: "The name servers that resolve webhooks' hosts.",
+    },
+    Row {
+        name: "POSTRIDER_RETENTION_DELIVERED_DAYS",
+        default: "30",
+        range: "1 to 3650",
+        meaning: "How long delivered rows are kept, from their last attempt on.",
+    },
+    Row {
+        name: "POSTRIDER_RETENTION_DEAD_DAYS",
+        default: "90",
+        range: "1 to 3650",
+        meaning: "How long dead rows are kept, and rows that stay open.",
+    },
+    Row {
+        name: "POSTRIDER_LOG",
+        default: "info",
+        range: "a tracing filter",
+        meaning: "What is logged, to standard error: `warn`, `info`, `debug`, or by module. At `info` each attempt is one line.",
+    },
+    Row {
+        name: "POSTRIDER_LOG_FORMAT",
+        default: "text",
+        range: "text or json",
+        meaning: "How log lines look.",
+    },
+    Row {
+        name: "NO_COLOR",
+        default: "unset",
+        range: "anything",
+        meaning: "Turns colours off.",
+    },
+];
+
+/// The page `docs/configuration.md`.
+pub(crate) fn page() -> String {
+    let mut page = String::from(
+        "# Configuration\n\nThe embedded gateway, `postrider serve`, is configured by the environment. An empty setting counts as unset. \
+         A setting out of range refuses the start, and every bad one is named at once.\n\nThis page is made from the code \
+         (`postrider serve --print-configuration`).\n\n| setting | default | values | meaning |\n|---|---|---|---|\n",
+    );
+    for Row {
+        name,
+        default,
+        range,
+        meaning,
+    } in &TABLE
+    {
+        page.push_str(&format!("| `{name}` | {default} | {range} | {meaning} |\n"));
+    }
+    page.push_str(
+        "\nWhat a single webhook may set (`retry`, `timeout_seconds`, `retry_rate`, `headers`, …) is part of the API: see \
+         `/openapi.json` of a running gateway.\n",
+    );
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_in_docs_is_the_one_made_from_the_code() {
+        let kept = include_str!("../../../../docs/configuration.md");
+        assert_eq!(
+            kept,
+            page(),
+            "run: postrider serve --print-configuration > docs/configuration.md"
+        );
+    }
+
+    #[test]
+    fn the_readme_explains_jitter_and_budget() {
+        let readme = include_str!("../../../../README.md");
+        for name in ["POSTRIDER_RETRY_JITTER_BPS", "POSTRIDER_RETRY_BUDGET"] {
+            assert!(readme.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
+}

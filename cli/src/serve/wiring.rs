@@ -1,0 +1,141 @@
+//! Puts the gateway together.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use postrider_adapter_http::{HttpSender, SenderSettings};
+use postrider_adapter_local::{Options, ServeLock, SqliteStore};
+use postrider_adapter_system::{SystemClock, SystemEntropy};
+use postrider_domain::ids::TenantId;
+use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::courier::{Courier, InProcess};
+use postrider_gateway::dispatch::Dispatcher;
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::sweep::Sweep;
+use postrider_gateway::{Gateway, Ports};
+use postrider_ports::Store;
+use postrider_ports::queue::Queue;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::serve::server;
+use crate::serve::settings::Settings;
+
+/// How long attempts under way are waited for: the longest timeout and a little.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// Everything that runs.
+pub(crate) struct Service {
+    pub(crate) gateway: Arc<Gateway>,
+    courier: Arc<Courier>,
+    sweep: Sweep,
+    _lock: ServeLock,
+}
+
+/// Opens the data directory and puts the parts together. Nothing is sent yet.
+pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Service> {
+    let context = || format!("cannot open the data directory {}", data.display());
+    let lock = SqliteStore::lock_for_serving(data).with_context(context)?;
+    let store = SqliteStore::open(data, Options::default()).with_context(context)?;
+    let process = store.process().to_owned();
+    let store: Arc<dyn Store> = store;
+    let ports = Ports {
+        store: Arc::clone(&store),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+    };
+    let sender = Arc::new(sender(settings)?);
+    let catalogue = Arc::new(Catalogue::new(store));
+    let dispatcher = Dispatcher::new(
+        ports.clone(),
+        sender,
+        Arc::clone(&catalogue),
+        settings.courier.retry,
+    );
+    let courier = Courier::new(
+        ports.clone(),
+        dispatcher,
+        Arc::clone(&catalogue),
+        process,
+        &settings.courier,
+    );
+    let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
+    let sweep = Sweep::new(
+        ports.clone(),
+        Arc::clone(&queue),
+        settings.courier.poll_interval,
+        settings.courier.retention,
+    );
+    let limits = GatewaySettings {
+        max_body_bytes: MAX_BODY_BYTES,
+        egress: settings.egress.clone(),
+    };
+    let gateway = Arc::new(Gateway::new(ports, catalogue, queue, limits));
+    Ok(Service {
+        gateway,
+        courier,
+        sweep,
+        _lock: lock,
+    })
+}
+
+fn sender(settings: &Settings) -> anyhow::Result<HttpSender> {
+    let extra_roots_pem = match &settings.egress_ca_file {
+        Some(file) => {
+            let pem = std::fs::read(file);
+            Some(pem.with_context(|| {
+                format!("cannot read POSTRIDER_EGRESS_CA_FILE {}", file.display())
+            })?)
+        }
+        None => None,
+    };
+    let settings = SenderSettings {
+        rules: settings.egress.clone(),
+        name_servers: settings.dns_servers.clone(),
+        extra_roots_pem,
+        max_idle_per_host: settings.courier.per_webhook,
+        ..SenderSettings::default()
+    };
+    Ok(HttpSender::new(settings)?)
+}
+
+impl Service {
+    /// Whether anybody could log in.
+    pub(crate) async fn has_keys(&self) -> anyhow::Result<bool> {
+        Ok(!self
+            .gateway
+            .keyring
+            .list(&TenantId::default())
+            .await?
+            .is_empty())
+    }
+
+    /// Runs until the process is told to stop: then takes no more requests, finishes those and the attempts under
+    /// way, and returns. Whatever does not finish in time is attempted again at the next start.
+    pub(crate) async fn run(self, listener: TcpListener) {
+        let (stopping, stopped) = watch::channel(false);
+        let router = postrider_api::router(Arc::clone(&self.gateway), stopped);
+        let sending = tokio::spawn(Arc::clone(&self.courier).run());
+        let sweep = self.sweep;
+        let sweeping = tokio::spawn(async move { sweep.run().await });
+        let told = async {
+            crate::edge::stop_signal().await;
+            info!("serve.stopping");
+            stopping.send_replace(true);
+        };
+        server::serve(listener, router, told).await;
+        sending.abort();
+        sweeping.abort();
+        if tokio::time::timeout(FINISH_TIMEOUT, self.courier.finish())
+            .await
+            .is_err()
+        {
+            warn!("serve.attempts_unfinished");
+            self.courier.abandon();
+        }
+        info!("serve.stopped");
+    }
+}

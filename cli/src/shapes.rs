@@ -1,0 +1,314 @@
+//! What the API's documents hold, as far as people are shown it. Fields that a newer gateway adds are passed over.
+
+use std::collections::BTreeMap;
+
+use postrider_domain::retry::{Profile, RetrySettings, RuntimeRetry};
+use postrider_domain::time::Millis;
+use serde::Deserialize;
+
+use crate::hidden::Hidden;
+use crate::table::Mark;
+
+/// The answer to a published event.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Published {
+    /// The event.
+    pub(crate) id: String,
+    /// Whether the key had been used for the same request before.
+    #[serde(default)]
+    pub(crate) duplicate: bool,
+    /// Where it goes.
+    pub(crate) deliveries: Vec<Planned>,
+}
+
+/// One delivery of a published event.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Planned {
+    /// The delivery.
+    pub(crate) id: String,
+    /// Where it goes.
+    pub(crate) webhook_id: String,
+}
+
+/// A delivery; attempts and payload only when asked for by id.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Delivery {
+    pub(crate) id: String,
+    pub(crate) event_id: String,
+    pub(crate) event_type: String,
+    pub(crate) webhook_id: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) target_url: Option<String>,
+    pub(crate) status: String,
+    pub(crate) attempt_count: u32,
+    pub(crate) max_attempts: u32,
+    pub(crate) last_attempted_at: Option<String>,
+    pub(crate) next_retry_at: Option<String>,
+    pub(crate) created_at: String,
+    pub(crate) error_detail: Option<String>,
+    pub(crate) dead_cause: Option<String>,
+    pub(crate) payload: Option<String>,
+    pub(crate) payload_base64: Option<String>,
+    #[serde(default)]
+    pub(crate) attempts: Vec<Attempt>,
+}
+
+impl Delivery {
+    /// Whether nothing will happen any more unless a person steps in.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.status == "delivered" || self.status == "dead"
+    }
+
+    /// Whether the receiver has it.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.status == "delivered"
+    }
+
+    /// The mark of its status.
+    pub(crate) fn mark(&self) -> Mark {
+        match self.status.as_str() {
+            "delivered" => Mark::Good,
+            "failed" => Mark::Retrying,
+            "dead" => Mark::Bad,
+            _ => Mark::Waiting,
+        }
+    }
+
+    /// `2 of 5`.
+    pub(crate) fn tries(&self) -> String {
+        format!("{} of {}", self.attempt_count, self.max_attempts)
+    }
+}
+
+/// One POST of a delivery.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Attempt {
+    pub(crate) number: u32,
+    pub(crate) at: String,
+    pub(crate) status_code: Option<u16>,
+    pub(crate) elapsed_ms: Option<u64>,
+    pub(crate) error: Option<String>,
+    pub(crate) phase: Option<String>,
+    pub(crate) response_body: Option<String>,
+    #[serde(default)]
+    pub(crate) timings: Timings,
+}
+
+/// Where the time of an attempt went; a phase that did not happen has none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Timings {
+    dns_ms: Option<u64>,
+    connect_ms: Option<u64>,
+    tls_ms: Option<u64>,
+    first_byte_ms: Option<u64>,
+    body_ms: Option<u64>,
+}
+
+impl Timings {
+    /// `dns 2, connect 11, first byte 30`, in milliseconds.
+    pub(crate) fn phases(&self) -> String {
+        let phases = [
+            ("dns", self.dns_ms),
+            ("connect", self.connect_ms),
+            ("tls", self.tls_ms),
+            ("first byte", self.first_byte_ms),
+            ("body", self.body_ms),
+        ];
+        let happened = phases
+            .into_iter()
+            .filter_map(|(phase, ms)| Some(format!("{phase} {}", ms?)));
+        happened.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A webhook.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Webhook {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) target_url: String,
+    pub(crate) event_types: Vec<String>,
+    pub(crate) status: String,
+    #[serde(default)]
+    pub(crate) failure_count: u64,
+    pub(crate) status_reason: Option<String>,
+    #[serde(default)]
+    pub(crate) secret_expires: Vec<String>,
+    pub(crate) secret: Option<Hidden>,
+    pub(crate) owner_email: Option<String>,
+    pub(crate) headers: Option<BTreeMap<String, String>>,
+    pub(crate) timeout_seconds: Option<u32>,
+    pub(crate) retry_rate: Option<u32>,
+    pub(crate) auto_resume: Option<bool>,
+    pub(crate) retry: Option<serde_json::Value>,
+    pub(crate) created_at: Option<String>,
+    pub(crate) updated_at: Option<String>,
+}
+
+impl Webhook {
+    /// The mark of its status.
+    pub(crate) fn mark(&self) -> Mark {
+        match self.status.as_str() {
+            "active" if self.failure_count == 0 => Mark::Good,
+            "active" => Mark::Retrying,
+            "paused" => Mark::Waiting,
+            _ => Mark::Bad,
+        }
+    }
+
+    /// Its status, with what is behind it.
+    pub(crate) fn state(&self) -> String {
+        match (self.status.as_str(), self.failure_count) {
+            ("active", 1) => "active, degraded: the last attempt failed".to_owned(),
+            ("active", n) if n > 1 => format!("active, degraded: the last {n} attempts failed"),
+            (status, _) => status.to_owned(),
+        }
+    }
+
+    /// Its retry settings, if they are of a kind that this command knows.
+    pub(crate) fn retry_settings(&self) -> Option<RetrySettings> {
+        serde_json::from_value(self.retry.clone()?)
+            .ok()
+            .map(without_defaults)
+    }
+}
+
+/// The gateway shows every value in force. Those that the profile brings by itself are taken out again, because a
+/// value that a webhook names stays when the defaults or the gateway's own settings change.
+fn without_defaults(shown: RetrySettings) -> RetrySettings {
+    let brought = RetrySettings {
+        profile: shown.profile,
+        delays_seconds: shown
+            .delays_seconds
+            .clone()
+            .filter(|_| shown.profile == Profile::Custom),
+        ..RetrySettings::default()
+    };
+    let (policy, max_attempts) = (
+        brought.policy(RuntimeRetry::default()),
+        brought.max_attempts(),
+    );
+    let delays = |delays: &Vec<u32>| {
+        delays
+            .iter()
+            .map(|s| Millis::from_seconds(u64::from(*s)))
+            .eq(policy.delays.iter().copied())
+    };
+    let backoff = |s: &u32| Millis::from_seconds(u64::from(*s)) == policy.max_backoff;
+    RetrySettings {
+        profile: shown.profile,
+        max_attempts: shown.max_attempts.filter(|n| *n != max_attempts),
+        jitter_bps: shown.jitter_bps.filter(|bps| *bps != policy.jitter_bps),
+        delays_seconds: shown
+            .delays_seconds
+            .filter(|given| shown.profile == Profile::Custom || !delays(given)),
+        max_backoff_seconds: shown.max_backoff_seconds.filter(|s| !backoff(s)),
+        classifier: shown
+            .classifier
+            .filter(|classifier| *classifier != policy.classifier),
+        redirects: shown
+            .redirects
+            .filter(|redirects| *redirects != policy.redirects),
+        on_exhausted: shown
+            .on_exhausted
+            .filter(|then| *then != policy.on_exhausted),
+    }
+}
+
+/// The answer to a rotation.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Rotated {
+    pub(crate) secret: Hidden,
+    pub(crate) previous_expires_at: String,
+}
+
+/// A bulk retry.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) id: Option<String>,
+    pub(crate) matched: u64,
+    pub(crate) state: Option<String>,
+    #[serde(default)]
+    pub(crate) done: Option<u64>,
+    #[serde(default)]
+    pub(crate) failed: Option<u64>,
+}
+
+impl Job {
+    /// Whether slices are still to come.
+    pub(crate) fn is_running(&self) -> bool {
+        self.state.as_deref() == Some("running")
+    }
+}
+
+/// An API key; its token only when it was just made.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) token: Option<Hidden>,
+    pub(crate) tenant: Option<String>,
+    pub(crate) created_at: Option<String>,
+    pub(crate) last_used_at: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_webhook_changed_about_its_profile_is_kept() {
+        for (profile, attempts) in [
+            (Profile::Gateway, 5),
+            (Profile::PublicApi, 6),
+            (Profile::Standard, 10),
+        ] {
+            let plain = RetrySettings {
+                profile,
+                ..RetrySettings::default()
+            };
+            let policy = plain.policy(RuntimeRetry::default());
+            let seconds = |span: &Millis| u32::try_from(span.get() / 1000).unwrap();
+            let shown = RetrySettings {
+                profile,
+                max_attempts: Some(attempts),
+                jitter_bps: Some(policy.jitter_bps),
+                delays_seconds: Some(policy.delays.iter().map(seconds).collect()),
+                max_backoff_seconds: Some(seconds(&policy.max_backoff)),
+                classifier: Some(policy.classifier),
+                redirects: Some(policy.redirects),
+                on_exhausted: Some(policy.on_exhausted),
+            };
+            assert_eq!(without_defaults(shown.clone()), plain);
+            let changed = RetrySettings {
+                max_attempts: Some(7),
+                jitter_bps: Some(1),
+                ..plain
+            };
+            let shown = RetrySettings {
+                max_attempts: Some(7),
+                jitter_bps: Some(1),
+                ..shown
+            };
+            assert_eq!(without_defaults(shown), changed);
+        }
+    }
+
+    #[test]
+    fn delays_of_ones_own_are_kept() {
+        let delays_seconds = Some(vec![1, 2]);
+        let custom = RetrySettings {
+            profile: Profile::Custom,
+            delays_seconds,
+            ..RetrySettings::default()
+        };
+        let shown = RetrySettings {
+            max_attempts: Some(3),
+            jitter_bps: Some(0),
+            ..custom.clone()
+        };
+        assert_eq!(without_defaults(shown), custom);
+    }
+}

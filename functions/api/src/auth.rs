@@ -1,0 +1,89 @@
+//! Who calls, and whether they may.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use http::{HeaderMap, header};
+use postrider_domain::ids::TenantId;
+use postrider_domain::key::{ApiKey, Scope};
+
+use crate::Api;
+use crate::problem::{Code, Problem};
+
+/// A scope as a type, so that a handler's signature says what it needs.
+pub(crate) trait Needed: Send + Sync {
+    const SCOPE: Scope;
+}
+
+/// To publish events.
+pub(crate) struct Publish;
+/// To look at everything.
+pub(crate) struct Read;
+/// To change everything.
+pub(crate) struct Manage;
+
+impl Needed for Publish {
+    const SCOPE: Scope = Scope::Publish;
+}
+
+impl Needed for Read {
+    const SCOPE: Scope = Scope::Read;
+}
+
+impl Needed for Manage {
+    const SCOPE: Scope = Scope::Manage;
+}
+
+/// A caller whose key has the scope. It is the only way to a tenant, so no handler can forget to ask.
+pub(crate) struct Caller<S> {
+    key: Arc<ApiKey>,
+    scope: PhantomData<S>,
+}
+
+impl<S: Needed> Caller<S> {
+    /// Whose data the caller may touch.
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.key.tenant
+    }
+}
+
+impl<S: Needed> FromRequestParts<Api> for Caller<S> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
+        let key = recognise(api, bearer(&parts.headers)?).await?;
+        if !key.allows(S::SCOPE) {
+            let detail = format!("the key lacks the scope `{}`", S::SCOPE.as_str());
+            return Err(Problem::new(Code::MissingScope, detail));
+        }
+        let scope = PhantomData;
+        Ok(Self { key, scope })
+    }
+}
+
+/// The key of a token.
+pub(crate) async fn recognise(api: &Api, token: &str) -> Result<Arc<ApiKey>, Problem> {
+    let key = api.gateway.keyring.recognise(token).await?;
+    key.ok_or_else(|| Problem::new(Code::InvalidToken, "the token is unknown or was revoked"))
+}
+
+/// The token that a request carries.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
+        let detail = "send the header Authorization: Bearer <token>";
+        return Err(Problem::new(Code::MissingToken, detail));
+    };
+    std::str::from_utf8(value.as_bytes())
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer") && values.next().is_none())
+        .map(|(_, token)| token.trim())
+        .filter(|token| !token.is_empty())
+        .ok_or_else(|| {
+            let detail = "the header Authorization must be one of the form Bearer <token>";
+            Problem::new(Code::InvalidToken, detail)
+        })
+}

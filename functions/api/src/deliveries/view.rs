@@ -1,0 +1,188 @@
+//! Deliveries as they are shown.
+
+use data_encoding::BASE64;
+use postrider_domain::attempt::Attempt;
+use postrider_domain::delivery::{DeadCause, Delivery, Status};
+use postrider_domain::event::{Event, Label};
+use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
+use postrider_domain::outcome::Timings;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::openapi::words;
+use crate::views::Time;
+
+/// One event for one webhook.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Delivery)]
+pub(crate) struct DeliveryView {
+    #[schema(value_type = String)]
+    id: DeliveryId,
+    #[schema(value_type = String)]
+    event_id: EventId,
+    event_type: String,
+    #[schema(value_type = String)]
+    webhook_id: WebhookId,
+    #[schema(required)]
+    session_id: Option<String>,
+    /// The URL last used, or the webhook's when it was accepted.
+    target_url: String,
+    /// The `sha256=…` signature last used.
+    signature: String,
+    #[schema(schema_with = super::statuses)]
+    status: Status,
+    /// Attempts since it was accepted or put back.
+    attempt_count: u32,
+    max_attempts: u32,
+    #[schema(required)]
+    last_attempted_at: Option<Time>,
+    #[schema(required)]
+    next_retry_at: Option<Time>,
+    created_at: Time,
+    /// What went wrong last.
+    #[schema(required)]
+    error_detail: Option<String>,
+    /// Why it is dead.
+    #[schema(schema_with = dead_causes, required)]
+    dead_cause: Option<DeadCause>,
+}
+
+fn dead_causes() -> utoipa::openapi::Object {
+    let mut causes = words(DeadCause::ALL.map(DeadCause::as_str));
+    if let Some(values) = &mut causes.enum_values {
+        values.push(serde_json::Value::Null);
+    }
+    causes.schema_type = utoipa::openapi::schema::SchemaType::from_iter([
+        utoipa::openapi::Type::String,
+        utoipa::openapi::Type::Null,
+    ]);
+    causes
+}
+
+impl DeliveryView {
+    pub(crate) fn of(row: &Delivery) -> Self {
+        Self {
+            id: row.id,
+            event_id: row.id.event,
+            event_type: row.event_type.as_str().to_owned(),
+            webhook_id: row.id.webhook,
+            session_id: row.session_id.as_ref().map(text),
+            target_url: row.target_url.clone(),
+            signature: row.signature.clone(),
+            status: row.status,
+            attempt_count: row.attempt_count,
+            max_attempts: row.max_attempts,
+            last_attempted_at: row.last_attempted_at.map(Time),
+            next_retry_at: row.next_retry_at.map(Time),
+            created_at: Time(row.created_at),
+            error_detail: row.error_detail.clone(),
+            dead_cause: row.dead_cause,
+        }
+    }
+}
+
+fn text(label: &Label) -> String {
+    label.as_str().to_owned()
+}
+
+/// A delivery with its payload and attempts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeliveryDetail {
+    #[serde(flatten)]
+    delivery: DeliveryView,
+    #[schema(required)]
+    content_type: Option<String>,
+    /// The body that is sent; `null` when it is not text.
+    #[schema(required)]
+    payload: Option<String>,
+    /// The body that is sent, in base64, when it is not text.
+    #[schema(required)]
+    payload_base64: Option<String>,
+    /// The first one first.
+    attempts: Vec<AttemptView>,
+}
+
+impl DeliveryDetail {
+    pub(crate) fn of(row: &Delivery, event: Option<&Event>, attempts: Vec<Attempt>) -> Self {
+        let body = event.map(|event| &event.body);
+        let payload = body.and_then(|body| std::str::from_utf8(body).ok());
+        let payload_base64 = match payload {
+            Some(_) => None,
+            None => body.map(|body| BASE64.encode(body)),
+        };
+        Self {
+            delivery: DeliveryView::of(row),
+            content_type: event.map(|event| text(&event.content_type)),
+            payload: payload.map(str::to_owned),
+            payload_base64,
+            attempts: attempts.into_iter().map(AttemptView::from).collect(),
+        }
+    }
+}
+
+/// One POST of a delivery, with what came back.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Attempt)]
+pub(crate) struct AttemptView {
+    /// 1 for the first ever; numbers go on after a retry by hand.
+    number: u32,
+    at: Time,
+    /// `null` when no status line arrived.
+    #[schema(required)]
+    status_code: Option<u16>,
+    elapsed_ms: u32,
+    /// Why it failed, in plain words.
+    #[schema(required)]
+    error: Option<String>,
+    /// The phase in which it failed: check, dns, connect, tls, first_byte or body.
+    #[schema(required)]
+    phase: Option<String>,
+    /// The start of the response of a failed attempt.
+    #[schema(required)]
+    response_body: Option<String>,
+    timings: TimingsView,
+}
+
+/// Where the time of an attempt went. A phase that did not happen is `null`: a reused connection has no DNS, connect
+/// and TLS.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Timings)]
+pub(crate) struct TimingsView {
+    #[schema(required)]
+    dns_ms: Option<u32>,
+    #[schema(required)]
+    connect_ms: Option<u32>,
+    #[schema(required)]
+    tls_ms: Option<u32>,
+    #[schema(required)]
+    first_byte_ms: Option<u32>,
+    #[schema(required)]
+    body_ms: Option<u32>,
+}
+
+impl From<Attempt> for AttemptView {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            number: attempt.number,
+            at: Time(attempt.at),
+            status_code: attempt.status_code,
+            elapsed_ms: attempt.timings.total_ms,
+            error: attempt.error,
+            phase: attempt.phase,
+            response_body: attempt.response_body,
+            timings: attempt.timings.into(),
+        }
+    }
+}
+
+impl From<Timings> for TimingsView {
+    fn from(timings: Timings) -> Self {
+        Self {
+            dns_ms: timings.dns_ms,
+            connect_ms: timings.connect_ms,
+            tls_ms: timings.tls_ms,
+            first_byte_ms: timings.first_byte_ms,
+            body_ms: timings.body_ms,
+        }
+    }
+}

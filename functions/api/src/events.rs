@@ -1,0 +1,202 @@
+//! Publishing: the way in, and the path that is walked most.
+
+mod input;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::join_all;
+use http::{HeaderMap, StatusCode};
+use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+use postrider_domain::invalid::Invalid;
+use postrider_gateway::Refusal;
+use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES, Published, Repeated};
+use postrider_gateway::settings::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
+use serde::Serialize;
+
+use crate::auth::{Caller, Publish};
+use crate::events::input::{Publication, draft, one_of_batch};
+use crate::openapi::{DocumentProblems, Problems};
+use crate::problem::{Code, Problem, ProblemBody};
+use crate::{Api, body};
+
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+/// What `#99` adds to the key of a batch.
+const MAX_BATCH_KEY_BYTES: usize = MAX_KEY_BYTES - 3;
+
+/// An event that is stored.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct EventAnswer {
+    #[schema(value_type = String, example = "evt_abgkzo5adn36vn6vlk3u2gdxky")]
+    id: EventId,
+    /// Whether an earlier call with this key and content stored it.
+    duplicate: bool,
+    /// One for each webhook that gets it; empty when nobody subscribed.
+    deliveries: Vec<DeliveryAnswer>,
+}
+
+/// One event for one webhook.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct DeliveryAnswer {
+    #[schema(value_type = String)]
+    id: DeliveryId,
+    #[schema(value_type = String)]
+    webhook_id: WebhookId,
+}
+
+impl From<Published> for EventAnswer {
+    fn from(published: Published) -> Self {
+        let answer = |id: DeliveryId| DeliveryAnswer {
+            id,
+            webhook_id: id.webhook,
+        };
+        Self {
+            id: published.event,
+            duplicate: published.repeated == Repeated::Yes,
+            deliveries: published.deliveries.into_iter().map(answer).collect(),
+        }
+    }
+}
+
+impl IntoResponse for EventAnswer {
+    fn into_response(self) -> Response {
+        let status = if self.duplicate {
+            StatusCode::OK
+        } else {
+            StatusCode::ACCEPTED
+        };
+        (status, Json(self)).into_response()
+    }
+}
+
+/// What became of a batch.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct BatchAnswer {
+    /// In the order of `events`.
+    results: Vec<BatchResult>,
+}
+
+/// What became of one event of a batch.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub(crate) enum BatchResult {
+    /// It is stored.
+    Stored(EventAnswer),
+    /// It is not.
+    Refused(ProblemBody),
+}
+
+/// An event, or up to 100 of them
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes answers that other types give")]
+pub(crate) enum PublishAnswer {
+    /// To one event.
+    One(EventAnswer),
+    /// To a batch.
+    Many(BatchAnswer),
+}
+
+/// Publish one event, or up to 100
+///
+/// It goes to every webhook that subscribes to its type, or to `webhook_id` whatever that subscribes to. It is stored
+/// before the answer. With an `Idempotency-Key`, a repeated call finds the first one; in a batch, the n-th event (from
+/// 0) has the key `<key>#<n>`.
+#[utoipa::path(
+    post, path = "/v1/events", tag = "events", security(("token" = ["publish"])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters; 252 for a batch.")),
+    request_body(content = Publication<'_>, content_type = "application/json"),
+    responses(
+        (status = 202, description = "Stored; each event of a batch has an answer or a problem.", body = PublishAnswer),
+        (status = 200, description = "Stored by an earlier call.", body = EventAnswer),
+        (status = 404, description = "No webhook has the id `webhook_id`.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "The key was used for another request, or the named webhook is disabled.", body = ProblemBody, content_type = "application/problem+json"),
+        DocumentProblems,
+        Problems,
+    )
+)]
+pub(crate) async fn publish(
+    State(api): State<Api>,
+    caller: Caller<Publish>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let max_payload = api.gateway.settings.max_body_bytes;
+    let key = idempotency_key(request.headers())?;
+    let bytes = body::read_json(request, MAX_BATCH_BYTES)
+        .await
+        .map_err(|problem| name_payload_limit(problem, max_payload))?;
+    match Publication::read(&bytes)? {
+        Publication::One(event) => {
+            let answer = store(
+                &api,
+                caller.tenant(),
+                draft(event, max_payload),
+                key.as_deref(),
+            );
+            Ok(answer.await?.into_response())
+        }
+        Publication::Many(batch) => {
+            let longest = key.as_deref().map_or(0, str::len);
+            if longest > MAX_BATCH_KEY_BYTES {
+                return Err(bad_key(MAX_BATCH_KEY_BYTES).into());
+            }
+            let events = batch
+                .events
+                .into_iter()
+                .enumerate()
+                .map(async |(n, event)| {
+                    let key = key.as_ref().map(|key| format!("{key}#{n}"));
+                    let draft = one_of_batch(event, max_payload);
+                    match store(&api, caller.tenant(), draft, key.as_deref()).await {
+                        Ok(answer) => BatchResult::Stored(answer),
+                        Err(problem) => BatchResult::Refused(problem.body()),
+                    }
+                });
+            // All at once, so that they share one commit.
+            let results = join_all(events).await;
+            Ok((StatusCode::ACCEPTED, Json(BatchAnswer { results })).into_response())
+        }
+    }
+}
+
+async fn store(
+    api: &Api,
+    tenant: &TenantId,
+    draft: Result<EventDraft, Refusal>,
+    key: Option<&str>,
+) -> Result<EventAnswer, Problem> {
+    let published = api.gateway.ingest.publish(tenant, draft?, key).await?;
+    Ok(published.into())
+}
+
+/// The key of the call; what stands in it is checked where it is used.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let key = value.to_str().map_err(|_| bad_key(MAX_KEY_BYTES))?;
+    if values.next().is_some() {
+        return Err(Invalid::field(IDEMPOTENCY_KEY, "is given twice"));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+fn bad_key(limit: usize) -> Invalid {
+    Invalid::field(
+        IDEMPOTENCY_KEY,
+        format!("must be 1 to {limit} visible ASCII characters"),
+    )
+}
+
+/// Whoever sends one huge event is better served by the limit of one payload.
+fn name_payload_limit(problem: Problem, max_payload: usize) -> Problem {
+    if problem.code() != Code::PayloadTooLarge {
+        return problem;
+    }
+    let detail = format!(
+        "the request body is larger than the {MAX_BATCH_BYTES} bytes allowed for up to {MAX_BATCH_EVENTS} events; \
+         the payload of one event may have {max_payload} bytes"
+    );
+    Problem::new(Code::PayloadTooLarge, detail)
+}

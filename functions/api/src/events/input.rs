@@ -1,0 +1,179 @@
+//! What a publisher writes.
+
+use std::fmt;
+
+use bytes::Bytes;
+use data_encoding::BASE64;
+use postrider_domain::event::Origin;
+use postrider_domain::invalid::Invalid;
+use postrider_gateway::Refusal;
+use postrider_gateway::ingest::EventDraft;
+use postrider_gateway::settings::MAX_BATCH_EVENTS;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use utoipa::openapi::schema::{OneOfBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::json::{self, present};
+
+/// One event.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewEvent)]
+pub(crate) struct EventInput<'a> {
+    /// A dotted name of up to 128 visible ASCII characters.
+    #[serde(rename = "type")]
+    #[schema(example = "task.completed")]
+    event_type: String,
+    /// Any JSON, sent on byte for byte as written here. Either this or `payload_base64`.
+    #[serde(borrow, default, deserialize_with = "present")]
+    #[schema(value_type = Option<Object>, nullable = false)]
+    payload: Option<&'a RawValue>,
+    /// Any bytes, in base64 with padding.
+    #[serde(default)]
+    payload_base64: Option<String>,
+    /// What the payload is: `application/json` for `payload`, `application/octet-stream` for `payload_base64` unless
+    /// set.
+    #[serde(default)]
+    content_type: Option<String>,
+    /// Up to 128 printable ASCII characters.
+    #[serde(default)]
+    session_id: Option<String>,
+    /// The one webhook it is for, whatever that subscribes to.
+    #[serde(default)]
+    webhook_id: Option<String>,
+}
+
+/// Up to 100 events, 4 MiB in all.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewEvents)]
+pub(crate) struct Batch<'a> {
+    /// Each is taken or refused on its own.
+    #[serde(borrow, deserialize_with = "bounded")]
+    #[schema(value_type = Vec<EventInput<'_>>, min_items = 1, max_items = 100)]
+    pub(crate) events: Vec<&'a RawValue>,
+}
+
+/// One event or a batch.
+pub(crate) enum Publication<'a> {
+    One(EventInput<'a>),
+    Many(Batch<'a>),
+}
+
+impl<'a> Publication<'a> {
+    /// Reads one event or a batch. One event is read once; a batch fails as an event at its first field.
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Invalid> {
+        #[derive(Deserialize)]
+        struct Probe {
+            events: Option<serde::de::IgnoredAny>,
+        }
+        if let Ok(event) = serde_json::from_slice(bytes) {
+            return Ok(Self::One(event));
+        }
+        if let Ok(batch) = serde_json::from_slice(bytes) {
+            return Ok(Self::Many(batch));
+        }
+        let meant_many =
+            serde_json::from_slice::<Probe>(bytes).is_ok_and(|probe| probe.events.is_some());
+        if meant_many {
+            json::parse(bytes).map(Self::Many)
+        } else {
+            json::parse(bytes).map(Self::One)
+        }
+    }
+}
+
+impl PartialSchema for Publication<'_> {
+    fn schema() -> RefOr<Schema> {
+        let one_of = OneOfBuilder::new()
+            .item(Ref::from_schema_name(EventInput::name()))
+            .item(Ref::from_schema_name(Batch::name()));
+        Schema::from(one_of).into()
+    }
+}
+
+impl ToSchema for Publication<'_> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((EventInput::name().into(), EventInput::schema()));
+        schemas.push((Batch::name().into(), Batch::schema()));
+    }
+}
+
+/// One event of a batch.
+pub(crate) fn one_of_batch(event: &RawValue, max_payload: usize) -> Result<EventDraft, Refusal> {
+    draft(json::parse(event.get().as_bytes())?, max_payload)
+}
+
+/// The event as the gateway takes it.
+pub(crate) fn draft(input: EventInput<'_>, max_payload: usize) -> Result<EventDraft, Refusal> {
+    let too_large = Refusal::TooLarge { limit: max_payload };
+    let (body, content_type) = match (input.payload, input.payload_base64) {
+        (Some(raw), None) if raw.get().len() > max_payload => return Err(too_large),
+        // Copied, so that a small event does not keep the whole request in memory until it is sent.
+        (Some(raw), None) => (
+            Bytes::copy_from_slice(raw.get().as_bytes()),
+            "application/json",
+        ),
+        (None, Some(text)) if text.len() / 4 * 3 > max_payload.saturating_add(3) => {
+            return Err(too_large);
+        }
+        (None, Some(text)) => (decode(&text)?, "application/octet-stream"),
+        (None, None) => {
+            return Err(Invalid::field("payload", "is missing, and so is payload_base64").into());
+        }
+        (Some(_), Some(_)) => {
+            let message = "cannot stand beside payload_base64; give one of both";
+            return Err(Invalid::field("payload", message).into());
+        }
+    };
+    Ok(EventDraft {
+        event_type: input.event_type,
+        body,
+        content_type: input
+            .content_type
+            .unwrap_or_else(|| content_type.to_owned()),
+        session_id: input.session_id,
+        webhook_id: input.webhook_id,
+        origin: Origin::Api,
+    })
+}
+
+fn decode(text: &str) -> Result<Bytes, Invalid> {
+    match BASE64.decode(text.as_bytes()) {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(_) => Err(Invalid::field(
+            "payload_base64",
+            "must be standard base64 with padding",
+        )),
+    }
+}
+
+/// Stops at the first event too many instead of collecting what will be refused.
+fn bounded<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Vec<&'a RawValue>, D::Error> {
+    struct Events;
+    impl<'de> Visitor<'de> for Events {
+        type Value = Vec<&'de RawValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an array of 1 to {MAX_BATCH_EVENTS} events")
+        }
+
+        fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<Self::Value, S::Error> {
+            let mut events = Vec::new();
+            while let Some(event) = seq.next_element()? {
+                if events.len() == MAX_BATCH_EVENTS {
+                    return Err(Error::invalid_length(MAX_BATCH_EVENTS + 1, &self));
+                }
+                events.push(event);
+            }
+            if events.is_empty() {
+                return Err(Error::invalid_length(0, &self));
+            }
+            Ok(events)
+        }
+    }
+    from.deserialize_seq(Events)
+}

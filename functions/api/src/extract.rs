@@ -1,0 +1,135 @@
+//! Extractors that answer with problems: JSON documents, ids in paths, query strings.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use http::request::Parts;
+use postrider_domain::ids::{DeliveryId, JobId, KeyId, WebhookId};
+use postrider_domain::invalid::Invalid;
+use serde::de::DeserializeOwned;
+
+use crate::problem::Problem;
+use crate::{Api, body, json};
+
+/// The largest document that describes something; events have limits of their own.
+pub(crate) const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
+
+/// A JSON document.
+pub(crate) struct Document<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Api> for Document<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Api) -> Result<Self, Problem> {
+        let bytes = body::read_json(request, MAX_DOCUMENT_BYTES).await?;
+        Ok(Self(json::parse(&bytes)?))
+    }
+}
+
+/// A JSON document that may be left out.
+pub(crate) struct Optional<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<Api> for Optional<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &Api) -> Result<Self, Problem> {
+        let bytes = body::read_json(request, MAX_DOCUMENT_BYTES).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        Ok(Self(json::parse(&bytes)?))
+    }
+}
+
+/// Something that stands in a path by its id.
+pub(crate) trait Identified: FromStr + Send {
+    /// What people call it.
+    const WHAT: &'static str;
+}
+
+impl Identified for WebhookId {
+    const WHAT: &'static str = "webhook";
+}
+
+impl Identified for DeliveryId {
+    const WHAT: &'static str = "delivery";
+}
+
+impl Identified for JobId {
+    const WHAT: &'static str = "retry";
+}
+
+impl Identified for KeyId {
+    const WHAT: &'static str = "key";
+}
+
+/// The id in the path. Ids are opaque: one that cannot be an id is answered as an unknown one.
+pub(crate) struct Id<T>(pub(crate) T);
+
+impl<T: Identified> FromRequestParts<Api> for Id<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
+        Path::<String>::from_request_parts(parts, api)
+            .await
+            .ok()
+            .and_then(|Path(text)| text.parse().ok())
+            .map(Self)
+            .ok_or_else(|| Problem::not_found(T::WHAT))
+    }
+}
+
+/// Parameters that a query string is read into.
+pub(crate) trait Parameters: Default + Send {
+    /// Their names.
+    const NAMES: &'static [&'static str];
+
+    /// The place for one of the [names](Self::NAMES).
+    fn place(&mut self, name: &str) -> Option<&mut Option<String>>;
+}
+
+/// A query string of known parameters, each given once.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: Parameters> FromRequestParts<Api> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Self, Problem> {
+        let text = parts.uri.query().unwrap_or_default();
+        Ok(Self(parameters(text)?))
+    }
+}
+
+fn parameters<T: Parameters>(text: &str) -> Result<T, Invalid> {
+    let mut found = T::default();
+    for (name, value) in url::form_urlencoded::parse(text.as_bytes()) {
+        let Some(place) = found.place(&name) else {
+            return Err(Invalid::field(name, unknown(T::NAMES)));
+        };
+        if place.replace(value.into_owned()).is_some() {
+            return Err(Invalid::field(name, "is given twice"));
+        }
+    }
+    Ok(found)
+}
+
+fn unknown(names: &[&str]) -> Cow<'static, str> {
+    if names.is_empty() {
+        "is not known; this path has no parameters".into()
+    } else {
+        format!("is not known; expected one of {}", names.join(", ")).into()
+    }
+}
+
+/// No parameters at all.
+#[derive(Default)]
+pub(crate) struct NoParameters;
+
+impl Parameters for NoParameters {
+    const NAMES: &'static [&'static str] = &[];
+
+    fn place(&mut self, _: &str) -> Option<&mut Option<String>> {
+        None
+    }
+}

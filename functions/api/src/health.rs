@@ -1,0 +1,62 @@
+//! Whether the gateway works, and where to read on.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use crate::Api;
+use crate::problem::ProblemBody;
+use crate::problem::{Code, Problem};
+
+/// How long the store may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The gateway works.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct HealthView {
+    #[schema(example = "ok")]
+    status: &'static str,
+    version: &'static str,
+}
+
+/// Where to read on.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub(crate) struct IndexView {
+    name: &'static str,
+    version: &'static str,
+    openapi: &'static str,
+    health: &'static str,
+}
+
+/// Whether the gateway works
+#[utoipa::path(get, path = "/healthz", tag = "gateway", security(()), responses(
+    (status = 200, description = "It does.", body = HealthView),
+    (status = 503, description = "The store cannot be read.", body = ProblemBody, content_type = "application/problem+json"),
+))]
+pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
+    let newest = api.gateway.ports.store.newest_announcement();
+    match tokio::time::timeout(PATIENCE, newest).await {
+        Ok(Ok(_)) => Ok(Json(HealthView {
+            status: "ok",
+            version: VERSION,
+        })),
+        // Whatever is wrong with the store, whoever asks here wants to know whether to send traffic.
+        Ok(Err(_)) | Err(_) => Err(Problem::new(Code::Unavailable, "the store cannot be read")),
+    }
+}
+
+/// Where to read on
+#[utoipa::path(get, path = "/", tag = "gateway", security(()), responses(
+    (status = 200, description = "Paths to begin with.", body = IndexView),
+))]
+pub(crate) async fn index() -> Json<IndexView> {
+    Json(IndexView {
+        name: "Postrider",
+        version: VERSION,
+        openapi: "/openapi.json",
+        health: "/healthz",
+    })
+}

@@ -1,0 +1,283 @@
+//! Strict JSON: what does not fit is named by its field, and what a caller wrote is not repeated.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use postrider_domain::invalid::Invalid;
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, Visitor};
+
+/// Reads a document. Only one that does not fit is read again, to learn the path of the fault.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Invalid> {
+    serde_json::from_slice(bytes).map_err(|error| explain::<T>(bytes, &error))
+}
+
+fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -> Invalid {
+    if serde_json::from_slice::<IgnoredAny>(bytes).is_err() {
+        return Invalid::field("body", format!("is not valid JSON: {error}"));
+    }
+    let mut document = serde_json::Deserializer::from_slice(bytes);
+    let path = match serde_path_to_error::deserialize::<_, T>(&mut document) {
+        Err(fault) => fault.path().to_string(),
+        Ok(_) => ".".to_owned(),
+    };
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let said = error.to_string();
+    let fault = Fault::read(said.strip_suffix(&place).unwrap_or(&said));
+    Invalid::field(fault.field_at(&path), fault.message)
+}
+
+/// What serde says of a fault, in words for the caller.
+struct Fault<'a> {
+    /// The field, where the path ends at the object that should hold it once.
+    name: Option<&'a str>,
+    message: Cow<'static, str>,
+}
+
+impl<'a> Fault<'a> {
+    fn read(said: &'a str) -> Self {
+        for (prefix, message) in [
+            ("missing field `", "is missing"),
+            ("duplicate field `", "is given twice"),
+        ] {
+            if let Some(name) = said.strip_prefix(prefix) {
+                return Self {
+                    name: Some(name.trim_end_matches('`')),
+                    message: message.into(),
+                };
+            }
+        }
+        let message = match said.rsplit_once(", expected ") {
+            Some((found, known)) if found.starts_with("unknown field `") => {
+                format!("is not known; expected {known}").into()
+            }
+            Some((_, expected)) => format!("must be {}", plain(expected)).into(),
+            None if said.contains("unicode") => "must be valid UTF-8".into(),
+            None => said.to_owned().into(),
+        };
+        Self {
+            name: None,
+            message,
+        }
+    }
+
+    fn field_at(&self, path: &str) -> String {
+        match self.name {
+            None if path == "." => "body".to_owned(),
+            None => path.to_owned(),
+            Some(name) if path == "." => name.to_owned(),
+            Some(name) => format!("{path}.{name}"),
+        }
+    }
+}
+
+fn plain(expected: &str) -> Cow<'_, str> {
+    match expected {
+        "a map" => "an object".into(),
+        "a sequence" => "an array".into(),
+        rust if rust.starts_with("struct ") => "an object".into(),
+        words => words.into(),
+    }
+}
+
+/// Keeps the difference between a field that is absent and one that is `null`.
+pub(crate) fn present<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(from).map(Some)
+}
+
+/// A whole number. One that is out of range is kept as the largest there is, so that the field's own check refuses it
+/// and names the limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole(pub(crate) u32);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct AsWhole;
+        impl Visitor<'_> for AsWhole {
+            type Value = Whole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Whole, E> {
+                Ok(Whole(u32::try_from(number).unwrap_or(u32::MAX)))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Whole, E> {
+                Ok(Whole(u32::try_from(number).unwrap_or(u32::MAX)))
+            }
+        }
+        from.deserialize_u64(AsWhole)
+    }
+}
+
+/// One of a few words, written as a string and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word<T>(pub(crate) T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        T::deserialize(de::value::StringDeserializer::new(text)).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::RawValue;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "read for their faults only")]
+    struct Outer<'a> {
+        name: String,
+        #[serde(default)]
+        count: Option<Whole>,
+        #[serde(default)]
+        flag: bool,
+        #[serde(default)]
+        inner: Option<Inner>,
+        #[serde(default)]
+        list: Vec<Inner>,
+        #[serde(borrow, default, deserialize_with = "present")]
+        raw: Option<&'a RawValue>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "read for their faults only")]
+    struct Inner {
+        colour: Word<Colour>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Colour {
+        Red,
+        DeepBlue,
+    }
+
+    fn fault(document: &[u8]) -> (String, String) {
+        let fault = parse::<Outer<'_>>(document).unwrap_err().into_fields();
+        (fault[0].field.clone(), fault[0].message.clone())
+    }
+
+    #[test]
+    fn a_fault_is_named_by_its_field() {
+        let cases: [(&str, &str, &str); 16] = [
+            (r#"{"nam":1}"#, "nam", "is not known"),
+            (
+                r#"{"name":"a","inner":{"color":"red"}}"#,
+                "inner.color",
+                "is not known",
+            ),
+            (
+                r#"{"name":"a","list":[{"colour":"red"},{"x":1}]}"#,
+                "list[1].x",
+                "is not known",
+            ),
+            (
+                r#"{"name":"a","raw":{"x":[1]},"y`, z":1}"#,
+                "y`, z",
+                "is not known",
+            ),
+            (r#"{"name":"a","inner":{}}"#, "inner.colour", "is missing"),
+            (r"{}", "name", "is missing"),
+            (r#"{"name":"a","name":"b"}"#, "name", "is given twice"),
+            (r#"{"name":"a","raw":1,"raw":2}"#, "raw", "is given twice"),
+            (r#"{"name":null}"#, "name", "must be a string"),
+            (r#"{"name":"a","flag":"yes"}"#, "flag", "must be a boolean"),
+            (
+                r#"{"name":"a","count":1.5}"#,
+                "count",
+                "must be a whole number",
+            ),
+            (r#"{"name":"a","inner":[]}"#, "inner", "must be an object"),
+            (r#"{"name":"a","list":{}}"#, "list", "must be an array"),
+            (
+                r#"{"name":"a","inner":{"colour":"green"}}"#,
+                "inner.colour",
+                "must be `red` or `deep-blue`",
+            ),
+            (
+                r#"{"name":"a","inner":{"colour":5}}"#,
+                "inner.colour",
+                "must be a string",
+            ),
+            ("[]", "body", "must be an object"),
+        ];
+        for (document, field, message) in cases {
+            let (found, said) = fault(document.as_bytes());
+            assert_eq!(found, field, "{document}: {said}");
+            assert!(said.starts_with(message), "{document}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_says_where() {
+        for document in [
+            "",
+            "{",
+            r#"{"name":"a",}"#,
+            r#"{"name":'a'}"#,
+            "{} {}",
+            "\u{feff}{}",
+        ] {
+            let (field, said) = fault(document.as_bytes());
+            assert_eq!(field, "body", "{document}");
+            assert!(
+                said.starts_with("is not valid JSON: ") && said.contains("line 1"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_named_by_its_field() {
+        let (field, said) = fault(b"{\"name\":\"\xff\xfe\"}");
+        assert_eq!(
+            (field.as_str(), said.as_str()),
+            ("name", "must be valid UTF-8")
+        );
+        let (field, _) = fault(b"{\"name\":\"a\",\"raw\":\"\xff\"}");
+        assert_eq!(field, "raw");
+    }
+
+    #[test]
+    fn a_fault_does_not_show_the_value() {
+        for document in [
+            r#"{"name":"a","flag":"whsec_canary"}"#,
+            r#"{"name":"a","inner":{"colour":"whsec_canary"}}"#,
+            r#"{"name":"a","inner":"whsec_canary, expected nothing"}"#,
+            r#"{"name":"a","count":"whsec_canary"}"#,
+        ] {
+            let (_, said) = fault(document.as_bytes());
+            assert!(!said.contains("canary"), "{said}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_left_to_the_check_of_their_field() {
+        for (text, number) in [
+            ("-1", u32::MAX),
+            ("4294967296", u32::MAX),
+            ("0", 0),
+            ("7", 7),
+        ] {
+            let document = format!(r#"{{"name":"a","count":{text}}}"#);
+            let outer: Outer<'_> = parse(document.as_bytes()).unwrap();
+            assert_eq!(outer.count.unwrap().0, number, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_document_of_great_depth_is_refused() {
+        let document = format!(r#"{{"name":{}"#, "[".repeat(10_000));
+        assert_eq!(fault(document.as_bytes()).0, "body");
+    }
+}

@@ -1,0 +1,81 @@
+//! The HTTP API as an axum router.
+
+mod auth;
+mod body;
+mod deliveries;
+mod envelope;
+mod events;
+mod extract;
+mod filter;
+mod health;
+mod json;
+mod keys;
+mod openapi;
+mod problem;
+mod retries;
+mod stream;
+mod views;
+mod webhooks;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use bytes::Bytes;
+use postrider_gateway::Gateway;
+use tokio::sync::{Semaphore, watch};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use problem::{Code, Problem};
+
+/// What every handler works with.
+struct Shared {
+    gateway: Arc<Gateway>,
+    shutdown: watch::Receiver<bool>,
+    streams: Arc<Semaphore>,
+    openapi: Bytes,
+}
+
+type Api = Arc<Shared>;
+
+/// The whole API over this gateway. Streams end when `shutdown` turns true or its sender is gone; every other request
+/// is short and is left to end by itself.
+pub fn router(gateway: Arc<Gateway>, shutdown: watch::Receiver<bool>) -> Router {
+    let (routes, document) = documented_routes().split_for_parts();
+    let shared = Shared {
+        gateway,
+        shutdown,
+        streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
+        openapi: openapi::to_bytes(&document),
+    };
+    routes
+        .fallback(envelope::unknown_route)
+        .method_not_allowed_fallback(envelope::method_not_allowed)
+        .layer(from_fn(envelope::wrap))
+        .with_state(Arc::new(shared))
+}
+
+/// Route and documentation come from the same line, so that neither can be without the other.
+fn documented_routes() -> OpenApiRouter<Api> {
+    OpenApiRouter::with_openapi(openapi::Document::openapi())
+        .routes(routes!(health::index))
+        .routes(routes!(health::healthz))
+        .routes(routes!(openapi::openapi_json))
+        .routes(routes!(events::publish))
+        .routes(routes!(webhooks::create, webhooks::list))
+        .routes(routes!(webhooks::get, webhooks::patch, webhooks::delete))
+        .routes(routes!(webhooks::rotate_secret))
+        .routes(routes!(webhooks::pause))
+        .routes(routes!(webhooks::resume))
+        .routes(routes!(webhooks::test))
+        .routes(routes!(deliveries::list))
+        .routes(routes!(deliveries::get))
+        .routes(routes!(deliveries::retry))
+        .routes(routes!(retries::begin))
+        .routes(routes!(retries::get, retries::cancel))
+        .routes(routes!(keys::create, keys::list))
+        .routes(routes!(keys::revoke))
+        .routes(routes!(stream::listen))
+}

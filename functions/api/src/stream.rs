@@ -1,0 +1,156 @@
+//! What is announced, live, as server-sent events.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use http::HeaderMap;
+use postrider_domain::ids::TenantId;
+use postrider_domain::invalid::Invalid;
+use postrider_domain::key::Scope;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::notices::Announced;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use crate::Api;
+use crate::auth::{self, Caller, Read};
+use crate::openapi::Problems;
+use crate::problem::{Code, Problem, ProblemBody};
+
+/// How many streams may be open at once; each holds a connection and a page of announcements.
+pub(crate) const MAX_STREAMS: usize = 256;
+const LAST_EVENT_ID: &str = "Last-Event-ID";
+/// How many announcements one read brings.
+const PAGE: usize = 100;
+/// How often a quiet stream says that it lives, so that proxies keep it.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often a stream asks whether its key is still good.
+const RECHECK_EVERY: Millis = Millis::from_seconds(30);
+
+/// Listen to what happens, as server-sent events
+///
+/// `id` is the place in the order, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener begins with what
+/// comes next; one that sends `Last-Event-ID` goes on after it.
+#[utoipa::path(
+    get, path = "/v1/stream", tag = "gateway", security(("token" = ["read"])),
+    params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` that was seen.")),
+    responses(
+        (status = 200, description = "Goes on until either side ends it.", body = String, content_type = "text/event-stream"),
+        (status = 429, description = "Too many streams are open.", body = ProblemBody, content_type = "application/problem+json"),
+        Problems,
+    )
+)]
+pub(crate) async fn listen(
+    State(api): State<Api>,
+    caller: Caller<Read>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let last_seen = last_event_id(&headers)?;
+    let token = auth::bearer(&headers)?.to_owned();
+    let place = Arc::clone(&api.streams).try_acquire_owned().map_err(|_| {
+        let detail = format!("at most {MAX_STREAMS} streams may be open at once");
+        Problem::new(Code::TooManyStreams, detail)
+    })?;
+    let newest = api.gateway.ports.store.newest_announcement().await?;
+    let listener = Listener {
+        tenant: caller.tenant().clone(),
+        token,
+        // An id from the future is of another database; waiting for it would be waiting for ever.
+        seq: last_seen.map_or(newest, |seq| seq.min(newest)),
+        waiting: VecDeque::new(),
+        checked_at: api.gateway.ports.clock.now(),
+        shutdown: api.shutdown.clone(),
+        api,
+        _place: place,
+    };
+    let events = stream::unfold(listener, Listener::next);
+    let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    // Some proxies collect an answer before they pass it on, unless told otherwise.
+    Ok(([("x-accel-buffering", "no")], sse).into_response())
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
+    match value.to_str().map(str::parse) {
+        Ok(Ok(seq)) => Ok(Some(seq)),
+        _ => Err(Invalid::field(
+            LAST_EVENT_ID,
+            "must be the id of an event of this stream",
+        )),
+    }
+}
+
+/// One open stream. It reads only when the client has taken what was read before, so it never holds more than a page.
+struct Listener {
+    api: Api,
+    tenant: TenantId,
+    token: String,
+    /// Everything up to here was read.
+    seq: u64,
+    waiting: VecDeque<Announced>,
+    checked_at: Timestamp,
+    shutdown: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Listener {
+    /// The next event; `None` ends the stream, and a client that wants more comes back with its last id.
+    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        loop {
+            if let Some(next) = self.waiting.pop_front() {
+                let event = Event::default()
+                    .id(next.seq.to_string())
+                    .event(next.kind)
+                    .data(next.event);
+                return Some((Ok(event), self));
+            }
+            self.wait().await?;
+            self.read().await?;
+        }
+    }
+
+    /// Waits until there may be something to read.
+    async fn wait(&mut self) -> Option<()> {
+        let ports = &self.api.gateway.ports;
+        let recheck_at = self.checked_at.plus(RECHECK_EVERY);
+        tokio::select! {
+            _ = self.shutdown.wait_for(|stop| *stop) => return None,
+            () = ports.store.announcement_past(self.seq) => {}
+            () = ports.clock.sleep_until(recheck_at) => {}
+        }
+        let now = ports.clock.now();
+        if now >= recheck_at {
+            let key = auth::recognise(&self.api, &self.token).await.ok()?;
+            self.checked_at = now;
+            return key.allows(Scope::Read).then_some(());
+        }
+        Some(())
+    }
+
+    async fn read(&mut self) -> Option<()> {
+        let store = &self.api.gateway.ports.store;
+        // Before the page is read: what comes after it was asked for is left for the next time.
+        let newest = store.newest_announcement().await.ok()?;
+        let page = store
+            .announced_after(&self.tenant, self.seq, PAGE)
+            .await
+            .ok()?;
+        let last = page.last().map_or(self.seq, |last| last.seq);
+        // A page that is not full has all up to the newest; the others belong to other tenants. Without moving past
+        // them, the wait would end at once again and again.
+        self.seq = if page.len() < PAGE {
+            last.max(newest)
+        } else {
+            last
+        };
+        self.waiting = page.into();
+        Some(())
+    }
+}

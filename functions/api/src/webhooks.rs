@@ -1,0 +1,257 @@
+//! Webhooks: making, changing, pausing, testing and removing them.
+
+mod input;
+mod view;
+
+use axum::Json;
+use axum::extract::State;
+use bytes::Bytes;
+use http::{HeaderName, StatusCode, header};
+use postrider_domain::event::Origin;
+use postrider_domain::ids::WebhookId;
+use postrider_gateway::ingest::EventDraft;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::auth::{Caller, Manage, Read};
+use crate::events::EventAnswer;
+use crate::extract::{Document, Id, NoParameters, Optional, Query};
+use crate::openapi::{DocumentProblems, Problems};
+use crate::problem::{Problem, ProblemBody};
+use crate::views::{Listing, Time};
+use crate::webhooks::input::{NewWebhook, WebhookPatch};
+use crate::webhooks::view::{CreatedWebhook, WebhookView};
+
+const TEST_TYPE: &str = "postrider.test";
+
+/// Make a webhook
+#[utoipa::path(
+    post, path = "/v1/webhooks", tag = "webhooks", security(("token" = ["manage"])),
+    request_body = NewWebhook,
+    responses(
+        (status = 201, description = "Made; the only answer that shows the secret.", body = CreatedWebhook,
+            headers(("Location" = String, description = "The path of the webhook."))),
+        (status = 409, description = "The tenant has as many webhooks as it may have.", body = ProblemBody, content_type = "application/problem+json"),
+        DocumentProblems,
+        Problems,
+    )
+)]
+pub(crate) async fn create(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Document(given): Document<NewWebhook>,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<CreatedWebhook>), Problem> {
+    let (draft, secret) = given.into_draft();
+    let manage = &api.gateway.manage;
+    let webhook = manage
+        .create(caller.tenant(), draft, secret.as_deref())
+        .await?;
+    let location = [(header::LOCATION, format!("/v1/webhooks/{}", webhook.id))];
+    let created = CreatedWebhook::of(&webhook);
+    Ok((StatusCode::CREATED, location, Json(created)))
+}
+
+/// List webhooks
+#[utoipa::path(
+    get, path = "/v1/webhooks", tag = "webhooks", security(("token" = ["read"])),
+    responses((status = 200, description = "All webhooks, the oldest first.", body = Listing<WebhookView>), Problems)
+)]
+pub(crate) async fn list(
+    State(api): State<Api>,
+    caller: Caller<Read>,
+    _: Query<NoParameters>,
+) -> Result<Json<Listing<WebhookView>>, Problem> {
+    let webhooks = api.gateway.manage.list(caller.tenant()).await?;
+    Ok(Json(Listing::whole(webhooks.iter().map(WebhookView::of))))
+}
+
+/// One webhook
+#[utoipa::path(
+    get, path = "/v1/webhooks/{id}", tag = "webhooks", security(("token" = ["read"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    responses(
+        (status = 200, description = "The webhook.", body = WebhookView),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        Problems,
+    )
+)]
+pub(crate) async fn get(
+    State(api): State<Api>,
+    caller: Caller<Read>,
+    Id(id): Id<WebhookId>,
+) -> Result<Json<WebhookView>, Problem> {
+    let webhook = api.gateway.manage.get(caller.tenant(), id).await?;
+    Ok(Json(WebhookView::of(&webhook)))
+}
+
+/// Change a webhook
+///
+/// A field that is absent stays as it is; `null` puts an optional field back to its default. `headers` and `retry` are
+/// replaced as a whole, except that a header whose value is given as `***`, as it is shown, keeps its value.
+#[utoipa::path(
+    patch, path = "/v1/webhooks/{id}", tag = "webhooks", security(("token" = ["manage"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    request_body = WebhookPatch,
+    responses(
+        (status = 200, description = "As it is now.", body = WebhookView),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "Somebody else changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
+        DocumentProblems,
+        Problems,
+    )
+)]
+pub(crate) async fn patch(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Id(id): Id<WebhookId>,
+    Document(given): Document<WebhookPatch>,
+) -> Result<Json<WebhookView>, Problem> {
+    given.refuse_secret()?;
+    let manage = &api.gateway.manage;
+    let webhook = manage
+        .change(caller.tenant(), id, |draft| given.apply_to(draft))
+        .await?;
+    Ok(Json(WebhookView::of(&webhook)))
+}
+
+/// Delete a webhook; its open deliveries die
+#[utoipa::path(
+    delete, path = "/v1/webhooks/{id}", tag = "webhooks", security(("token" = ["manage"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    responses(
+        (status = 204, description = "Deleted."),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        Problems,
+    )
+)]
+pub(crate) async fn delete(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Id(id): Id<WebhookId>,
+) -> Result<StatusCode, Problem> {
+    api.gateway.manage.delete(caller.tenant(), id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A secret to bring along.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rotation {
+    /// `whsec_` and the base64 of 24 to 64 bytes; one is drawn unless set.
+    #[serde(default)]
+    secret: Option<String>,
+}
+
+/// A secret that was just made.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RotatedView {
+    /// The new secret, shown this once.
+    secret: String,
+    /// Until when the one before signs along.
+    previous_expires_at: Time,
+}
+
+/// Replace the secret; the old one stays valid for a day
+#[utoipa::path(
+    post, path = "/v1/webhooks/{id}/rotate-secret", tag = "webhooks", security(("token" = ["manage"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    request_body(content = Option<Rotation>, content_type = "application/json"),
+    responses(
+        (status = 200, description = "Replaced; the only answer that shows the new secret.", body = RotatedView),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "Too many secrets would be valid, or somebody else changed it.", body = ProblemBody, content_type = "application/problem+json"),
+        DocumentProblems,
+        Problems,
+    )
+)]
+pub(crate) async fn rotate_secret(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Id(id): Id<WebhookId>,
+    Optional(given): Optional<Rotation>,
+) -> Result<Json<RotatedView>, Problem> {
+    let manage = &api.gateway.manage;
+    let rotated = manage
+        .rotate_secret(caller.tenant(), id, given.secret.as_deref())
+        .await?;
+    Ok(Json(RotatedView {
+        secret: rotated.secret.expose().to_owned(),
+        previous_expires_at: Time(rotated.previous_expires_at),
+    }))
+}
+
+/// Hold deliveries back until somebody resumes
+#[utoipa::path(
+    post, path = "/v1/webhooks/{id}/pause", tag = "webhooks", security(("token" = ["manage"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    responses(
+        (status = 200, description = "As it is now.", body = WebhookView),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        Problems,
+    )
+)]
+pub(crate) async fn pause(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Id(id): Id<WebhookId>,
+) -> Result<Json<WebhookView>, Problem> {
+    let webhook = api.gateway.manage.pause(caller.tenant(), id).await?;
+    Ok(Json(WebhookView::of(&webhook)))
+}
+
+/// Set a paused, failed or disabled webhook going again
+#[utoipa::path(
+    post, path = "/v1/webhooks/{id}/resume", tag = "webhooks", security(("token" = ["manage"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    responses(
+        (status = 200, description = "As it is now.", body = WebhookView),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        Problems,
+    )
+)]
+pub(crate) async fn resume(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Id(id): Id<WebhookId>,
+) -> Result<Json<WebhookView>, Problem> {
+    let webhook = api.gateway.manage.resume(caller.tenant(), id).await?;
+    Ok(Json(WebhookView::of(&webhook)))
+}
+
+/// Send a test event to a webhook, whatever it subscribes to
+#[utoipa::path(
+    post, path = "/v1/webhooks/{id}/test", tag = "webhooks", security(("token" = ["manage"])),
+    params(("id" = String, Path, description = "`wh_…`")),
+    responses(
+        (status = 202, description = "Stored, as any other event.", body = EventAnswer),
+        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "The webhook is disabled.", body = ProblemBody, content_type = "application/problem+json"),
+        Problems,
+    )
+)]
+pub(crate) async fn test(
+    State(api): State<Api>,
+    caller: Caller<Manage>,
+    Id(id): Id<WebhookId>,
+) -> Result<EventAnswer, Problem> {
+    // Asked for by its path: unknown is answered as for every other path.
+    api.gateway.manage.get(caller.tenant(), id).await?;
+    let payload = json!({
+        "type": TEST_TYPE,
+        "message": "This is a test of the webhook. Nothing happened.",
+        "webhook_id": id,
+        "sent_at": api.gateway.ports.clock.now().to_string(),
+    });
+    let draft = EventDraft {
+        event_type: TEST_TYPE.to_owned(),
+        body: Bytes::from(payload.to_string()),
+        content_type: "application/json".to_owned(),
+        session_id: None,
+        webhook_id: Some(id.to_string()),
+        origin: Origin::Test,
+    };
+    let ingest = &api.gateway.ingest;
+    Ok(ingest.publish(caller.tenant(), draft, None).await?.into())
+}

@@ -1,0 +1,162 @@
+//! Webhooks as they are shown: what was set, what follows from it, and no secret.
+
+use std::collections::BTreeMap;
+
+use postrider_domain::headers::CustomHeaders;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::retry::{
+    Classifier, OnExhausted, Profile, Redirects, RetrySettings, RuntimeRetry,
+};
+use postrider_domain::webhook::Webhook;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::openapi::words;
+use crate::views::Time;
+use crate::webhooks::input::{classifiers, on_exhausted, profiles, redirects};
+
+/// Stands for a header's value that looks like a credential.
+pub(super) const HIDDEN: &str = "***";
+
+/// An outbound destination.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Webhook)]
+pub(crate) struct WebhookView {
+    #[schema(value_type = String)]
+    id: WebhookId,
+    name: String,
+    target_url: String,
+    event_types: Vec<String>,
+    #[schema(required)]
+    owner_email: Option<String>,
+    /// A value that looks like a credential is shown as `***`.
+    headers: BTreeMap<String, String>,
+    timeout_seconds: u64,
+    retry_rate: u32,
+    auto_resume: bool,
+    retry: RetryView,
+    #[schema(schema_with = statuses)]
+    status: WebhookStatus,
+    /// Failed attempts in a row.
+    failure_count: u32,
+    /// Whether there are recent failures although it is active.
+    degraded: bool,
+    /// Why it is not active.
+    #[schema(required)]
+    status_reason: Option<String>,
+    #[schema(required)]
+    status_changed_at: Option<Time>,
+    /// When each replaced secret that still signs along runs out, the latest first.
+    secret_expires: Vec<Time>,
+    created_at: Time,
+    updated_at: Time,
+}
+
+/// How failures are retried: the profile, and every value in force.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RetryPolicy)]
+pub(crate) struct RetryView {
+    #[schema(schema_with = profiles)]
+    profile: Profile,
+    max_attempts: u32,
+    jitter_bps: u16,
+    delays_seconds: Vec<u64>,
+    max_backoff_seconds: u64,
+    #[schema(schema_with = classifiers)]
+    classifier: Classifier,
+    #[schema(schema_with = redirects)]
+    redirects: Redirects,
+    #[schema(schema_with = on_exhausted)]
+    on_exhausted: OnExhausted,
+}
+
+fn statuses() -> utoipa::openapi::Object {
+    words(WebhookStatus::ALL.map(WebhookStatus::as_str))
+}
+
+impl WebhookView {
+    pub(crate) fn of(webhook: &Webhook) -> Self {
+        let (settings, health) = (&webhook.settings, &webhook.health);
+        Self {
+            id: webhook.id,
+            name: settings.name.clone(),
+            target_url: settings.target_url.to_string(),
+            event_types: settings
+                .event_types
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            owner_email: settings.owner_email.clone(),
+            headers: shown(&settings.headers),
+            timeout_seconds: settings.timeout.get() / 1000,
+            retry_rate: settings.retry_rate,
+            auto_resume: settings.auto_resume,
+            retry: RetryView::of(&settings.retry),
+            status: health.status,
+            failure_count: health.failure_count,
+            degraded: health.is_degraded(),
+            status_reason: health.reason.clone(),
+            status_changed_at: health.changed_at.map(Time),
+            secret_expires: webhook
+                .secrets
+                .retiring
+                .iter()
+                .map(|old| Time(old.expires_at))
+                .collect(),
+            created_at: Time(webhook.created_at),
+            updated_at: Time(webhook.updated_at),
+        }
+    }
+}
+
+fn shown(headers: &CustomHeaders) -> BTreeMap<String, String> {
+    headers
+        .iter()
+        .map(|(name, value)| {
+            let value = match value.to_str() {
+                Ok(value) if !CustomHeaders::is_revealing(name) => value,
+                _ => HIDDEN,
+            };
+            (name.to_string(), value.to_owned())
+        })
+        .collect()
+}
+
+impl RetryView {
+    fn of(settings: &RetrySettings) -> Self {
+        let policy = settings.policy(RuntimeRetry::default());
+        Self {
+            profile: settings.profile,
+            max_attempts: settings.max_attempts(),
+            jitter_bps: policy.jitter_bps,
+            delays_seconds: policy
+                .delays
+                .iter()
+                .map(|delay| delay.get() / 1000)
+                .collect(),
+            max_backoff_seconds: policy.max_backoff.get() / 1000,
+            classifier: policy.classifier,
+            redirects: policy.redirects,
+            on_exhausted: policy.on_exhausted,
+        }
+    }
+}
+
+/// A webhook that was just made.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CreatedWebhook {
+    #[serde(flatten)]
+    webhook: WebhookView,
+    /// What deliveries are signed with, shown this once.
+    secret: String,
+}
+
+impl CreatedWebhook {
+    pub(crate) fn of(webhook: &Webhook) -> Self {
+        Self {
+            webhook: WebhookView::of(webhook),
+            secret: webhook.secrets.current.expose().to_owned(),
+        }
+    }
+}

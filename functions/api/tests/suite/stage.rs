@@ -1,0 +1,274 @@
+//! A gateway on a SQLite store in a directory of its own, a clock that stands still, and nobody who dispatches.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{DeadCause, Lease};
+use postrider_domain::egress::Rules;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::key::Scope;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::settings::GatewaySettings;
+use postrider_gateway::{Gateway, Ports};
+use postrider_ports::clock::Clock;
+use postrider_ports::deliveries::{Applied, Claim, Parcel, Wanted};
+use postrider_ports::queue::{Hint, Queue};
+use postrider_testkit::builders::{completion, lease};
+use postrider_testkit::clock::{CountedEntropy, SteppedClock};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+/// 2026-02-21T10:00:00Z.
+pub const BEGIN: Timestamp = Timestamp::from_millis(1_771_668_000_000);
+/// Small, so that bodies over it are quickly made.
+pub const MAX_PAYLOAD: usize = 10_000;
+
+/// A queue that starts nothing: rows stay as they were accepted.
+struct Nobody;
+
+#[async_trait]
+impl Queue for Nobody {
+    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
+        None
+    }
+
+    fn start(&self, _: Parcel) {}
+
+    fn decline(&self, _: &TenantId, _: WebhookId) {}
+
+    async fn send(&self, hints: Vec<Hint>) -> Vec<postrider_ports::Result<()>> {
+        hints.iter().map(|_| Ok(())).collect()
+    }
+}
+
+pub struct Stage {
+    pub gateway: Arc<Gateway>,
+    pub clock: Arc<SteppedClock>,
+    pub shutdown: watch::Sender<bool>,
+    pub router: Router,
+    /// A token of the tenant `default` with every scope.
+    pub admin: String,
+    process: String,
+    _dir: tempfile::TempDir,
+}
+
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub async fn of(response: Response) -> Self {
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        Self {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8(bytes.to_vec()).unwrap(),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// The JSON of an answer with this status.
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        self.json()
+    }
+
+    /// Checks the form of a problem; returns the faults as `field: message`.
+    pub fn problem(&self, status: u16, code: &str) -> Vec<String> {
+        let problem = self.expect(status);
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(problem["status"], status, "{problem}");
+        assert_eq!(
+            self.headers[header::CONTENT_TYPE],
+            "application/problem+json"
+        );
+        assert!(
+            problem["type"]
+                .as_str()
+                .unwrap()
+                .ends_with(&format!("#{code}"))
+        );
+        for field in ["title", "detail"] {
+            assert!(!problem[field].as_str().unwrap().is_empty(), "{problem}");
+        }
+        assert_eq!(problem.as_object().unwrap().len(), 6, "{problem}");
+        let text = |fault: &Value, key: &str| fault[key].as_str().unwrap().to_owned();
+        problem["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|fault| format!("{}: {}", text(fault, "field"), text(fault, "message")))
+            .collect()
+    }
+
+    /// Checks that the request was refused for this field, with a message that contains `words`.
+    pub fn refuses(&self, field: &str, words: &str) {
+        let faults = self.problem(400, "invalid_request");
+        assert!(
+            faults
+                .iter()
+                .any(|f| f.starts_with(&format!("{field}: ")) && f.contains(words)),
+            "{field}: {words}; {faults:?}"
+        );
+    }
+}
+
+impl Stage {
+    pub async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    pub async fn with(options: Options) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path(), options).unwrap();
+        let process = store.process().to_owned();
+        let clock = Arc::new(SteppedClock::at(BEGIN));
+        let ports = Ports {
+            store: store.clone(),
+            clock: clock.clone(),
+            entropy: Arc::new(CountedEntropy::seeded(7)),
+        };
+        let settings = GatewaySettings {
+            max_body_bytes: MAX_PAYLOAD,
+            egress: Rules::default(),
+        };
+        let catalogue = Arc::new(Catalogue::new(store));
+        let gateway = Arc::new(Gateway::new(ports, catalogue, Arc::new(Nobody), settings));
+        let (shutdown, stopped) = watch::channel(false);
+        let router = postrider_api::router(Arc::clone(&gateway), stopped);
+        let mut stage = Self {
+            gateway,
+            clock,
+            shutdown,
+            router,
+            admin: String::new(),
+            process,
+            _dir: dir,
+        };
+        stage.admin = stage.token("default", &Scope::ALL).await;
+        stage
+    }
+
+    /// A fresh token.
+    pub async fn token(&self, tenant: &str, scopes: &[Scope]) -> String {
+        let tenant = tenant.parse().unwrap();
+        let made = self
+            .gateway
+            .keyring
+            .create(&tenant, "test", scopes.to_vec())
+            .await;
+        made.unwrap().token
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        Answer::of(self.router.clone().oneshot(request).await.unwrap()).await
+    }
+
+    pub async fn call(&self, token: &str, method: Method, path: &str, body: &str) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {token}"));
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        self.send(request.body(Body::from(body.to_owned())).unwrap())
+            .await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call(&self.admin, Method::GET, path, "").await
+    }
+
+    pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
+        self.call(&self.admin, Method::POST, path, &body.to_string())
+            .await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.call(&self.admin, Method::PATCH, path, &body.to_string())
+            .await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.call(&self.admin, Method::DELETE, path, "").await
+    }
+
+    /// A webhook that wants `task.*`; its id.
+    pub async fn webhook(&self) -> String {
+        let answer = self.post("/v1/webhooks", new_webhook()).await.expect(201);
+        answer["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Publishes `task.done` with this body; the event's answer.
+    pub async fn publish(&self, payload: Value) -> Value {
+        let event = json!({"type": "task.done", "session_id": "s-1", "payload": payload});
+        self.post("/v1/events", event).await.expect(202)
+    }
+
+    /// Publishes for one webhook; the delivery's id.
+    pub async fn delivery(&self) -> String {
+        let answer = self.publish(json!({"n": 1})).await;
+        answer["deliveries"][0]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Attempts a delivery, with this for its end.
+    pub async fn attempt(&self, id: &str, transition: Transition) {
+        self.clock.advance(Millis::new(5));
+        let (store, now) = (&self.gateway.ports.store, self.clock.now());
+        let wanted = Wanted {
+            tenant: TenantId::default(),
+            id: id.parse().unwrap(),
+            lease: lease(&self.process, 1, now.plus(Millis::from_seconds(20))),
+        };
+        let claim = store.claim(vec![wanted], now).await.pop().unwrap().unwrap();
+        let Claim::Claimed(parcel) = claim else {
+            panic!("{claim:?}")
+        };
+        let done = completion(&parcel.claimed, transition, now);
+        let applied = store.apply(&parcel.claimed, done, now).await.unwrap();
+        assert!(matches!(applied, Applied::Done(_)));
+    }
+
+    /// Attempts a delivery in vain, for the last time.
+    pub async fn kill(&self, id: &str) {
+        let cause = DeadCause::Exhausted;
+        self.attempt(id, Transition::Die { cause }).await;
+    }
+
+    /// Claims a delivery and leaves it so.
+    pub async fn hold(&self, id: &str) {
+        let now = self.clock.now();
+        let wanted = Wanted {
+            tenant: TenantId::default(),
+            id: id.parse().unwrap(),
+            lease: lease(&self.process, 2, now.plus(Millis::from_seconds(20))),
+        };
+        let claim = self.gateway.ports.store.claim(vec![wanted], now).await;
+        assert!(matches!(claim[0], Ok(Claim::Claimed(_))));
+    }
+}
+
+pub fn new_webhook() -> Value {
+    json!({
+        "name": "Tasks",
+        "target_url": "https://receiver.example/hooks",
+        "event_types": ["task.*"],
+    })
+}

@@ -1,0 +1,178 @@
+//! Live events.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use futures_util::StreamExt;
+use http::{Method, Request, header};
+use postrider_domain::key::Scope;
+use postrider_domain::time::Millis;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tower::ServiceExt;
+
+use crate::stage::{Answer, Stage};
+
+/// Far beyond what any step takes, so that only a hang ends it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Listener {
+    body: BodyDataStream,
+    read: String,
+}
+
+impl Listener {
+    async fn open(stage: &Stage, token: &str, last_event_id: Option<&str>) -> Self {
+        let mut request =
+            Request::get("/v1/stream").header("authorization", format!("Bearer {token}"));
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = stage.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(
+            response.headers()[header::CONTENT_TYPE],
+            "text/event-stream"
+        );
+        assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+        let body = response.into_body().into_data_stream();
+        Self {
+            body,
+            read: String::new(),
+        }
+    }
+
+    /// The next event: id, type, data.
+    async fn next(&mut self) -> Option<(String, String, Value)> {
+        loop {
+            if let Some((event, rest)) = self.read.split_once("\n\n") {
+                let field = |name: &str| {
+                    let line = event.lines().find_map(|line| line.strip_prefix(name));
+                    line.map(|text| text.trim_start().to_owned())
+                };
+                let found = field("data:").map(|data| {
+                    let data = serde_json::from_str(&data).unwrap();
+                    (field("id:").unwrap(), field("event:").unwrap(), data)
+                });
+                self.read = rest.to_owned();
+                if found.is_some() {
+                    return found;
+                }
+                continue;
+            }
+            let chunk = timeout(PATIENCE, self.body.next())
+                .await
+                .expect("no event in time")?;
+            self.read
+                .push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_listener_hears_what_happens_from_now_on_and_goes_on_where_it_was() {
+    let stage = Stage::new().await;
+    stage.webhook().await;
+    let before = stage.delivery().await;
+    stage.kill(&before).await;
+    let mut listener = Listener::open(&stage, &stage.admin, None).await;
+    let after = stage.delivery().await;
+    stage.kill(&after).await;
+    let (id, kind, event) = listener.next().await.unwrap();
+    assert_eq!(kind, "delivery.dead");
+    assert_eq!(
+        (&event["specversion"], &event["type"]),
+        (&json!("1.0"), &json!("delivery.dead"))
+    );
+    assert_eq!(
+        event["data"]["webhook_delivery_id"], after,
+        "not what was before"
+    );
+    stage
+        .post(&format!("/v1/deliveries/{after}/retry"), "")
+        .await
+        .expect(202);
+    assert_eq!(listener.next().await.unwrap().1, "delivery.requeued");
+    drop(listener);
+    let mut resumed = Listener::open(&stage, &stage.admin, Some(&id)).await;
+    assert_eq!(resumed.next().await.unwrap().1, "delivery.requeued");
+    let mut from_the_first = Listener::open(&stage, &stage.admin, Some("0")).await;
+    assert_eq!(
+        from_the_first.next().await.unwrap().2["data"]["webhook_delivery_id"],
+        before
+    );
+    let mut from_the_future = Listener::open(&stage, &stage.admin, Some("99999999")).await;
+    stage.kill(&after).await;
+    assert_eq!(from_the_future.next().await.unwrap().1, "delivery.dead");
+}
+
+#[tokio::test]
+async fn a_listener_hears_its_own_tenant_only() {
+    let stage = Stage::new().await;
+    let other = stage.token("other", &[Scope::Read]).await;
+    let mut stranger = Listener::open(&stage, &other, Some("0")).await;
+    stage.webhook().await;
+    let id = stage.delivery().await;
+    stage.kill(&id).await;
+    stage.shutdown.send_replace(true);
+    assert_eq!(stranger.next().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_gateway() {
+    let stage = Stage::new().await;
+    let mut listener = Listener::open(&stage, &stage.admin, None).await;
+    stage.shutdown.send_replace(true);
+    assert_eq!(listener.next().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_ends_soon_after_its_key_was_revoked() {
+    let stage = Stage::new().await;
+    stage.webhook().await;
+    let given = json!({"name": "reader", "scopes": ["read"]});
+    let key = stage.post("/v1/keys", given).await.expect(201);
+    let mut listener = Listener::open(&stage, key["token"].as_str().unwrap(), None).await;
+    stage.clock.advance(Millis::from_seconds(31));
+    let id = stage.delivery().await;
+    stage.kill(&id).await;
+    assert!(listener.next().await.is_some(), "a good key hears on");
+    stage.clock.advance(Millis::from_seconds(62));
+    stage
+        .delete(&format!("/v1/keys/{}", key["id"].as_str().unwrap()))
+        .await;
+    assert_eq!(listener.next().await, None);
+}
+
+#[tokio::test]
+async fn a_place_to_go_on_from_must_be_a_number() {
+    let stage = Stage::new().await;
+    for bad in ["", "-1", "x", "99999999999999999999999", "1.5"] {
+        let request = Request::get("/v1/stream")
+            .header("authorization", format!("Bearer {}", stage.admin))
+            .header("last-event-id", bad)
+            .body(Body::empty())
+            .unwrap();
+        stage
+            .send(request)
+            .await
+            .refuses("Last-Event-ID", "id of an event");
+    }
+}
+
+#[tokio::test]
+async fn there_is_an_end_to_streams() {
+    let stage = Stage::new().await;
+    let mut listeners = Vec::new();
+    for _ in 0..256 {
+        listeners.push(Listener::open(&stage, &stage.admin, None).await);
+    }
+    let answer: Answer = stage
+        .call(&stage.admin, Method::GET, "/v1/stream", "")
+        .await;
+    answer.problem(429, "too_many_streams");
+    assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    listeners.pop();
+    Listener::open(&stage, &stage.admin, None).await;
+}

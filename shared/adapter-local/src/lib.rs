@@ -1,0 +1,5 @@
+//! SQLite store, in-process queue and notices for the embedded gateway.
+
+pub mod sqlite;
+
+pub use sqlite::{Options, ServeLock, SqliteStore};

@@ -1,0 +1,130 @@
+//! Storing events with their rows.
+
+use postrider_domain::delivery::Delivery;
+use postrider_domain::event::{Event, Label, RequestHash};
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, EventId, TenantId};
+use postrider_ports::deliveries::{Acceptance, Accepted, NewRow, Parcel};
+use rusqlite::params;
+
+use super::codec;
+use super::fault::Fault;
+use super::writer::Tx;
+use super::{events, health, rows};
+
+/// Only an event that came with a key can meet an earlier one of the same id.
+const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
+     request_hash, created_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
+     ON CONFLICT (event_id, tenant) DO NOTHING";
+
+pub(super) const FIND_EARLIER: &str =
+    "SELECT id, request_hash FROM events WHERE event_id = ?1 AND tenant = ?2";
+
+pub(super) const ROWS_OF_EVENT: &str =
+    "SELECT webhook_id FROM webhook_deliveries WHERE event = ?1 ORDER BY webhook_id";
+
+/// Stores one event with its rows, all or nothing.
+pub(super) fn accept(tx: &mut Tx<'_>, acceptance: Acceptance) -> Result<Accepted, Fault> {
+    let Acceptance {
+        event,
+        request_hash,
+        rows,
+        config_version,
+    } = acceptance;
+    let event_id = event.id.to_string();
+    if health::version(tx.db(), &event.tenant)? != config_version {
+        // A repeated call is answered as such even if nothing could be planned for it any more.
+        return Ok(
+            earlier(tx, &event.tenant, event.id, request_hash)?.unwrap_or(Accepted::Outdated)
+        );
+    }
+    if !insert_event(tx, &event_id, &event, request_hash)? {
+        return Ok(
+            earlier(tx, &event.tenant, event.id, request_hash)?.unwrap_or(Accepted::Conflict)
+        );
+    }
+    let at = tx.db().last_insert_rowid();
+    let mut claimed = Vec::with_capacity(rows.len());
+    for NewRow { row, lease } in rows {
+        let due_at = row.next_retry_at.unwrap_or(row.created_at);
+        let status = rows::webhook_status(tx, &row.tenant, row.id.webhook)?;
+        let row = if status.is_some_and(WebhookStatus::parks) {
+            Delivery {
+                parked: true,
+                ..row
+            }
+        } else {
+            row
+        };
+        let row = match lease.map(|lease| row.clone().claim(&lease, due_at)) {
+            Some(Ok(held)) => {
+                let stored = held.delivery().clone();
+                claimed.push(Parcel {
+                    claimed: held,
+                    event: event.clone(),
+                });
+                stored
+            }
+            Some(Err(_)) | None => row,
+        };
+        codec::insert(
+            &mut *tx.statement(codec::INSERT_DELIVERY)?,
+            at,
+            &event_id,
+            &row,
+        )?;
+    }
+    Ok(Accepted::New { claimed })
+}
+
+fn insert_event(
+    tx: &Tx<'_>,
+    event_id: &str,
+    event: &Event,
+    request_hash: RequestHash,
+) -> Result<bool, Fault> {
+    let inserted = tx.execute(
+        INSERT_EVENT,
+        params![
+            event_id,
+            event.tenant.as_str(),
+            event.event_type.as_str(),
+            event.session_id.as_ref().map(Label::as_str),
+            event.content_type.as_str(),
+            events::origin_name(event.origin),
+            request_hash.0,
+            event.created_at.as_millis(),
+            &event.body[..],
+        ],
+    )?;
+    Ok(inserted == 1)
+}
+
+fn earlier(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    id: EventId,
+    request_hash: RequestHash,
+) -> Result<Option<Accepted>, Fault> {
+    let found = codec::first(
+        &mut *tx.statement(FIND_EARLIER)?,
+        &[&id.to_string(), &tenant.as_str()],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?)),
+    )?;
+    let Some((at, hash)) = found else {
+        return Ok(None);
+    };
+    if hash != request_hash.0 {
+        return Ok(Some(Accepted::Conflict));
+    }
+    let deliveries = codec::all(&mut *tx.statement(ROWS_OF_EVENT)?, &[&at], |row| {
+        Ok(DeliveryId {
+            event: id,
+            webhook: codec::text(row, 0)?,
+        })
+    })?;
+    Ok(Some(Accepted::Duplicate {
+        event: id,
+        deliveries,
+    }))
+}

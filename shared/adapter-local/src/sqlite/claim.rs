@@ -1,0 +1,85 @@
+//! Claiming rows and keeping them claimed.
+
+use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::time::Timestamp;
+use postrider_ports::deliveries::{Claim, Move, Parcel, Renewed, Wanted};
+use rusqlite::params;
+
+use super::codec::Stored;
+use super::fault::Fault;
+use super::writer::Tx;
+use super::{events, rows};
+
+/// Claims one row, or says why not.
+pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
+    let Some(stored) = rows::load(tx, &wanted.tenant, wanted.id)? else {
+        return Ok(Claim::Missing);
+    };
+    let claimed = match stored.row.clone().claim(&wanted.lease, now) {
+        Ok(claimed) => claimed,
+        Err(why) => return Ok(Claim::Refused(why)),
+    };
+    if claimed.version() == stored.row.version {
+        // Claimed before by the same owner: the first answer was lost.
+        return hand_over(tx, claimed);
+    }
+    match rows::webhook_status(tx, &wanted.tenant, wanted.id.webhook)? {
+        None => bury(tx, &stored, now),
+        Some(status) if status.parks() => {
+            rows::save(tx, stored.at, &stored.row.park())?;
+            Ok(Claim::Refused(Unclaimable::Parked))
+        }
+        Some(
+            WebhookStatus::Active
+            | WebhookStatus::Failed
+            | WebhookStatus::Paused
+            | WebhookStatus::Disabled,
+        ) => {
+            rows::save(tx, stored.at, claimed.delivery())?;
+            hand_over(tx, claimed)
+        }
+    }
+}
+
+fn bury(tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<Claim, Fault> {
+    let dead = stored
+        .row
+        .died(DeadCause::WebhookDeleted, "the webhook was deleted");
+    rows::change(tx, stored, &dead, now)?;
+    Ok(Claim::Orphaned)
+}
+
+fn hand_over(tx: &Tx<'_>, claimed: Claimed) -> Result<Claim, Fault> {
+    let row = claimed.delivery();
+    let event = events::find(tx.db(), &row.tenant, row.id.event)?
+        .ok_or_else(|| Fault::Unreadable(format!("the event of {} is missing", row.id)))?;
+    Ok(Claim::Claimed(Box::new(Parcel { claimed, event })))
+}
+
+/// Prolongs a lease that still holds. The version stays: it is what the claim is known by.
+pub(super) fn renew(tx: &Tx<'_>, claimed: &Claimed, until: Timestamp) -> Result<Renewed, Fault> {
+    let row = claimed.delivery();
+    match rows::find(tx.db(), &row.tenant, row.id)? {
+        Some(stored) if claimed.still_holds(&stored.row) => {
+            tx.execute(
+                "UPDATE webhook_deliveries SET lease_until = ?2 WHERE id = ?1",
+                params![stored.at, until.as_millis()],
+            )?;
+            Ok(Renewed::Held)
+        }
+        Some(_) | None => Ok(Renewed::Lost),
+    }
+}
+
+/// Moves a row to its turn, unless it is closed, held, parked or was changed since.
+pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), Fault> {
+    let Some(Stored { at, row, .. }) = rows::load(tx, &step.tenant, step.id)? else {
+        return Ok(());
+    };
+    let unchanged = row.status.is_open() && !row.parked && row.next_retry_at == Some(step.seen);
+    if unchanged && !row.is_held(now) {
+        rows::save(tx, at, &row.moved(step.to))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! Domain values as columns, and back.
+
+use std::str::FromStr;
+
+use postrider_domain::delivery::{DeadCause, Delivery, LeaseOwner};
+use postrider_domain::event::Label;
+use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::time::Timestamp;
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, ToSql, params};
+
+use super::fault::Fault;
+
+/// What [`delivery`] reads, in its order.
+pub(super) const DELIVERY: &str = "id, event, event_id, webhook_id, event_type, session_id, intent, target_url, \
+     signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, next_retry_at, \
+     created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, lease_until";
+
+/// A row with its place in the table.
+pub(super) struct Stored {
+    /// Its `rowid`.
+    pub(super) at: i64,
+    /// Its event's.
+    pub(super) event: i64,
+    /// The row.
+    pub(super) row: Delivery,
+}
+
+/// The row that was selected by [`DELIVERY`].
+pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault> {
+    let process: Option<String> = row.get(22)?;
+    let claim: Option<i64> = row.get(23)?;
+    let delivery = Delivery {
+        id: DeliveryId {
+            event: text(row, 2)?,
+            webhook: text(row, 3)?,
+        },
+        tenant: tenant.clone(),
+        event_type: text(row, 4)?,
+        session_id: maybe_text(row, 5)?,
+        intent: maybe_text(row, 6)?,
+        target_url: row.get(7)?,
+        signature: row.get(8)?,
+        status: text(row, 9)?,
+        dead_cause: dead_cause(row, 10)?,
+        attempt_count: row.get(11)?,
+        attempts_total: row.get(12)?,
+        max_attempts: row.get(13)?,
+        last_attempted_at: maybe_instant(row, 14)?,
+        next_retry_at: maybe_instant(row, 15)?,
+        created_at: instant(row, 16)?,
+        error_detail: row.get(17)?,
+        generation: row.get(18)?,
+        paced: row.get(19)?,
+        parked: row.get(20)?,
+        version: number(row, 21)?,
+        lease_owner: process.zip(claim).map(|(process, claim)| LeaseOwner {
+            process,
+            claim: claim.cast_unsigned(),
+        }),
+        lease_until: instant(row, 24)?,
+    };
+    Ok(Stored {
+        at: row.get(0)?,
+        event: row.get(1)?,
+        row: delivery,
+    })
+}
+
+/// Stores what may change about a row. What lists go by is not named, so their indexes are not touched.
+pub(super) const UPDATE_DELIVERY: &str = "UPDATE webhook_deliveries SET target_url = ?2, signature = ?3, status = ?4, \
+     dead_cause = ?5, attempt_count = ?6, attempts_total = ?7, last_attempted_at = ?8, next_retry_at = ?9, \
+     error_detail = ?10, generation = ?11, paced = ?12, parked = ?13, version = ?14, lease_process = ?15, \
+     lease_claim = ?16, lease_until = ?17 WHERE id = ?1";
+
+/// Runs [`UPDATE_DELIVERY`].
+pub(super) fn update(
+    statement: &mut rusqlite::Statement<'_>,
+    at: i64,
+    row: &Delivery,
+) -> Result<(), Fault> {
+    let owner = row.lease_owner.as_ref();
+    statement.execute(params![
+        at,
+        row.target_url,
+        row.signature,
+        row.status.as_str(),
+        row.dead_cause.map(DeadCause::as_str),
+        row.attempt_count,
+        row.attempts_total,
+        row.last_attempted_at.map(Timestamp::as_millis),
+        row.next_retry_at.map(Timestamp::as_millis),
+        row.error_detail,
+        row.generation,
+        row.paced,
+        row.parked,
+        row.version.cast_signed(),
+        owner.map(|owner| &owner.process),
+        owner.map(|owner| owner.claim.cast_signed()),
+        row.lease_until.as_millis(),
+    ])?;
+    Ok(())
+}
+
+/// A new row for the event stored at `?1`.
+pub(super) const INSERT_DELIVERY: &str = "INSERT INTO webhook_deliveries (event, tenant, event_id, webhook_id, \
+     event_type, session_id, intent, target_url, signature, status, dead_cause, attempt_count, attempts_total, \
+     max_attempts, last_attempted_at, next_retry_at, created_at, error_detail, generation, paced, parked, version, \
+     lease_process, lease_claim, lease_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+     ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
+
+/// Runs [`INSERT_DELIVERY`].
+pub(super) fn insert(
+    statement: &mut rusqlite::Statement<'_>,
+    event: i64,
+    event_id: &str,
+    row: &Delivery,
+) -> Result<(), Fault> {
+    let owner = row.lease_owner.as_ref();
+    statement.execute(params![
+        event,
+        row.tenant.as_str(),
+        event_id,
+        row.id.webhook.to_string(),
+        row.event_type.as_str(),
+        row.session_id.as_ref().map(Label::as_str),
+        row.intent.as_ref().map(Label::as_str),
+        row.target_url,
+        row.signature,
+        row.status.as_str(),
+        row.dead_cause.map(DeadCause::as_str),
+        row.attempt_count,
+        row.attempts_total,
+        row.max_attempts,
+        row.last_attempted_at.map(Timestamp::as_millis),
+        row.next_retry_at.map(Timestamp::as_millis),
+        row.created_at.as_millis(),
+        row.error_detail,
+        row.generation,
+        row.paced,
+        row.parked,
+        row.version.cast_signed(),
+        owner.map(|owner| &owner.process),
+        owner.map(|owner| owner.claim.cast_signed()),
+        row.lease_until.as_millis(),
+    ])?;
+    Ok(())
+}
+
+/// A column that holds the text of an id, a label, a status …
+pub(super) fn text<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
+    maybe_text(row, column)?.ok_or_else(|| unreadable(row, column))
+}
+
+/// The same, where it may be absent.
+pub(super) fn maybe_text<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Fault> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        ValueRef::Text(bytes) => {
+            let value = std::str::from_utf8(bytes)
+                .ok()
+                .and_then(|text| text.parse().ok());
+            value.map(Some).ok_or_else(|| unreadable(row, column))
+        }
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
+            Err(unreadable(row, column))
+        }
+    }
+}
+
+/// A column of JSON.
+pub(super) fn json<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<T, Fault> {
+    let text = row
+        .get_ref(column)?
+        .as_str()
+        .map_err(|_| unreadable(row, column))?;
+    serde_json::from_str(text).map_err(|_| unreadable(row, column))
+}
+
+/// A value as JSON.
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|error| Fault::Unreadable(error.to_string()))
+}
+
+/// A column that holds an instant.
+pub(super) fn instant(row: &Row<'_>, column: usize) -> Result<Timestamp, Fault> {
+    Ok(Timestamp::from_millis(row.get(column)?))
+}
+
+/// The same, where it may be absent.
+pub(super) fn maybe_instant(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Fault> {
+    Ok(row
+        .get::<_, Option<i64>>(column)?
+        .map(Timestamp::from_millis))
+}
+
+/// A column that holds a number that is never negative.
+pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| unreadable(row, column))
+}
+
+/// How many, as SQLite takes it.
+pub(super) fn limit(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn dead_cause(row: &Row<'_>, column: usize) -> Result<Option<DeadCause>, Fault> {
+    let Some(name) = row.get::<_, Option<String>>(column)? else {
+        return Ok(None);
+    };
+    let known = DeadCause::ALL
+        .into_iter()
+        .find(|cause| cause.as_str() == name);
+    known.map(Some).ok_or_else(|| unreadable(row, column))
+}
+
+/// Names the column, never what it holds.
+pub(super) fn unreadable(row: &Row<'_>, column: usize) -> Fault {
+    let name = row.as_ref().column_name(column).unwrap_or("?").to_owned();
+    Fault::Unreadable(format!("column {name}"))
+}
+
+/// One row of a query, decoded; none when there is none.
+pub(super) fn first<T>(
+    statement: &mut rusqlite::Statement<'_>,
+    params: &[&dyn ToSql],
+    decode: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    let mut rows = statement.query(params)?;
+    rows.next()?.map(decode).transpose()
+}
+
+/// Every row of a query, decoded.
+pub(super) fn all<T>(
+    statement: &mut rusqlite::Statement<'_>,
+    params: &[&dyn ToSql],
+    mut decode: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut rows = statement.query(params)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(decode(row)?);
+    }
+    Ok(found)
+}

@@ -1,0 +1,78 @@
+//! The verbs of a delivery's life, each carried out by the writer.
+
+use async_trait::async_trait;
+use postrider_domain::delivery::{Claimed, Completion};
+use postrider_domain::time::Timestamp;
+use postrider_ports::deliveries::{
+    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
+};
+use postrider_ports::{Error, Result};
+
+use super::fault::Fault;
+use super::writer::Tx;
+use super::{SqliteStore, accept, apply, claim};
+
+#[async_trait]
+impl Deliveries for SqliteStore {
+    async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>> {
+        self.each(batch, accept::accept).await
+    }
+
+    async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> {
+        self.each(wanted, move |tx, one| claim::claim(tx, &one, now))
+            .await
+    }
+
+    async fn renew(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed> {
+        let claimed = claimed.clone();
+        self.writer
+            .write(move |tx| claim::renew(tx, &claimed, until))
+            .await
+    }
+
+    async fn apply(
+        &self,
+        claimed: &Claimed,
+        completion: Completion,
+        now: Timestamp,
+    ) -> Result<Applied> {
+        let claimed = claimed.clone();
+        self.writer
+            .write(move |tx| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now)))
+            .await
+    }
+
+    async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
+        // Each move is one write, and one that is repeated finds its row changed: no savepoint is needed.
+        self.writer
+            .write(move |tx| {
+                moves
+                    .iter()
+                    .try_for_each(|step| claim::postpone(tx, step, now))
+            })
+            .await
+    }
+}
+
+impl SqliteStore {
+    /// Carries out a batch in one job, each item all or nothing.
+    async fn each<I, T>(
+        &self,
+        batch: Vec<I>,
+        work: impl Fn(&mut Tx<'_>, I) -> std::result::Result<T, Fault> + Send + 'static,
+    ) -> Vec<Result<T>>
+    where
+        I: Send + 'static,
+        T: Send + 'static,
+    {
+        let count = batch.len();
+        let done = self.writer.write(move |tx| {
+            let one = |item| tx.whole(|tx| work(tx, item)).map_err(Error::from);
+            Ok(batch.into_iter().map(one).collect::<Vec<_>>())
+        });
+        match done.await {
+            Ok(results) => results,
+            Err(error) => (0..count).map(|_| Err(error.clone())).collect(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Reading events.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use postrider_domain::event::{Event, Origin};
+use postrider_domain::ids::{EventId, TenantId};
+use rusqlite::{Connection, Row};
+
+use super::codec;
+use super::fault::Fault;
+
+pub(super) const BY_ID: &str = "SELECT event_type, session_id, content_type, origin, created_at, payload \
+     FROM events WHERE event_id = ?1 AND tenant = ?2";
+
+/// One event with its body.
+pub(super) fn find(
+    db: &Connection,
+    tenant: &TenantId,
+    id: EventId,
+) -> Result<Option<Arc<Event>>, Fault> {
+    let mut statement = db.prepare_cached(BY_ID)?;
+    codec::first(
+        &mut statement,
+        &[&id.to_string(), &tenant.as_str()],
+        |row| read(row, tenant, id),
+    )
+}
+
+fn read(row: &Row<'_>, tenant: &TenantId, id: EventId) -> Result<Arc<Event>, Fault> {
+    Ok(Arc::new(Event {
+        id,
+        tenant: tenant.clone(),
+        event_type: codec::text(row, 0)?,
+        session_id: codec::maybe_text(row, 1)?,
+        content_type: codec::text(row, 2)?,
+        origin: origin(row, 3)?,
+        created_at: codec::instant(row, 4)?,
+        body: Bytes::from(row.get::<_, Vec<u8>>(5)?),
+    }))
+}
+
+/// The name under which an origin is stored.
+pub(super) const fn origin_name(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Api => "api",
+        Origin::Test => "test",
+    }
+}
+
+fn origin(row: &Row<'_>, column: usize) -> Result<Origin, Fault> {
+    match row.get_ref(column)?.as_str() {
+        Ok("api") => Ok(Origin::Api),
+        Ok("test") => Ok(Origin::Test),
+        Ok(_) | Err(_) => Err(codec::unreadable(row, column)),
+    }
+}

@@ -1,0 +1,147 @@
+//! Removing what has been kept long enough.
+//!
+//! Rows are walked by `rowid`, which is the order in which they were accepted, so no index is kept for this. The walk
+//! stops at rows too young to be removed. Rows that are kept longer than others, such as dead ones, are passed by and
+//! looked at again when the walk starts over, at most once an hour: they are not read at each call.
+
+use postrider_domain::delivery::{DeadCause, Retention};
+use postrider_domain::ids::TenantId;
+use postrider_domain::time::{Millis, Timestamp};
+use rusqlite::Row;
+
+use super::codec::{self, Stored};
+use super::fault::Fault;
+use super::rows;
+use super::writer::Tx;
+
+const START_OVER_AFTER: Millis = Millis::from_seconds(3600);
+/// How many rows one call looks at beyond those it removes, so that it does not keep the writer for long.
+const PASSED_BY: usize = 1000;
+
+pub(super) const ROWS_AFTER: &str = "SELECT id, event, event_id, webhook_id, event_type, session_id, intent, \
+     target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
+     next_retry_at, created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, \
+     lease_until, tenant FROM webhook_deliveries WHERE id > ?1 ORDER BY id LIMIT ?2";
+
+pub(super) const EVENTS_AFTER: &str = "SELECT id, created_at, \
+     EXISTS (SELECT 1 FROM webhook_deliveries WHERE event = events.id) \
+     FROM events WHERE id > ?1 ORDER BY id LIMIT ?2";
+
+pub(super) const DELETE_BARE_EVENT: &str = "DELETE FROM events WHERE id = ?1 AND created_at <= ?2 \
+     AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE event = ?1)";
+
+/// Where the walk stands.
+#[derive(Clone, Default)]
+pub(super) struct Expiry {
+    walk: Option<Walk>,
+}
+
+#[derive(Clone)]
+struct Walk {
+    retention: Retention,
+    started_at: Timestamp,
+    rows_after: i64,
+    events_after: i64,
+}
+
+impl Expiry {
+    /// Removes up to `limit` rows and events, and says how many.
+    pub(super) fn slice(
+        &mut self,
+        tx: &mut Tx<'_>,
+        retention: Retention,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<usize, Fault> {
+        let fresh = Walk {
+            retention,
+            started_at: now,
+            rows_after: 0,
+            events_after: 0,
+        };
+        let walk = match self.walk.take() {
+            Some(walk)
+                if walk.retention == retention && now < walk.started_at.plus(START_OVER_AFTER) =>
+            {
+                walk
+            }
+            Some(_) | None => fresh,
+        };
+        let walk = self.walk.insert(walk);
+        let removed = walk.rows(tx, limit, now)?;
+        Ok(removed + walk.bare_events(tx, limit - removed, now)?)
+    }
+}
+
+impl Walk {
+    fn rows(&mut self, tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<usize, Fault> {
+        let youngest = self.retention.delivered.min(self.retention.dead);
+        let mut removed = 0;
+        let looked_at = codec::limit(limit.saturating_add(PASSED_BY));
+        let slice = codec::all(
+            &mut *tx.statement(ROWS_AFTER)?,
+            &[&self.rows_after, &looked_at],
+            with_tenant,
+        )?;
+        for stored in slice {
+            if removed == limit || stored.row.created_at.plus(youngest) > now {
+                break;
+            }
+            self.rows_after = stored.at;
+            let stored = rows::without_void_lease(tx, stored);
+            if self.retention.expires_at(&stored.row) <= now && !stored.row.is_held(now) {
+                self.remove(tx, &stored, now)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    fn remove(&self, tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
+        if stored.row.status.is_open() {
+            let dead = stored.row.died(DeadCause::Expired, "expired");
+            rows::follow(tx, &stored.row, &dead, now)?;
+        }
+        // Its attempts go with it.
+        tx.execute("DELETE FROM webhook_deliveries WHERE id = ?1", [stored.at])?;
+        self.remove_if_bare(tx, stored.event, now)?;
+        Ok(())
+    }
+
+    /// Events that nobody wanted; those that somebody did go with their last row.
+    fn bare_events(&mut self, tx: &Tx<'_>, limit: usize, now: Timestamp) -> Result<usize, Fault> {
+        let mut removed = 0;
+        let looked_at = codec::limit(limit.saturating_add(PASSED_BY));
+        let slice = codec::all(
+            &mut *tx.statement(EVENTS_AFTER)?,
+            &[&self.events_after, &looked_at],
+            |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    codec::instant(row, 1)?,
+                    row.get::<_, bool>(2)?,
+                ))
+            },
+        )?;
+        for (at, created_at, has_rows) in slice {
+            if removed == limit || created_at.plus(self.retention.delivered) > now {
+                break;
+            }
+            self.events_after = at;
+            if !has_rows {
+                removed += self.remove_if_bare(tx, at, now)?;
+            }
+        }
+        Ok(removed)
+    }
+
+    fn remove_if_bare(&self, tx: &Tx<'_>, event: i64, now: Timestamp) -> Result<usize, Fault> {
+        let oldest_kept = now.minus(self.retention.delivered);
+        tx.execute(DELETE_BARE_EVENT, [event, oldest_kept.as_millis()])
+    }
+}
+
+fn with_tenant(row: &Row<'_>) -> Result<Stored, Fault> {
+    let tenant: TenantId = codec::text(row, 25)?;
+    codec::delivery(row, &tenant)
+}

@@ -1,0 +1,95 @@
+//! The state of webhooks, and the version that tells whether a tenant's webhooks are still those.
+
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use rusqlite::{Connection, Row, params};
+
+use super::codec;
+use super::fault::Fault;
+use super::writer::Tx;
+
+pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+
+/// The state of a webhook; none when it was deleted.
+pub(super) fn load(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> Result<Option<Health>, Fault> {
+    codec::first(
+        &mut *tx.statement(LOAD)?,
+        &[&tenant.as_str(), &webhook.to_string()],
+        |row| read(row, 0),
+    )
+}
+
+/// The state whose columns begin at `first`.
+pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
+    Ok(Health {
+        status: status(row, first)?,
+        failure_count: row.get(first + 1)?,
+        generation: row.get(first + 2)?,
+        reason: row.get(first + 3)?,
+        changed_at: codec::maybe_instant(row, first + 4)?,
+    })
+}
+
+/// Stores a changed state. A changed status changes what may be planned, so the version goes up; a mere count of
+/// failures does not.
+pub(super) fn save(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    before: &Health,
+    after: &Health,
+) -> Result<(), Fault> {
+    tx.execute(
+        "UPDATE webhook_configs SET status = ?3, failure_count = ?4, generation = ?5, reason = ?6, changed_at = ?7 \
+         WHERE tenant = ?1 AND id = ?2",
+        params![
+            tenant.as_str(),
+            webhook.to_string(),
+            after.status.as_str(),
+            after.failure_count,
+            after.generation,
+            after.reason,
+            after.changed_at.map(Timestamp::as_millis),
+        ],
+    )?;
+    if before.status != after.status {
+        raise_version(tx, tenant)?;
+    }
+    Ok(())
+}
+
+/// The version of a tenant's webhooks.
+pub(super) fn version(db: &Connection, tenant: &TenantId) -> Result<u64, Fault> {
+    let mut statement =
+        db.prepare_cached("SELECT config_version FROM tenants WHERE tenant = ?1")?;
+    Ok(codec::first(&mut statement, &[&tenant.as_str()], |row| {
+        codec::number(row, 0)
+    })?
+    .unwrap_or(0))
+}
+
+/// Every plan made before is outdated.
+pub(super) fn raise_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<(), Fault> {
+    tx.execute(
+        "INSERT INTO tenants (tenant, config_version) VALUES (?1, 1) \
+         ON CONFLICT (tenant) DO UPDATE SET config_version = config_version + 1",
+        [tenant.as_str()],
+    )?;
+    Ok(())
+}
+
+fn status(row: &Row<'_>, column: usize) -> Result<WebhookStatus, Fault> {
+    let name = row
+        .get_ref(column)?
+        .as_str()
+        .map_err(|_| codec::unreadable(row, column))?;
+    let known = WebhookStatus::ALL
+        .into_iter()
+        .find(|status| status.as_str() == name);
+    known.ok_or_else(|| codec::unreadable(row, column))
+}

@@ -1,0 +1,98 @@
+//! Bulk retries and how far they are.
+
+use async_trait::async_trait;
+use postrider_domain::ids::{JobId, TenantId};
+use postrider_ports::Result;
+use postrider_ports::jobs::{JobState, Jobs, RetryJob};
+use rusqlite::{Connection, params};
+
+use super::fault::Fault;
+use super::writer::Tx;
+use super::{SqliteStore, codec};
+
+pub(super) const ONE: &str = "SELECT job FROM jobs WHERE tenant = ?1 AND id = ?2";
+
+pub(super) const RUNNING: &str =
+    "SELECT tenant, job FROM jobs WHERE state = 'running' ORDER BY created_at";
+
+#[async_trait]
+impl Jobs for SqliteStore {
+    async fn create_job(&self, tenant: &TenantId, job: RetryJob) -> Result<()> {
+        let tenant = tenant.clone();
+        self.writer.write(move |tx| save(tx, &tenant, &job)).await
+    }
+
+    async fn job(&self, tenant: &TenantId, id: JobId) -> Result<Option<RetryJob>> {
+        let tenant = tenant.clone();
+        self.readers.read(move |db| find(db, &tenant, id)).await
+    }
+
+    async fn progress_job(&self, tenant: &TenantId, job: RetryJob) -> Result<Option<RetryJob>> {
+        let tenant = tenant.clone();
+        self.writer
+            .write(move |tx| {
+                let Some(stored) = find(tx.db(), &tenant, job.id)? else {
+                    return Ok(None);
+                };
+                let state = match stored.state {
+                    JobState::Running => job.state,
+                    ended @ (JobState::Cancelled | JobState::Done) => ended,
+                };
+                let job = RetryJob { state, ..job };
+                save(tx, &tenant, &job)?;
+                Ok(Some(job))
+            })
+            .await
+    }
+
+    async fn cancel_job(&self, tenant: &TenantId, id: JobId) -> Result<Option<RetryJob>> {
+        let tenant = tenant.clone();
+        self.writer
+            .write(move |tx| {
+                let Some(mut job) = find(tx.db(), &tenant, id)? else {
+                    return Ok(None);
+                };
+                if job.state == JobState::Running {
+                    job.state = JobState::Cancelled;
+                    save(tx, &tenant, &job)?;
+                }
+                Ok(Some(job))
+            })
+            .await
+    }
+
+    async fn running_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
+        self.readers
+            .read(move |db| {
+                codec::all(&mut *db.prepare_cached(RUNNING)?, &[], |row| {
+                    Ok((codec::text(row, 0)?, codec::json(row, 1)?))
+                })
+            })
+            .await
+    }
+}
+
+fn find(
+    db: &Connection,
+    tenant: &TenantId,
+    id: JobId,
+) -> std::result::Result<Option<RetryJob>, Fault> {
+    codec::first(
+        &mut *db.prepare_cached(ONE)?,
+        &[&tenant.as_str(), &id.to_string()],
+        |row| codec::json(row, 0),
+    )
+}
+
+fn save(tx: &Tx<'_>, tenant: &TenantId, job: &RetryJob) -> std::result::Result<(), Fault> {
+    let state = match job.state {
+        JobState::Running => "running",
+        JobState::Done => "done",
+        JobState::Cancelled => "cancelled",
+    };
+    tx.execute(
+        "INSERT OR REPLACE INTO jobs (tenant, id, state, created_at, job) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![tenant.as_str(), job.id.to_string(), state, job.created_at.as_millis(), codec::to_json(job)?],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! The store of the embedded gateway: one SQLite file, one thread that writes, a few connections that read.
+
+mod accept;
+mod apply;
+mod claim;
+mod codec;
+mod configs;
+mod cursor;
+mod deliveries;
+mod events;
+mod expire;
+mod fault;
+mod health;
+mod history;
+mod interventions;
+mod jobs;
+mod keys;
+mod locks;
+mod migrate;
+mod notices;
+mod open;
+mod pace;
+#[cfg(test)]
+mod plans;
+mod readers;
+mod rows;
+mod schedule;
+mod stats;
+mod vault;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use postrider_ports::Result;
+
+use expire::Expiry;
+use locks::Owners;
+pub use locks::ServeLock;
+pub use open::Options;
+use open::{make_private_directory, private, random, settle};
+use readers::Readers;
+use vault::Vault;
+use writer::Writer;
+
+/// Everything that the embedded gateway stores, in one directory.
+pub struct SqliteStore {
+    // Dropped first: what was handed over is written while this process's lock is still held.
+    writer: Writer,
+    readers: Readers,
+    vault: Arc<Vault>,
+    owners: Arc<Owners>,
+    expiry: Arc<Mutex<Expiry>>,
+}
+
+impl SqliteStore {
+    /// Opens the store in `dir`, which is made if it is not there. An existing one is brought to this program's schema;
+    /// otherwise opening writes nothing. Blocks while it does.
+    ///
+    /// # Errors
+    /// When the directory cannot be used, the database is of a newer program, or the key does not fit.
+    pub fn open(dir: &Path, options: Options) -> Result<Arc<Self>> {
+        Ok(Arc::new(open::open(dir, options)?))
+    }
+
+    /// The id of this process, for the owner of a lease: a lease under any other name is void at once.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        self.owners.process()
+    }
+
+    /// Takes the right to serve `dir`, which is made if it is not there, for as long as the returned value lives.
+    ///
+    /// # Errors
+    /// When another process has it.
+    pub fn lock_for_serving(dir: &Path) -> Result<ServeLock> {
+        open::make_directory(dir)?;
+        ServeLock::take(dir)
+    }
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("process", &self.process())
+            .finish_non_exhaustive()
+    }
+}

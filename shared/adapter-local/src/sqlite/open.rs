@@ -1,0 +1,141 @@
+//! Opening the directory and the file in it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::fault::Fault;
+use super::locks::Owners;
+use super::readers::Readers;
+use super::vault::Vault;
+use super::writer::Writer;
+use super::{SqliteStore, migrate, notices};
+
+const FILE: &str = "postrider.db";
+/// Another process may be writing; a commit is short.
+const BUSY: Duration = Duration::from_secs(5);
+const CACHE_KIB: i64 = 8 * 1024;
+/// A checkpoint copies the log into the file on the writer's thread, so it delays whoever waits for that commit. A
+/// thousand pages (4 MB) are copied in a few milliseconds and synced once for about a hundred commits.
+const CHECKPOINT_PAGES: i64 = 1000;
+/// The log is cut back to this after it grew, in bytes.
+const LOG_LIMIT: i64 = 16 * 1024 * 1024;
+const STATEMENTS: usize = 64;
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The most pages that the file may have; a write beyond them fails as on a full disk. For tests of that case.
+    pub max_pages: Option<u32>,
+}
+
+pub(super) fn open(dir: &Path, options: Options) -> Result<SqliteStore, Fault> {
+    make_directory(dir)?;
+    let file = dir.join(FILE);
+    create_private(&file).map_err(|error| Fault::io("cannot make", &file, &error))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(&file, flags)?;
+    settle(&db, CACHE_KIB)?;
+    let vault = if migrate::is_current(&db)? {
+        Vault::open(dir, &db)?
+    } else {
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        migrate::bring_up_to_date(&tx)?;
+        let vault = Vault::open(dir, &tx)?;
+        tx.commit()?;
+        vault
+    };
+    // In WAL mode a commit is on disk when it returns only with FULL.
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    db.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
+    if let Some(pages) = options.max_pages {
+        db.pragma_update(None, "max_page_count", pages)?;
+    }
+    let readers = Readers::open(&file)?;
+    let owners = Arc::new(Owners::enter(dir)?);
+    let newest = notices::newest(&db)?;
+    let writer = Writer::start(db, Arc::clone(&owners), newest)
+        .map_err(|error| Fault::io("cannot start the writer of", &file, &error))?;
+    Ok(SqliteStore {
+        writer,
+        readers,
+        vault: Arc::new(vault),
+        owners,
+        expiry: Arc::default(),
+    })
+}
+
+/// What every connection needs.
+pub(super) fn settle(db: &Connection, cache_kib: i64) -> Result<(), Fault> {
+    db.busy_timeout(BUSY)?;
+    db.set_prepared_statement_cache_capacity(STATEMENTS);
+    db.pragma_update(None, "foreign_keys", true)?;
+    db.pragma_update(None, "cache_size", -cache_kib)?;
+    db.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+/// Makes the directory for its owner alone. One that is ours already, or still empty, is closed to others; a
+/// directory that somebody uses for other things keeps its permissions, and our files in it are private anyway.
+pub(super) fn make_directory(dir: &Path) -> Result<(), Fault> {
+    let usable = if dir.is_dir() {
+        close_if_ours(dir)
+    } else {
+        make_private_directory(dir)
+    };
+    usable.map_err(|error| Fault::io("cannot use", dir, &error))
+}
+
+fn close_if_ours(dir: &Path) -> std::io::Result<()> {
+    let ours = dir.join(FILE).exists() || fs::read_dir(dir)?.next().is_none();
+    if ours { set_private(dir) } else { Ok(()) }
+}
+
+#[cfg(unix)]
+fn set_private(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn set_private(_dir: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Makes a directory that only its owner can enter, and those above it.
+pub(super) fn make_private_directory(dir: &Path) -> std::io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// A file made with these options can be read by its owner alone.
+pub(super) fn private(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+}
+
+/// SQLite gives its log the permissions of the file, so the file is there first.
+fn create_private(file: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    private(&mut options);
+    options.open(file).map(drop)
+}
+
+/// Random bytes for keys and for the names of processes.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge: a key or a process's name is drawn when a store is opened"
+)]
+pub(super) fn random(bytes: &mut [u8]) -> std::io::Result<()> {
+    aws_lc_rs::rand::fill(bytes)
+        .map_err(|_| std::io::Error::other("the system gave no random bytes"))
+}

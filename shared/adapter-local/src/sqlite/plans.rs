@@ -1,0 +1,123 @@
+//! Every query that is run often uses its index: no scan of a table that grows, no sorting.
+
+use postrider_domain::delivery::Status;
+use postrider_ports::history::Filter;
+use rusqlite::Connection;
+
+use super::history::Index;
+use super::{
+    accept, apply, codec, configs, events, expire, health, interventions, jobs, keys, migrate,
+    notices, rows, schedule, stats,
+};
+
+#[test]
+fn every_hot_query_uses_its_index() {
+    let db = Connection::open_in_memory().unwrap();
+    migrate::bring_up_to_date(&db).unwrap();
+    let cases: &[(&str, &str)] = &[
+        (&rows::FIND, "deliveries_key (event=? AND webhook_id=?)"),
+        (&rows::FIND, "events_key (event_id=? AND tenant=?)"),
+        (codec::UPDATE_DELIVERY, "INTEGER PRIMARY KEY (rowid=?)"),
+        (accept::FIND_EARLIER, "events_key (event_id=? AND tenant=?)"),
+        (accept::ROWS_OF_EVENT, "deliveries_key (event=?)"),
+        (apply::RECORDED, "PRIMARY KEY (delivery=? AND version=?)"),
+        (apply::ATTEMPTS, "PRIMARY KEY (delivery=?)"),
+        (events::BY_ID, "events_key (event_id=? AND tenant=?)"),
+        (health::LOAD, "webhook_configs_key (tenant=? AND id=?)"),
+        (schedule::NEXT_AWAKE, "deliveries_wake ((tenant,webhook_id)>(?,?))"),
+        (schedule::NEXT_PROCESS, "deliveries_held (lease_process>?)"),
+        (
+            schedule::NEXT_HELD,
+            "deliveries_held (lease_process=? AND (tenant,webhook_id)>(?,?))",
+        ),
+        (
+            schedule::FIRST_VOID,
+            "deliveries_held (lease_process=? AND tenant=? AND webhook_id=?)",
+        ),
+        (
+            schedule::DUE,
+            "deliveries_wake (tenant=? AND webhook_id=? AND wake_at<?)",
+        ),
+        (
+            schedule::DUE_HELD,
+            "deliveries_held (lease_process=? AND tenant=? AND webhook_id=? AND lease_until<?)",
+        ),
+        (
+            interventions::NEXT_PARKED,
+            "deliveries_parked ((tenant,webhook_id)>(?,?))",
+        ),
+        (
+            interventions::PARKED_OF,
+            "deliveries_parked (tenant=? AND webhook_id=?)",
+        ),
+        (expire::ROWS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
+        (expire::EVENTS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
+        (expire::EVENTS_AFTER, "deliveries_key (event=?)"),
+        (expire::DELETE_BARE_EVENT, "INTEGER PRIMARY KEY (rowid=?)"),
+        (expire::DELETE_BARE_EVENT, "deliveries_key (event=?)"),
+        (stats::HOUR, "PRIMARY KEY (tenant=? AND webhook_id=? AND hour>? AND hour<?)"),
+        (stats::NEXT_WEBHOOK, "PRIMARY KEY (tenant=? AND webhook_id>?)"),
+        (configs::ALL, "webhook_configs_key (tenant=?)"),
+        (configs::ONE, "webhook_configs_key (tenant=? AND id=?)"),
+        (keys::BY_DIGEST, "(digest=?)"),
+        (jobs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
+        (notices::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
+        (notices::NEWEST, "SEARCH outbox"),
+    ];
+    for (sql, index) in cases {
+        assert_plan(&db, sql, index, &[]);
+    }
+    // The oldest few, in the order of the table itself; and an index that holds running jobs alone.
+    assert_plan(&db, notices::FORGET, "SCAN outbox", &["SCAN outbox"]);
+    let running = "SCAN jobs USING INDEX jobs_running";
+    assert_plan(&db, jobs::RUNNING, running, &[running]);
+}
+
+#[test]
+fn every_list_goes_by_one_index() {
+    let db = Connection::open_in_memory().unwrap();
+    migrate::bring_up_to_date(&db).unwrap();
+    let failed = Filter {
+        status: Some(Status::Failed),
+        session_id: Some("s".parse().unwrap()),
+        ..Filter::default()
+    };
+    let session = Filter {
+        session_id: Some("s".parse().unwrap()),
+        webhook_id: Some("wh_aaaaaaaaaaaaaaaaaaaaaaaaaa".parse().unwrap()),
+        ..Filter::default()
+    };
+    let webhook = Filter {
+        session_id: None,
+        status: Some(Status::Delivered),
+        ..session.clone()
+    };
+    let cases = [
+        (failed, Index::Trouble, "deliveries_trouble (tenant=? AND status=? AND"),
+        (session, Index::Session, "deliveries_by_session (tenant=? AND session_id=? AND"),
+        (webhook, Index::Webhook, "deliveries_by_webhook (tenant=? AND webhook_id=? AND"),
+        (Filter::default(), Index::Recent, "deliveries_recent (tenant=? AND"),
+    ];
+    for (filter, index, plan) in cases {
+        assert_eq!(Index::of(&filter), index);
+        assert_plan(&db, &index.sql(), plan, &[]);
+    }
+}
+
+fn assert_plan(db: &Connection, sql: &str, index: &str, allowed: &[&str]) {
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let mut rows = statement.raw_query();
+    let mut steps: Vec<String> = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        steps.push(row.get(3).unwrap());
+    }
+    let plan = steps.join("\n");
+    assert!(plan.contains(index), "{sql}\nshould use {index}:\n{plan}");
+    for step in &steps {
+        let free = !step.contains("SCAN") && !step.contains("TEMP B-TREE");
+        assert!(
+            free || step.contains("CONSTANT ROW") || allowed.contains(&step.as_str()),
+            "{sql}\n{plan}"
+        );
+    }
+}

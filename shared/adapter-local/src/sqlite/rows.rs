@@ -1,0 +1,155 @@
+//! Loading and storing rows in a write transaction, with all that follows from a change.
+
+use postrider_domain::delivery::Delivery;
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::notice::{Effects, Notice, NoticeKind, effects};
+use postrider_domain::time::Timestamp;
+use rusqlite::{Connection, params};
+
+use super::codec::{self, Stored};
+use super::fault::Fault;
+use super::health;
+use super::stats::Counted;
+use super::writer::Tx;
+
+/// The row of a delivery, as stored.
+pub(super) fn find(
+    db: &Connection,
+    tenant: &TenantId,
+    id: DeliveryId,
+) -> Result<Option<Stored>, Fault> {
+    let mut statement = db.prepare_cached(&FIND)?;
+    let (event, webhook) = (id.event.to_string(), id.webhook.to_string());
+    codec::first(
+        &mut statement,
+        &[&event, &tenant.as_str(), &webhook],
+        |row| codec::delivery(row, tenant),
+    )
+}
+
+/// An id is found by its parts: the event by its key, the row by event and webhook.
+pub(super) static FIND: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+    format!(
+        "SELECT {} FROM webhook_deliveries WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2) \
+         AND webhook_id = ?3",
+        codec::DELIVERY
+    )
+});
+
+/// The row of a delivery as the rules shall see it: a lease whose process is gone is void.
+pub(super) fn load(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    id: DeliveryId,
+) -> Result<Option<Stored>, Fault> {
+    let found = find(tx.db(), tenant, id)?;
+    Ok(found.map(|stored| without_void_lease(tx, stored)))
+}
+
+/// A row whose lease's process is gone is free.
+pub(super) fn without_void_lease(tx: &Tx<'_>, mut stored: Stored) -> Stored {
+    if stored
+        .row
+        .lease_owner
+        .as_ref()
+        .is_some_and(|owner| tx.owners.is_gone(&owner.process))
+    {
+        stored.row.lease_owner = None;
+        stored.row.lease_until = Timestamp::ZERO;
+    }
+    stored
+}
+
+/// Stores a row as it is now.
+pub(super) fn save(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
+    codec::update(&mut *tx.statement(codec::UPDATE_DELIVERY)?, at, row)
+}
+
+/// Stores a changed row with its announcements, its counters and what it does to its webhook.
+pub(super) fn change(
+    tx: &mut Tx<'_>,
+    before: &Stored,
+    after: &Delivery,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    save(tx, before.at, after)?;
+    follow(tx, &before.row, after, now)
+}
+
+/// All that follows from the change of a row, the row itself apart.
+pub(super) fn follow(
+    tx: &mut Tx<'_>,
+    before: &Delivery,
+    after: &Delivery,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let webhook = after.id.webhook;
+    let known = health::load(tx, &after.tenant, webhook)?;
+    let Effects {
+        mut notices,
+        health: changed,
+        stats,
+    } = effects(
+        before,
+        after,
+        known.as_ref().unwrap_or(&Health::default()),
+        now,
+    );
+    match (&known, changed) {
+        (Some(known), Some(changed)) => health::save(tx, &after.tenant, webhook, known, &changed)?,
+        (Some(_), None) => {}
+        // A deleted webhook has no state to change and nothing to announce.
+        (None, _) => notices.retain(|notice| is_of_delivery(notice.kind)),
+    }
+    for notice in &notices {
+        announce(tx, notice)?;
+    }
+    if let Some(delta) = stats {
+        tx.count(Counted {
+            tenant: after.tenant.clone(),
+            webhook,
+            hour: now.hour(),
+            delta,
+        });
+    }
+    Ok(())
+}
+
+/// Puts an announcement into the outbox.
+pub(super) fn announce(tx: &mut Tx<'_>, notice: &Notice) -> Result<(), Fault> {
+    let event = notice.to_cloud_event().to_string();
+    tx.execute(
+        "INSERT INTO outbox (tenant, kind, at, event) VALUES (?1, ?2, ?3, ?4)",
+        params![
+            notice.tenant.as_str(),
+            notice.kind.as_str(),
+            notice.at.as_millis(),
+            event
+        ],
+    )?;
+    tx.announced(tx.db().last_insert_rowid());
+    Ok(())
+}
+
+/// The status of a webhook; none when it was deleted.
+pub(super) fn webhook_status(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> Result<Option<WebhookStatus>, Fault> {
+    Ok(health::load(tx, tenant, webhook)?.map(|health| health.status))
+}
+
+const fn is_of_delivery(kind: NoticeKind) -> bool {
+    match kind {
+        NoticeKind::DeliveryDelivered
+        | NoticeKind::DeliveryFailed
+        | NoticeKind::DeliveryDead
+        | NoticeKind::DeliveryRequeued => true,
+        NoticeKind::WebhookDegraded
+        | NoticeKind::WebhookFailed
+        | NoticeKind::WebhookResumed
+        | NoticeKind::WebhookDisabled => false,
+    }
+}

@@ -1,0 +1,146 @@
+//! Hourly counters.
+
+use std::collections::BTreeMap;
+
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::stats::{LATENCY_BOUNDS_MS, StatsDelta};
+use postrider_domain::time::Timestamp;
+use postrider_ports::history::HourlyStats;
+use rusqlite::{Connection, Row, params};
+
+use super::codec;
+use super::fault::Fault;
+
+/// What one change adds to the counters of a webhook and hour.
+pub(super) struct Counted {
+    pub(super) tenant: TenantId,
+    pub(super) webhook: WebhookId,
+    pub(super) hour: Timestamp,
+    pub(super) delta: StatsDelta,
+}
+
+pub(super) const HOUR: &str = "SELECT webhook_id, hour, delivered, dead, attempts, retried, retries, latency \
+     FROM stats WHERE tenant = ?1 AND webhook_id = ?2 AND hour >= ?3 AND hour < ?4";
+
+/// The first webhook with counters after this one; steps from webhook to webhook without reading their hours.
+pub(super) const NEXT_WEBHOOK: &str = "SELECT webhook_id FROM stats WHERE tenant = ?1 AND webhook_id > ?2 ORDER BY webhook_id LIMIT 1";
+
+/// Adds everything that a transaction counted.
+pub(super) fn add_up(db: &Connection, counted: &[Counted]) -> Result<(), Fault> {
+    let mut sums: BTreeMap<(&TenantId, WebhookId, Timestamp), Vec<StatsDelta>> = BTreeMap::new();
+    for one in counted {
+        sums.entry((&one.tenant, one.webhook, one.hour))
+            .or_default()
+            .push(one.delta);
+    }
+    for ((tenant, webhook, hour), deltas) in sums {
+        let stored = hours(
+            db,
+            tenant,
+            webhook,
+            hour,
+            Timestamp::from_millis(hour.as_millis().saturating_add(1)),
+        )?;
+        let mut stats = stored
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| empty(webhook, hour));
+        for delta in deltas {
+            add(&mut stats, delta);
+        }
+        save(db, tenant, &stats)?;
+    }
+    Ok(())
+}
+
+/// The counters of one webhook for the hours from `from` to before `to`.
+pub(super) fn hours(
+    db: &Connection,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    from: Timestamp,
+    to: Timestamp,
+) -> Result<Vec<HourlyStats>, Fault> {
+    let mut statement = db.prepare_cached(HOUR)?;
+    let (from, to) = (from.as_millis(), to.as_millis());
+    codec::all(
+        &mut statement,
+        &[&tenant.as_str(), &webhook.to_string(), &from, &to],
+        read,
+    )
+}
+
+/// Every webhook of the tenant that was ever counted.
+pub(super) fn webhooks(db: &Connection, tenant: &TenantId) -> Result<Vec<WebhookId>, Fault> {
+    let mut statement = db.prepare_cached(NEXT_WEBHOOK)?;
+    let mut found: Vec<WebhookId> = Vec::new();
+    loop {
+        let last = found.last().map(WebhookId::to_string).unwrap_or_default();
+        match codec::first(&mut statement, &[&tenant.as_str(), &last], |row| {
+            codec::text(row, 0)
+        })? {
+            Some(next) => found.push(next),
+            None => return Ok(found),
+        }
+    }
+}
+
+fn empty(webhook: WebhookId, hour: Timestamp) -> HourlyStats {
+    let latency = vec![0; LATENCY_BOUNDS_MS.len() + 1];
+    HourlyStats {
+        webhook,
+        hour,
+        delivered: 0,
+        dead: 0,
+        attempts: 0,
+        retried: 0,
+        retries: 0,
+        latency,
+    }
+}
+
+fn add(stats: &mut HourlyStats, delta: StatsDelta) {
+    stats.delivered += u64::from(delta.delivered);
+    stats.dead += u64::from(delta.dead);
+    stats.attempts += u64::from(delta.attempts);
+    stats.retried += u64::from(delta.retried);
+    stats.retries += u64::from(delta.retries);
+    if let Some(count) = delta
+        .latency_bucket
+        .and_then(|bucket| stats.latency.get_mut(usize::from(bucket)))
+    {
+        *count += 1;
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<HourlyStats, Fault> {
+    Ok(HourlyStats {
+        webhook: codec::text(row, 0)?,
+        hour: codec::instant(row, 1)?,
+        delivered: codec::number(row, 2)?,
+        dead: codec::number(row, 3)?,
+        attempts: codec::number(row, 4)?,
+        retried: codec::number(row, 5)?,
+        retries: codec::number(row, 6)?,
+        latency: codec::json(row, 7)?,
+    })
+}
+
+fn save(db: &Connection, tenant: &TenantId, stats: &HourlyStats) -> Result<(), Fault> {
+    let mut statement = db.prepare_cached(
+        "INSERT OR REPLACE INTO stats (tenant, webhook_id, hour, delivered, dead, attempts, retried, retries, latency) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    statement.execute(params![
+        tenant.as_str(),
+        stats.webhook.to_string(),
+        stats.hour.as_millis(),
+        stats.delivered.cast_signed(),
+        stats.dead.cast_signed(),
+        stats.attempts.cast_signed(),
+        stats.retried.cast_signed(),
+        stats.retries.cast_signed(),
+        codec::to_json(&stats.latency)?,
+    ])?;
+    Ok(())
+}

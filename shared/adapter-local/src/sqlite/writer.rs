@@ -1,0 +1,243 @@
+//! The one thread that writes: it takes what has queued up, commits it together and answers after the commit.
+//!
+//! A lone caller never waits for company, and many callers share one sync of the disk. Nothing is acknowledged that is
+//! not durable: when the commit fails, every caller of the group is told so and the next group is tried afresh.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use postrider_ports::{Error, Result};
+use rusqlite::{CachedStatement, Connection};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::fault::Fault;
+use super::locks::Owners;
+use super::stats::{self, Counted};
+
+/// How many jobs may wait; more callers wait for a place.
+const QUEUE: usize = 1024;
+/// How many jobs one commit may hold. Enough that a sync is well shared, few enough that the first of them is not
+/// kept waiting for the last.
+const GROUP: usize = 256;
+
+/// A write, and the caller who waits for it.
+trait Job: Send {
+    fn run(&mut self, tx: &mut Tx<'_>);
+    fn answer(self: Box<Self>, lost: Option<&Error>);
+}
+
+struct Task<F, T> {
+    work: Option<F>,
+    done: Option<Result<T>>,
+    caller: oneshot::Sender<Result<T>>,
+}
+
+impl<F, T> Job for Task<F, T>
+where
+    F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send,
+    T: Send,
+{
+    fn run(&mut self, tx: &mut Tx<'_>) {
+        self.done = self.work.take().map(|work| work(tx).map_err(Error::from));
+    }
+
+    fn answer(self: Box<Self>, lost: Option<&Error>) {
+        let answer = match (lost, self.done) {
+            (None, Some(done)) => done,
+            (Some(error), _) => Err(error.clone()),
+            (None, None) => Err(Error::Unavailable(
+                "the write was not carried out".to_owned(),
+            )),
+        };
+        // A caller who has gone away does not change what is stored.
+        let _ = self.caller.send(answer);
+    }
+}
+
+/// The way to the writing thread.
+pub(super) struct Writer {
+    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+    announced: watch::Receiver<u64>,
+}
+
+impl Writer {
+    pub(super) fn start(db: Connection, owners: Arc<Owners>, newest: u64) -> std::io::Result<Self> {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (announce, announced) = watch::channel(newest);
+        let scribe = Scribe {
+            db,
+            owners,
+            announce,
+        };
+        let thread = std::thread::Builder::new()
+            .name("postrider-writer".into())
+            .spawn(move || scribe.run(queue))?;
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread),
+            announced,
+        })
+    }
+
+    /// Carries `work` out in a transaction shared with others and returns after the commit.
+    pub(super) async fn write<T, F>(&self, work: F) -> Result<T>
+    where
+        F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+        T: Send + 'static,
+    {
+        let stopped = || Error::Broken("the store has stopped writing".to_owned());
+        let (caller, answer) = oneshot::channel();
+        let task = Box::new(Task {
+            work: Some(work),
+            done: None,
+            caller,
+        });
+        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
+        jobs.send(task).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// The newest announcement that this process has committed.
+    pub(super) fn announced(&self) -> watch::Receiver<u64> {
+        self.announced.clone()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // What was handed over is still written; the thread ends when the queue is empty.
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the writing thread has in its hands.
+struct Scribe {
+    db: Connection,
+    owners: Arc<Owners>,
+    announce: watch::Sender<u64>,
+}
+
+impl Scribe {
+    fn run(self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+        let mut group = Vec::with_capacity(GROUP);
+        while let Some(first) = queue.blocking_recv() {
+            group.push(first);
+            while group.len() < GROUP
+                && let Ok(next) = queue.try_recv()
+            {
+                group.push(next);
+            }
+            let lost = self.commit(&mut group).map_err(Error::from).err();
+            if let Some(error) = &lost {
+                tracing::warn!(writes = group.len(), %error, "store.commit_failed");
+            }
+            for job in group.drain(..) {
+                job.answer(lost.as_ref());
+            }
+        }
+    }
+
+    fn commit(&self, group: &mut [Box<dyn Job>]) -> std::result::Result<(), Fault> {
+        self.statement("BEGIN IMMEDIATE")?.execute([])?;
+        let mut tx = Tx {
+            db: &self.db,
+            owners: &self.owners,
+            counted: Vec::new(),
+            announced: 0,
+        };
+        let written = Self::carry_out(group, &mut tx);
+        let announced = tx.announced;
+        let committed = written.and_then(|()| Ok(self.statement("COMMIT")?.execute([])?));
+        if let Err(fault) = committed {
+            // SQLite itself rolls back after some errors, after others not.
+            if !self.db.is_autocommit() {
+                self.statement("ROLLBACK")?.execute([])?;
+            }
+            return Err(fault);
+        }
+        if announced > 0 {
+            self.announce
+                .send_modify(|newest| *newest = (*newest).max(announced));
+        }
+        Ok(())
+    }
+
+    fn carry_out(group: &mut [Box<dyn Job>], tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
+        for job in group {
+            job.run(tx);
+            if tx.db.is_autocommit() {
+                let why = "the transaction was given up by SQLite, as it does when the disk is full or fails";
+                return Err(Fault::Port(Error::Unavailable(why.to_owned())));
+            }
+        }
+        stats::add_up(tx.db, &tx.counted)
+    }
+
+    fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
+        self.db.prepare_cached(sql)
+    }
+}
+
+/// A write transaction.
+pub(super) struct Tx<'a> {
+    db: &'a Connection,
+    /// Who is alive.
+    pub(super) owners: &'a Owners,
+    /// What was counted. Added up once before the commit: a busy webhook's counters change once, not hundreds of times.
+    counted: Vec<Counted>,
+    announced: u64,
+}
+
+impl<'a> Tx<'a> {
+    /// A statement, parsed once and kept.
+    pub(super) fn statement(&self, sql: &str) -> std::result::Result<CachedStatement<'a>, Fault> {
+        Ok(self.db.prepare_cached(sql)?)
+    }
+
+    /// Runs a statement that returns nothing; how many rows it changed.
+    pub(super) fn execute(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+    ) -> std::result::Result<usize, Fault> {
+        Ok(self.statement(sql)?.execute(params)?)
+    }
+
+    /// The connection, for reads that readers do as well.
+    pub(super) fn db(&self) -> &'a Connection {
+        self.db
+    }
+
+    /// All of `work` or nothing, whatever becomes of others in the same transaction.
+    pub(super) fn whole<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> std::result::Result<T, Fault>,
+    ) -> std::result::Result<T, Fault> {
+        let (counted, announced) = (self.counted.len(), self.announced);
+        self.execute("SAVEPOINT whole", [])?;
+        let done = work(self);
+        if done.is_err() && !self.db.is_autocommit() {
+            self.counted.truncate(counted);
+            self.announced = announced;
+            self.execute("ROLLBACK TO whole", [])?;
+        }
+        if !self.db.is_autocommit() {
+            self.execute("RELEASE whole", [])?;
+        }
+        done
+    }
+
+    /// Counts something for its webhook and hour.
+    pub(super) fn count(&mut self, counted: Counted) {
+        self.counted.push(counted);
+    }
+
+    /// Notes that an announcement was written at this place.
+    pub(super) fn announced(&mut self, seq: i64) {
+        self.announced = self.announced.max(seq.unsigned_abs());
+    }
+}

@@ -1,0 +1,14 @@
+//! Builders, stepped clock, receivers and the store suite that every store passes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a failed expectation shall stop the test where it stands"
+)]
+
+pub mod builders;
+pub mod clock;
+pub mod model;
+pub mod receiver;
+pub mod store_suite;

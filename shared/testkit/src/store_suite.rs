@@ -1,0 +1,235 @@
+//! What every store must do, one function for each case. A store joins with a [`Fixture`] and one line:
+//!
+//! ```ignore
+//! postrider_testkit::store_suite!(fixture);
+//! ```
+
+pub mod accepting;
+pub mod applying;
+pub mod claiming;
+pub mod expiring;
+pub mod health;
+pub mod jobs;
+pub mod keys;
+pub mod listing;
+pub mod outbox;
+pub mod pacing;
+pub mod parking;
+pub mod requeueing;
+mod scene;
+pub mod scheduling;
+pub mod stats;
+pub mod tenants;
+pub mod webhooks;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use postrider_ports::Store;
+
+pub use scene::Scene;
+
+/// A store as one process has it.
+#[derive(Clone)]
+pub struct Handle {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The process, for the owners of leases.
+    pub process: String,
+}
+
+/// A fresh, empty store for one case.
+#[async_trait]
+pub trait Fixture: Send + Sync {
+    /// The store.
+    fn handle(&self) -> Handle;
+
+    /// Another process on the same data. It lives until the handle is dropped.
+    async fn another_process(&self) -> Handle;
+
+    /// Returns when everything written so far is seen by lists and schedules, for stores whose indexes lag.
+    async fn flush(&self) {}
+}
+
+/// Makes one test of each case, on the store that `$fixture` (an async function in scope) returns.
+#[macro_export]
+macro_rules! store_suite {
+    ($fixture:ident) => {
+        $crate::store_cases! { $fixture,
+            accepting {
+                what_was_accepted_is_there,
+                a_repeated_request_is_a_duplicate,
+                another_request_under_the_same_key_is_a_conflict,
+                a_duplicate_is_known_even_when_the_plan_is_outdated,
+                an_outdated_plan_writes_nothing,
+                an_event_that_nobody_wants_is_stored,
+                a_row_can_be_accepted_already_claimed,
+                of_concurrent_equal_requests_one_is_new,
+                one_item_of_a_batch_fails_alone,
+                a_batch_of_a_hundred_and_thirty_is_stored_whole,
+                an_event_for_sixty_webhooks_is_stored_whole,
+                a_body_that_fills_an_item_comes_back_byte_for_byte,
+            }
+            claiming {
+                of_many_claimers_one_wins,
+                a_claim_is_refused_until_its_lease_has_ended,
+                an_expired_lease_can_be_claimed_by_another_process,
+                a_claim_repeated_by_its_owner_succeeds,
+                a_row_that_is_not_due_is_refused,
+                a_closed_row_is_refused,
+                an_unknown_row_is_missing,
+                a_lease_can_be_prolonged_by_its_holder_alone,
+                a_batch_of_a_hundred_and_thirty_is_claimed_in_order,
+                a_row_is_moved_to_its_turn_once,
+                a_held_or_changed_row_is_not_moved,
+            }
+            applying {
+                a_delivered_row_is_closed,
+                a_failed_row_waits_for_its_next_attempt,
+                a_dead_row_stays_dead,
+                a_stale_apply_changes_nothing,
+                an_apply_after_a_renewal_counts,
+                an_apply_whose_answer_was_lost_is_recognised,
+                of_concurrent_equal_applies_one_attempt_is_recorded,
+            }
+            parking {
+                rows_accepted_for_a_paused_webhook_are_parked,
+                a_claim_for_a_paused_webhook_parks_the_row,
+                release_frees_what_is_parked_for_an_active_webhook,
+                release_goes_by_its_limit_until_nothing_is_left,
+                rows_of_a_deleted_webhook_die_when_they_are_claimed,
+                nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile,
+            }
+            requeueing {
+                a_dead_row_goes_back_and_its_history_stays,
+                a_failed_row_goes_back,
+                a_delivered_row_goes_back_only_by_force,
+                a_pending_row_is_left,
+                a_row_in_flight_is_left,
+                a_disabled_or_deleted_webhook_takes_nothing_back,
+                a_row_of_a_paused_webhook_goes_back_parked,
+                an_unknown_row_is_missing,
+                a_claim_from_before_the_requeue_is_stale,
+            }
+            listing {
+                pages_reach_the_end_under_concurrent_inserts,
+                rows_accepted_in_the_same_millisecond_are_all_seen,
+                each_filter_finds_what_it_names,
+                filters_hold_together,
+                a_page_examines_a_bounded_number_of_rows_and_goes_on,
+                a_bad_cursor_is_refused,
+                trouble_follows_the_status,
+            }
+            scheduling {
+                the_agenda_has_one_entry_for_each_webhook_with_open_rows,
+                what_is_due_comes_longest_due_first,
+                closed_parked_and_held_rows_are_not_due,
+                a_row_whose_lease_has_ended_is_due_again,
+                retries_are_told_from_first_attempts,
+            }
+            pacing {
+                turns_are_spaced,
+                no_turn_is_given_twice,
+                webhooks_have_turns_of_their_own,
+            }
+            jobs {
+                a_job_is_kept_and_goes_on,
+                a_cancelled_job_stays_cancelled,
+                a_finished_job_cannot_be_cancelled,
+                running_jobs_of_all_tenants_are_found,
+            }
+            keys {
+                a_key_is_found_by_its_digest,
+                a_key_with_the_same_digest_is_replaced,
+                a_revoked_key_is_gone,
+                the_last_use_is_noted,
+            }
+            webhooks {
+                a_webhook_comes_back_as_it_was_stored,
+                secrets_and_headers_survive_a_change,
+                a_change_made_from_an_old_version_is_refused,
+                every_change_raises_the_version,
+                a_count_of_failures_does_not_raise_the_version,
+                a_tenant_has_a_thousand_webhooks_at_the_most,
+                a_status_is_set_once,
+                an_unknown_webhook_is_missing,
+            }
+            health {
+                failures_are_counted_and_a_delivery_clears_them,
+                a_warning_is_given_once_at_three_failures,
+                exhaustion_fails_the_webhook_when_its_policy_says_so,
+                a_receiver_that_is_gone_disables_the_webhook,
+                what_was_under_way_before_a_resume_does_not_undo_it,
+                a_deleted_webhook_has_no_state_to_change,
+            }
+            stats {
+                counters_agree_with_the_attempts,
+                counters_are_kept_by_hour_and_webhook,
+            }
+            outbox {
+                changes_are_announced_in_order,
+                announcements_say_what_happened,
+                a_listener_is_woken,
+                old_announcements_are_forgotten,
+                a_place_is_never_used_twice,
+                what_is_not_applied_is_not_announced,
+            }
+            expiring {
+                finished_rows_go_after_their_time,
+                an_open_row_is_announced_before_it_goes,
+                an_event_goes_with_its_last_row,
+                an_event_that_nobody_wanted_goes_after_its_time,
+                a_held_row_stays,
+                removal_goes_by_its_limit,
+            }
+            tenants {
+                no_verb_reaches_another_tenant,
+                the_same_event_id_is_two_events,
+                each_tenant_has_its_own_version_and_webhooks,
+            }
+        }
+    };
+}
+
+/// One test for each case. Used by [`store_suite!`](crate::store_suite).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! store_cases {
+    ($fixture:ident, $($area:ident { $($case:ident,)+ })+) => {
+        $(mod $area {
+            $(#[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::store_suite::$area::$case(super::$fixture().await).await;
+            })+
+        })+
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn every_case_is_in_the_list() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store_suite");
+        let list = include_str!("store_suite.rs");
+        let mut cases = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let area = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if area == "scene" {
+                continue;
+            }
+            let listed = list.split(&format!(" {area} {{")).nth(1).unwrap();
+            let listed = listed.split('}').next().unwrap();
+            for line in std::fs::read_to_string(&path).unwrap().lines() {
+                if let Some(rest) = line.strip_prefix("pub async fn ") {
+                    let case = rest.split('(').next().unwrap();
+                    assert!(listed.contains(&format!("{case},")), "{area}::{case}");
+                    cases += 1;
+                }
+            }
+        }
+        assert!(cases > 80);
+    }
+}

@@ -1,0 +1,254 @@
+//! Events are stored with their rows, once.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use postrider_domain::delivery::Status;
+use postrider_domain::event::Event;
+use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
+use postrider_ports::deliveries::{Accepted, Applied};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::{Fixture, Scene, scene};
+use crate::builders::{self, NOW};
+use postrider_domain::decide::Transition;
+
+/// Event, rows and their contents.
+pub async fn what_was_accepted_is_there(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await, scene.webhook().await);
+    let event = scene.event(NOW);
+    let acceptance = scene.plan(event.clone(), &[a.id, b.id]).await;
+    let accepted = scene.accept_one(acceptance.clone()).await.unwrap();
+    assert!(matches!(accepted, Accepted::New { claimed } if claimed.is_empty()));
+    let stored = scene.handle.store.event(&scene.tenant, event.id).await;
+    assert_eq!(*stored.unwrap().unwrap(), event);
+    for new in &acceptance.rows {
+        assert_eq!(scene.stored(new.row.id).await, new.row);
+        let attempts = scene.attempts(&scene.tenant, new.row.id).await;
+        assert_eq!(attempts, Ok(Vec::new()));
+    }
+}
+
+/// The second call finds the first one's rows and writes nothing.
+pub async fn a_repeated_request_is_a_duplicate(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
+    let event = keyed(&scene, "k");
+    let first = scene.plan(event.clone(), &[a, b]).await;
+    scene.accept_new(first).await;
+    let again = scene.plan(event.clone(), &[a]).await;
+    match scene.accept_one(again).await.unwrap() {
+        Accepted::Duplicate {
+            event: id,
+            mut deliveries,
+        } => {
+            deliveries.sort();
+            let of = |webhook| DeliveryId {
+                event: event.id,
+                webhook,
+            };
+            assert_eq!((id, deliveries), (event.id, vec![of(a), of(b)]));
+        }
+        other => panic!("{other:?}"),
+    }
+    fixture.flush().await;
+    assert_eq!(scene.all(&Default::default(), 10).await.len(), 2);
+}
+
+/// Nothing of the second is stored.
+pub async fn another_request_under_the_same_key_is_a_conflict(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let event = keyed(&scene, "k");
+    let first = scene.plan(event.clone(), &[webhook]).await;
+    scene.accept_new(first).await;
+    let other = Event {
+        body: Bytes::from_static(b"other"),
+        ..event.clone()
+    };
+    let other = scene.plan(other, &[webhook]).await;
+    let accepted = scene.accept_one(other).await.unwrap();
+    assert!(matches!(accepted, Accepted::Conflict), "{accepted:?}");
+    let stored = scene.handle.store.event(&scene.tenant, event.id).await;
+    assert_eq!(stored.unwrap().unwrap().body, event.body);
+}
+
+/// Somebody who repeats a call is answered, whatever happened to the webhooks since.
+pub async fn a_duplicate_is_known_even_when_the_plan_is_outdated(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let acceptance = scene.plan(keyed(&scene, "k"), &[webhook]).await;
+    scene.accept_new(acceptance.clone()).await;
+    scene.webhook().await;
+    let accepted = scene.accept_one(acceptance).await.unwrap();
+    assert!(
+        matches!(accepted, Accepted::Duplicate { .. }),
+        "{accepted:?}"
+    );
+}
+
+/// Neither event nor row.
+pub async fn an_outdated_plan_writes_nothing(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+    scene.webhook().await;
+    let accepted = scene.accept_one(acceptance.clone()).await.unwrap();
+    assert!(matches!(accepted, Accepted::Outdated), "{accepted:?}");
+    let id = acceptance.rows[0].row.id;
+    assert_eq!(scene.delivery(&scene.tenant, id).await, Ok(None));
+    assert_eq!(
+        scene.handle.store.event(&scene.tenant, id.event).await,
+        Ok(None)
+    );
+}
+
+/// It can be looked up, and repeated.
+pub async fn an_event_that_nobody_wants_is_stored(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let event = scene.event(NOW);
+    let acceptance = scene.plan(event.clone(), &[]).await;
+    scene.accept_new(acceptance.clone()).await;
+    let stored = scene.handle.store.event(&scene.tenant, event.id).await;
+    assert_eq!(*stored.unwrap().unwrap(), event);
+    let again = scene.accept_one(acceptance).await.unwrap();
+    assert!(matches!(again, Accepted::Duplicate { deliveries, .. } if deliveries.is_empty()));
+}
+
+/// The first attempt starts without another call, and is applied like any other.
+pub async fn a_row_can_be_accepted_already_claimed(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
+    let mut acceptance = scene.plan(scene.event(NOW), &[a, b]).await;
+    let until = NOW.plus(scene::LEASE);
+    acceptance.rows[0].lease = Some(builders::lease(&scene.handle.process, 99, until));
+    let ids: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
+    let Accepted::New { claimed } = scene.accept_one(acceptance.clone()).await.unwrap() else {
+        panic!("it is new");
+    };
+    assert_eq!(claimed.len(), 1);
+    let parcel = &claimed[0];
+    assert_eq!(parcel.event, acceptance.event);
+    assert_eq!(
+        (parcel.claimed.delivery().id, parcel.claimed.version()),
+        (ids[0], 1)
+    );
+    assert_eq!(scene.stored(ids[0]).await, *parcel.claimed.delivery());
+    assert_eq!(scene.stored(ids[1]).await.lease_owner, None);
+    let applied = scene
+        .finish(&parcel.claimed, Transition::Deliver, NOW)
+        .await;
+    assert!(matches!(applied, Applied::Done(row) if row.status == Status::Delivered));
+}
+
+/// Callers who repeat themselves at once.
+pub async fn of_concurrent_equal_requests_one_is_new(fixture: impl Fixture) {
+    let scene = Arc::new(Scene::of(fixture.handle()));
+    let webhook = scene.webhook().await.id;
+    let acceptance = scene.plan(keyed(&scene, "k"), &[webhook]).await;
+    let barrier = Arc::new(Barrier::new(16));
+    let mut calls = JoinSet::new();
+    for _ in 0..16 {
+        let (scene, acceptance, barrier) = (scene.clone(), acceptance.clone(), barrier.clone());
+        calls.spawn(async move {
+            barrier.wait().await;
+            let accepted = scene.accept_one(acceptance).await.unwrap();
+            matches!(accepted, Accepted::New { .. })
+        });
+    }
+    let new = calls.join_all().await.into_iter().filter(|new| *new);
+    assert_eq!(new.count(), 1);
+}
+
+/// Its neighbours are stored.
+pub async fn one_item_of_a_batch_fails_alone(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let first = scene.plan(keyed(&scene, "a"), &[webhook]).await;
+    let twin = Event {
+        body: Bytes::from_static(b"other"),
+        ..keyed(&scene, "a")
+    };
+    let twin = scene.plan(twin, &[webhook]).await;
+    let mut outdated = scene.plan(keyed(&scene, "b"), &[webhook]).await;
+    outdated.config_version += 1;
+    let last = scene.plan(keyed(&scene, "c"), &[webhook]).await;
+    let results = scene.accept(vec![first, twin, outdated, last]).await;
+    let results: Vec<_> = results.into_iter().map(Result::unwrap).collect();
+    assert!(
+        matches!(
+            results[..],
+            [
+                Accepted::New { .. },
+                Accepted::Conflict,
+                Accepted::Outdated,
+                Accepted::New { .. }
+            ]
+        ),
+        "{results:?}"
+    );
+}
+
+/// Past what services take in one call.
+pub async fn a_batch_of_a_hundred_and_thirty_is_stored_whole(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let mut batch = Vec::new();
+    for _ in 0..130 {
+        batch.push(scene.plan(scene.event(NOW), &[webhook]).await);
+    }
+    let ids: Vec<_> = batch.iter().map(|one| one.rows[0].row.id).collect();
+    for accepted in scene.accept(batch).await {
+        assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
+    }
+    for id in ids {
+        scene.stored(id).await;
+    }
+}
+
+/// Past what services take in one transaction.
+pub async fn an_event_for_sixty_webhooks_is_stored_whole(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let mut webhooks: Vec<WebhookId> = Vec::new();
+    for _ in 0..60 {
+        webhooks.push(scene.webhook().await.id);
+    }
+    let acceptance = scene.plan(scene.event(NOW), &webhooks).await;
+    scene.accept_new(acceptance.clone()).await;
+    for new in acceptance.rows {
+        scene.stored(new.row.id).await;
+    }
+}
+
+/// Every value a byte can have, in the largest size that every store takes: with it an item of DynamoDB is near its
+/// 400 KB.
+pub async fn a_body_that_fills_an_item_comes_back_byte_for_byte(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let body: Vec<u8> = (0..=255).cycle().take(350_000).collect();
+    let event = Event {
+        body: Bytes::from(body),
+        ..scene.event(NOW)
+    };
+    let id = DeliveryId {
+        event: event.id,
+        webhook,
+    };
+    let acceptance = scene.plan(event.clone(), &[webhook]).await;
+    scene.accept_new(acceptance).await;
+    match scene.try_claim(id, NOW).await {
+        postrider_ports::deliveries::Claim::Claimed(parcel) => {
+            assert_eq!(parcel.event.body, event.body);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn keyed(scene: &Scene, key: &str) -> Event {
+    Event {
+        id: EventId::keyed(&scene.tenant, "api", key),
+        ..builders::event(&scene.tenant, 0, NOW)
+    }
+}

@@ -1,0 +1,230 @@
+//! One holder at a time.
+
+use std::sync::Arc;
+
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{DeadCause, Unclaimable};
+use postrider_domain::ids::DeliveryId;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::deliveries::{Claim, Move, Renewed, Wanted};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::scene::{LEASE, die, retry_at};
+use super::{Fixture, Scene};
+use crate::builders::{NOW, after};
+
+const TICK: Millis = Millis::new(1);
+
+/// From two processes at once.
+pub async fn of_many_claimers_one_wins(fixture: impl Fixture) {
+    const CLAIMERS: usize = 32;
+    let ours = Arc::new(Scene::of(fixture.handle()));
+    let theirs = Arc::new(Scene::of(fixture.another_process().await));
+    let webhook = ours.webhook().await.id;
+    for _ in 0..5 {
+        let id = ours.row(webhook).await;
+        let barrier = Arc::new(Barrier::new(CLAIMERS));
+        let mut claimers = JoinSet::new();
+        for n in 0..CLAIMERS {
+            let scene = if n % 2 == 0 { &ours } else { &theirs };
+            let (scene, barrier) = (scene.clone(), barrier.clone());
+            claimers.spawn(async move {
+                barrier.wait().await;
+                scene.try_claim(id, NOW).await
+            });
+        }
+        let (mut won, mut held) = (0, 0);
+        for claim in claimers.join_all().await {
+            match claim {
+                Claim::Claimed(_) => won += 1,
+                Claim::Refused(Unclaimable::Held) => held += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!((won, held), (1, CLAIMERS - 1));
+        assert_eq!(ours.stored(id).await.version, 1);
+    }
+}
+
+/// Strictly: at the lease's last instant it is still held.
+pub async fn a_claim_is_refused_until_its_lease_has_ended(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let first = scene.claimed(id, NOW).await;
+    let last_instant = NOW.plus(LEASE);
+    assert_eq!(first.delivery().lease_until, last_instant);
+    for at in [NOW, after(1), last_instant] {
+        assert_refused(scene.try_claim(id, at).await, Unclaimable::Held);
+    }
+    let second = scene.claimed(id, last_instant.plus(TICK)).await;
+    assert!(second.version() > first.version());
+}
+
+/// Also when the first process is still there.
+pub async fn an_expired_lease_can_be_claimed_by_another_process(fixture: impl Fixture) {
+    let ours = Scene::of(fixture.handle());
+    let theirs = Scene::of(fixture.another_process().await);
+    let id = ours.row(ours.webhook().await.id).await;
+    ours.claimed(id, NOW).await;
+    let last_instant = NOW.plus(LEASE);
+    assert_refused(theirs.try_claim(id, last_instant).await, Unclaimable::Held);
+    theirs.claimed(id, last_instant.plus(TICK)).await;
+}
+
+/// The answer to the first call was lost.
+pub async fn a_claim_repeated_by_its_owner_succeeds(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let wanted = scene.wanted(id, NOW);
+    let claimed = |claim| match claim {
+        Claim::Claimed(parcel) => parcel.claimed,
+        other => panic!("{other:?}"),
+    };
+    let first = claimed(scene.claim_as(wanted.clone(), NOW).await);
+    let second = claimed(scene.claim_as(wanted, NOW).await);
+    assert_eq!(first, second);
+    assert_eq!(scene.stored(id).await.version, 1);
+}
+
+/// Else backoff could be bypassed.
+pub async fn a_row_that_is_not_due_is_refused(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.failed(scene.webhook().await.id).await;
+    let due_at = after(60);
+    let early = Timestamp::from_millis(due_at.as_millis() - 1);
+    assert_refused(
+        scene.try_claim(id, early).await,
+        Unclaimable::NotDue(due_at),
+    );
+    scene.claimed(id, due_at).await;
+}
+
+/// Delivered or dead.
+pub async fn a_closed_row_is_refused(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    for id in [scene.delivered(webhook).await, scene.dead(webhook).await] {
+        let before = scene.stored(id).await;
+        assert_refused(
+            scene.try_claim(id, after(86_400)).await,
+            Unclaimable::Closed,
+        );
+        assert_eq!(scene.stored(id).await, before);
+    }
+}
+
+/// Of an event that is not there, or of a webhook that the event did not go to.
+pub async fn an_unknown_row_is_missing(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
+    let id = scene.row(a).await;
+    let elsewhere = DeliveryId { webhook: b, ..id };
+    let nowhere = DeliveryId {
+        event: scene.event(NOW).id,
+        ..id
+    };
+    for id in [elsewhere, nowhere] {
+        assert!(matches!(scene.try_claim(id, NOW).await, Claim::Missing));
+        assert_eq!(scene.delivery(&scene.tenant, id).await, Ok(None));
+    }
+}
+
+/// And not after it was taken over.
+pub async fn a_lease_can_be_prolonged_by_its_holder_alone(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let first = scene.claimed(id, NOW).await;
+    assert_eq!(scene.renew(&first, after(60)).await, Ok(Renewed::Held));
+    assert_refused(scene.try_claim(id, after(60)).await, Unclaimable::Held);
+    let second = scene.claimed(id, after(61)).await;
+    assert_eq!(scene.renew(&first, after(600)).await, Ok(Renewed::Lost));
+    assert_eq!(scene.renew(&second, after(90)).await, Ok(Renewed::Held));
+    scene.finish(&second, Transition::Deliver, after(62)).await;
+    assert_eq!(scene.renew(&second, after(600)).await, Ok(Renewed::Lost));
+}
+
+/// Past what services take in one call; one result each.
+pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let mut ids = Vec::new();
+    for _ in 0..130 {
+        ids.push(scene.row(webhook).await);
+    }
+    scene.claimed(ids[7], NOW).await;
+    let wanted: Vec<Wanted> = ids.iter().map(|id| scene.wanted(*id, NOW)).collect();
+    let claims = scene.handle.store.claim(wanted, NOW).await;
+    assert_eq!(claims.len(), 130);
+    for (n, claim) in claims.into_iter().enumerate() {
+        match claim.unwrap() {
+            Claim::Claimed(parcel) => assert_eq!(parcel.claimed.delivery().id, ids[n]),
+            refused => assert!(n == 7, "{n}: {refused:?}"),
+        }
+    }
+}
+
+/// Its turn is set, and it is marked so that it does not ask again.
+pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.failed(scene.webhook().await.id).await;
+    let before = scene.stored(id).await;
+    let step = Move {
+        tenant: scene.tenant.clone(),
+        id,
+        seen: after(60),
+        to: after(75),
+    };
+    scene
+        .postpone(vec![step.clone(), step], after(60))
+        .await
+        .unwrap();
+    let moved = scene.stored(id).await;
+    assert_eq!(moved, before.moved(after(75)));
+    assert_refused(
+        scene.try_claim(id, after(74)).await,
+        Unclaimable::NotDue(after(75)),
+    );
+    let again = scene
+        .attempt(id, retry_at(after(200)), after(75))
+        .await;
+    assert!(!again.paced, "the next retry asks for a turn of its own");
+}
+
+/// Nor one that is closed, parked or gone.
+pub async fn a_held_or_changed_row_is_not_moved(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let held = scene.row(webhook).await;
+    scene.claimed(held, NOW).await;
+    let changed = scene.failed(webhook).await;
+    let closed = scene.row(webhook).await;
+    scene.attempt(closed, die(DeadCause::Rejected), NOW).await;
+    let gone = DeliveryId {
+        event: scene.event(NOW).id,
+        webhook,
+    };
+    let before = [
+        scene.stored(held).await,
+        scene.stored(changed).await,
+        scene.stored(closed).await,
+    ];
+    let step = |id| Move {
+        tenant: scene.tenant.clone(),
+        id,
+        seen: NOW,
+        to: after(75),
+    };
+    let moves = vec![step(held), step(changed), step(closed), step(gone)];
+    scene.postpone(moves, NOW).await.unwrap();
+    for row in before {
+        assert_eq!(scene.stored(row.id).await, row);
+    }
+}
+
+fn assert_refused(claim: Claim, why: Unclaimable) {
+    match claim {
+        Claim::Refused(said) => assert_eq!(said, why),
+        other => panic!("{other:?}, not {why:?}"),
+    }
+}

@@ -1,0 +1,138 @@
+//! What has been kept long enough is removed.
+
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::Retention;
+use postrider_domain::event::Event;
+use postrider_domain::ids::DeliveryId;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::deliveries::Accepted;
+use postrider_ports::history::Filter;
+
+use super::scene::retry_at;
+use super::{Fixture, Scene};
+use crate::builders::{NOW, after};
+
+const RETENTION: Retention = Retention {
+    delivered: Millis::from_seconds(100),
+    dead: Millis::from_seconds(300),
+};
+
+/// Delivered ones sooner than dead ones, with their attempts.
+pub async fn finished_rows_go_after_their_time(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let dead = scene.dead(webhook).await;
+    let delivered = scene.delivered(webhook).await;
+    assert_eq!(expire(&scene, after(99)).await, 0);
+    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert!(is_gone(&scene, delivered).await);
+    let attempts = scene.attempts(&scene.tenant, delivered).await;
+    assert_eq!(attempts, Ok(Vec::new()));
+    fixture.flush().await;
+    let left = scene.all(&Filter::default(), 10).await;
+    assert_eq!(left.len(), 1);
+    assert!(!is_gone(&scene, dead).await);
+    // Long enough after that a store which looks at kept rows now and then has looked again.
+    let later = after(300 + 2 * 3_600);
+    assert_eq!(expire(&scene, later).await, 1);
+    assert!(is_gone(&scene, dead).await);
+    fixture.flush().await;
+    assert_eq!(scene.all(&Filter::default(), 10).await, []);
+}
+
+/// As dead, because nobody will attempt it any more.
+pub async fn an_open_row_is_announced_before_it_goes(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    scene.attempt(id, retry_at(after(500)), NOW).await;
+    assert_eq!(
+        expire(&scene, after(799)).await,
+        0,
+        "kept from when it was due"
+    );
+    assert_eq!(expire(&scene, after(10_000)).await, 1);
+    assert!(is_gone(&scene, id).await);
+    fixture.flush().await;
+    let announced = scene.announcements().await;
+    let last = announced.last().unwrap();
+    assert_eq!(last.kind, "delivery.dead");
+    assert!(last.event.contains("\"expired\""), "{}", last.event);
+    let hour = after(10_000).hour();
+    let stats = scene.stats(&scene.tenant, Some(webhook), hour, after(20_000));
+    assert_eq!(stats.await.unwrap()[0].dead, 1);
+}
+
+/// Not before, and then its key may be used again.
+pub async fn an_event_goes_with_its_last_row(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
+    let event = scene.event(NOW);
+    let acceptance = scene.plan(event.clone(), &[a, b]).await;
+    scene.accept_new(acceptance.clone()).await;
+    let id = |webhook| DeliveryId {
+        event: event.id,
+        webhook,
+    };
+    scene.attempt(id(a), Transition::Deliver, NOW).await;
+    scene.attempt(id(b), Transition::Deliver, after(50)).await;
+    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert!(has_event(&scene, &event).await);
+    assert_eq!(expire(&scene, after(10_000)).await, 1);
+    assert!(!has_event(&scene, &event).await);
+    let again = scene.accept_one(acceptance).await.unwrap();
+    assert!(matches!(again, Accepted::New { .. }));
+}
+
+/// Kept as long as a delivered row.
+pub async fn an_event_that_nobody_wanted_goes_after_its_time(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let event = scene.event(NOW);
+    let acceptance = scene.plan(event.clone(), &[]).await;
+    scene.accept_new(acceptance).await;
+    assert_eq!(expire(&scene, after(99)).await, 0);
+    assert!(has_event(&scene, &event).await);
+    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert!(!has_event(&scene, &event).await);
+}
+
+/// Somebody is attempting it.
+pub async fn a_held_row_stays(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let claimed = scene.claimed(id, after(10_000)).await;
+    assert_eq!(expire(&scene, after(10_001)).await, 0);
+    let done = scene.finish(&claimed, Transition::Deliver, after(10_002));
+    done.await;
+    assert!(!is_gone(&scene, id).await);
+}
+
+/// The oldest first, until nothing is left.
+pub async fn removal_goes_by_its_limit(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    for n in 0..7 {
+        let id = scene.row_at(webhook, after(n)).await;
+        scene.attempt(id, Transition::Deliver, after(n)).await;
+    }
+    let young = scene.row_at(webhook, after(950)).await;
+    scene.attempt(young, Transition::Deliver, after(950)).await;
+    for removed in [3, 3, 1, 0] {
+        let slice = scene.handle.store.expire(RETENTION, 3, after(1_000)).await;
+        assert_eq!(slice, Ok(removed));
+    }
+    assert!(!is_gone(&scene, young).await);
+}
+
+async fn expire(scene: &Scene, now: Timestamp) -> usize {
+    scene.handle.store.expire(RETENTION, 1000, now).await.unwrap()
+}
+
+async fn is_gone(scene: &Scene, id: DeliveryId) -> bool {
+    scene.delivery(&scene.tenant, id).await.unwrap().is_none()
+}
+
+async fn has_event(scene: &Scene, event: &Event) -> bool {
+    let found = scene.handle.store.event(&scene.tenant, event.id).await;
+    found.unwrap().is_some()
+}

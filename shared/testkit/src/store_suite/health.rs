@@ -1,0 +1,143 @@
+//! What attempts do to their webhook.
+
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{DeadCause, Status};
+use postrider_domain::health::WebhookStatus;
+use postrider_ports::deliveries::{Accepted, Applied};
+
+use super::scene::die;
+use super::{Fixture, Scene};
+use crate::builders::{NOW, after, completion};
+
+/// Of whatever delivery.
+pub async fn failures_are_counted_and_a_delivery_clears_them(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.failed(webhook).await;
+    scene.dead(webhook).await;
+    fixture.flush().await;
+    let health = scene.health(webhook).await;
+    assert_eq!((health.failure_count, health.is_degraded()), (2, true));
+    scene.delivered(webhook).await;
+    fixture.flush().await;
+    assert_eq!(scene.health(webhook).await.failure_count, 0);
+}
+
+/// Not at the fourth; again after a success.
+pub async fn a_warning_is_given_once_at_three_failures(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let warnings = async || {
+        fixture.flush().await;
+        let kinds = scene.announced_kinds().await;
+        kinds.iter().filter(|kind| *kind == "webhook.degraded").count()
+    };
+    for expected in [0, 0, 1, 1, 1] {
+        scene.failed(webhook).await;
+        assert_eq!(warnings().await, expected);
+    }
+    scene.delivered(webhook).await;
+    for expected in [1, 1, 2] {
+        scene.failed(webhook).await;
+        assert_eq!(warnings().await, expected);
+    }
+}
+
+/// It waits for a person, and what comes is parked.
+pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.dead(webhook).await;
+    fixture.flush().await;
+    assert_eq!(scene.health(webhook).await.status, WebhookStatus::Active);
+    let id = scene.row(webhook).await;
+    let exhausted = die(DeadCause::ExhaustedFailingWebhook);
+    let row = scene.attempt(id, exhausted, after(9)).await;
+    assert_eq!(row.status, Status::Dead);
+    fixture.flush().await;
+    let health = scene.health(webhook).await;
+    assert_eq!(
+        (health.status, health.changed_at),
+        (WebhookStatus::Failed, Some(after(9)))
+    );
+    assert!(health.reason.is_some());
+    let kinds = scene.announced_kinds().await;
+    assert_eq!(
+        kinds.last().map(String::as_str),
+        Some("webhook.failed")
+    );
+    let parked = scene.row(webhook).await;
+    assert!(scene.stored(parked).await.parked);
+}
+
+/// A 410 under the classifier that knows it.
+pub async fn a_receiver_that_is_gone_disables_the_webhook(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    scene.attempt(id, die(DeadCause::Gone), NOW).await;
+    fixture.flush().await;
+    assert_eq!(scene.health(webhook).await.status, WebhookStatus::Disabled);
+    assert_eq!(
+        scene.announced_kinds().await,
+        ["delivery.dead", "webhook.disabled"]
+    );
+}
+
+/// The attempt saw an older generation of the webhook's state.
+pub async fn what_was_under_way_before_a_resume_does_not_undo_it(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (slow, quick) = (scene.row(webhook).await, scene.row(webhook).await);
+    let slow = scene.claimed(slow, NOW).await;
+    scene
+        .attempt(quick, die(DeadCause::ExhaustedFailingWebhook), NOW)
+        .await;
+    fixture.flush().await;
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let late = scene
+        .finish(&slow, die(DeadCause::ExhaustedFailingWebhook), after(5))
+        .await;
+    assert!(matches!(late, Applied::Done(_)));
+    fixture.flush().await;
+    let health = scene.health(webhook).await;
+    assert_eq!(
+        (health.status, health.failure_count, health.generation),
+        (WebhookStatus::Active, 1, 1)
+    );
+    // One that saw the new generation counts.
+    let id = scene.row(webhook).await;
+    let claimed = scene.claimed(id, after(6)).await;
+    let mut done = completion(&claimed, die(DeadCause::ExhaustedFailingWebhook), after(6));
+    done.generation = 1;
+    scene.apply(&claimed, done, after(6)).await.unwrap();
+    fixture.flush().await;
+    assert_eq!(scene.health(webhook).await.status, WebhookStatus::Failed);
+}
+
+/// The row is still written, counted and announced.
+pub async fn a_deleted_webhook_has_no_state_to_change(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (a, b) = (scene.row(webhook).await, scene.row(webhook).await);
+    let (a, b) = (scene.claimed(a, NOW).await, scene.claimed(b, NOW).await);
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    let version = scene.version().await;
+    let gone = scene.finish(&a, die(DeadCause::Gone), NOW).await;
+    assert!(matches!(gone, Applied::Done(row) if row.status == Status::Dead));
+    let delivered = scene.finish(&b, Transition::Deliver, NOW).await;
+    assert!(matches!(delivered, Applied::Done(_)));
+    fixture.flush().await;
+    assert_eq!(
+        scene.announced_kinds().await,
+        ["delivery.dead", "delivery.delivered"]
+    );
+    assert_eq!(scene.version().await, version);
+    let found = scene.handle.store.webhook(&scene.tenant, webhook).await;
+    assert_eq!(found, Ok(None));
+    // A plan of before is outdated, so nothing new is made for it.
+    let acceptance = crate::builders::acceptance(scene.event(NOW), &[webhook], version - 1);
+    let accepted = scene.accept_one(acceptance).await.unwrap();
+    assert!(matches!(accepted, Accepted::Outdated));
+}

@@ -1,0 +1,106 @@
+//! Bulk retries and how far they are.
+
+use postrider_domain::ids::JobId;
+use postrider_ports::history::{Cursor, Filter};
+use postrider_ports::jobs::{JobState, RetryJob};
+
+use super::{Fixture, Scene};
+use crate::builders::{NOW, after, webhook_id};
+
+/// Its counts and its place.
+pub async fn a_job_is_kept_and_goes_on(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let job = job(1);
+    scene.create_job(&scene.tenant, job.clone()).await.unwrap();
+    assert_eq!(scene.job(&scene.tenant, job.id).await, Ok(Some(job.clone())));
+    let further = RetryJob {
+        done: 4,
+        failed: 1,
+        cursor: Some(Cursor("here".to_owned())),
+        ..job
+    };
+    let noted = scene.progress_job(&scene.tenant, further.clone()).await;
+    assert_eq!(noted, Ok(Some(further.clone())));
+    let ended = RetryJob {
+        state: JobState::Done,
+        cursor: None,
+        ..further
+    };
+    let noted = scene.progress_job(&scene.tenant, ended.clone()).await;
+    assert_eq!(noted, Ok(Some(ended.clone())));
+    assert_eq!(scene.job(&scene.tenant, ended.id).await, Ok(Some(ended)));
+    let unknown = scene.progress_job(&scene.tenant, self::job(2)).await;
+    assert_eq!(unknown, Ok(None));
+}
+
+/// Although a slice was under way.
+pub async fn a_cancelled_job_stays_cancelled(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let job = job(1);
+    scene.create_job(&scene.tenant, job.clone()).await.unwrap();
+    let cancelled = scene.cancel_job(&scene.tenant, job.id).await.unwrap();
+    assert_eq!(cancelled.unwrap().state, JobState::Cancelled);
+    let late = RetryJob { done: 7, ..job };
+    let noted = scene.progress_job(&scene.tenant, late).await.unwrap();
+    let noted = noted.unwrap();
+    assert_eq!((noted.state, noted.done), (JobState::Cancelled, 7));
+    let stored = scene.job(&scene.tenant, noted.id).await;
+    assert_eq!(stored, Ok(Some(noted)));
+    fixture.flush().await;
+    assert_eq!(scene.running_jobs().await, Ok(Vec::new()));
+}
+
+/// It is returned as it is.
+pub async fn a_finished_job_cannot_be_cancelled(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let done = RetryJob {
+        state: JobState::Done,
+        ..job(1)
+    };
+    scene.create_job(&scene.tenant, done.clone()).await.unwrap();
+    let cancelled = scene.cancel_job(&scene.tenant, done.id).await;
+    assert_eq!(cancelled, Ok(Some(done)));
+    let unknown = scene.cancel_job(&scene.tenant, job(2).id).await;
+    assert_eq!(unknown, Ok(None));
+}
+
+/// By the one who carries out slices.
+pub async fn running_jobs_of_all_tenants_are_found(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let other = Scene::of_tenant(fixture.handle(), "other");
+    let done = RetryJob {
+        state: JobState::Done,
+        ..job(3)
+    };
+    scene.create_job(&scene.tenant, job(1)).await.unwrap();
+    other.create_job(&other.tenant, job(2)).await.unwrap();
+    other.create_job(&other.tenant, done).await.unwrap();
+    fixture.flush().await;
+    let mut running = scene.running_jobs().await.unwrap();
+    running.sort_by_key(|(_, job)| job.id);
+    assert_eq!(
+        running,
+        [
+            (scene.tenant.clone(), job(1)),
+            (other.tenant.clone(), job(2))
+        ]
+    );
+}
+
+fn job(n: u8) -> RetryJob {
+    RetryJob {
+        id: JobId::from_bytes([n; 16]),
+        filter: Filter {
+            webhook_id: Some(webhook_id(1)),
+            session_id: Some("session-1".parse().unwrap()),
+            to: Some(after(5)),
+            ..Filter::default()
+        },
+        state: JobState::Running,
+        matched: 9,
+        done: 0,
+        failed: 0,
+        cursor: None,
+        created_at: NOW,
+    }
+}

@@ -1,0 +1,154 @@
+//! Rows of webhooks that are not active wait, and none is lost.
+
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
+use postrider_domain::health::WebhookStatus;
+use postrider_ports::deliveries::{Accepted, Claim};
+
+use super::scene::{LEASE, retry_at};
+use super::{Fixture, Scene};
+use crate::builders::{NOW, after, lease};
+
+/// Also those that asked to be claimed.
+pub async fn rows_accepted_for_a_paused_webhook_are_parked(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
+        let webhook = scene.webhook().await.id;
+        scene.set_status(webhook, status).await;
+        let mut acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+        acceptance.rows[0].lease = Some(lease(&scene.handle.process, 1, NOW.plus(LEASE)));
+        let id = acceptance.rows[0].row.id;
+        let accepted = scene.accept_one(acceptance).await.unwrap();
+        assert!(matches!(accepted, Accepted::New { claimed } if claimed.is_empty()));
+        let row = scene.stored(id).await;
+        assert!(row.parked && row.lease_owner.is_none());
+        let claim = scene.try_claim(id, NOW).await;
+        assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+    }
+}
+
+/// It was accepted before the pause.
+pub async fn a_claim_for_a_paused_webhook_parks_the_row(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    for status in [
+        WebhookStatus::Paused,
+        WebhookStatus::Failed,
+        WebhookStatus::Disabled,
+    ] {
+        let webhook = scene.webhook().await.id;
+        let id = scene.row(webhook).await;
+        let before = scene.stored(id).await;
+        scene.set_status(webhook, status).await;
+        let claim = scene.try_claim(id, NOW).await;
+        assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+        assert_eq!(scene.stored(id).await, before.park());
+        fixture.flush().await;
+        let due = scene.due(&scene.tenant, webhook, after(60), 10);
+        assert_eq!(due.await, Ok(Vec::new()));
+    }
+}
+
+/// And nothing else.
+pub async fn release_frees_what_is_parked_for_an_active_webhook(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (resumed, paused) = (scene.webhook().await.id, scene.webhook().await.id);
+    for webhook in [resumed, paused] {
+        scene.set_status(webhook, WebhookStatus::Paused).await;
+    }
+    let (freed, kept) = (scene.row(resumed).await, scene.row(paused).await);
+    fixture.flush().await;
+    assert_eq!(scene.release(100, NOW).await, Ok(0));
+    scene.set_status(resumed, WebhookStatus::Active).await;
+    assert!(
+        scene.stored(freed).await.parked,
+        "resuming itself frees nothing"
+    );
+    let before = scene.stored(freed).await;
+    fixture.flush().await;
+    assert_eq!(scene.release(100, NOW).await, Ok(1));
+    assert_eq!(scene.stored(freed).await, before.unpark());
+    assert!(scene.stored(kept).await.parked);
+    fixture.flush().await;
+    assert_eq!(scene.release(100, NOW).await, Ok(0));
+    scene.claimed(freed, NOW).await;
+}
+
+/// The longest due first.
+pub async fn release_goes_by_its_limit_until_nothing_is_left(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let mut ids = Vec::new();
+    for n in 0..7 {
+        ids.push(scene.row_at(webhook, after(n)).await);
+    }
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    for freed in [3, 3, 1, 0] {
+        fixture.flush().await;
+        assert_eq!(scene.release(3, after(60)).await, Ok(freed));
+        if freed == 3 {
+            assert!(!scene.stored(ids[0]).await.parked);
+        }
+    }
+    for id in ids {
+        scene.claimed(id, after(60)).await;
+    }
+}
+
+/// Free, failed and parked ones alike.
+pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (pending, failed) = (scene.row(webhook).await, scene.failed(webhook).await);
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let parked = scene.row(webhook).await;
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    let early = scene.try_claim(failed, NOW).await;
+    assert!(
+        matches!(early, Claim::Refused(Unclaimable::NotDue(_))),
+        "it dies when its time comes"
+    );
+    fixture.flush().await;
+    assert_eq!(scene.release(10, NOW).await, Ok(1));
+    for id in [pending, failed, parked] {
+        assert!(matches!(
+            scene.try_claim(id, after(60)).await,
+            Claim::Orphaned
+        ));
+        let row = scene.stored(id).await;
+        assert_eq!(
+            (row.status, row.dead_cause),
+            (Status::Dead, Some(DeadCause::WebhookDeleted))
+        );
+        assert!(matches!(
+            scene.try_claim(id, after(60)).await,
+            Claim::Refused(Unclaimable::Closed)
+        ));
+    }
+    fixture.flush().await;
+    let dead = scene.announced_kinds().await;
+    let dead = dead.iter().filter(|kind| *kind == "delivery.dead");
+    assert_eq!(dead.count(), 3);
+}
+
+/// A row attempted during a pause fails into the open; the next claim parks it; release frees it.
+pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
+    fixture: impl Fixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    let claimed = scene.claimed(id, NOW).await;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    scene.finish(&claimed, retry_at(after(60)), NOW).await;
+    let claim = scene.try_claim(id, after(60)).await;
+    assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    fixture.flush().await;
+    assert_eq!(scene.release(10, after(60)).await, Ok(1));
+    fixture.flush().await;
+    let due = scene.due(&scene.tenant, webhook, after(60), 10).await;
+    assert_eq!(due.unwrap().len(), 1);
+    scene.attempt(id, Transition::Deliver, after(60)).await;
+}

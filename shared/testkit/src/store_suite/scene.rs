@@ -1,0 +1,256 @@
+//! What the cases have in common: a store, a tenant, and short ways to bring rows to where a case begins.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Claimed, DeadCause, Delivery};
+use postrider_domain::event::Event;
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::configs::Created;
+use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Wanted};
+use postrider_ports::history::{Filter, Page};
+use postrider_ports::notices::Announced;
+
+use super::Handle;
+use crate::builders::{self, NOW};
+
+/// How long a lease lasts here.
+pub(super) const LEASE: Millis = Millis::from_seconds(20);
+
+/// A store in the hands of one process, for one tenant.
+pub struct Scene {
+    /// The store and the process.
+    pub handle: Handle,
+    /// Whose data it is about.
+    pub tenant: TenantId,
+    drawn: AtomicU32,
+    claims: AtomicU64,
+}
+
+impl std::ops::Deref for Scene {
+    type Target = dyn postrider_ports::Store;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.handle.store
+    }
+}
+
+impl Scene {
+    /// The default tenant's.
+    #[must_use]
+    pub fn of(handle: Handle) -> Self {
+        Self::of_tenant(handle, TenantId::DEFAULT)
+    }
+
+    /// Another tenant's.
+    #[must_use]
+    pub fn of_tenant(handle: Handle, tenant: &str) -> Self {
+        Self {
+            handle,
+            tenant: tenant.parse().unwrap(),
+            drawn: AtomicU32::new(1),
+            claims: AtomicU64::new(1),
+        }
+    }
+
+    /// A number not used before in this scene.
+    pub fn draw(&self) -> u32 {
+        self.drawn.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A new active webhook.
+    pub async fn webhook(&self) -> Webhook {
+        let webhook = builders::webhook(&self.tenant, self.draw());
+        assert_eq!(
+            self.create_webhook(webhook.clone()).await,
+            Ok(Created::Done)
+        );
+        webhook
+    }
+
+    /// The state of a webhook.
+    pub async fn health(&self, id: WebhookId) -> Health {
+        let webhook = self.handle.store.webhook(&self.tenant, id).await;
+        webhook.unwrap().unwrap().health
+    }
+
+    /// Sets a webhook's status at [`NOW`].
+    pub async fn set_status(&self, id: WebhookId, status: WebhookStatus) -> Option<Health> {
+        let set = self.set_webhook_status(&self.tenant, id, status, None, NOW);
+        set.await.unwrap()
+    }
+
+    /// The version of the tenant's webhooks.
+    pub async fn version(&self) -> u64 {
+        self.webhooks_version(&self.tenant).await.unwrap()
+    }
+
+    /// A new event, not stored.
+    pub fn event(&self, at: Timestamp) -> Event {
+        builders::event(&self.tenant, self.draw(), at)
+    }
+
+    /// Plans an event for webhooks with the current version.
+    pub async fn plan(&self, event: Event, webhooks: &[WebhookId]) -> Acceptance {
+        builders::acceptance(event, webhooks, self.version().await)
+    }
+
+    /// Accepts one.
+    pub async fn accept_one(&self, acceptance: Acceptance) -> Result<Accepted> {
+        let mut results = self.accept(vec![acceptance]).await;
+        assert_eq!(results.len(), 1);
+        results.remove(0)
+    }
+
+    /// Accepts one that must be new.
+    pub async fn accept_new(&self, acceptance: Acceptance) {
+        let accepted = self.accept_one(acceptance).await;
+        assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
+    }
+
+    /// A stored row for a webhook, free and due at `at`.
+    pub async fn row_at(&self, webhook: WebhookId, at: Timestamp) -> DeliveryId {
+        let event = self.event(at);
+        let id = DeliveryId {
+            event: event.id,
+            webhook,
+        };
+        let acceptance = self.plan(event, &[webhook]).await;
+        self.accept_new(acceptance).await;
+        id
+    }
+
+    /// A stored row for a webhook, free and due at [`NOW`].
+    pub async fn row(&self, webhook: WebhookId) -> DeliveryId {
+        self.row_at(webhook, NOW).await
+    }
+
+    /// What is stored of a row.
+    pub async fn stored(&self, id: DeliveryId) -> Delivery {
+        let found = self.delivery(&self.tenant, id).await;
+        found.unwrap().expect("the row is there")
+    }
+
+    /// A claim by an owner that was not used before.
+    pub fn wanted(&self, id: DeliveryId, now: Timestamp) -> Wanted {
+        let claim = self.claims.fetch_add(1, Ordering::Relaxed);
+        Wanted {
+            tenant: self.tenant.clone(),
+            id,
+            lease: builders::lease(&self.handle.process, claim, now.plus(LEASE)),
+        }
+    }
+
+    /// Claims as wanted.
+    pub async fn claim_as(&self, wanted: Wanted, now: Timestamp) -> Claim {
+        let mut results = self.handle.store.claim(vec![wanted], now).await;
+        assert_eq!(results.len(), 1);
+        results.remove(0).unwrap()
+    }
+
+    /// Claims by an owner that was not used before.
+    pub async fn try_claim(&self, id: DeliveryId, now: Timestamp) -> Claim {
+        self.claim_as(self.wanted(id, now), now).await
+    }
+
+    /// A claim that must succeed.
+    pub async fn claimed(&self, id: DeliveryId, now: Timestamp) -> Claimed {
+        match self.try_claim(id, now).await {
+            Claim::Claimed(parcel) => parcel.claimed,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Writes what an attempt came to.
+    pub async fn finish(
+        &self,
+        claimed: &Claimed,
+        transition: Transition,
+        now: Timestamp,
+    ) -> Applied {
+        let completion = builders::completion(claimed, transition, now);
+        self.apply(claimed, completion, now).await.unwrap()
+    }
+
+    /// Claims a row and lets the attempt come to `transition`.
+    pub async fn attempt(
+        &self,
+        id: DeliveryId,
+        transition: Transition,
+        now: Timestamp,
+    ) -> Delivery {
+        let claimed = self.claimed(id, now).await;
+        match self.finish(&claimed, transition, now).await {
+            Applied::Done(row) => *row,
+            Applied::Stale => panic!("nobody else was there"),
+        }
+    }
+
+    /// A delivered row.
+    pub async fn delivered(&self, webhook: WebhookId) -> DeliveryId {
+        let id = self.row(webhook).await;
+        self.attempt(id, Transition::Deliver, NOW).await;
+        id
+    }
+
+    /// A row whose first attempt failed; due a minute after [`NOW`].
+    pub async fn failed(&self, webhook: WebhookId) -> DeliveryId {
+        let id = self.row(webhook).await;
+        self.attempt(id, retry_at(builders::after(60)), NOW).await;
+        id
+    }
+
+    /// A dead row.
+    pub async fn dead(&self, webhook: WebhookId) -> DeliveryId {
+        let id = self.row(webhook).await;
+        self.attempt(id, die(DeadCause::Exhausted), NOW).await;
+        id
+    }
+
+    /// The first page of a list.
+    pub async fn page(&self, filter: &Filter, limit: usize) -> Page<Delivery> {
+        self.list(&self.tenant, filter, limit, None).await.unwrap()
+    }
+
+    /// A list to its end, in pages of `limit`.
+    pub async fn all(&self, filter: &Filter, limit: usize) -> Vec<Delivery> {
+        let mut page = self.page(filter, limit).await;
+        let mut found = page.items;
+        while let Some(cursor) = page.next {
+            page = self
+                .list(&self.tenant, filter, limit, Some(&cursor))
+                .await
+                .unwrap();
+            assert!(page.items.len() <= limit);
+            found.extend(page.items);
+        }
+        found
+    }
+
+    /// The tenant's announcements, all of them.
+    pub async fn announcements(&self) -> Vec<Announced> {
+        self.announced_after(&self.tenant, 0, 10_000).await.unwrap()
+    }
+
+    /// Their types.
+    pub async fn announced_kinds(&self) -> Vec<String> {
+        let announced = self.announcements().await;
+        announced.into_iter().map(|one| one.kind).collect()
+    }
+}
+
+/// Another attempt at `next_retry_at`.
+#[must_use]
+pub(super) const fn retry_at(next_retry_at: Timestamp) -> Transition {
+    Transition::Retry { next_retry_at }
+}
+
+/// Given up.
+#[must_use]
+pub(super) const fn die(cause: DeadCause) -> Transition {
+    Transition::Die { cause }
+}

@@ -1,0 +1,153 @@
+//! What is due, and when something will be.
+
+use postrider_domain::decide::Transition;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::schedule::AgendaEntry;
+
+use super::scene::{LEASE, retry_at};
+use super::{Fixture, Scene};
+use crate::builders::{NOW, after};
+
+const TICK: Millis = Millis::new(1);
+
+/// The past-due ones, those of the future, and those that are held; of every tenant.
+pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let other = Scene::of_tenant(fixture.handle(), "other");
+    let (due, later, held) = (
+        scene.webhook().await.id,
+        scene.webhook().await.id,
+        scene.webhook().await.id,
+    );
+    let (done, parked) = (scene.webhook().await.id, scene.webhook().await.id);
+    let theirs = other.webhook().await.id;
+    for n in [5, 3, 9] {
+        scene.row_at(due, after(n)).await;
+    }
+    scene.failed(later).await;
+    let id = scene.row(held).await;
+    scene.claimed(id, NOW).await;
+    scene.delivered(done).await;
+    scene.dead(done).await;
+    scene.set_status(parked, WebhookStatus::Paused).await;
+    scene.row(parked).await;
+    other.row_at(theirs, after(7)).await;
+    fixture.flush().await;
+    let mut agenda = scene.agenda(after(10)).await.unwrap();
+    agenda.sort_by_key(|entry| (entry.tenant.clone(), entry.webhook));
+    let entry = |scene: &Scene, webhook, due_at| AgendaEntry {
+        tenant: scene.tenant.clone(),
+        webhook,
+        due_at,
+    };
+    let lease_ends = NOW.plus(LEASE).plus(TICK);
+    assert_eq!(
+        agenda,
+        [
+            entry(&scene, due, after(3)),
+            entry(&scene, later, after(60)),
+            entry(&scene, held, lease_ends),
+            entry(&other, theirs, after(7)),
+        ]
+    );
+}
+
+/// Up to the limit.
+pub async fn what_is_due_comes_longest_due_first(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (webhook, another) = (scene.webhook().await.id, scene.webhook().await.id);
+    let mut ids = Vec::new();
+    for n in [4, 0, 3, 1, 2, 6] {
+        ids.push((after(n), scene.row_at(webhook, after(n)).await));
+    }
+    scene.row_at(another, after(1)).await;
+    ids.sort();
+    fixture.flush().await;
+    let due: Vec<_> = due(&scene, webhook, after(5), 10).await;
+    assert_eq!(due, ids[..5]);
+    let first: Vec<_> = self::due(&scene, webhook, after(5), 2).await;
+    assert_eq!(first, ids[..2]);
+    let boundary = self::due(&scene, webhook, after(2), 10).await;
+    assert_eq!(boundary, ids[..3], "due at its very instant");
+}
+
+/// Nobody could claim them.
+pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.delivered(webhook).await;
+    scene.dead(webhook).await;
+    let held = scene.row(webhook).await;
+    scene.claimed(held, NOW).await;
+    let parked = scene.row(webhook).await;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    scene.try_claim(parked, NOW).await;
+    fixture.flush().await;
+    assert_eq!(due(&scene, webhook, after(5), 10).await, []);
+}
+
+/// Its holder may have died.
+pub async fn a_row_whose_lease_has_ended_is_due_again(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    let claimed = scene.claimed(id, NOW).await;
+    fixture.flush().await;
+    let last_instant = NOW.plus(LEASE);
+    assert_eq!(due(&scene, webhook, last_instant, 10).await, []);
+    let again = due(&scene, webhook, last_instant.plus(TICK), 10).await;
+    assert_eq!(again, [(NOW, id)]);
+    scene.renew(&claimed, after(50)).await.unwrap();
+    fixture.flush().await;
+    assert_eq!(due(&scene, webhook, after(50), 10).await, []);
+    scene.finish(&claimed, Transition::Deliver, after(50)).await;
+    fixture.flush().await;
+    assert_eq!(due(&scene, webhook, after(500), 10).await, []);
+    assert_eq!(scene.agenda(after(500)).await, Ok(Vec::new()));
+}
+
+/// And those whose turn is set from those that must ask.
+pub async fn retries_are_told_from_first_attempts(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let first = scene.row_at(webhook, after(1)).await;
+    let retry = scene.row_at(webhook, after(2)).await;
+    scene.attempt(retry, retry_at(after(10)), after(2)).await;
+    let paced = scene.row_at(webhook, after(3)).await;
+    scene.attempt(paced, retry_at(after(11)), after(3)).await;
+    let step = postrider_ports::deliveries::Move {
+        tenant: scene.tenant.clone(),
+        id: paced,
+        seen: after(11),
+        to: after(12),
+    };
+    scene.postpone(vec![step], after(11)).await.unwrap();
+    fixture.flush().await;
+    let rows = scene.due(&scene.tenant, webhook, after(20), 10).await;
+    let rows = rows.unwrap();
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (row.id, row.is_retry, row.paced))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (first, false, false),
+            (retry, true, false),
+            (paced, true, true)
+        ]
+    );
+}
+
+async fn due(
+    scene: &Scene,
+    webhook: WebhookId,
+    now: Timestamp,
+    limit: usize,
+) -> Vec<(Timestamp, DeliveryId)> {
+    let rows = scene.due(&scene.tenant, webhook, now, limit).await;
+    let rows = rows.unwrap().into_iter();
+    rows.map(|row| (row.next_retry_at, row.id)).collect()
+}

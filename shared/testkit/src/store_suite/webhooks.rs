@@ -1,0 +1,210 @@
+//! Webhooks, their secrets and their version.
+
+use postrider_domain::headers::CustomHeaders;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::retry::{Profile, RetrySettings};
+use postrider_domain::secret::SigningSecret;
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook, WebhookSettings};
+use postrider_ports::configs::{Changed, Created, WebhookChange};
+
+use super::{Fixture, Scene};
+use crate::builders::{self, NOW, after, webhook_id};
+
+/// Every field, in the list and alone.
+pub async fn a_webhook_comes_back_as_it_was_stored(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    assert_eq!(scene.version().await, 0);
+    let rich = Webhook {
+        settings: rich_settings(),
+        ..builders::webhook(&scene.tenant, 1)
+    };
+    let plain = builders::webhook(&scene.tenant, 2);
+    for webhook in [&plain, &rich] {
+        let created = scene.create_webhook(webhook.clone()).await;
+        assert_eq!(created, Ok(Created::Done));
+        let found = scene.handle.store.webhook(&scene.tenant, webhook.id).await;
+        assert_eq!(found, Ok(Some(webhook.clone())));
+    }
+    let list = scene.webhooks(&scene.tenant).await.unwrap();
+    assert_eq!(list.webhooks, [rich, plain]);
+    assert_eq!(list.version, scene.version().await);
+}
+
+/// A rotation, with what was there before.
+pub async fn secrets_and_headers_survive_a_change(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let next = SigningSecret::from_key(&[9; 32]);
+    let change = WebhookChange {
+        seen: webhook.updated_at,
+        settings: rich_settings(),
+        secrets: webhook.secrets.rotated(next, after(5)).unwrap(),
+        updated_at: after(5),
+    };
+    let changed = scene.change_webhook(&scene.tenant, webhook.id, change.clone());
+    assert_eq!(changed.await, Ok(Changed::Done));
+    let found = scene.handle.store.webhook(&scene.tenant, webhook.id).await;
+    let expected = Webhook {
+        settings: change.settings,
+        secrets: change.secrets,
+        updated_at: after(5),
+        ..webhook
+    };
+    assert_eq!(found, Ok(Some(expected)));
+}
+
+/// Of two who read the same, one is told to read again.
+pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let change = |name: &str, n| WebhookChange {
+        seen: NOW,
+        settings: WebhookSettings {
+            name: name.to_owned(),
+            ..webhook.settings.clone()
+        },
+        secrets: webhook.secrets.clone(),
+        updated_at: after(n),
+    };
+    let id = webhook.id;
+    let first = scene.change_webhook(&scene.tenant, id, change("first", 1));
+    assert_eq!(first.await, Ok(Changed::Done));
+    let version = scene.version().await;
+    let second = scene.change_webhook(&scene.tenant, id, change("second", 2));
+    assert_eq!(second.await, Ok(Changed::Outdated));
+    assert_eq!(scene.version().await, version);
+    let found = scene.handle.store.webhook(&scene.tenant, id).await;
+    assert_eq!(found.unwrap().unwrap().settings.name, "first");
+}
+
+/// Each makes older plans outdated.
+pub async fn every_change_raises_the_version(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let mut versions = vec![scene.version().await];
+    let webhook = scene.webhook().await;
+    versions.push(scene.version().await);
+    let change = WebhookChange {
+        seen: webhook.updated_at,
+        settings: webhook.settings,
+        secrets: webhook.secrets,
+        updated_at: after(1),
+    };
+    let changed = scene.change_webhook(&scene.tenant, webhook.id, change);
+    changed.await.unwrap();
+    versions.push(scene.version().await);
+    scene.set_status(webhook.id, WebhookStatus::Paused).await;
+    versions.push(scene.version().await);
+    let deleted = scene.delete_webhook(&scene.tenant, webhook.id, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    versions.push(scene.version().await);
+    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
+    let list = scene.webhooks(&scene.tenant).await.unwrap();
+    assert!(list.webhooks.is_empty() && list.version == versions[4]);
+}
+
+/// Else each failure would make every plan outdated; a changed status does.
+pub async fn a_count_of_failures_does_not_raise_the_version(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let version = scene.version().await;
+    scene.failed(webhook).await;
+    scene.delivered(webhook).await;
+    fixture.flush().await;
+    assert_eq!(scene.version().await, version);
+    let id = scene.row(webhook).await;
+    let gone = super::scene::die(postrider_domain::delivery::DeadCause::Gone);
+    scene.attempt(id, gone, NOW).await;
+    fixture.flush().await;
+    assert!(scene.version().await > version);
+}
+
+/// And may have another after one was deleted.
+pub async fn a_tenant_has_a_thousand_webhooks_at_the_most(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let count = u32::try_from(MAX_WEBHOOKS).unwrap();
+    for n in 0..count {
+        let created = scene.create_webhook(builders::webhook(&scene.tenant, n));
+        assert_eq!(created.await, Ok(Created::Done));
+    }
+    let one_more = builders::webhook(&scene.tenant, count);
+    let refused = scene.create_webhook(one_more.clone()).await;
+    assert_eq!(refused, Ok(Created::TooMany));
+    let list = scene.webhooks(&scene.tenant).await.unwrap();
+    assert_eq!(list.webhooks.len(), MAX_WEBHOOKS);
+    let other = Scene::of_tenant(fixture.handle(), "other");
+    other.webhook().await;
+    let deleted = scene.delete_webhook(&scene.tenant, webhook_id(3), NOW);
+    assert_eq!(deleted.await, Ok(true));
+    assert_eq!(scene.create_webhook(one_more).await, Ok(Created::Done));
+}
+
+/// The second call leaves everything, and announces nothing.
+pub async fn a_status_is_set_once(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.webhook().await.id;
+    let set = async |status, at| {
+        let reason = Some("a person said so".to_owned());
+        let set = scene.set_webhook_status(&scene.tenant, id, status, reason, at);
+        set.await.unwrap().unwrap()
+    };
+    let paused = set(WebhookStatus::Paused, after(1)).await;
+    assert_eq!(
+        (paused.status, paused.generation, paused.changed_at),
+        (WebhookStatus::Paused, 1, Some(after(1)))
+    );
+    assert_eq!(paused.reason.as_deref(), Some("a person said so"));
+    let version = scene.version().await;
+    assert_eq!(set(WebhookStatus::Paused, after(2)).await, paused);
+    assert_eq!(scene.version().await, version);
+    let active = set(WebhookStatus::Active, after(3)).await;
+    assert_eq!(scene.health(id).await, active);
+    set(WebhookStatus::Active, after(4)).await;
+    set(WebhookStatus::Disabled, after(5)).await;
+    fixture.flush().await;
+    assert_eq!(
+        scene.announced_kinds().await,
+        ["webhook.resumed", "webhook.disabled"]
+    );
+}
+
+/// Whatever is done to it.
+pub async fn an_unknown_webhook_is_missing(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let known = builders::webhook(&scene.tenant, 1);
+    let id = known.id;
+    let found = scene.handle.store.webhook(&scene.tenant, id).await;
+    assert_eq!(found, Ok(None));
+    let change = WebhookChange {
+        seen: NOW,
+        settings: known.settings,
+        secrets: known.secrets,
+        updated_at: after(1),
+    };
+    let changed = scene.change_webhook(&scene.tenant, id, change).await;
+    assert_eq!(changed, Ok(Changed::Missing));
+    assert_eq!(scene.set_status(id, WebhookStatus::Paused).await, None);
+    let deleted = scene.delete_webhook(&scene.tenant, id, NOW).await;
+    assert_eq!(deleted, Ok(false));
+    assert_eq!(scene.version().await, 0);
+}
+
+fn rich_settings() -> WebhookSettings {
+    let headers = [("authorization", "Bearer 1+1=2"), ("x-env", "a \"b\" \\c")];
+    WebhookSettings {
+        name: "Ünïcode ‹name›".to_owned(),
+        target_url: "https://example.com:8443/a?b=c%20d".parse().unwrap(),
+        event_types: vec!["task.*".parse().unwrap(), "a.**".parse().unwrap()],
+        owner_email: Some("owner@example.com".to_owned()),
+        headers: CustomHeaders::parse(headers).unwrap(),
+        timeout: Millis::from_seconds(30),
+        retry_rate: 77,
+        auto_resume: true,
+        retry: RetrySettings {
+            profile: Profile::Custom,
+            delays_seconds: Some(vec![1, 2, 3]),
+            jitter_bps: Some(5),
+            ..RetrySettings::default()
+        },
+    }
+}

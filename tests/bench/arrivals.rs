@@ -1,0 +1,116 @@
+//! The receiver's process, and what it says has arrived.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+
+use crate::receiver::LANES;
+use crate::samples::Samples;
+
+/// How long nothing new may arrive before what is missing counts as lost.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The receiver. It ends with this value.
+pub(crate) struct Arrivals {
+    _process: Child,
+    _standard_input: ChildStdin,
+    ports: Ports,
+    client: reqwest::Client,
+}
+
+#[derive(Deserialize)]
+struct Ports {
+    lanes: Vec<u16>,
+    control: u16,
+}
+
+/// What came to one port.
+#[derive(Clone, Copy, Deserialize)]
+pub(crate) struct Count {
+    /// Different messages.
+    pub(crate) distinct: u64,
+    /// Requests.
+    pub(crate) total: u64,
+    /// When the last new message came, in microseconds since the epoch.
+    pub(crate) last_new_at: u64,
+}
+
+impl Arrivals {
+    pub(crate) async fn start() -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .arg("receiver")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let first = lines.next_line().await.unwrap().expect("its ports");
+        Self {
+            _standard_input: process.stdin.take().unwrap(),
+            _process: process,
+            ports: serde_json::from_str(&first).unwrap(),
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    /// Where to send what the `n`-th port counts.
+    pub(crate) fn url(&self, lane: usize) -> String {
+        format!("http://127.0.0.1:{}/hook", self.ports.lanes[lane])
+    }
+
+    /// Where nothing is answered for a while.
+    pub(crate) fn hanging_url(&self) -> String {
+        self.url(LANES)
+    }
+
+    /// What came to each port.
+    pub(crate) async fn counts(&self) -> Vec<Count> {
+        serde_json::from_value(self.ask("counts").await).unwrap()
+    }
+
+    /// How long messages took from being published to arriving, for each port.
+    pub(crate) async fn latencies(&self) -> Vec<Samples> {
+        let lanes: Vec<Vec<u32>> = serde_json::from_value(self.ask("latencies").await).unwrap();
+        lanes
+            .into_iter()
+            .map(|lane| lane.into_iter().collect())
+            .collect()
+    }
+
+    /// Starts to count anew.
+    pub(crate) async fn forget(&self) {
+        self.ask("forget").await;
+    }
+
+    /// Waits until so many different messages have come to the first port, or nothing new comes any more.
+    pub(crate) async fn first_lane_has(&self, messages: u64) -> Count {
+        let mut before = self.counts().await[0];
+        let mut idle = Duration::ZERO;
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        while before.distinct < messages && idle < PATIENCE {
+            looks.tick().await;
+            let now = self.counts().await[0];
+            let is_new = now.distinct > before.distinct;
+            idle = if is_new {
+                Duration::ZERO
+            } else {
+                idle + LOOK_EVERY
+            };
+            before = now;
+        }
+        before
+    }
+
+    async fn ask(&self, what: &str) -> Value {
+        let url = format!("http://127.0.0.1:{}/{what}", self.ports.control);
+        let answer = self.client.get(url).send().await.unwrap();
+        let text = answer.text().await.unwrap();
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+}

@@ -1,0 +1,71 @@
+//! A client without a gateway: the same kind of client, the same number of connections, straight at the receiver.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tokio::task::JoinSet;
+
+use crate::arrivals::Arrivals;
+use crate::message;
+use crate::plan::{CONNECTIONS, Plan};
+use crate::report::Report;
+use crate::samples::Samples;
+use crate::scale::Bare;
+
+/// How many requests are sent one after the other.
+const ALONE: u64 = 1000;
+
+type Plain = Client<HttpConnector, Full<Bytes>>;
+
+pub(crate) async fn measure(plan: &Plan, arrivals: &Arrivals, report: &mut Report) -> Bare {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    let client: Plain = Client::builder(TokioExecutor::new())
+        .retry_canceled_requests(false)
+        .pool_max_idle_per_host(CONNECTIONS)
+        .build(connector);
+    let url = arrivals.url(0);
+    let mut alone = Samples::default();
+    for number in 0..ALONE {
+        let began = Instant::now();
+        post(&client, &url, number).await;
+        alone.since(began);
+    }
+    let began = Instant::now();
+    let mut posters = JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let (client, url, until) = (client.clone(), url.clone(), began + plan.bare);
+        posters.spawn(async move {
+            let mut sent = 0;
+            while Instant::now() < until {
+                post(&client, &url, sent).await;
+                sent += 1;
+            }
+            sent
+        });
+    }
+    let sent: u64 = posters.join_all().await.into_iter().sum();
+    let rate = sent as f64 / began.elapsed().as_secs_f64();
+    let post = alone.p50_ms();
+    let of = "This machine";
+    report.figure(of, "bare client, 1 KiB POSTs, 32 connections", rate, "/s");
+    report.figure(of, "bare client, one POST at a time, p50", post, "ms");
+    arrivals.forget().await;
+    Bare { rate, post }
+}
+
+async fn post(client: &Plain, url: &str, number: u64) {
+    let payload = message::payload(number, message::now());
+    let request = Request::post(url)
+        .header("content-type", "application/json")
+        .body(Full::from(payload))
+        .unwrap();
+    let response = client.request(request).await.unwrap();
+    assert!(response.status().is_success());
+    response.into_body().collect().await.unwrap();
+}

@@ -1,0 +1,28 @@
+//! How long the disk takes to make a small append durable.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::samples::Samples;
+
+const PAGE: [u8; 4096] = [7; 4096];
+
+/// The middle of many, in milliseconds.
+pub(crate) fn measure(plan: &Plan, disk: &Path, report: &mut Report) -> f64 {
+    let mut file = File::create(disk.join("appended")).unwrap();
+    let mut times = Samples::default();
+    for _ in 0..plan.syncs {
+        let began = Instant::now();
+        file.write_all(&PAGE).unwrap();
+        file.sync_data().unwrap();
+        times.since(began);
+    }
+    let of = "This machine";
+    report.figure(of, "append and fdatasync of 4 KiB, p50", times.p50_ms(), "ms");
+    report.figure(of, "append and fdatasync of 4 KiB, p99", times.p99_ms(), "ms");
+    times.p50_ms()
+}

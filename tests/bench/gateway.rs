@@ -1,0 +1,72 @@
+//! The real gateway, in a process of its own, on a directory of its own.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use postrider_tests::command::{PATIENCE, Serve};
+use rusqlite::OpenFlags;
+use serde_json::json;
+use tempfile::TempDir;
+
+const SETTINGS: [(&str, &str); 1] = [("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32")];
+
+const OPEN_ROWS: &str = "SELECT (SELECT count(*) FROM webhook_deliveries WHERE wake_at IS NOT NULL) \
+     + (SELECT count(*) FROM webhook_deliveries WHERE lease_process IS NOT NULL)";
+
+/// A gateway that runs.
+pub(crate) struct Gateway {
+    serve: Serve,
+    data: TempDir,
+}
+
+impl Gateway {
+    pub(crate) async fn start(disk: &Path) -> Self {
+        let data = tempfile::tempdir_in(disk).unwrap();
+        let serve = Serve::start_in(data.path(), &SETTINGS).await;
+        Self { serve, data }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.serve.pid()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        let address = self.serve.url.strip_prefix("http://").unwrap();
+        address.parse().unwrap()
+    }
+
+    /// Makes a webhook; returns its id.
+    pub(crate) async fn webhook(&self, url: &str) -> String {
+        self.serve
+            .webhook(url, &json!({"profile": "gateway"}))
+            .await
+    }
+
+    /// Returns when no row is due or held any more.
+    pub(crate) async fn idle(&self) {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let file = self.data.path().join("postrider.db");
+        let database = rusqlite::Connection::open_with_flags(file, flags).unwrap();
+        let open = || database.query_row(OPEN_ROWS, [], |row| row.get::<_, u32>(0));
+        let mut looks = tokio::time::interval(Duration::from_millis(20));
+        let wait = async {
+            while open().unwrap() > 0 {
+                looks.tick().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, wait)
+            .await
+            .expect("it finishes its work");
+    }
+
+    /// Ends it at once; what it has not delivered is not delivered.
+    pub(crate) async fn kill(mut self) {
+        self.serve.kill().await;
+    }
+
+    /// Ends it in good order.
+    pub(crate) async fn stop(mut self) {
+        assert!(self.serve.terminate().await, "it ends well");
+    }
+}

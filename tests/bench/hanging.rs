@@ -1,0 +1,63 @@
+//! One receiver of ten that hangs: what the other nine notice of it.
+
+use std::path::Path;
+
+use crate::arrivals::Arrivals;
+use crate::gateway::Gateway;
+use crate::load;
+use crate::plan::Plan;
+use crate::receiver::LANES;
+use crate::report::{Bar, Report};
+use crate::samples::Samples;
+
+const OF: &str = "Ten receivers, 100 messages a second, nine of them";
+const RATE: u64 = 100;
+const OTHERS: usize = LANES - 1;
+
+pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, report: &mut Report) {
+    let (mut without, mut with) = (Samples::default(), Samples::default());
+    // In turns, so that what else goes on on the machine meets both.
+    for _ in 0..plan.rounds {
+        without.append(round(plan, disk, arrivals, &arrivals.url(OTHERS), report).await);
+        with.append(round(plan, disk, arrivals, &arrivals.hanging_url(), report).await);
+    }
+    let figure = "published → arrived, p50, the tenth answers";
+    report.figure(OF, figure, without.p50_ms(), "ms");
+    let figure = "published → arrived, p50, the tenth hangs";
+    report.figure(OF, figure, with.p50_ms(), "ms");
+    let figure = "published → arrived, p99, the tenth answers";
+    report.figure(OF, figure, without.p99_ms(), "ms");
+    let figure = "published → arrived, p99, the tenth hangs 10 s";
+    report.figure(OF, figure, with.p99_ms(), "ms");
+    let ratio = with.p99_ms() / without.p99_ms();
+    report.against(Bar::AtMost(1.1), OF, "p99, hangs ÷ answers", ratio, "");
+}
+
+/// How long messages took to reach the nine.
+async fn round(
+    plan: &Plan,
+    disk: &Path,
+    arrivals: &Arrivals,
+    tenth: &str,
+    report: &mut Report,
+) -> Samples {
+    let gateway = Gateway::start(disk).await;
+    let mut webhooks = Vec::new();
+    for lane in 0..OTHERS {
+        webhooks.push(gateway.webhook(&arrivals.url(lane)).await);
+    }
+    webhooks.push(gateway.webhook(tenth).await);
+    let published = load::paced(gateway.address(), &webhooks, RATE, plan.hanging).await;
+    let each = published.messages / webhooks.len() as u64;
+    arrivals.first_lane_has(each).await;
+    let counts = arrivals.counts().await;
+    let mut all = Samples::default();
+    for (lane, times) in arrivals.latencies().await.into_iter().enumerate().take(OTHERS) {
+        report.expect_all(OF, each, counts[lane].distinct);
+        all.append(times);
+    }
+    // What the hanging one still holds is not waited for.
+    gateway.kill().await;
+    arrivals.forget().await;
+    all
+}

@@ -1,0 +1,36 @@
+//! Publishing at a steady pace while everything is delivered.
+
+use std::path::Path;
+
+use crate::arrivals::Arrivals;
+use crate::gateway::Gateway;
+use crate::load;
+use crate::plan::Plan;
+use crate::report::{Bar, Report};
+use crate::scale::Scale;
+
+const OF: &str = "Accept at 1,000 a second, while delivering";
+const RATE: u64 = 1000;
+
+pub(crate) async fn measure(
+    plan: &Plan,
+    disk: &Path,
+    arrivals: &Arrivals,
+    scale: &Scale,
+    report: &mut Report,
+) {
+    let gateway = Gateway::start(disk).await;
+    let webhooks = [gateway.webhook(&arrivals.url(0)).await];
+    let published = load::paced(gateway.address(), &webhooks, RATE, plan.paced).await;
+    let count = arrivals.first_lane_has(published.messages).await;
+    report.expect_all(OF, published.messages, count.distinct);
+    let arrival = arrivals.latencies().await.swap_remove(0);
+    let (p50, p99) = (published.accept.p50_ms(), published.accept.p99_ms());
+    report.figure(OF, "accept, p50", p50, "ms");
+    report.figure(OF, "accept, p99", p99, "ms");
+    report.against(Bar::AtMost(10.0), OF, "accept, p99 ÷ max(fsync, 1 ms)", p99 / scale.fsync.max(1.0), "");
+    report.figure(OF, "published → arrived, p50", arrival.p50_ms(), "ms");
+    report.figure(OF, "published → arrived, p99", arrival.p99_ms(), "ms");
+    gateway.stop().await;
+    arrivals.forget().await;
+}

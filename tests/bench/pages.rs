@@ -1,0 +1,184 @@
+//! What a look, a claim and a page of the list cost when many delivered rows are stored.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::decide::Transition;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::configs::{Created, Webhooks};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries, Parcel, Wanted};
+use postrider_ports::history::{Filter, History};
+use postrider_ports::schedule::Schedule;
+use postrider_testkit::builders::{self, NOW};
+
+use crate::plan::Plan;
+use crate::report::{Bar, Report};
+use crate::samples::Samples;
+
+const OF: &str = "Delivered rows in the table, many ÷ 1,000";
+const FEW: u32 = 1000;
+/// Rows that are stored together.
+const BATCH: u32 = 500;
+/// Rows that are claimed together.
+const CLAIMED: u32 = 32;
+const ROUNDS: usize = 15;
+const LOOKS: usize = 20;
+const PAGE: usize = 50;
+const BAR: Bar = Bar::AtMost(1.5);
+
+pub(crate) async fn measure(plan: &Plan, disk: &Path, report: &mut Report) {
+    let mut few = Stored::open(disk, FEW).await;
+    let mut many = Stored::open(disk, plan.many_rows).await;
+    // In turns, so that what else goes on on the machine meets both.
+    for _ in 0..ROUNDS {
+        few.round().await;
+        many.round().await;
+    }
+    report.figure(OF, "many", f64::from(plan.many_rows), "rows");
+    let figures: [(&str, &str, fn(&Stored) -> f64); 3] = [
+        ("page of 50, 1,000 rows", "page of 50, many ÷ 1,000", |stored| stored.page.p50_ms()),
+        ("look at what is due, 1,000 rows", "look at what is due, many ÷ 1,000", |stored| stored.look.p50_ms()),
+        ("claim of 32, 1,000 rows", "claim of 32, many ÷ 1,000", |stored| stored.claim.p50_ms()),
+    ];
+    for (alone, compared, cost) in figures {
+        report.figure(OF, alone, cost(&few), "ms");
+        report.against(BAR, OF, compared, cost(&many) / cost(&few), "");
+    }
+}
+
+/// A store with delivered rows, and what things cost there.
+struct Stored {
+    store: Arc<SqliteStore>,
+    tenant: TenantId,
+    webhook: WebhookId,
+    version: u64,
+    rows: u32,
+    page: Samples,
+    look: Samples,
+    claim: Samples,
+    _directory: tempfile::TempDir,
+}
+
+impl Stored {
+    async fn open(disk: &Path, rows: u32) -> Self {
+        let directory = tempfile::tempdir_in(disk).unwrap();
+        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let tenant = TenantId::default();
+        let webhook = builders::webhook(&tenant, 1);
+        let created = store.create_webhook(webhook.clone()).await.unwrap();
+        assert_eq!(created, Created::Done);
+        let mut stored = Self {
+            version: store.webhooks_version(&tenant).await.unwrap(),
+            store,
+            tenant,
+            webhook: webhook.id,
+            rows: 0,
+            page: Samples::default(),
+            look: Samples::default(),
+            claim: Samples::default(),
+            _directory: directory,
+        };
+        while stored.rows < rows {
+            let fresh = stored.accept(BATCH, Free::No).await;
+            stored.deliver(fresh).await;
+        }
+        stored
+    }
+
+    /// When the newest row was accepted.
+    fn now(&self) -> Timestamp {
+        NOW.plus(Millis::new(u64::from(self.rows)))
+    }
+
+    async fn accept(&mut self, count: u32, free: Free) -> Vec<Parcel> {
+        let mut batch = Vec::new();
+        for _ in 0..count {
+            self.rows += 1;
+            let event = builders::event(&self.tenant, self.rows, self.now());
+            let mut acceptance = builders::acceptance(event, &[self.webhook], self.version);
+            if free == Free::No {
+                acceptance.rows[0].lease = Some(self.lease(self.rows));
+            }
+            batch.push(acceptance);
+        }
+        let answers = self.store.accept(batch).await.into_iter();
+        answers
+            .flat_map(|answer| match answer.unwrap() {
+                Accepted::New { claimed } => claimed,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    fn lease(&self, claim: u32) -> postrider_domain::delivery::Lease {
+        let until = self.now().plus(Millis::from_seconds(20));
+        builders::lease(self.store.process(), u64::from(claim), until)
+    }
+
+    async fn deliver(&self, parcels: Vec<Parcel>) {
+        let now = self.now();
+        let applied = parcels.iter().map(|parcel| {
+            let completion = builders::completion(&parcel.claimed, Transition::Deliver, now);
+            self.store.apply(&parcel.claimed, completion, now)
+        });
+        for answer in join_all(applied).await {
+            assert!(matches!(answer, Ok(Applied::Done(_))), "{answer:?}");
+        }
+    }
+
+    async fn round(&mut self) {
+        for _ in 0..LOOKS {
+            let began = Instant::now();
+            let filter = Filter::default();
+            let page = self.store.list(&self.tenant, &filter, PAGE, None).await;
+            self.page.since(began);
+            assert_eq!(page.unwrap().items.len(), PAGE);
+        }
+        self.accept(CLAIMED, Free::Yes).await;
+        let now = self.now();
+        let mut due = Vec::new();
+        for _ in 0..LOOKS {
+            let began = Instant::now();
+            let agenda = self.store.agenda(now).await.unwrap();
+            due = self
+                .store
+                .due(&self.tenant, self.webhook, now, CLAIMED as usize)
+                .await
+                .unwrap();
+            self.look.since(began);
+            assert_eq!(agenda.len(), 1);
+        }
+        let wanted: Vec<_> = due
+            .into_iter()
+            .zip(1..)
+            .map(|(row, claim)| Wanted {
+                tenant: row.tenant,
+                id: row.id,
+                lease: self.lease(claim),
+            })
+            .collect();
+        let began = Instant::now();
+        let claims = self.store.claim(wanted, now).await;
+        self.claim.since(began);
+        let parcels: Vec<_> = claims
+            .into_iter()
+            .map(|claim| match claim.unwrap() {
+                Claim::Claimed(parcel) => *parcel,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(parcels.len(), CLAIMED as usize);
+        self.deliver(parcels).await;
+    }
+}
+
+/// Whether rows are accepted free, or already claimed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Free {
+    Yes,
+    No,
+}

@@ -1,0 +1,59 @@
+//! How much of everything a run does.
+
+use std::time::Duration;
+
+/// How many publishers there are, each with a connection of its own.
+pub(crate) const CONNECTIONS: usize = 32;
+
+/// The amounts of one run.
+pub(crate) struct Plan {
+    /// Appends that are synced one by one.
+    pub(crate) syncs: usize,
+    /// How long the bare client posts.
+    pub(crate) bare: Duration,
+    /// Events that are published as fast as they are taken.
+    pub(crate) flat_out: u64,
+    /// Events that are published after those on the same gateway, while its memory is watched.
+    pub(crate) growth: u64,
+    /// How long events are published at a steady pace.
+    pub(crate) paced: Duration,
+    /// How long each round with and without a hanging receiver takes.
+    pub(crate) hanging: Duration,
+    /// How many such pairs of rounds there are.
+    pub(crate) rounds: usize,
+    /// Delivered rows in the larger of two stores.
+    pub(crate) many_rows: u32,
+}
+
+impl Plan {
+    /// Under four minutes.
+    pub(crate) const USUAL: Self = Self {
+        syncs: 500,
+        bare: Duration::from_secs(5),
+        flat_out: 40_000,
+        growth: 160_000,
+        paced: Duration::from_secs(15),
+        hanging: Duration::from_secs(12),
+        rounds: 2,
+        many_rows: 100_000,
+    };
+
+    /// Under a minute.
+    pub(crate) const QUICK: Self = Self {
+        syncs: 200,
+        bare: Duration::from_secs(2),
+        flat_out: 10_000,
+        growth: 10_000,
+        paced: Duration::from_secs(4),
+        hanging: Duration::from_secs(8),
+        rounds: 1,
+        many_rows: 10_000,
+    };
+
+    /// As long as it takes.
+    pub(crate) const MILLION: Self = Self {
+        growth: 960_000,
+        many_rows: 1_000_000,
+        ..Self::USUAL
+    };
+}

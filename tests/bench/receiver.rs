@@ -1,0 +1,131 @@
+//! The receiver, in a process of its own: takes requests on several ports and keeps a list of what came to each.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+
+use crate::message;
+
+/// Ports that answer at once. One more comes after them, which does not.
+pub(crate) const LANES: usize = 10;
+/// How long that one takes to answer.
+pub(crate) const HANG: Duration = Duration::from_secs(10);
+
+/// What came to one port.
+#[derive(Default)]
+struct Lane {
+    seen: Vec<u64>,
+    distinct: u64,
+    total: u64,
+    last_new_at: u64,
+    latencies: Vec<u32>,
+}
+
+impl Lane {
+    fn take(&mut self, body: &[u8]) {
+        self.total += 1;
+        let Some((number, published_at)) = message::read(body) else {
+            return;
+        };
+        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
+        if self.seen.len() <= word {
+            self.seen.resize(word + 1, 0);
+        }
+        if self.seen[word] & bit == 0 {
+            self.seen[word] |= bit;
+            self.distinct += 1;
+            self.last_new_at = message::now();
+            let latency = self.last_new_at.saturating_sub(published_at);
+            self.latencies
+                .push(u32::try_from(latency).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+type Lanes = Arc<Vec<Mutex<Lane>>>;
+
+/// Prints its ports and serves until standard input ends, as it does when whoever started it ends in whatever way.
+#[tokio::main(flavor = "current_thread")]
+pub(crate) async fn run() {
+    let lanes: Lanes = Arc::new((0..=LANES).map(|_| Mutex::default()).collect());
+    let mut ports = Vec::new();
+    for lane in 0..=LANES {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        ports.push(listener.local_addr().unwrap().port());
+        let lanes = Arc::clone(&lanes);
+        tokio::spawn(serve(listener, move |request| {
+            take(request, Arc::clone(&lanes), lane)
+        }));
+    }
+    let control = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let control_port = control.local_addr().unwrap().port();
+    tokio::spawn(serve(control, move |request| {
+        answer(request, Arc::clone(&lanes))
+    }));
+    println!("{}", json!({"lanes": ports, "control": control_port}));
+    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+}
+
+async fn serve<S, F>(listener: TcpListener, respond: S)
+where
+    S: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send + 'static,
+{
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let service = service_fn(respond.clone());
+        // A sender that breaks off is its own affair.
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+async fn take(
+    request: Request<Incoming>,
+    lanes: Lanes,
+    lane: usize,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    if let Ok(body) = request.into_body().collect().await {
+        lanes[lane].lock().take(&body.to_bytes());
+    }
+    if lane == LANES {
+        tokio::time::sleep(HANG).await;
+    }
+    Ok(Response::new(Full::default()))
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    lanes: Lanes,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let about = |describe: fn(&Lane) -> Value| {
+        let lanes = lanes.iter().map(|lane| describe(&lane.lock()));
+        Value::Array(lanes.collect()).to_string()
+    };
+    let text = match request.uri().path() {
+        "/counts" => about(|lane| {
+            json!({"distinct": lane.distinct, "total": lane.total, "last_new_at": lane.last_new_at})
+        }),
+        "/latencies" => about(|lane| json!(lane.latencies)),
+        "/forget" => {
+            lanes
+                .iter()
+                .for_each(|lane| *lane.lock() = Lane::default());
+            String::new()
+        }
+        other => panic!("{other} is not asked for"),
+    };
+    Ok(Response::new(Full::from(text)))
+}

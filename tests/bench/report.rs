@@ -1,0 +1,165 @@
+//! The figures, each beside its bar.
+
+use serde_json::{Value, json};
+
+/// What was found.
+#[derive(Default)]
+pub(crate) struct Report {
+    figures: Vec<Figure>,
+    spread: Vec<(String, usize)>,
+    faults: Vec<String>,
+}
+
+struct Figure {
+    of: &'static str,
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    bar: Option<Bar>,
+}
+
+/// What a figure must reach.
+#[derive(Clone, Copy)]
+pub(crate) enum Bar {
+    /// No less.
+    AtLeast(f64),
+    /// No more.
+    AtMost(f64),
+}
+
+impl Bar {
+    fn is_met(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bar) => value >= bar,
+            Self::AtMost(bar) => value <= bar,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtLeast(bar) => format!(">= {}", number(bar)),
+            Self::AtMost(bar) => format!("<= {}", number(bar)),
+        }
+    }
+
+    fn verdict(self, value: f64) -> &'static str {
+        if self.is_met(value) { "met" } else { "missed" }
+    }
+}
+
+impl Report {
+    /// A figure for its own sake, or that another one needs.
+    pub(crate) fn figure(
+        &mut self,
+        of: &'static str,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+    ) {
+        self.keep(of, name, value, unit, None);
+    }
+
+    /// A figure with a bar.
+    pub(crate) fn against(
+        &mut self,
+        bar: Bar,
+        of: &'static str,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+    ) {
+        self.keep(of, name, value, unit, Some(bar));
+    }
+
+    /// Messages that were acknowledged and have not arrived.
+    pub(crate) fn expect_all(&mut self, of: &str, sent: u64, arrived: u64) {
+        if arrived != sent {
+            self.faults.push(format!(
+                "{of}: {sent} messages were acknowledged and {arrived} arrived"
+            ));
+        }
+    }
+
+    /// How many rows fall into each part of the time.
+    pub(crate) fn spread(&mut self, parts: Vec<(String, usize)>) {
+        self.spread = parts;
+    }
+
+    /// Whether nothing was lost.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn keep(
+        &mut self,
+        of: &'static str,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+        bar: Option<Bar>,
+    ) {
+        eprintln!("{of}: {name} {} {unit}", number(value));
+        self.figures.push(Figure {
+            of,
+            name,
+            value,
+            unit,
+            bar,
+        });
+    }
+
+    /// Prints everything as a table.
+    pub(crate) fn print(&self) {
+        let mut of = "";
+        for figure in &self.figures {
+            if figure.of != of {
+                of = figure.of;
+                println!("\n{of}");
+            }
+            let value = format!("{} {}", number(figure.value), figure.unit);
+            let (bar, verdict) = figure.bar.map_or((String::new(), ""), |bar| {
+                (bar.text(), bar.verdict(figure.value))
+            });
+            let line = format!("  {:<58} {value:>18}  {bar:<10} {verdict}", figure.name);
+            println!("{}", line.trim_end());
+        }
+        println!("\n1,000 rows that failed in the same second, jitter 2,000 bps: due after");
+        for (part, rows) in &self.spread {
+            println!("  {part:<12} {rows:>4}  {}", "#".repeat(rows / 2));
+        }
+        for fault in &self.faults {
+            println!("\nLOST: {fault}");
+        }
+    }
+
+    /// The same as a JSON document.
+    pub(crate) fn to_json(&self) -> String {
+        let figures: Vec<Value> = self.figures.iter().map(as_json).collect();
+        let spread: Vec<Value> = self
+            .spread
+            .iter()
+            .map(|(part, rows)| json!({"due_after": part, "rows": rows}))
+            .collect();
+        let document =
+            json!({"figures": figures, "jitter_spread": spread, "faults": self.faults});
+        format!("{document:#}\n")
+    }
+}
+
+fn as_json(figure: &Figure) -> Value {
+    let bar = figure.bar.map(|bar| match bar {
+        Bar::AtLeast(least) => json!({"at_least": least, "verdict": bar.verdict(figure.value)}),
+        Bar::AtMost(most) => json!({"at_most": most, "verdict": bar.verdict(figure.value)}),
+    });
+    json!({"of": figure.of, "name": figure.name, "value": figure.value, "unit": figure.unit, "bar": bar})
+}
+
+/// Three digits that matter, and no more.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
