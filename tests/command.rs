@@ -88,11 +88,19 @@ impl Serve {
     }
 
     /// Starts one on this directory.
-    ///
-    /// # Panics
-    /// When it does not say within a minute where it listens.
     pub async fn start_in(data: &Path, settings: &[(&str, &str)]) -> Self {
-        let mut child = serve(data, settings).spawn().unwrap();
+        Self::run(serve(data, settings)).await
+    }
+
+    /// Starts one on this directory that logs to this file.
+    pub async fn start_logged(data: &Path, settings: &[(&str, &str)], log: &Path) -> Self {
+        let mut command = serve(data, settings);
+        command.stderr(std::fs::File::create(log).unwrap());
+        Self::run(command).await
+    }
+
+    async fn run(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = tokio::time::timeout(PATIENCE, lines.next_line())
             .await

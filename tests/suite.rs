@@ -10,6 +10,7 @@
 
 use postrider_tests::command;
 
+mod canary;
 mod conformance;
 mod restarts;
 mod scenarios;

@@ -24,12 +24,11 @@ const JITTER_BPS: u16 = 2000;
 const ROWS: usize = 1000;
 
 pub(crate) fn measure(scale: &Scale, report: &mut Report) {
-    let entropy: &dyn Entropy = &SystemEntropy;
     let failed = Failed::new();
     let (exact, jittered) = (policy(0), policy(JITTER_BPS));
     let without = nanoseconds(|n| failed.decide(&exact, Jitter(n)));
     let with = nanoseconds(|n| failed.decide(&jittered, Jitter(n)));
-    let drawing = nanoseconds(|_| entropy.bytes::<4>());
+    let drawing = nanoseconds(|_| drawn());
     report.figure(OF, "decide, without jitter", without, "ns");
     report.figure(OF, "decide, with jitter", with, "ns");
     report.figure(OF, "drawing the random number", drawing, "ns");
@@ -37,7 +36,7 @@ pub(crate) fn measure(scale: &Scale, report: &mut Report) {
     let share = extra / (scale.bare.post * 1e6);
     let figure = "jitter and drawing ÷ one POST on loopback";
     report.against(Bar::AtMost(0.01), OF, figure, share, "");
-    report.spread(spread(&failed, &jittered, entropy));
+    report.spread(spread(&failed, &jittered));
 }
 
 /// A row whose first attempt failed.
@@ -86,6 +85,12 @@ fn policy(jitter_bps: u16) -> Policy {
     settings.policy(RuntimeRetry::default())
 }
 
+/// A random number, drawn as the gateway draws it for each attempt.
+fn drawn() -> Jitter {
+    let entropy: &dyn Entropy = &SystemEntropy;
+    Jitter(u32::from_ne_bytes(entropy.bytes()))
+}
+
 /// How long one call takes: the best of a few rounds, which others on the machine disturbed least.
 fn nanoseconds<T>(call: impl Fn(u32) -> T) -> f64 {
     let round = || {
@@ -99,10 +104,9 @@ fn nanoseconds<T>(call: impl Fn(u32) -> T) -> f64 {
 }
 
 /// In which second after their common failure rows are due.
-fn spread(failed: &Failed, policy: &Policy, entropy: &dyn Entropy) -> Vec<(String, usize)> {
-    let draw = || Jitter(u32::from_ne_bytes(entropy.bytes()));
+fn spread(failed: &Failed, policy: &Policy) -> Vec<(String, usize)> {
     let waits: Vec<u64> = (0..ROWS)
-        .map(|_| failed.wait(policy, draw()).get() / 1000)
+        .map(|_| failed.wait(policy, drawn()).get() / 1000)
         .collect();
     let (first, last) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
     (*first..=*last)

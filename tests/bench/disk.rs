@@ -22,7 +22,17 @@ pub(crate) fn measure(plan: &Plan, disk: &Path, report: &mut Report) -> f64 {
         times.since(began);
     }
     let of = "This machine";
-    report.figure(of, "append and fdatasync of 4 KiB, p50", times.p50_ms(), "ms");
-    report.figure(of, "append and fdatasync of 4 KiB, p99", times.p99_ms(), "ms");
+    report.figure(
+        of,
+        "append and fdatasync of 4 KiB, p50",
+        times.p50_ms(),
+        "ms",
+    );
+    report.figure(
+        of,
+        "append and fdatasync of 4 KiB, p99",
+        times.p99_ms(),
+        "ms",
+    );
     times.p50_ms()
 }

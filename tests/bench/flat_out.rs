@@ -32,9 +32,23 @@ pub(crate) async fn measure(
     let webhook = gateway.webhook(&arrivals.url(0)).await;
     run(&gateway, &webhook, 0..WARM_UP, arrivals).await;
     let measured = WARM_UP..WARM_UP + plan.flat_out;
-    throughput(&gateway, &webhook, measured.clone(), arrivals, scale, report).await;
+    throughput(
+        &gateway,
+        &webhook,
+        measured.clone(),
+        arrivals,
+        scale,
+        report,
+    )
+    .await;
 
-    report.against(Bar::AtMost(30.0), MEMORY, "idle after the start", at_start, "MB");
+    report.against(
+        Bar::AtMost(30.0),
+        MEMORY,
+        "idle after the start",
+        at_start,
+        "MB",
+    );
     let after = growth(&gateway, &webhook, measured.end, plan.growth, arrivals).await;
     let (early, late) = (after[1], after[after.len() - 1]);
     report.figure(MEMORY, "idle after a tenth of the deliveries", early, "MB");
@@ -43,10 +57,21 @@ pub(crate) async fn measure(
     report.figure(MEMORY, "peak", peak, "MB");
     let all = measured.end + plan.growth;
     report.figure(MEMORY, "deliveries", all as f64, "");
-    report.against(Bar::AtMost(1.1), MEMORY, "all ÷ a tenth: flat", late / early, "");
+    report.against(
+        Bar::AtMost(1.1),
+        MEMORY,
+        "all ÷ a tenth: flat",
+        late / early,
+        "",
+    );
     let count = arrivals.first_lane_has(all).await;
     report.expect_all(OF, all, count.distinct);
-    report.figure(OF, "requests beyond the first of each message", (count.total - count.distinct) as f64, "");
+    report.figure(
+        OF,
+        "requests beyond the first of each message",
+        (count.total - count.distinct) as f64,
+        "",
+    );
     gateway.stop().await;
     arrivals.forget().await;
 }
@@ -73,9 +98,26 @@ async fn throughput(
     let delivered = messages / delivered_in;
     report.figure(OF, "accepted", messages / accepted_in, "/s");
     report.figure(OF, "delivered", delivered, "/s");
-    report.figure(OF, "ceiling: min(bare client, 32 ÷ 1.5 fsync)", scale.ceiling(), "/s");
-    report.against(Bar::AtLeast(0.08), OF, "delivered ÷ ceiling", delivered / scale.ceiling(), "");
-    report.against(Bar::AtMost(0.18), OF, "CPU of the gateway per 1,000 deliveries", cpu * 1000.0 / messages, "s");
+    report.figure(
+        OF,
+        "ceiling: min(bare client, 32 ÷ 1.5 fsync)",
+        scale.ceiling(),
+        "/s",
+    );
+    report.against(
+        Bar::AtLeast(0.08),
+        OF,
+        "delivered ÷ ceiling",
+        delivered / scale.ceiling(),
+        "",
+    );
+    report.against(
+        Bar::AtMost(0.18),
+        OF,
+        "CPU of the gateway per 1,000 deliveries",
+        cpu * 1000.0 / messages,
+        "s",
+    );
     report.figure(OF, "accept, p50", p50, "ms");
     report.figure(OF, "accept, p99", p99, "ms");
     report.against(Bar::AtMost(4.0), OF, "accept, p99 ÷ p50", p99 / p50, "");

@@ -52,7 +52,13 @@ async fn round(
     arrivals.first_lane_has(each).await;
     let counts = arrivals.counts().await;
     let mut all = Samples::default();
-    for (lane, times) in arrivals.latencies().await.into_iter().enumerate().take(OTHERS) {
+    for (lane, times) in arrivals
+        .latencies()
+        .await
+        .into_iter()
+        .enumerate()
+        .take(OTHERS)
+    {
         report.expect_all(OF, each, counts[lane].distinct);
         all.append(times);
     }

@@ -113,7 +113,9 @@ pub(crate) async fn paced(
                     return times;
                 };
                 let webhook = &webhooks[number as usize % webhooks.len()];
-                connection.publish(message::event(webhook, number, at)).await;
+                connection
+                    .publish(message::event(webhook, number, at))
+                    .await;
                 times.since(due);
             }
         });

@@ -28,7 +28,13 @@ pub(crate) async fn measure(
     let (p50, p99) = (published.accept.p50_ms(), published.accept.p99_ms());
     report.figure(OF, "accept, p50", p50, "ms");
     report.figure(OF, "accept, p99", p99, "ms");
-    report.against(Bar::AtMost(10.0), OF, "accept, p99 ÷ max(fsync, 1 ms)", p99 / scale.fsync.max(1.0), "");
+    report.against(
+        Bar::AtMost(10.0),
+        OF,
+        "accept, p99 ÷ max(fsync, 1 ms)",
+        p99 / scale.fsync.max(1.0),
+        "",
+    );
     report.figure(OF, "published → arrived, p50", arrival.p50_ms(), "ms");
     report.figure(OF, "published → arrived, p99", arrival.p99_ms(), "ms");
     gateway.stop().await;

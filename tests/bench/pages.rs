@@ -39,15 +39,24 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, report: &mut Report) {
         many.round().await;
     }
     report.figure(OF, "many", f64::from(plan.many_rows), "rows");
-    let figures: [(&str, &str, fn(&Stored) -> f64); 3] = [
-        ("page of 50, 1,000 rows", "page of 50, many ÷ 1,000", |stored| stored.page.p50_ms()),
-        ("look at what is due, 1,000 rows", "look at what is due, many ÷ 1,000", |stored| stored.look.p50_ms()),
-        ("claim of 32, 1,000 rows", "claim of 32, many ÷ 1,000", |stored| stored.claim.p50_ms()),
-    ];
-    for (alone, compared, cost) in figures {
-        report.figure(OF, alone, cost(&few), "ms");
-        report.against(BAR, OF, compared, cost(&many) / cost(&few), "");
-    }
+    let (few, many) = (few.costs, many.costs);
+    let (of_few, ratio) = (few.page.p50_ms(), many.page.p50_ms() / few.page.p50_ms());
+    report.figure(OF, "page of 50, 1,000 rows", of_few, "ms");
+    report.against(BAR, OF, "page of 50, many ÷ 1,000", ratio, "");
+    let (of_few, ratio) = (few.look.p50_ms(), many.look.p50_ms() / few.look.p50_ms());
+    report.figure(OF, "look at what is due, 1,000 rows", of_few, "ms");
+    report.against(BAR, OF, "look at what is due, many ÷ 1,000", ratio, "");
+    let (of_few, ratio) = (few.claim.p50_ms(), many.claim.p50_ms() / few.claim.p50_ms());
+    report.figure(OF, "claim of 32, 1,000 rows", of_few, "ms");
+    report.against(BAR, OF, "claim of 32, many ÷ 1,000", ratio, "");
+}
+
+/// How long things took.
+#[derive(Default)]
+struct Costs {
+    page: Samples,
+    look: Samples,
+    claim: Samples,
 }
 
 /// A store with delivered rows, and what things cost there.
@@ -57,9 +66,7 @@ struct Stored {
     webhook: WebhookId,
     version: u64,
     rows: u32,
-    page: Samples,
-    look: Samples,
-    claim: Samples,
+    costs: Costs,
     _directory: tempfile::TempDir,
 }
 
@@ -77,9 +84,7 @@ impl Stored {
             tenant,
             webhook: webhook.id,
             rows: 0,
-            page: Samples::default(),
-            look: Samples::default(),
-            claim: Samples::default(),
+            costs: Costs::default(),
             _directory: directory,
         };
         while stored.rows < rows {
@@ -107,9 +112,11 @@ impl Stored {
         }
         let answers = self.store.accept(batch).await.into_iter();
         answers
-            .flat_map(|answer| match answer.unwrap() {
-                Accepted::New { claimed } => claimed,
-                other => panic!("{other:?}"),
+            .flat_map(|answer| {
+                let Ok(Accepted::New { claimed }) = answer else {
+                    panic!("{answer:?}");
+                };
+                claimed
             })
             .collect()
     }
@@ -135,7 +142,7 @@ impl Stored {
             let began = Instant::now();
             let filter = Filter::default();
             let page = self.store.list(&self.tenant, &filter, PAGE, None).await;
-            self.page.since(began);
+            self.costs.page.since(began);
             assert_eq!(page.unwrap().items.len(), PAGE);
         }
         self.accept(CLAIMED, Free::Yes).await;
@@ -149,7 +156,7 @@ impl Stored {
                 .due(&self.tenant, self.webhook, now, CLAIMED as usize)
                 .await
                 .unwrap();
-            self.look.since(began);
+            self.costs.look.since(began);
             assert_eq!(agenda.len(), 1);
         }
         let wanted: Vec<_> = due
@@ -163,12 +170,14 @@ impl Stored {
             .collect();
         let began = Instant::now();
         let claims = self.store.claim(wanted, now).await;
-        self.claim.since(began);
+        self.costs.claim.since(began);
         let parcels: Vec<_> = claims
             .into_iter()
-            .map(|claim| match claim.unwrap() {
-                Claim::Claimed(parcel) => *parcel,
-                other => panic!("{other:?}"),
+            .map(|claim| {
+                let Ok(Claim::Claimed(parcel)) = claim else {
+                    panic!("{claim:?}");
+                };
+                *parcel
             })
             .collect();
         assert_eq!(parcels.len(), CLAIMED as usize);

@@ -1,6 +1,7 @@
 //! The receiver, in a process of its own: takes requests on several ports and keeps a list of what came to each.
 
 use std::convert::Infallible;
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
 use crate::message;
@@ -75,7 +75,8 @@ pub(crate) async fn run() {
         answer(request, Arc::clone(&lanes))
     }));
     println!("{}", json!({"lanes": ports, "control": control_port}));
-    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+    let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+    ended.await.unwrap().unwrap();
 }
 
 async fn serve<S, F>(listener: TcpListener, respond: S)
@@ -115,14 +116,12 @@ async fn answer(
         Value::Array(lanes.collect()).to_string()
     };
     let text = match request.uri().path() {
-        "/counts" => about(|lane| {
-            json!({"distinct": lane.distinct, "total": lane.total, "last_new_at": lane.last_new_at})
-        }),
+        "/counts" => about(
+            |lane| json!({"distinct": lane.distinct, "total": lane.total, "last_new_at": lane.last_new_at}),
+        ),
         "/latencies" => about(|lane| json!(lane.latencies)),
         "/forget" => {
-            lanes
-                .iter()
-                .for_each(|lane| *lane.lock() = Lane::default());
+            lanes.iter().for_each(|lane| *lane.lock() = Lane::default());
             String::new()
         }
         other => panic!("{other} is not asked for"),

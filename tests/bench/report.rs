@@ -140,8 +140,7 @@ impl Report {
             .iter()
             .map(|(part, rows)| json!({"due_after": part, "rows": rows}))
             .collect();
-        let document =
-            json!({"figures": figures, "jitter_spread": spread, "faults": self.faults});
+        let document = json!({"figures": figures, "jitter_spread": spread, "faults": self.faults});
         format!("{document:#}\n")
     }
 }

@@ -31,3 +31,8 @@ Feature: Webhooks do not stand in each other's way
     Given a delivery that failed
     When the webhook's URL and secret are changed
     Then the next attempt goes to the new URL, signed with both secrets
+
+  Scenario: The gateway wakes when a row is due, not only when it polls
+    Given a running gateway that polls once a minute and a row due in 10 seconds
+    When 10 seconds pass
+    Then the row is attempted

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::ids::TenantId;
-use postrider_domain::retry::RetrySettings;
+use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::signature::{SignedRequest, verify_standard};
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
@@ -190,4 +190,29 @@ async fn a_changed_webhook_is_used_from_the_next_attempt_on() {
         );
     }
     assert_eq!(world.row(id).await.target_url, elsewhere.url());
+}
+
+#[tokio::test]
+async fn the_gateway_wakes_when_a_row_is_due_not_only_when_it_polls() {
+    let poll_interval = Millis::from_seconds(60);
+    let world = World::with(CourierSettings {
+        poll_interval,
+        ..CourierSettings::default()
+    })
+    .await;
+    let running = world.run();
+    world.receiver.answer_next([Answer::status(500)]);
+    let retry = RetrySettings {
+        profile: Profile::Custom,
+        delays_seconds: Some(vec![10]),
+        ..RetrySettings::default()
+    };
+    let webhook = world.webhook(retry).await;
+    let id = world.publish(webhook.id).await;
+    assert_eq!(world.row(id).await.status, Status::Failed);
+    world.clock.advance(Millis::from_seconds(10));
+    world.receiver.received(2).await;
+    world.idle().await;
+    assert_eq!(world.row(id).await.status, Status::Delivered);
+    running.abort();
 }

@@ -218,6 +218,11 @@ impl World {
         self.process().courier.cycle().await.unwrap()
     }
 
+    /// Lets the courier look for work by itself.
+    pub(crate) fn run(&self) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(Arc::clone(&self.process().courier).run())
+    }
+
     pub(crate) async fn sweep(&self) {
         self.process().sweep.turn(self.clock.now()).await;
     }

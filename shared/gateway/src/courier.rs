@@ -39,7 +39,8 @@ pub struct Courier {
     poll_interval: Millis,
     load: Load,
     wake: Notify,
-    sleeping_until: AtomicI64,
+    /// When the loop will look at the agenda again at the latest.
+    looks_again_at: AtomicI64,
     tasks: TaskTracker,
     broken_off: CancellationToken,
 }
@@ -73,7 +74,7 @@ impl Courier {
             poll_interval: settings.poll_interval,
             load: Load::new(settings.per_webhook, settings.in_all),
             wake: Notify::new(),
-            sleeping_until: AtomicI64::new(i64::MAX),
+            looks_again_at: AtomicI64::new(i64::MAX),
             tasks: TaskTracker::new(),
             broken_off: CancellationToken::new(),
         })
@@ -85,8 +86,13 @@ impl Courier {
         loop {
             let now = self.ports.clock.now();
             let latest = now.plus(self.poll_interval);
+            self.looks_again_at
+                .store(latest.as_millis(), Ordering::Release);
             let until = match self.cycle().await {
-                Ok(cycle) if cycle.started + cycle.postponed > 0 => continue,
+                Ok(cycle) if cycle.started + cycle.postponed > 0 => {
+                    self.gather().await;
+                    continue;
+                }
                 Ok(cycle) => cycle
                     .next_due_at
                     .map_or(latest, |due_at| due_at.min(latest)),
@@ -95,13 +101,12 @@ impl Courier {
                     latest.min(now.plus(Millis::from_seconds(1)))
                 }
             };
-            self.sleeping_until
+            self.looks_again_at
                 .store(until.as_millis(), Ordering::Release);
             select! {
                 () = self.ports.clock.sleep_until(until) => {}
                 () = self.wake.notified() => self.gather().await,
             }
-            self.sleeping_until.store(i64::MIN, Ordering::Release);
         }
     }
 
@@ -177,11 +182,10 @@ impl Courier {
         }
     }
 
-    /// Wakes the loop if it would sleep past this time.
+    /// Wakes the loop if it would look again only after this time.
     fn note_due(&self, next_retry_at: Option<Timestamp>) {
-        let sleeps_past =
-            |at: &Timestamp| at.as_millis() < self.sleeping_until.load(Ordering::Acquire);
-        if next_retry_at.as_ref().is_some_and(sleeps_past) {
+        let looks_again_at = self.looks_again_at.load(Ordering::Acquire);
+        if next_retry_at.is_some_and(|at| at.as_millis() < looks_again_at) {
             self.wake.notify_one();
         }
     }

@@ -1,0 +1,129 @@
+//! Secrets, bodies and signatures stay where they belong: marked ones are sent through everything, and looked for
+//! everywhere else.
+
+use std::fs;
+use std::path::Path;
+
+use http::Method;
+use postrider_testkit::receiver::{Answer, Receiver};
+use serde_json::{Value, json};
+
+use crate::command::{Serve, TOKEN};
+
+const SECRET: &str = "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5";
+const CREDENTIAL: &str = "Bearer canary-credential";
+const BODY: &str = "canary-of-the-body";
+const QUERY: &str = "canary-of-the-query";
+const LOGGED: [(&str, &str); 2] = [
+    ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32"),
+    ("POSTRIDER_LOG", "trace,hyper=info,hyper_util=info"),
+];
+
+fn contains(text: &[u8], part: &str) -> bool {
+    text.windows(part.len())
+        .any(|window| window == part.as_bytes())
+}
+
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file() && !path.ends_with("admin-token"));
+    files
+        .map(|path| (path.display().to_string(), fs::read(&path).unwrap()))
+        .collect()
+}
+
+async fn announcements(gateway: &Serve, wanted: &str) -> String {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client
+        .get(format!("{}/v1/stream", gateway.url))
+        .bearer_auth(TOKEN);
+    let mut stream = request.header("last-event-id", "0").send().await.unwrap();
+    let mut seen = String::new();
+    while !seen.contains(wanted) {
+        let chunk = tokio::time::timeout(crate::command::PATIENCE, stream.chunk()).await;
+        let chunk = chunk
+            .expect("announcements come")
+            .unwrap()
+            .expect("the stream goes on");
+        seen.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
+    let receiver = Receiver::start().await;
+    receiver.answer_next([Answer::status(500)]);
+    let (data, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log = logs.path().join("log");
+    let mut gateway = Serve::start_logged(data.path(), &LOGGED, &log).await;
+
+    let draft = json!({
+        "name": "canary", "event_types": ["*"], "secret": SECRET,
+        "target_url": format!("{}?key={QUERY}", receiver.url()),
+        "headers": {"Authorization": CREDENTIAL, "X-Env": "test"},
+        "retry": {"profile": "custom", "delays_seconds": [1]},
+    });
+    let webhook = gateway
+        .call(Method::POST, "/v1/webhooks", Some(draft.clone()))
+        .await;
+    assert_eq!(webhook["secret"], SECRET, "shown once, when it is made");
+    let id = webhook["id"].as_str().unwrap();
+    let delivery = gateway
+        .publish(id, &format!("{{\"text\":\"{BODY}\"}}"))
+        .await;
+    let row = gateway.settled(&delivery).await;
+    assert_eq!(row["status"], "delivered");
+
+    let mut answers: Vec<Value> = Vec::new();
+    for path in [
+        "/v1/webhooks",
+        &format!("/v1/webhooks/{id}"),
+        "/v1/deliveries",
+        "/v1/keys",
+    ] {
+        answers.push(gateway.call(Method::GET, path, None).await);
+    }
+    let mut bad = draft;
+    bad["secret"] = format!("{SECRET}!").into();
+    bad["headers"] = json!({"Host": CREDENTIAL});
+    let refused = gateway
+        .try_call(Method::POST, "/v1/webhooks", Some(bad.to_string()))
+        .await
+        .unwrap();
+    assert_eq!(refused.0, 400);
+    answers.push(refused.1);
+    for answer in answers {
+        let text = answer.to_string();
+        for canary in [SECRET, CREDENTIAL, BODY, TOKEN] {
+            assert!(!text.contains(canary), "{canary} in {text}");
+        }
+    }
+
+    let announced = announcements(&gateway, "delivery.delivered").await;
+    for canary in [SECRET, CREDENTIAL, BODY, QUERY, "sha256="] {
+        assert!(!announced.contains(canary), "{canary} in {announced}");
+    }
+
+    assert!(gateway.terminate().await);
+    let logged = fs::read(&log).unwrap();
+    assert!(
+        contains(&logged, "delivery.attempted"),
+        "attempts were logged"
+    );
+    for canary in [SECRET, CREDENTIAL, BODY, QUERY, TOKEN, "sha256="] {
+        assert!(!contains(&logged, canary), "{canary} in the log");
+    }
+    let stored = files(data.path());
+    assert!(
+        stored.iter().any(|(_, bytes)| contains(bytes, BODY)),
+        "the database was looked into"
+    );
+    for (name, bytes) in stored {
+        for canary in [SECRET, CREDENTIAL, TOKEN] {
+            assert!(!contains(&bytes, canary), "{canary} in {name}");
+        }
+    }
+}
