@@ -26,15 +26,16 @@ pub(crate) async fn read_json(request: Request, limit: usize) -> Result<Bytes, P
     if waits && declared_length(&parts.headers).is_some_and(|length| length > limit) {
         return Err(Problem::too_large("request body", limit));
     }
-    match tokio::time::timeout(BODY_TIMEOUT, read(body, limit)).await {
+    read_within(BODY_TIMEOUT, body, limit).await
+}
+
+async fn read_within(patience: Duration, body: Body, limit: usize) -> Result<Bytes, Problem> {
+    match tokio::time::timeout(patience, read(body, limit)).await {
         Ok(read) => read,
-        Err(_) => Err(Problem::new(
-            Code::RequestTimeout,
-            format!(
-                "the body must arrive within {} seconds",
-                BODY_TIMEOUT.as_secs()
-            ),
-        )),
+        Err(_) => {
+            let detail = format!("the body must arrive within {} seconds", patience.as_secs());
+            Err(Problem::new(Code::RequestTimeout, detail))
+        }
     }
 }
 
@@ -120,5 +121,37 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
             Code::UnsupportedMediaType,
             "the Content-Type must be application/json in UTF-8",
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    type Piece = Result<Bytes, std::io::Error>;
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_given_up() {
+        let body = Body::from_stream(stream::pending::<Piece>());
+        let problem = read_within(Duration::ZERO, body, 10).await.unwrap_err();
+        assert_eq!(problem.code(), Code::RequestTimeout);
+    }
+
+    #[tokio::test]
+    async fn a_body_without_end_is_given_up() {
+        let piece = Bytes::from(vec![b' '; 1024 * 1024]);
+        let endless = stream::repeat_with(move || Piece::Ok(piece.clone()));
+        let problem = read(Body::from_stream(endless), 10).await.unwrap_err();
+        assert_eq!(problem.code(), Code::PayloadTooLarge);
+    }
+
+    #[tokio::test]
+    async fn a_body_in_one_piece_is_not_copied() {
+        let whole = Bytes::from_static(b"{\"a\":1}");
+        let bytes = read(Body::from(whole.clone()), 10).await.unwrap();
+        assert_eq!(bytes.as_ptr(), whole.as_ptr());
+        let over = read(Body::from(whole), 6).await.unwrap_err();
+        assert_eq!(over.code(), Code::PayloadTooLarge);
     }
 }

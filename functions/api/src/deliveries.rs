@@ -13,12 +13,11 @@ use serde::Deserialize;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
-use crate::deliveries::view::{DeliveryDetail, DeliveryView};
+use crate::deliveries::view::{DeliveryDetail, DeliveryPage, DeliveryView};
 use crate::extract::{Id, Optional, Parameters, Query};
 use crate::filter::FilterInput;
 use crate::openapi::{DocumentProblems, Problems, words};
 use crate::problem::{Problem, ProblemBody};
-use crate::views::Listing;
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
@@ -66,7 +65,7 @@ impl Parameters for ListParameters {
 
 /// List deliveries, newest first
 #[utoipa::path(
-    get, path = "/v1/deliveries", tag = "deliveries", security(("token" = ["read"])),
+    get, path = "/v1/deliveries", operation_id = "list_deliveries", tag = "deliveries", security(("token" = ["read"])),
     params(
         ("session_id" = Option<String>, Query, description = "Of this session."),
         ("status" = Option<String>, Query, description = "One of pending, failed, delivered, dead."),
@@ -77,13 +76,13 @@ impl Parameters for ListParameters {
         ("limit" = Option<u32>, Query, description = "How many at the most; 50 unless set.", minimum = 1, maximum = 200),
         ("cursor" = Option<String>, Query, description = "The `next_cursor` of the page before."),
     ),
-    responses((status = 200, description = "A page.", body = Listing<DeliveryView>), Problems)
+    responses((status = 200, description = "A page.", body = DeliveryPage), Problems)
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
     caller: Caller<Read>,
     Query(given): Query<ListParameters>,
-) -> Result<Json<Listing<DeliveryView>>, Problem> {
+) -> Result<Json<DeliveryPage>, Problem> {
     let mut faults = Invalid::default();
     let filter = given.filter.check("", &mut faults);
     let limit = match given.limit.as_deref().map(str::parse) {
@@ -109,7 +108,7 @@ pub(crate) async fn list(
     let page = history
         .list(caller.tenant(), &filter, limit, cursor.as_ref())
         .await?;
-    Ok(Json(Listing {
+    Ok(Json(DeliveryPage {
         items: page.items.iter().map(DeliveryView::of).collect(),
         next_cursor: page.next.map(|Cursor(text)| text),
     }))
@@ -117,7 +116,7 @@ pub(crate) async fn list(
 
 /// One delivery with its payload and attempts
 #[utoipa::path(
-    get, path = "/v1/deliveries/{id}", tag = "deliveries", security(("token" = ["read"])),
+    get, path = "/v1/deliveries/{id}", operation_id = "get_delivery", tag = "deliveries", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`dlv_…`")),
     responses(
         (status = 200, description = "The delivery.", body = DeliveryDetail),
@@ -149,7 +148,7 @@ pub(crate) struct RetryNow {
 
 /// Retry one delivery now
 #[utoipa::path(
-    post, path = "/v1/deliveries/{id}/retry", tag = "deliveries", security(("token" = ["manage"])),
+    post, path = "/v1/deliveries/{id}/retry", operation_id = "retry_delivery", tag = "deliveries", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`dlv_…`")),
     request_body(content = Option<RetryNow>, content_type = "application/json"),
     responses(

@@ -86,7 +86,7 @@ pub(crate) enum BatchResult {
     Refused(ProblemBody),
 }
 
-/// An event, or up to 100 of them
+/// The answer to one event, or to a batch.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes answers that other types give")]
@@ -103,7 +103,7 @@ pub(crate) enum PublishAnswer {
 /// before the answer. With an `Idempotency-Key`, a repeated call finds the first one; in a batch, the n-th event (from
 /// 0) has the key `<key>#<n>`.
 #[utoipa::path(
-    post, path = "/v1/events", tag = "events", security(("token" = ["publish"])),
+    post, path = "/v1/events", operation_id = "publish_events", tag = "events", security(("token" = ["publish"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters; 252 for a batch.")),
     request_body(content = Publication<'_>, content_type = "application/json"),
     responses(
@@ -136,8 +136,7 @@ pub(crate) async fn publish(
             Ok(answer.await?.into_response())
         }
         Publication::Many(batch) => {
-            let longest = key.as_deref().map_or(0, str::len);
-            if longest > MAX_BATCH_KEY_BYTES {
+            if key.as_deref().map_or(0, str::len) > MAX_BATCH_KEY_BYTES {
                 return Err(bad_key(MAX_BATCH_KEY_BYTES).into());
             }
             let events = batch
@@ -169,17 +168,22 @@ async fn store(
     Ok(published.into())
 }
 
-/// The key of the call; what stands in it is checked where it is used.
+/// The key of the call. Checked here too, because a batch makes longer keys of it: an empty one would pass as `#0`.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    let key = value.to_str().map_err(|_| bad_key(MAX_KEY_BYTES))?;
     if values.next().is_some() {
         return Err(Invalid::field(IDEMPOTENCY_KEY, "is given twice"));
     }
-    Ok(Some(key.to_owned()))
+    value
+        .to_str()
+        .ok()
+        .filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))
+        .filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
+        .map(|key| Some(key.to_owned()))
+        .ok_or_else(|| bad_key(MAX_KEY_BYTES))
 }
 
 fn bad_key(limit: usize) -> Invalid {

@@ -16,6 +16,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The gateway works.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Health)]
 pub(crate) struct HealthView {
     #[schema(example = "ok")]
     status: &'static str,
@@ -24,6 +25,7 @@ pub(crate) struct HealthView {
 
 /// Where to read on.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Index)]
 pub(crate) struct IndexView {
     name: &'static str,
     version: &'static str,
@@ -32,7 +34,7 @@ pub(crate) struct IndexView {
 }
 
 /// Whether the gateway works
-#[utoipa::path(get, path = "/healthz", tag = "gateway", security(()), responses(
+#[utoipa::path(get, path = "/healthz", operation_id = "get_health", tag = "gateway", security(()), responses(
     (status = 200, description = "It does.", body = HealthView),
     (status = 503, description = "The store cannot be read.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
@@ -49,7 +51,7 @@ pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, 
 }
 
 /// Where to read on
-#[utoipa::path(get, path = "/", tag = "gateway", security(()), responses(
+#[utoipa::path(get, path = "/", operation_id = "get_index", tag = "gateway", security(()), responses(
     (status = 200, description = "Paths to begin with.", body = IndexView),
 ))]
 pub(crate) async fn index() -> Json<IndexView> {

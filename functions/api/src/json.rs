@@ -2,13 +2,22 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use postrider_domain::invalid::Invalid;
-use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, Visitor};
+use serde::de::value::{MapAccessDeserializer, StringDeserializer};
+use serde::de::{
+    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor,
+};
 
 /// Reads a document. Only one that does not fit is read again, to learn the path of the fault.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Invalid> {
-    serde_json::from_slice(bytes).map_err(|error| explain::<T>(bytes, &error))
+    try_parse(bytes).map_err(|error| explain::<T>(bytes, &error))
+}
+
+/// As [`parse`], for a caller that has something else to try.
+pub(crate) fn try_parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(bytes).map(|Object(value)| value)
 }
 
 fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -> Invalid {
@@ -16,7 +25,7 @@ fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -
         return Invalid::field("body", format!("is not valid JSON: {error}"));
     }
     let mut document = serde_json::Deserializer::from_slice(bytes);
-    let path = match serde_path_to_error::deserialize::<_, T>(&mut document) {
+    let path = match serde_path_to_error::deserialize::<_, Object<T>>(&mut document) {
         Err(fault) => fault.path().to_string(),
         Ok(_) => ".".to_owned(),
     };
@@ -70,12 +79,10 @@ impl<'a> Fault<'a> {
     }
 }
 
-fn plain(expected: &str) -> Cow<'_, str> {
+fn plain(expected: &str) -> &str {
     match expected {
-        "a map" => "an object".into(),
-        "a sequence" => "an array".into(),
-        rust if rust.starts_with("struct ") => "an object".into(),
-        words => words.into(),
+        "a sequence" => "an array",
+        words => words,
     }
 }
 
@@ -86,6 +93,28 @@ where
     T: Deserialize<'de>,
 {
     T::deserialize(from).map(Some)
+}
+
+/// A struct written as an object and nothing else: serde would also take an array of its fields in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct AsObject<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for AsObject<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        from.deserialize_map(AsObject(PhantomData))
+    }
 }
 
 /// A whole number. One that is out of range is kept as the largest there is, so that the field's own check refuses it
@@ -122,7 +151,7 @@ pub(crate) struct Word<T>(pub(crate) T);
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        T::deserialize(de::value::StringDeserializer::new(text)).map(Self)
+        T::deserialize(StringDeserializer::new(text)).map(Self)
     }
 }
 
@@ -141,9 +170,9 @@ mod tests {
         #[serde(default)]
         flag: bool,
         #[serde(default)]
-        inner: Option<Inner>,
+        inner: Option<Object<Inner>>,
         #[serde(default)]
-        list: Vec<Inner>,
+        list: Vec<Object<Inner>>,
         #[serde(borrow, default, deserialize_with = "present")]
         raw: Option<&'a RawValue>,
     }
@@ -169,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_fault_is_named_by_its_field() {
-        let cases: [(&str, &str, &str); 16] = [
+        let cases: [(&str, &str, &str); 18] = [
             (r#"{"nam":1}"#, "nam", "is not known"),
             (
                 r#"{"name":"a","inner":{"color":"red"}}"#,
@@ -210,6 +239,12 @@ mod tests {
                 "must be a string",
             ),
             ("[]", "body", "must be an object"),
+            (r#"["a"]"#, "body", "must be an object"),
+            (
+                r#"{"name":"a","inner":["red"]}"#,
+                "inner",
+                "must be an object",
+            ),
         ];
         for (document, field, message) in cases {
             let (found, said) = fault(document.as_bytes());

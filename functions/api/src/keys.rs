@@ -15,7 +15,7 @@ use crate::extract::{Document, Id, NoParameters, Query};
 use crate::json::Word;
 use crate::openapi::{DocumentProblems, Problems, words};
 use crate::problem::{Code, Problem, ProblemBody};
-use crate::views::{Listing, Time};
+use crate::views::Time;
 
 /// What a new key shall be.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,8 +47,17 @@ pub(crate) struct KeyView {
     last_used_at: Option<Time>,
 }
 
-/// A key that was just made.
+/// All keys of the tenant, the oldest first.
 #[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeyList {
+    items: Vec<KeyView>,
+    /// Always `null`: the list is never parted.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+/// A key that was just made.
+#[derive(Serialize, ToSchema)]
 pub(crate) struct CreatedKey {
     #[serde(flatten)]
     key: KeyView,
@@ -79,7 +88,7 @@ impl From<ApiKey> for KeyView {
 
 /// Make a key
 #[utoipa::path(
-    post, path = "/v1/keys", tag = "keys", security(("token" = ["manage"])),
+    post, path = "/v1/keys", operation_id = "create_key", tag = "keys", security(("token" = ["manage"])),
     request_body = NewKey,
     responses(
         (status = 201, description = "Made; the only answer that shows the token.", body = CreatedKey),
@@ -122,21 +131,24 @@ pub(crate) async fn create(
 
 /// List keys
 #[utoipa::path(
-    get, path = "/v1/keys", tag = "keys", security(("token" = ["read"])),
-    responses((status = 200, description = "All keys of the tenant, the oldest first.", body = Listing<KeyView>), Problems)
+    get, path = "/v1/keys", operation_id = "list_keys", tag = "keys", security(("token" = ["read"])),
+    responses((status = 200, description = "All keys of the tenant, the oldest first.", body = KeyList), Problems)
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
     caller: Caller<Read>,
     _: Query<NoParameters>,
-) -> Result<Json<Listing<KeyView>>, Problem> {
+) -> Result<Json<KeyList>, Problem> {
     let keys = api.gateway.keyring.list(caller.tenant()).await?;
-    Ok(Json(Listing::whole(keys.into_iter().map(KeyView::from))))
+    Ok(Json(KeyList {
+        items: keys.into_iter().map(KeyView::from).collect(),
+        next_cursor: None,
+    }))
 }
 
 /// Revoke a key
 #[utoipa::path(
-    delete, path = "/v1/keys/{id}", tag = "keys", security(("token" = ["manage"])),
+    delete, path = "/v1/keys/{id}", operation_id = "revoke_key", tag = "keys", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`key_…`")),
     responses(
         (status = 204, description = "Revoked."),

@@ -17,8 +17,7 @@ use crate::problem::ProblemBody;
     info(
         title = "Postrider",
         description = "Sends signed webhooks and shows what happened to each. Every error is an RFC 9457 problem.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0"),
-        contact()
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     modifiers(&BearerToken),
     tags(
@@ -95,8 +94,26 @@ pub(crate) fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
         .build()
 }
 
+/// One of a few words, or `null`.
+pub(crate) fn words_or_null<'a>(choices: impl IntoIterator<Item = &'a str>) -> Object {
+    let mut object = words(choices);
+    object.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    object
+        .enum_values
+        .get_or_insert_default()
+        .push(serde_json::Value::Null);
+    object
+}
+
+/// Any JSON.
+pub(crate) fn any_json() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::AnyValue)
+        .build()
+}
+
 /// This document
-#[utoipa::path(get, path = "/openapi.json", tag = "gateway", security(()), responses(
+#[utoipa::path(get, path = "/openapi.json", operation_id = "get_openapi", tag = "gateway", security(()), responses(
     (status = 200, description = "OpenAPI 3.1", body = Object, content_type = "application/json"),
 ))]
 pub(crate) async fn openapi_json(State(api): State<Api>) -> Response {

@@ -13,7 +13,8 @@ use crate::Api;
 use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Document, Id};
 use crate::filter::FilterInput;
-use crate::openapi::{DocumentProblems, Problems};
+use crate::json::Object;
+use crate::openapi::{DocumentProblems, Problems, words_or_null};
 use crate::problem::{Problem, ProblemBody};
 use crate::views::Time;
 
@@ -22,7 +23,8 @@ use crate::views::Time;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewRetry {
     /// `status` is dead unless set, and may be failed.
-    filter: FilterInput,
+    #[schema(value_type = FilterInput)]
+    filter: Object<FilterInput>,
     /// Only count.
     #[serde(default)]
     dry_run: bool,
@@ -38,7 +40,7 @@ pub(crate) struct RetryView {
     /// How many deliveries the filter found when it began.
     matched: u64,
     /// running, done or cancelled; `null` for a dry run.
-    #[schema(value_type = Option<String>, required)]
+    #[schema(schema_with = states, required)]
     state: Option<JobState>,
     /// How many were put back.
     done: u64,
@@ -47,6 +49,10 @@ pub(crate) struct RetryView {
     /// When it began; `null` for a dry run.
     #[schema(required)]
     created_at: Option<Time>,
+}
+
+fn states() -> utoipa::openapi::Object {
+    words_or_null(["running", "done", "cancelled"])
 }
 
 impl RetryView {
@@ -79,7 +85,7 @@ impl From<RetryJob> for RetryView {
 ///
 /// The call does the first slice; the rest follows by itself.
 #[utoipa::path(
-    post, path = "/v1/retries", tag = "deliveries", security(("token" = ["manage"])),
+    post, path = "/v1/retries", operation_id = "begin_retry", tag = "deliveries", security(("token" = ["manage"])),
     request_body = NewRetry,
     responses((status = 202, description = "Begun, or counted.", body = RetryView), DocumentProblems, Problems)
 )]
@@ -89,7 +95,7 @@ pub(crate) async fn begin(
     Document(given): Document<NewRetry>,
 ) -> Result<(StatusCode, Json<RetryView>), Problem> {
     let mut faults = Invalid::default();
-    let filter = given.filter.check("filter.", &mut faults);
+    let filter = given.filter.0.check("filter.", &mut faults);
     faults.into_result()?;
     let (retries, tenant) = (&api.gateway.retries, caller.tenant());
     let view = if given.dry_run {
@@ -102,7 +108,7 @@ pub(crate) async fn begin(
 
 /// How far a bulk retry is
 #[utoipa::path(
-    get, path = "/v1/retries/{id}", tag = "deliveries", security(("token" = ["read"])),
+    get, path = "/v1/retries/{id}", operation_id = "get_retry", tag = "deliveries", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`job_…`")),
     responses(
         (status = 200, description = "The retry.", body = RetryView),
@@ -121,7 +127,7 @@ pub(crate) async fn get(
 
 /// Stop a bulk retry; what was put back stays so
 #[utoipa::path(
-    delete, path = "/v1/retries/{id}", tag = "deliveries", security(("token" = ["manage"])),
+    delete, path = "/v1/retries/{id}", operation_id = "cancel_retry", tag = "deliveries", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`job_…`")),
     responses(
         (status = 200, description = "As it stands now.", body = RetryView),

@@ -37,7 +37,7 @@ const RECHECK_EVERY: Millis = Millis::from_seconds(30);
 /// `id` is the place in the order, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener begins with what
 /// comes next; one that sends `Last-Event-ID` goes on after it.
 #[utoipa::path(
-    get, path = "/v1/stream", tag = "gateway", security(("token" = ["read"])),
+    get, path = "/v1/stream", operation_id = "listen", tag = "gateway", security(("token" = ["read"])),
     params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` that was seen.")),
     responses(
         (status = 200, description = "Goes on until either side ends it.", body = String, content_type = "text/event-stream"),

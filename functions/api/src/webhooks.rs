@@ -20,15 +20,15 @@ use crate::events::EventAnswer;
 use crate::extract::{Document, Id, NoParameters, Optional, Query};
 use crate::openapi::{DocumentProblems, Problems};
 use crate::problem::{Problem, ProblemBody};
-use crate::views::{Listing, Time};
+use crate::views::Time;
 use crate::webhooks::input::{NewWebhook, WebhookPatch};
-use crate::webhooks::view::{CreatedWebhook, WebhookView};
+use crate::webhooks::view::{CreatedWebhook, WebhookList, WebhookView};
 
 const TEST_TYPE: &str = "postrider.test";
 
 /// Make a webhook
 #[utoipa::path(
-    post, path = "/v1/webhooks", tag = "webhooks", security(("token" = ["manage"])),
+    post, path = "/v1/webhooks", operation_id = "create_webhook", tag = "webhooks", security(("token" = ["manage"])),
     request_body = NewWebhook,
     responses(
         (status = 201, description = "Made; the only answer that shows the secret.", body = CreatedWebhook,
@@ -55,21 +55,21 @@ pub(crate) async fn create(
 
 /// List webhooks
 #[utoipa::path(
-    get, path = "/v1/webhooks", tag = "webhooks", security(("token" = ["read"])),
-    responses((status = 200, description = "All webhooks, the oldest first.", body = Listing<WebhookView>), Problems)
+    get, path = "/v1/webhooks", operation_id = "list_webhooks", tag = "webhooks", security(("token" = ["read"])),
+    responses((status = 200, description = "All webhooks, the oldest first.", body = WebhookList), Problems)
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
     caller: Caller<Read>,
     _: Query<NoParameters>,
-) -> Result<Json<Listing<WebhookView>>, Problem> {
+) -> Result<Json<WebhookList>, Problem> {
     let webhooks = api.gateway.manage.list(caller.tenant()).await?;
-    Ok(Json(Listing::whole(webhooks.iter().map(WebhookView::of))))
+    Ok(Json(WebhookList::of(&webhooks)))
 }
 
 /// One webhook
 #[utoipa::path(
-    get, path = "/v1/webhooks/{id}", tag = "webhooks", security(("token" = ["read"])),
+    get, path = "/v1/webhooks/{id}", operation_id = "get_webhook", tag = "webhooks", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 200, description = "The webhook.", body = WebhookView),
@@ -91,7 +91,7 @@ pub(crate) async fn get(
 /// A field that is absent stays as it is; `null` puts an optional field back to its default. `headers` and `retry` are
 /// replaced as a whole, except that a header whose value is given as `***`, as it is shown, keeps its value.
 #[utoipa::path(
-    patch, path = "/v1/webhooks/{id}", tag = "webhooks", security(("token" = ["manage"])),
+    patch, path = "/v1/webhooks/{id}", operation_id = "change_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     request_body = WebhookPatch,
     responses(
@@ -118,7 +118,7 @@ pub(crate) async fn patch(
 
 /// Delete a webhook; its open deliveries die
 #[utoipa::path(
-    delete, path = "/v1/webhooks/{id}", tag = "webhooks", security(("token" = ["manage"])),
+    delete, path = "/v1/webhooks/{id}", operation_id = "delete_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 204, description = "Deleted."),
@@ -136,7 +136,7 @@ pub(crate) async fn delete(
 }
 
 /// A secret to bring along.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rotation {
     /// `whsec_` and the base64 of 24 to 64 bytes; one is drawn unless set.
@@ -146,6 +146,7 @@ pub(crate) struct Rotation {
 
 /// A secret that was just made.
 #[derive(Serialize, ToSchema)]
+#[schema(as = RotatedSecret)]
 pub(crate) struct RotatedView {
     /// The new secret, shown this once.
     secret: String,
@@ -155,7 +156,7 @@ pub(crate) struct RotatedView {
 
 /// Replace the secret; the old one stays valid for a day
 #[utoipa::path(
-    post, path = "/v1/webhooks/{id}/rotate-secret", tag = "webhooks", security(("token" = ["manage"])),
+    post, path = "/v1/webhooks/{id}/rotate-secret", operation_id = "rotate_webhook_secret", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     request_body(content = Option<Rotation>, content_type = "application/json"),
     responses(
@@ -184,7 +185,7 @@ pub(crate) async fn rotate_secret(
 
 /// Hold deliveries back until somebody resumes
 #[utoipa::path(
-    post, path = "/v1/webhooks/{id}/pause", tag = "webhooks", security(("token" = ["manage"])),
+    post, path = "/v1/webhooks/{id}/pause", operation_id = "pause_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 200, description = "As it is now.", body = WebhookView),
@@ -203,7 +204,7 @@ pub(crate) async fn pause(
 
 /// Set a paused, failed or disabled webhook going again
 #[utoipa::path(
-    post, path = "/v1/webhooks/{id}/resume", tag = "webhooks", security(("token" = ["manage"])),
+    post, path = "/v1/webhooks/{id}/resume", operation_id = "resume_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 200, description = "As it is now.", body = WebhookView),
@@ -222,7 +223,7 @@ pub(crate) async fn resume(
 
 /// Send a test event to a webhook, whatever it subscribes to
 #[utoipa::path(
-    post, path = "/v1/webhooks/{id}/test", tag = "webhooks", security(("token" = ["manage"])),
+    post, path = "/v1/webhooks/{id}/test", operation_id = "test_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 202, description = "Stored, as any other event.", body = EventAnswer),

@@ -9,7 +9,7 @@ use postrider_domain::outcome::Timings;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::openapi::words;
+use crate::openapi::words_or_null;
 use crate::views::Time;
 
 /// One event for one webhook.
@@ -48,15 +48,7 @@ pub(crate) struct DeliveryView {
 }
 
 fn dead_causes() -> utoipa::openapi::Object {
-    let mut causes = words(DeadCause::ALL.map(DeadCause::as_str));
-    if let Some(values) = &mut causes.enum_values {
-        values.push(serde_json::Value::Null);
-    }
-    causes.schema_type = utoipa::openapi::schema::SchemaType::from_iter([
-        utoipa::openapi::Type::String,
-        utoipa::openapi::Type::Null,
-    ]);
-    causes
+    words_or_null(DeadCause::ALL.map(DeadCause::as_str))
 }
 
 impl DeliveryView {
@@ -83,6 +75,15 @@ impl DeliveryView {
 
 fn text(label: &Label) -> String {
     label.as_str().to_owned()
+}
+
+/// A page of deliveries, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeliveryPage {
+    pub(super) items: Vec<DeliveryView>,
+    /// Where to go on; `null` at the end. A page may be short, even empty, and still have one.
+    #[schema(required)]
+    pub(super) next_cursor: Option<String>,
 }
 
 /// A delivery with its payload and attempts.

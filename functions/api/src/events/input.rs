@@ -10,16 +10,17 @@ use postrider_gateway::Refusal;
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::settings::MAX_BATCH_EVENTS;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use utoipa::openapi::schema::{OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::json::{self, present};
+use crate::openapi::any_json;
 
 /// One event.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEvent)]
 pub(crate) struct EventInput<'a> {
@@ -29,7 +30,7 @@ pub(crate) struct EventInput<'a> {
     event_type: String,
     /// Any JSON, sent on byte for byte as written here. Either this or `payload_base64`.
     #[serde(borrow, default, deserialize_with = "present")]
-    #[schema(value_type = Option<Object>, nullable = false)]
+    #[schema(schema_with = any_json)]
     payload: Option<&'a RawValue>,
     /// Any bytes, in base64 with padding.
     #[serde(default)]
@@ -47,7 +48,7 @@ pub(crate) struct EventInput<'a> {
 }
 
 /// Up to 100 events, 4 MiB in all.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEvents)]
 pub(crate) struct Batch<'a> {
@@ -68,16 +69,16 @@ impl<'a> Publication<'a> {
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Invalid> {
         #[derive(Deserialize)]
         struct Probe {
-            events: Option<serde::de::IgnoredAny>,
+            #[serde(default, deserialize_with = "present")]
+            events: Option<IgnoredAny>,
         }
-        if let Ok(event) = serde_json::from_slice(bytes) {
+        if let Ok(event) = json::try_parse(bytes) {
             return Ok(Self::One(event));
         }
-        if let Ok(batch) = serde_json::from_slice(bytes) {
+        if let Ok(batch) = json::try_parse(bytes) {
             return Ok(Self::Many(batch));
         }
-        let meant_many =
-            serde_json::from_slice::<Probe>(bytes).is_ok_and(|probe| probe.events.is_some());
+        let meant_many = json::try_parse::<Probe>(bytes).is_ok_and(|probe| probe.events.is_some());
         if meant_many {
             json::parse(bytes).map(Self::Many)
         } else {

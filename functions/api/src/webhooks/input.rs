@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use utoipa::ToSchema;
 
-use crate::json::{Whole, Word, present};
+use crate::json::{Object, Whole, Word, present};
 use crate::openapi::words;
 use crate::webhooks::view::HIDDEN;
 
@@ -35,6 +35,7 @@ pub(crate) struct NewWebhook {
     owner_email: Option<String>,
     /// At most 32 headers of 8 KiB in all, sent with every delivery.
     #[serde(default, deserialize_with = "headers")]
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
     headers: Option<Headers>,
     /// `whsec_` and the base64 of 24 to 64 bytes; one is drawn unless set.
     #[serde(default)]
@@ -52,7 +53,8 @@ pub(crate) struct NewWebhook {
     auto_resume: Option<bool>,
     /// How failures are retried.
     #[serde(default)]
-    retry: Option<RetryInput>,
+    #[schema(value_type = Option<RetryInput>)]
+    retry: Option<Object<RetryInput>>,
 }
 
 impl NewWebhook {
@@ -67,13 +69,14 @@ impl NewWebhook {
             timeout_seconds: self.timeout_seconds.map(|Whole(seconds)| seconds),
             retry_rate: self.retry_rate.map(|Whole(rate)| rate),
             auto_resume: self.auto_resume,
-            retry: self.retry.map(RetrySettings::from),
+            retry: self.retry.map(|Object(retry)| retry.into()),
         };
         (draft, self.secret)
     }
 }
 
-/// What shall change about a webhook. The outer option tells absent from `null`.
+/// What shall change about a webhook.
+// The outer option tells absent from `null`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WebhookPatch {
@@ -90,7 +93,7 @@ pub(crate) struct WebhookPatch {
     #[schema(value_type = Option<String>)]
     owner_email: Option<Option<String>>,
     #[serde(default, deserialize_with = "present_headers")]
-    #[schema(value_type = Option<Headers>)]
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
     headers: Option<Option<Headers>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 30)]
@@ -103,7 +106,7 @@ pub(crate) struct WebhookPatch {
     auto_resume: Option<Option<bool>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<RetryInput>)]
-    retry: Option<Option<RetryInput>>,
+    retry: Option<Option<Object<RetryInput>>>,
     /// Known only to be refused with a word on what to do instead.
     #[serde(default, deserialize_with = "present")]
     #[schema(ignore)]
@@ -148,7 +151,7 @@ impl WebhookPatch {
         let retry = self.retry;
         set(
             &mut draft.retry,
-            retry.map(|given| given.map(RetrySettings::from)),
+            retry.map(|given| given.map(|Object(retry)| retry.into())),
         );
         draft
     }

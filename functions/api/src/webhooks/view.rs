@@ -143,6 +143,24 @@ impl RetryView {
     }
 }
 
+/// All webhooks, the oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhookList {
+    items: Vec<WebhookView>,
+    /// Always `null`: the list is never parted.
+    #[schema(required)]
+    next_cursor: Option<String>,
+}
+
+impl WebhookList {
+    pub(crate) fn of(webhooks: &[Webhook]) -> Self {
+        Self {
+            items: webhooks.iter().map(WebhookView::of).collect(),
+            next_cursor: None,
+        }
+    }
+}
+
 /// A webhook that was just made.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CreatedWebhook {

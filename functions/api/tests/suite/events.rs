@@ -268,10 +268,12 @@ async fn a_repeated_call_finds_the_first() {
     let other = json!({"type": "task.done", "payload": {"n": 2}});
     let faults = publish_with_key(&stage, "k-1", &other).await;
     assert!(faults.problem(409, "idempotency_key_reused")[0].starts_with("Idempotency-Key: "));
+    let batch = json!({"events": [event]});
     for key in ["", "ä", "a b", &"x".repeat(256)] {
-        publish_with_key(&stage, key, &event)
-            .await
-            .refuses("Idempotency-Key", "255");
+        for body in [&event, &batch] {
+            let answer = publish_with_key(&stage, key, body).await;
+            answer.refuses("Idempotency-Key", "255");
+        }
     }
 }
 
@@ -316,7 +318,7 @@ async fn a_batch_has_1_to_100_events() {
         .post("/v1/events", json!({"events": null}))
         .await
         .refuses("events", "array");
-    let both = json!({"events": [], "type": "a"});
+    let both = json!({"events": [1], "type": "a"});
     stage
         .post("/v1/events", both)
         .await

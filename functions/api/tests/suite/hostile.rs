@@ -5,6 +5,8 @@ use http::{Method, Request};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::stage::Stage;
 
@@ -200,4 +202,24 @@ async fn what_a_caller_wrote_is_not_repeated_without_end() {
     let answer = stage.get(&format!("/v1/deliveries?{long}=1")).await;
     answer.problem(400, "invalid_request");
     assert!(answer.text.len() < 4000, "{} bytes", answer.text.len());
+}
+
+#[tokio::test]
+async fn a_client_that_sends_too_much_still_reads_why() {
+    let stage = Stage::new().await;
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    let serving = tokio::spawn(axum::serve(socket, stage.router.clone()).into_future());
+    let length = 6 * 1024 * 1024;
+    let head = format!(
+        "POST /v1/events HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {}\r\ncontent-length: {length}\r\n\r\n",
+        stage.admin
+    );
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(head.as_bytes()).await.unwrap();
+    client.write_all(&vec![b' '; length]).await.unwrap();
+    let mut answer = vec![0; 12];
+    client.read_exact(&mut answer).await.unwrap();
+    assert_eq!(answer, b"HTTP/1.1 413");
+    serving.abort();
 }

@@ -1,10 +1,19 @@
 //! The router by `oneshot`, over a gateway on a real store.
 
+// Helpers of tests are no test functions, which is where clippy.toml allows these.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
 mod deliveries;
 mod document;
 mod events;
 mod hostile;
 mod keys;
+mod log;
 mod problems;
 mod stage;
 mod stream;

@@ -29,9 +29,9 @@ use tokio::sync::watch;
 use tower::ServiceExt;
 
 /// 2026-02-21T10:00:00Z.
-pub const BEGIN: Timestamp = Timestamp::from_millis(1_771_668_000_000);
+pub(crate) const BEGIN: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 /// Small, so that bodies over it are quickly made.
-pub const MAX_PAYLOAD: usize = 10_000;
+pub(crate) const MAX_PAYLOAD: usize = 10_000;
 
 /// A queue that starts nothing: rows stay as they were accepted.
 struct Nobody;
@@ -51,25 +51,25 @@ impl Queue for Nobody {
     }
 }
 
-pub struct Stage {
-    pub gateway: Arc<Gateway>,
-    pub clock: Arc<SteppedClock>,
-    pub shutdown: watch::Sender<bool>,
-    pub router: Router,
+pub(crate) struct Stage {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) clock: Arc<SteppedClock>,
+    pub(crate) shutdown: watch::Sender<bool>,
+    pub(crate) router: Router,
     /// A token of the tenant `default` with every scope.
-    pub admin: String,
+    pub(crate) admin: String,
     process: String,
     _dir: tempfile::TempDir,
 }
 
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
 }
 
 impl Answer {
-    pub async fn of(response: Response) -> Self {
+    pub(crate) async fn of(response: Response) -> Self {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         Self {
@@ -79,18 +79,18 @@ impl Answer {
         }
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
     /// The JSON of an answer with this status.
-    pub fn expect(&self, status: u16) -> Value {
+    pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         self.json()
     }
 
     /// Checks the form of a problem; returns the faults as `field: message`.
-    pub fn problem(&self, status: u16, code: &str) -> Vec<String> {
+    pub(crate) fn problem(&self, status: u16, code: &str) -> Vec<String> {
         let problem = self.expect(status);
         assert_eq!(problem["code"], code, "{problem}");
         assert_eq!(problem["status"], status, "{problem}");
@@ -118,7 +118,7 @@ impl Answer {
     }
 
     /// Checks that the request was refused for this field, with a message that contains `words`.
-    pub fn refuses(&self, field: &str, words: &str) {
+    pub(crate) fn refuses(&self, field: &str, words: &str) {
         let faults = self.problem(400, "invalid_request");
         assert!(
             faults
@@ -130,11 +130,11 @@ impl Answer {
 }
 
 impl Stage {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with(Options::default()).await
     }
 
-    pub async fn with(options: Options) -> Self {
+    pub(crate) async fn with(options: Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), options).unwrap();
         let process = store.process().to_owned();
@@ -166,7 +166,7 @@ impl Stage {
     }
 
     /// A fresh token.
-    pub async fn token(&self, tenant: &str, scopes: &[Scope]) -> String {
+    pub(crate) async fn token(&self, tenant: &str, scopes: &[Scope]) -> String {
         let tenant = tenant.parse().unwrap();
         let made = self
             .gateway
@@ -176,11 +176,11 @@ impl Stage {
         made.unwrap().token
     }
 
-    pub async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         Answer::of(self.router.clone().oneshot(request).await.unwrap()).await
     }
 
-    pub async fn call(&self, token: &str, method: Method, path: &str, body: &str) -> Answer {
+    pub(crate) async fn call(&self, token: &str, method: Method, path: &str, body: &str) -> Answer {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -192,44 +192,44 @@ impl Stage {
             .await
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.call(&self.admin, Method::GET, path, "").await
     }
 
-    pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: impl ToString) -> Answer {
         self.call(&self.admin, Method::POST, path, &body.to_string())
             .await
     }
 
-    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Answer {
         self.call(&self.admin, Method::PATCH, path, &body.to_string())
             .await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.call(&self.admin, Method::DELETE, path, "").await
     }
 
     /// A webhook that wants `task.*`; its id.
-    pub async fn webhook(&self) -> String {
+    pub(crate) async fn webhook(&self) -> String {
         let answer = self.post("/v1/webhooks", new_webhook()).await.expect(201);
         answer["id"].as_str().unwrap().to_owned()
     }
 
     /// Publishes `task.done` with this body; the event's answer.
-    pub async fn publish(&self, payload: Value) -> Value {
+    pub(crate) async fn publish(&self, payload: Value) -> Value {
         let event = json!({"type": "task.done", "session_id": "s-1", "payload": payload});
         self.post("/v1/events", event).await.expect(202)
     }
 
     /// Publishes for one webhook; the delivery's id.
-    pub async fn delivery(&self) -> String {
+    pub(crate) async fn delivery(&self) -> String {
         let answer = self.publish(json!({"n": 1})).await;
         answer["deliveries"][0]["id"].as_str().unwrap().to_owned()
     }
 
     /// Attempts a delivery, with this for its end.
-    pub async fn attempt(&self, id: &str, transition: Transition) {
+    pub(crate) async fn attempt(&self, id: &str, transition: Transition) {
         self.clock.advance(Millis::new(5));
         let (store, now) = (&self.gateway.ports.store, self.clock.now());
         let wanted = Wanted {
@@ -247,13 +247,13 @@ impl Stage {
     }
 
     /// Attempts a delivery in vain, for the last time.
-    pub async fn kill(&self, id: &str) {
+    pub(crate) async fn kill(&self, id: &str) {
         let cause = DeadCause::Exhausted;
         self.attempt(id, Transition::Die { cause }).await;
     }
 
     /// Claims a delivery and leaves it so.
-    pub async fn hold(&self, id: &str) {
+    pub(crate) async fn hold(&self, id: &str) {
         let now = self.clock.now();
         let wanted = Wanted {
             tenant: TenantId::default(),
@@ -265,7 +265,7 @@ impl Stage {
     }
 }
 
-pub fn new_webhook() -> Value {
+pub(crate) fn new_webhook() -> Value {
     json!({
         "name": "Tasks",
         "target_url": "https://receiver.example/hooks",
