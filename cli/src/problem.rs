@@ -56,13 +56,22 @@ impl Problem {
         }
     }
 
-    /// The detail and each field's fault, a line each, every line after a line break.
+    /// The detail and each field's fault, a line each, every line after a line break. A detail that only repeats the
+    /// faults is left out.
     pub(crate) fn details(&self) -> String {
         let mut text = String::new();
-        if let Some(detail) = &self.document.detail {
+        let faults = self.document.errors.as_deref().unwrap_or_default();
+        let repeats =
+            |detail: &str| !faults.is_empty() && faults.iter().all(|f| detail.contains(&f.message));
+        if let Some(detail) = self
+            .document
+            .detail
+            .as_deref()
+            .filter(|detail| !repeats(detail))
+        {
             let _ = write!(text, "\n  {}", printable(detail));
         }
-        for fault in self.document.errors.iter().flatten() {
+        for fault in faults {
             let _ = write!(
                 text,
                 "\n  {}: {}",
@@ -71,6 +80,11 @@ impl Problem {
             );
         }
         text
+    }
+
+    /// The gateway's name for it.
+    pub(crate) fn code(&self) -> Option<&str> {
+        self.document.code.as_deref()
     }
 
     /// Whether this field is at fault.
@@ -104,5 +118,13 @@ mod tests {
         assert_eq!(problem.headline(), "Bad Gateway (502)");
         assert_eq!(problem.details(), "");
         assert!(problem.as_json().contains("502"));
+    }
+
+    #[test]
+    fn a_detail_that_repeats_the_faults_is_left_out() {
+        let body = r#"{"title":"t","detail":"name: is long; x: is bad",
+            "errors":[{"field":"name","message":"is long"},{"field":"x","message":"is bad"}]}"#;
+        let problem = Problem::read(StatusCode::BAD_REQUEST, body);
+        assert_eq!(problem.details(), "\n  name: is long\n  x: is bad");
     }
 }

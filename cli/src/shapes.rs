@@ -229,9 +229,7 @@ pub(crate) struct Job {
     pub(crate) id: Option<String>,
     pub(crate) matched: u64,
     pub(crate) state: Option<String>,
-    #[serde(default)]
     pub(crate) done: Option<u64>,
-    #[serde(default)]
     pub(crate) failed: Option<u64>,
 }
 

@@ -362,7 +362,7 @@ mod tests {
         let token = directory.path().join(TOKEN_FILE);
         std::fs::write(&token, "x").unwrap();
         let set = |path: &Path, mode| {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         };
         set(directory.path(), 0o700);
         set(&token, 0o600);

@@ -72,6 +72,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let limits = GatewaySettings {
         max_body_bytes: MAX_BODY_BYTES,
         egress: settings.egress.clone(),
+        retry: settings.courier.retry,
     };
     let gateway = Arc::new(Gateway::new(ports, catalogue, queue, limits));
     Ok(Service {

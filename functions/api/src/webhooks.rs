@@ -49,7 +49,7 @@ pub(crate) async fn create(
         .create(caller.tenant(), draft, secret.as_deref())
         .await?;
     let location = [(header::LOCATION, format!("/v1/webhooks/{}", webhook.id))];
-    let created = CreatedWebhook::of(&webhook);
+    let created = CreatedWebhook::of(&webhook, api.gateway.settings.retry);
     Ok((StatusCode::CREATED, location, Json(created)))
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn list(
     _: Query<NoParameters>,
 ) -> Result<Json<WebhookList>, Problem> {
     let webhooks = api.gateway.manage.list(caller.tenant()).await?;
-    Ok(Json(WebhookList::of(&webhooks)))
+    Ok(Json(WebhookList::of(&webhooks, api.gateway.settings.retry)))
 }
 
 /// One webhook
@@ -83,7 +83,7 @@ pub(crate) async fn get(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.get(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook)))
+    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
 }
 
 /// Change a webhook
@@ -113,7 +113,7 @@ pub(crate) async fn patch(
     let webhook = manage
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
         .await?;
-    Ok(Json(WebhookView::of(&webhook)))
+    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
 }
 
 /// Delete a webhook; its open deliveries die
@@ -199,7 +199,7 @@ pub(crate) async fn pause(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.pause(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook)))
+    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
 }
 
 /// Set a paused, failed or disabled webhook going again
@@ -218,7 +218,7 @@ pub(crate) async fn resume(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.resume(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook)))
+    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
 }
 
 /// Send a test event to a webhook, whatever it subscribes to

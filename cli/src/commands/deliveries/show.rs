@@ -95,7 +95,7 @@ fn attempts(attempts: &[Attempt], out: Output) -> String {
         "AT",
         "ANSWER",
         "ELAPSED",
-        "OF IT",
+        "PHASES IN MS",
         "FAILED IN",
         "ERROR",
     ]);

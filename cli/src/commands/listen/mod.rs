@@ -88,7 +88,8 @@ pub(crate) async fn run(
     } else {
         None
     };
-    out.note(format!(
+    // Programs need it, too: the port may have been chosen just now.
+    out.complain(format!(
         "Listening on {}",
         out.paint_error(Tone::Strong, &url)
     ));

@@ -91,6 +91,8 @@ pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     let (done, failed) = (job.done.unwrap_or(0), job.failed.unwrap_or(0));
     if out.wants_json() {
         out.document(&answer.text)?;
+    } else if job.matched == 0 {
+        out.line("No delivery fits; nothing was put back.")?;
     } else {
         let state = job.state.as_deref().unwrap_or("unknown");
         let mut line = format!(
@@ -106,15 +108,6 @@ pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
         out.line(line)?;
     }
     Ok(Ending::of(failed == 0))
-}
-
-/// Shows a job after it was stopped. Its answer may be empty.
-pub(super) fn show_cancelled(answer: &Answer, id: &str, out: Output) -> Result<Ending, Failure> {
-    if answer.text.trim().is_empty() {
-        out.note(format!("Cancelled {id}; what was put back stays so."));
-        return Ok(Ending::Fine);
-    }
-    show(answer, out).map(|_| Ending::Fine)
 }
 
 fn deliveries(count: u64) -> String {

@@ -97,7 +97,7 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
         }
         (Some(JobAction::Cancel { id }), _) => {
             let answer = client.delete(&["v1", "retries", &id]).await?;
-            bulk::show_cancelled(&answer, &id, out)
+            bulk::show(&answer, out).map(|_| Ending::Fine)
         }
         (None, Some(id)) => one(&id, args.force, client, out).await,
         (None, None) => {
@@ -117,12 +117,9 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
 }
 
 async fn one(id: &str, force: bool, client: &Client, out: Output) -> Result<Ending, Failure> {
-    let answer = client
-        .post(
-            &["v1", "deliveries", id, "retry"],
-            &json!({ "force": force }),
-        )
-        .await?;
+    let path = ["v1", "deliveries", id, "retry"];
+    let answer = client.post(&path, &json!({ "force": force })).await;
+    let answer = answer.map_err(|failure| advise(failure, id))?;
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
@@ -137,4 +134,17 @@ async fn one(id: &str, force: bool, client: &Client, out: Output) -> Result<Endi
         ));
     }
     Ok(Ending::Fine)
+}
+
+/// The API's way to send a delivered one again is a field; here it is an option.
+fn advise(mut failure: Failure, id: &str) -> Failure {
+    if let Failure::Refused {
+        problem,
+        advice: advice @ None,
+    } = &mut failure
+        && problem.code() == Some("delivery_delivered")
+    {
+        *advice = Some(format!("postrider retry {id} --force"));
+    }
+    failure
 }

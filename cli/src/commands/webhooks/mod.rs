@@ -101,7 +101,7 @@ pub(crate) async fn run(
         Action::Update(args) => print(&update(*args, client).await?, out)?,
         Action::Delete(Named { id }) => {
             client.delete(&["v1", "webhooks", &id]).await?;
-            out.note(format!("Deleted {id}; its open deliveries are dead."));
+            out.note(format!("Deleted {id}; its open deliveries die."));
         }
         Action::Pause(Named { id }) => print(
             &client.post_empty(&["v1", "webhooks", &id, "pause"]).await?,

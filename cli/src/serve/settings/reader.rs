@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn parse_number<T>(&mut self, name: &str, text: &str, min: T, max: T) -> Option<T>
     where
-        T: FromStr + PartialOrd + Display,
+        T: FromStr + PartialOrd + Display + Copy,
     {
         let number = text
             .parse()

@@ -76,7 +76,8 @@ fn statuses() -> utoipa::openapi::Object {
 }
 
 impl WebhookView {
-    pub(crate) fn of(webhook: &Webhook) -> Self {
+    /// As it is under the gateway's own retry settings.
+    pub(crate) fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
         let (settings, health) = (&webhook.settings, &webhook.health);
         Self {
             id: webhook.id,
@@ -92,7 +93,7 @@ impl WebhookView {
             timeout_seconds: settings.timeout.get() / 1000,
             retry_rate: settings.retry_rate,
             auto_resume: settings.auto_resume,
-            retry: RetryView::of(&settings.retry),
+            retry: RetryView::of(&settings.retry, runtime),
             status: health.status,
             failure_count: health.failure_count,
             degraded: health.is_degraded(),
@@ -124,8 +125,8 @@ fn shown(headers: &CustomHeaders) -> BTreeMap<String, String> {
 }
 
 impl RetryView {
-    fn of(settings: &RetrySettings) -> Self {
-        let policy = settings.policy(RuntimeRetry::default());
+    fn of(settings: &RetrySettings, runtime: RuntimeRetry) -> Self {
+        let policy = settings.policy(runtime);
         Self {
             profile: settings.profile,
             max_attempts: settings.max_attempts(),
@@ -153,9 +154,12 @@ pub(crate) struct WebhookList {
 }
 
 impl WebhookList {
-    pub(crate) fn of(webhooks: &[Webhook]) -> Self {
+    pub(crate) fn of(webhooks: &[Webhook], runtime: RuntimeRetry) -> Self {
         Self {
-            items: webhooks.iter().map(WebhookView::of).collect(),
+            items: webhooks
+                .iter()
+                .map(|webhook| WebhookView::of(webhook, runtime))
+                .collect(),
             next_cursor: None,
         }
     }
@@ -171,9 +175,9 @@ pub(crate) struct CreatedWebhook {
 }
 
 impl CreatedWebhook {
-    pub(crate) fn of(webhook: &Webhook) -> Self {
+    pub(crate) fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
         Self {
-            webhook: WebhookView::of(webhook),
+            webhook: WebhookView::of(webhook, runtime),
             secret: webhook.secrets.current.expose().to_owned(),
         }
     }

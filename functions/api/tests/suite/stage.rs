@@ -12,6 +12,7 @@ use postrider_adapter_local::{Options, SqliteStore};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Lease};
 use postrider_domain::egress::Rules;
+use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::key::Scope;
 use postrider_domain::time::{Millis, Timestamp};
@@ -147,6 +148,7 @@ impl Stage {
         let settings = GatewaySettings {
             max_body_bytes: MAX_PAYLOAD,
             egress: Rules::default(),
+            retry: RuntimeRetry::default(),
         };
         let catalogue = Arc::new(Catalogue::new(store));
         let gateway = Arc::new(Gateway::new(ports, catalogue, Arc::new(Nobody), settings));
