@@ -73,7 +73,7 @@ async fn first_attempts_are_not_held_to_the_retry_rate() {
 async fn a_receiver_that_hangs_does_not_delay_the_others() {
     let bound = CourierSettings {
         per_webhook: 4,
-        in_all: 8,
+        in_all: 64,
         ..CourierSettings::default()
     };
     let world = World::with(bound).await;

@@ -113,6 +113,7 @@ impl World {
         let limits = GatewaySettings {
             max_body_bytes: 1024 * 1024,
             egress,
+            retry,
         };
         let gateway = Gateway::new(ports, catalogue, queue, limits);
         self.process = Some(Process {

@@ -19,6 +19,8 @@ pub struct GatewaySettings {
     pub max_body_bytes: usize,
     /// Which destinations may be saved.
     pub egress: Rules,
+    /// The gateway's own retry settings, for those who ask what a webhook's come to.
+    pub retry: RuntimeRetry,
 }
 
 /// How the embedded gateway sends.

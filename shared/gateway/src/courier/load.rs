@@ -8,6 +8,10 @@ use tokio::sync::Notify;
 
 type Key = (TenantId, WebhookId);
 
+/// One webhook may have under way at most this part of the places that are left: the more receivers hang, the fewer
+/// places the next one may fill, so that dozens of them still leave room for one that is well.
+const SHARE_OF_REST: usize = 8;
+
 /// Counts attempts against their bounds.
 pub(super) struct Load {
     per_webhook: usize,
@@ -39,11 +43,10 @@ impl Load {
     pub(super) fn take(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
-        if counts.closed || counts.backlog.contains(&key) {
+        if counts.backlog.contains(&key) {
             return false;
         }
-        let under_way = counts.by_webhook.get(&key).copied().unwrap_or(0);
-        if counts.total >= self.in_all || under_way >= self.per_webhook {
+        if self.room(&counts, &key) == 0 {
             counts.backlog.insert(key);
             return false;
         }
@@ -57,15 +60,9 @@ impl Load {
     pub(super) fn take_many(&self, tenant: &TenantId, webhook: WebhookId, sharers: usize) -> usize {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
-        let left = if counts.closed {
-            0
-        } else {
-            self.in_all.saturating_sub(counts.total)
-        };
-        let under_way = counts.by_webhook.get(&key).copied().unwrap_or(0);
-        let taken = left
-            .div_ceil(sharers.max(1))
-            .min(self.per_webhook.saturating_sub(under_way));
+        let left = self.in_all.saturating_sub(counts.total);
+        let share = left.div_ceil(sharers.max(1));
+        let taken = share.min(self.room(&counts, &key));
         if taken == 0 {
             counts.backlog.insert(key);
             return 0;
@@ -73,6 +70,17 @@ impl Load {
         counts.total += taken;
         *counts.by_webhook.entry(key).or_default() += taken;
         taken
+    }
+
+    /// How many more attempts this webhook may have under way.
+    fn room(&self, counts: &Counts, key: &Key) -> usize {
+        if counts.closed {
+            return 0;
+        }
+        let left = self.in_all.saturating_sub(counts.total);
+        let bound = self.per_webhook.min((left / SHARE_OF_REST).max(1));
+        let under_way = counts.by_webhook.get(key).copied().unwrap_or(0);
+        bound.saturating_sub(under_way).min(left)
     }
 
     /// Gives back places that were taken and not needed; `drained` tells that no due row was left waiting.
@@ -141,7 +149,7 @@ mod tests {
 
     #[test]
     fn one_webhook_cannot_take_everything() {
-        let load = Load::new(2, 10);
+        let load = Load::new(2, 100);
         let tenant = TenantId::default();
         assert!(load.take(&tenant, webhook(1)) && load.take(&tenant, webhook(1)));
         assert!(!load.take(&tenant, webhook(1)));
@@ -149,8 +157,18 @@ mod tests {
     }
 
     #[test]
+    fn many_webhooks_that_hang_leave_room_for_one_that_is_well() {
+        let load = Load::new(64, 1024);
+        let tenant = TenantId::default();
+        for hanging in 0..40 {
+            while load.take(&tenant, webhook(hanging)) {}
+        }
+        assert!(load.take(&tenant, webhook(200)));
+    }
+
+    #[test]
     fn a_fresh_row_does_not_overtake_those_that_wait() {
-        let load = Load::new(1, 10);
+        let load = Load::new(1, 100);
         let tenant = TenantId::default();
         assert!(load.take(&tenant, webhook(1)));
         assert!(!load.take(&tenant, webhook(1)));
@@ -165,10 +183,26 @@ mod tests {
 
     #[test]
     fn what_is_left_in_all_is_shared() {
-        let load = Load::new(8, 8);
+        let load = Load::new(64, 16);
         let tenant = TenantId::default();
-        assert_eq!(load.take_many(&tenant, webhook(1), 2), 4);
-        assert_eq!(load.take_many(&tenant, webhook(2), 1), 4);
-        assert_eq!(load.take_many(&tenant, webhook(3), 1), 0);
+        assert_eq!(load.take_many(&tenant, webhook(1), 16), 1);
+        assert_eq!(
+            load.take_many(&tenant, webhook(1), 1),
+            0,
+            "no more than its part"
+        );
+        let taken: usize = (2..40)
+            .map(|n| load.take_many(&tenant, webhook(n), 1))
+            .sum();
+        assert_eq!(taken, 15, "one each, until none is left");
+    }
+
+    #[test]
+    fn a_closed_courier_takes_nothing() {
+        let load = Load::new(64, 1024);
+        let tenant = TenantId::default();
+        load.close();
+        assert!(!load.take(&tenant, webhook(1)));
+        assert_eq!(load.take_many(&tenant, webhook(1), 1), 0);
     }
 }
