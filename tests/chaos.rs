@@ -57,7 +57,7 @@ pub async fn run(kills: usize) -> Report {
             &gateway.url,
             webhook.as_deref().unwrap(),
             round,
-            Arc::clone(&acknowledged),
+            &acknowledged,
         );
         let life = Duration::from_millis(50 + 37 * (round as u64 % 11));
         let _ = tokio::time::timeout(life, std::future::pending::<()>()).await;

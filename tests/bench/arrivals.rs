@@ -69,8 +69,7 @@ impl Arrivals {
         self.url(LANES)
     }
 
-    /// What came to each port.
-    pub(crate) async fn counts(&self) -> Vec<Count> {
+    async fn counts(&self) -> Vec<Count> {
         serde_json::from_value(self.ask("counts").await).unwrap()
     }
 
@@ -88,23 +87,28 @@ impl Arrivals {
         self.ask("forget").await;
     }
 
-    /// Waits until so many different messages have come to the first port, or nothing new comes any more.
-    pub(crate) async fn first_lane_has(&self, messages: u64) -> Count {
-        let mut before = self.counts().await[0];
+    /// Waits until so many different messages have come to each of the first ports, or nothing new comes any more;
+    /// returns what has come to these ports.
+    pub(crate) async fn wait(&self, lanes: usize, messages_each: u64) -> Vec<Count> {
         let mut idle = Duration::ZERO;
         let mut looks = tokio::time::interval(LOOK_EVERY);
-        while before.distinct < messages && idle < PATIENCE {
-            looks.tick().await;
-            let now = self.counts().await[0];
-            let is_new = now.distinct > before.distinct;
-            idle = if is_new {
+        let mut before = 0;
+        loop {
+            let mut counts = self.counts().await;
+            counts.truncate(lanes);
+            let all: u64 = counts.iter().map(|count| count.distinct).sum();
+            let is_there = |count: &Count| count.distinct >= messages_each;
+            if counts.iter().all(is_there) || idle >= PATIENCE {
+                return counts;
+            }
+            idle = if all > before {
                 Duration::ZERO
             } else {
                 idle + LOOK_EVERY
             };
-            before = now;
+            before = all;
+            looks.tick().await;
         }
-        before
     }
 
     async fn ask(&self, what: &str) -> Value {

@@ -52,9 +52,9 @@ pub(crate) async fn measure(plan: &Plan, arrivals: &Arrivals, report: &mut Repor
     let sent: u64 = posters.join_all().await.into_iter().sum();
     let rate = sent as f64 / began.elapsed().as_secs_f64();
     let post = alone.p50_ms();
-    let of = "This machine";
-    report.figure(of, "bare client, 1 KiB POSTs, 32 connections", rate, "/s");
-    report.figure(of, "bare client, one POST at a time, p50", post, "ms");
+    let mut of = report.of("This machine");
+    of.figure("bare client, 1 KiB POSTs, 32 connections", rate, "/s");
+    of.figure("bare client, one POST at a time, p50", post, "ms");
     arrivals.forget().await;
     Bare { rate, post }
 }

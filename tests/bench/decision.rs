@@ -16,7 +16,6 @@ use postrider_testkit::builders::{self, NOW};
 use crate::report::{Bar, Report};
 use crate::scale::Scale;
 
-const OF: &str = "Jitter, per attempt";
 const CALLS: u32 = 1_000_000;
 const ROUNDS: usize = 7;
 const JITTER_BPS: u16 = 2000;
@@ -29,13 +28,18 @@ pub(crate) fn measure(scale: &Scale, report: &mut Report) {
     let without = nanoseconds(|n| failed.decide(&exact, Jitter(n)));
     let with = nanoseconds(|n| failed.decide(&jittered, Jitter(n)));
     let drawing = nanoseconds(|_| drawn());
-    report.figure(OF, "decide, without jitter", without, "ns");
-    report.figure(OF, "decide, with jitter", with, "ns");
-    report.figure(OF, "drawing the random number", drawing, "ns");
+    let mut of = report.of("Jitter, per attempt");
+    of.figure("decide, without jitter", without, "ns");
+    of.figure("decide, with jitter", with, "ns");
+    of.figure("drawing the random number", drawing, "ns");
     let extra = (with - without).max(0.0) + drawing;
     let share = extra / (scale.bare.post * 1e6);
-    let figure = "jitter and drawing ÷ one POST on loopback";
-    report.against(Bar::AtMost(0.01), OF, figure, share, "");
+    of.against(
+        Bar::AtMost(0.01),
+        "jitter and drawing ÷ one POST on loopback",
+        share,
+        "",
+    );
     report.spread(spread(&failed, &jittered));
 }
 

@@ -21,18 +21,8 @@ pub(crate) fn measure(plan: &Plan, disk: &Path, report: &mut Report) -> f64 {
         file.sync_data().unwrap();
         times.since(began);
     }
-    let of = "This machine";
-    report.figure(
-        of,
-        "append and fdatasync of 4 KiB, p50",
-        times.p50_ms(),
-        "ms",
-    );
-    report.figure(
-        of,
-        "append and fdatasync of 4 KiB, p99",
-        times.p99_ms(),
-        "ms",
-    );
+    let mut of = report.of("This machine");
+    of.figure("append and fdatasync of 4 KiB, p50", times.p50_ms(), "ms");
+    of.figure("append and fdatasync of 4 KiB, p99", times.p99_ms(), "ms");
     times.p50_ms()
 }

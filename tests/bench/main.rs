@@ -23,7 +23,9 @@ mod disk;
 mod flat_out;
 mod gateway;
 mod hanging;
+mod line;
 mod load;
+mod memory;
 mod message;
 mod paced;
 mod pages;
@@ -34,12 +36,14 @@ mod report;
 mod samples;
 mod scale;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arrivals::Arrivals;
+use crate::line::Line;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::scale::Scale;
@@ -50,9 +54,12 @@ struct Arguments {
     /// Less of everything: under a minute, and noisier
     #[arg(long, conflicts_with = "million")]
     quick: bool,
-    /// A million deliveries and a million stored rows: takes a quarter of an hour
+    /// A million deliveries and a million stored rows
     #[arg(long)]
     million: bool,
+    /// Only this part, beside what it is compared with
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Option<Part>,
     /// Where to write the figures as JSON [default: bench.json in the target directory]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -65,6 +72,20 @@ enum Role {
     /// Take requests and count them until standard input ends
     #[command(hide = true)]
     Receiver,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Publishing as fast as it goes, and memory
+    FlatOut,
+    /// Publishing at a steady pace
+    Paced,
+    /// One receiver of ten that hangs
+    Hanging,
+    /// Many delivered rows
+    Pages,
+    /// What jitter costs
+    Jitter,
 }
 
 fn main() -> ExitCode {
@@ -80,19 +101,19 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run(arguments: &Arguments) -> ExitCode {
-    let plan = if arguments.million {
-        Plan::MILLION
-    } else if arguments.quick {
-        Plan::QUICK
-    } else {
-        Plan::USUAL
-    };
     let target = target_directory();
     let disk = tempfile::Builder::new()
         .prefix("bench-")
         .tempdir_in(&target)
         .unwrap();
-    let report = measure(&plan, disk.path()).await;
+    let measured = tokio::select! {
+        report = measure(arguments, disk.path()) => Some(report),
+        () = told_to_stop() => None,
+    };
+    let Some(report) = measured else {
+        eprintln!("broken off");
+        return ExitCode::FAILURE;
+    };
     report.print();
     let file = arguments
         .json
@@ -108,18 +129,56 @@ async fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Everything in turn: nothing else of this run is under way while one figure is taken.
-async fn measure(plan: &Plan, disk: &std::path::Path) -> Report {
+async fn measure(arguments: &Arguments, disk: &Path) -> Report {
+    let plan = if arguments.million {
+        Plan::MILLION
+    } else if arguments.quick {
+        Plan::QUICK
+    } else {
+        Plan::USUAL
+    };
+    let wanted = |part| arguments.only.is_none_or(|only| only == part);
     let mut report = Report::default();
     let arrivals = Arrivals::start().await;
-    let fsync = disk::measure(plan, disk, &mut report);
-    let bare = bare::measure(plan, &arrivals, &mut report).await;
+    eprintln!("measuring this machine");
+    let fsync = disk::measure(&plan, disk, &mut report);
+    let bare = bare::measure(&plan, &arrivals, &mut report).await;
     let scale = Scale { fsync, bare };
-    flat_out::measure(plan, disk, &arrivals, &scale, &mut report).await;
-    paced::measure(plan, disk, &arrivals, &scale, &mut report).await;
-    hanging::measure(plan, disk, &arrivals, &mut report).await;
-    pages::measure(plan, disk, &mut report).await;
-    decision::measure(&scale, &mut report);
+    if wanted(Part::FlatOut) {
+        eprintln!("publishing as fast as it goes");
+        let mut line = Line::start(disk, &arrivals).await;
+        flat_out::measure(&plan, &mut line, &scale, &mut report).await;
+        memory::idle(disk, &mut report).await;
+        memory::growth(&plan, &mut line, &mut report).await;
+        line.stop().await;
+    }
+    if wanted(Part::Paced) {
+        eprintln!("publishing at a steady pace");
+        paced::measure(&plan, disk, &arrivals, &scale, &mut report).await;
+    }
+    if wanted(Part::Hanging) {
+        eprintln!("publishing to ten receivers, one of which hangs");
+        hanging::measure(&plan, disk, &arrivals, &mut report).await;
+    }
+    if wanted(Part::Pages) {
+        eprintln!("storing many rows");
+        pages::measure(&plan, disk, &mut report).await;
+    }
+    if wanted(Part::Jitter) {
+        eprintln!("deciding");
+        decision::measure(&scale, &mut report);
+    }
     report
+}
+
+/// Returns when somebody wants to break the run off. What was started ends with the values that hold it.
+async fn told_to_stop() {
+    let mut terminate = signal(SignalKind::terminate()).unwrap();
+    let mut interrupt = signal(SignalKind::interrupt()).unwrap();
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
 }
 
 /// The directory that cargo builds into: on the disk of the checkout, where a directory for temporary files may be in

@@ -34,7 +34,7 @@ impl Plan {
         growth: 160_000,
         paced: Duration::from_secs(15),
         hanging: Duration::from_secs(12),
-        rounds: 2,
+        rounds: 3,
         many_rows: 100_000,
     };
 

@@ -48,36 +48,9 @@ impl Bar {
 }
 
 impl Report {
-    /// A figure for its own sake, or that another one needs.
-    pub(crate) fn figure(
-        &mut self,
-        of: &'static str,
-        name: &'static str,
-        value: f64,
-        unit: &'static str,
-    ) {
-        self.keep(of, name, value, unit, None);
-    }
-
-    /// A figure with a bar.
-    pub(crate) fn against(
-        &mut self,
-        bar: Bar,
-        of: &'static str,
-        name: &'static str,
-        value: f64,
-        unit: &'static str,
-    ) {
-        self.keep(of, name, value, unit, Some(bar));
-    }
-
-    /// Messages that were acknowledged and have not arrived.
-    pub(crate) fn expect_all(&mut self, of: &str, sent: u64, arrived: u64) {
-        if arrived != sent {
-            self.faults.push(format!(
-                "{of}: {sent} messages were acknowledged and {arrived} arrived"
-            ));
-        }
+    /// The part that is about something.
+    pub(crate) fn of(&mut self, of: &'static str) -> Part<'_> {
+        Part { of, report: self }
     }
 
     /// How many rows fall into each part of the time.
@@ -88,24 +61,6 @@ impl Report {
     /// Whether nothing was lost.
     pub(crate) fn is_sound(&self) -> bool {
         self.faults.is_empty()
-    }
-
-    fn keep(
-        &mut self,
-        of: &'static str,
-        name: &'static str,
-        value: f64,
-        unit: &'static str,
-        bar: Option<Bar>,
-    ) {
-        eprintln!("{of}: {name} {} {unit}", number(value));
-        self.figures.push(Figure {
-            of,
-            name,
-            value,
-            unit,
-            bar,
-        });
     }
 
     /// Prints everything as a table.
@@ -123,7 +78,9 @@ impl Report {
             let line = format!("  {:<58} {value:>18}  {bar:<10} {verdict}", figure.name);
             println!("{}", line.trim_end());
         }
-        println!("\n1,000 rows that failed in the same second, jitter 2,000 bps: due after");
+        if !self.spread.is_empty() {
+            println!("\n1,000 rows that failed in the same second, jitter 2,000 bps: due after");
+        }
         for (part, rows) in &self.spread {
             println!("  {part:<12} {rows:>4}  {}", "#".repeat(rows / 2));
         }
@@ -142,6 +99,43 @@ impl Report {
             .collect();
         let document = json!({"figures": figures, "jitter_spread": spread, "faults": self.faults});
         format!("{document:#}\n")
+    }
+}
+
+/// A part of the report.
+pub(crate) struct Part<'a> {
+    of: &'static str,
+    report: &'a mut Report,
+}
+
+impl Part<'_> {
+    /// A figure for its own sake, or that another one needs.
+    pub(crate) fn figure(&mut self, name: &'static str, value: f64, unit: &'static str) {
+        self.keep(name, value, unit, None);
+    }
+
+    /// A figure with a bar.
+    pub(crate) fn against(&mut self, bar: Bar, name: &'static str, value: f64, unit: &'static str) {
+        self.keep(name, value, unit, Some(bar));
+    }
+
+    /// Checks that every acknowledged message has arrived.
+    pub(crate) fn expect_all(&mut self, acknowledged: u64, arrived: u64) {
+        if arrived != acknowledged {
+            let of = self.of;
+            let fault = format!("{of}: {acknowledged} were acknowledged, {arrived} arrived");
+            self.report.faults.push(fault);
+        }
+    }
+
+    fn keep(&mut self, name: &'static str, value: f64, unit: &'static str, bar: Option<Bar>) {
+        self.report.figures.push(Figure {
+            of: self.of,
+            name,
+            value,
+            unit,
+            bar,
+        });
     }
 }
 

@@ -18,12 +18,12 @@ impl Publishers {
         url: &str,
         webhook: &str,
         round: usize,
-        acknowledged: Arc<Mutex<Vec<String>>>,
+        acknowledged: &Arc<Mutex<Vec<String>>>,
     ) -> Self {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let mut publishers = JoinSet::new();
         for n in 0..PUBLISHERS {
-            let (client, acknowledged) = (client.clone(), Arc::clone(&acknowledged));
+            let (client, acknowledged) = (client.clone(), Arc::clone(acknowledged));
             let (url, webhook) = (format!("{url}/v1/events"), webhook.to_owned());
             publishers.spawn(async move {
                 for count in 0.. {

@@ -38,7 +38,7 @@ async fn retries_of_one_webhook_are_held_to_its_retry_rate() {
         sent_at.insert(next, cycle.started);
     }
     assert_eq!(sent_at.values().sum::<usize>(), 12);
-    for (at, _) in &sent_at {
+    for at in sent_at.keys() {
         let second = sent_at.range(*at..at.plus(Millis::from_seconds(1)));
         assert!(
             second.map(|(_, count)| count).sum::<usize>() <= 5,

@@ -1,0 +1,50 @@
+//! The gateway's memory: when it has just started, and while it delivers a great deal.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::gateway::Gateway;
+use crate::line::Line;
+use crate::plan::Plan;
+use crate::procfs;
+use crate::report::{Bar, Report};
+
+const OF: &str = "Memory";
+/// How long a started gateway is left alone before its memory is read.
+const SETTLE: Duration = Duration::from_secs(1);
+/// In how many parts memory is watched. After the first, caches are full.
+const PARTS: u64 = 10;
+
+/// Of a gateway that has nothing to do.
+pub(crate) async fn idle(disk: &Path, report: &mut Report) {
+    let gateway = Gateway::start(disk).await;
+    tokio::time::sleep(SETTLE).await;
+    let memory = procfs::memory_mb(gateway.pid());
+    report
+        .of(OF)
+        .against(Bar::AtMost(30.0), "idle after the start", memory, "MB");
+    gateway.stop().await;
+}
+
+/// Of one that is idle again after each part of many deliveries.
+pub(crate) async fn growth(plan: &Plan, line: &mut Line<'_>, report: &mut Report) {
+    let pid = line.gateway.pid();
+    let mut seen = Vec::new();
+    for _ in 0..PARTS {
+        line.publish(plan.growth / PARTS).await;
+        seen.push((line.published, procfs::memory_mb(pid)));
+    }
+    let ((few, early), (all, late)) = (seen[0], seen[seen.len() - 1]);
+    let mut of = report.of(OF);
+    of.figure("deliveries, early", few as f64, "");
+    of.figure("idle after these", early, "MB");
+    of.figure("deliveries in all", all as f64, "");
+    of.figure("idle after these, too", late, "MB");
+    of.figure("peak", procfs::peak_memory_mb(pid), "MB");
+    let ratio = late / early;
+    of.against(Bar::AtMost(1.1), "flat: idle late ÷ early", ratio, "");
+    let arrived = line.arrived().await;
+    of.expect_all(all, arrived.distinct);
+    let again = arrived.total - arrived.distinct;
+    of.figure("requests beyond the first of a message", again as f64, "");
+}
