@@ -36,3 +36,13 @@ Feature: Webhooks do not stand in each other's way
     Given a running gateway that polls once a minute and a row due in 10 seconds
     When 10 seconds pass
     Then the row is attempted
+
+  Scenario: Retries that waited out a pause are still held to the rate
+    Given 8 retries that were given turns, and their webhook paused before these came
+    When the webhook is resumed a minute later
+    Then they go out at the retry rate, not all at once
+
+  Scenario: A clock that jumps causes no second attempt beside the first
+    Given an attempt under way
+    When the clock jumps past the end of its lease
+    Then the row is not attempted again while the first attempt lasts

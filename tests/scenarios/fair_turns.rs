@@ -4,13 +4,33 @@ use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::ids::TenantId;
 use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::signature::{SignedRequest, verify_standard};
-use postrider_domain::time::Millis;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::settings::CourierSettings;
 use postrider_ports::clock::Clock;
 use postrider_testkit::receiver::{Answer, Receiver};
 
 use super::world::World;
+
+/// Steps from turn to turn until nothing is left; returns how many were sent when.
+async fn send_all(world: &World, sent_now: usize) -> BTreeMap<Timestamp, usize> {
+    let mut sent_at = BTreeMap::from([(world.clock.now(), sent_now)]);
+    while let Some(next) = world.begin_cycle().await.next_due_at {
+        world.clock.set(next);
+        *sent_at.entry(next).or_default() += world.cycle().await.started;
+    }
+    sent_at
+}
+
+fn assert_rate(sent_at: &BTreeMap<Timestamp, usize>, per_second: usize) {
+    for at in sent_at.keys() {
+        let second = sent_at.range(*at..at.plus(Millis::from_seconds(1)));
+        assert!(
+            second.map(|(_, count)| count).sum::<usize>() <= per_second,
+            "{sent_at:?}"
+        );
+    }
+}
 
 #[tokio::test]
 async fn retries_of_one_webhook_are_held_to_its_retry_rate() {
@@ -29,22 +49,9 @@ async fn retries_of_one_webhook_are_held_to_its_retry_rate() {
         (1, 11),
         "one now, the others at their turns"
     );
-    let mut sent_at = BTreeMap::new();
-    sent_at.insert(world.clock.now(), 1);
-    while let Some(next) = world.begin_cycle().await.next_due_at {
-        world.clock.set(next);
-        let cycle = world.cycle().await;
-        assert_eq!(cycle.postponed, 0, "a row is moved once");
-        sent_at.insert(next, cycle.started);
-    }
+    let sent_at = send_all(&world, first.started).await;
     assert_eq!(sent_at.values().sum::<usize>(), 12);
-    for at in sent_at.keys() {
-        let second = sent_at.range(*at..at.plus(Millis::from_seconds(1)));
-        assert!(
-            second.map(|(_, count)| count).sum::<usize>() <= 5,
-            "{sent_at:?}"
-        );
-    }
+    assert_rate(&sent_at, 5);
     for id in ids {
         assert_eq!(world.row(id).await.status, Status::Delivered);
     }
@@ -215,4 +222,51 @@ async fn the_gateway_wakes_when_a_row_is_due_not_only_when_it_polls() {
     world.idle().await;
     assert_eq!(world.row(id).await.status, Status::Delivered);
     running.abort();
+}
+
+#[tokio::test]
+async fn retries_that_waited_out_a_pause_are_still_held_to_the_rate() {
+    let world = World::new().await;
+    let tenant = TenantId::default();
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await;
+    for _ in 0..8 {
+        world.publish(webhook.id).await;
+    }
+    world.receiver.answer(Answer::status(200));
+    world.clock.advance(Millis::from_seconds(30));
+    assert_eq!(world.cycle().await.postponed, 7);
+    world
+        .gateway()
+        .manage
+        .pause(&tenant, webhook.id)
+        .await
+        .unwrap();
+    world.clock.advance(Millis::from_seconds(60));
+    world.cycle().await;
+    world
+        .gateway()
+        .manage
+        .resume(&tenant, webhook.id)
+        .await
+        .unwrap();
+    let resumed = world.cycle().await.started;
+    let sent_at = send_all(&world, resumed).await;
+    assert_eq!(sent_at.values().sum::<usize>(), 7);
+    assert_rate(&sent_at, 5);
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_causes_no_second_attempt_beside_the_first() {
+    let world = World::new().await;
+    let webhook = world.webhook(RetrySettings::default()).await;
+    world.receiver.hold();
+    let id = world.post(webhook.id).await;
+    world.receiver.received(1).await;
+    world.clock.advance(Millis::from_seconds(600));
+    assert_eq!(world.begin_cycle().await.started, 0);
+    world.receiver.open();
+    world.idle().await;
+    assert_eq!(world.receiver.requests().len(), 1);
+    assert_eq!(world.row(id).await.status, Status::Delivered);
 }

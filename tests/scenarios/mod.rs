@@ -4,6 +4,7 @@ mod adr_0040;
 mod fair_turns;
 mod index;
 mod jitter_and_budget;
+mod publishing;
 mod uc_0268;
 mod uc_0269;
 mod world;

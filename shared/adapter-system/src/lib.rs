@@ -1,6 +1,6 @@
 //! The machine's own clock and random numbers.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use postrider_domain::time::Timestamp;
@@ -15,20 +15,31 @@ pub struct SystemClock;
 
 #[async_trait]
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the edge where time comes in")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the edge where time comes in"
+    )]
     fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp::ZERO.plus(since_epoch.into())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the edge where waiting happens")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the edge where waiting happens"
+    )]
     async fn sleep_until(&self, at: Timestamp) {
+        // No longer than it looked at first, or a clock that is set back would prolong every sleep.
+        let longest = Instant::now() + Duration::from(at.since(self.now()));
         loop {
-            let left = at.since(self.now());
-            if left.get() == 0 {
+            let left = Duration::from(at.since(self.now()))
+                .min(longest.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(Duration::from(left).min(LONGEST_SLEEP)).await;
+            tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
         }
     }
 }
@@ -38,8 +49,14 @@ impl Clock for SystemClock {
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
-    #[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]
-    #[expect(clippy::expect_used, reason = "without random numbers there are no safe ids or secrets to go on with")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the edge where randomness comes in"
+    )]
+    #[expect(
+        clippy::expect_used,
+        reason = "without random numbers there are no safe ids or secrets to go on with"
+    )]
     fn fill(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system gives random numbers");
     }

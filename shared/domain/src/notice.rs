@@ -209,6 +209,10 @@ pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timesta
 }
 
 fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
+    if after.generation != health.generation {
+        // The attempt began before a person changed the webhook's status; it says nothing of what came after.
+        return health.clone();
+    }
     if after.status == Status::Delivered {
         return health.succeeded();
     }

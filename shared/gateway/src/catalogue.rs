@@ -41,7 +41,14 @@ struct Remembered {
 /// Remembers webhooks and asks the store only whether they are still these.
 pub struct Catalogue {
     store: Arc<dyn Store>,
-    remembered: Mutex<HashMap<TenantId, Remembered>>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    by_tenant: HashMap<TenantId, Remembered>,
+    /// How often something was forgotten. What was read before that is not remembered after it.
+    forgotten: u64,
 }
 
 impl Catalogue {
@@ -50,7 +57,7 @@ impl Catalogue {
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
-            remembered: Mutex::default(),
+            memory: Mutex::default(),
         }
     }
 
@@ -60,8 +67,9 @@ impl Catalogue {
     /// When the store cannot be read.
     pub async fn remembered(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
         let known = self
-            .remembered
+            .memory
             .lock()
+            .by_tenant
             .get(tenant)
             .map(|known| Arc::clone(&known.snapshot));
         match known {
@@ -75,7 +83,7 @@ impl Catalogue {
     /// # Errors
     /// When the store cannot be read.
     pub async fn recent(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
-        let known = self.remembered.lock().get(tenant).and_then(|known| {
+        let known = self.memory.lock().by_tenant.get(tenant).and_then(|known| {
             let fresh = known.checked_at <= now && now.since(known.checked_at) <= FRESH_FOR;
             fresh.then(|| Arc::clone(&known.snapshot))
         });
@@ -90,8 +98,9 @@ impl Catalogue {
     /// # Errors
     /// When the store cannot be read.
     pub async fn current(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
+        let forgotten = self.memory.lock().forgotten;
         let version = self.store.webhooks_version(tenant).await?;
-        if let Some(known) = self.remembered.lock().get_mut(tenant)
+        if let Some(known) = self.memory.lock().by_tenant.get_mut(tenant)
             && known.snapshot.version == version
         {
             known.checked_at = now;
@@ -103,16 +112,25 @@ impl Catalogue {
             version: list.version,
             webhooks: list.webhooks,
         });
-        let remembered = Remembered {
-            snapshot: Arc::clone(&snapshot),
-            checked_at: now,
-        };
-        self.remembered.lock().insert(tenant.clone(), remembered);
+        let mut memory = self.memory.lock();
+        let known = memory
+            .by_tenant
+            .get(tenant)
+            .map_or(0, |known| known.snapshot.version);
+        if memory.forgotten == forgotten && known <= snapshot.version {
+            let remembered = Remembered {
+                snapshot: Arc::clone(&snapshot),
+                checked_at: now,
+            };
+            memory.by_tenant.insert(tenant.clone(), remembered);
+        }
         Ok(snapshot)
     }
 
     /// Forgets a tenant whose webhooks this process has just changed.
     pub fn forget(&self, tenant: &TenantId) {
-        self.remembered.lock().remove(tenant);
+        let mut memory = self.memory.lock();
+        memory.by_tenant.remove(tenant);
+        memory.forgotten += 1;
     }
 }

@@ -4,12 +4,14 @@
 mod load;
 mod turns;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use postrider_domain::delivery::{Lease, LeaseOwner};
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
@@ -41,6 +43,9 @@ pub struct Courier {
     wake: Notify,
     /// When the loop will look at the agenda again at the latest.
     looks_again_at: AtomicI64,
+    /// Rows that this process is attempting. Their leases may lapse, when the clock jumps or the disk is full for long;
+    /// they are not attempted a second time beside that.
+    under_way: Mutex<HashSet<(TenantId, DeliveryId)>>,
     tasks: TaskTracker,
     broken_off: CancellationToken,
 }
@@ -52,6 +57,8 @@ pub struct Cycle {
     pub started: usize,
     /// How many rows were given a later turn.
     pub postponed: usize,
+    /// How many rows were parked or ended instead, because of their webhook.
+    pub set_aside: usize,
     /// When the next row is due, if it is known to be later than now.
     pub next_due_at: Option<Timestamp>,
 }
@@ -75,6 +82,7 @@ impl Courier {
             load: Load::new(settings.per_webhook, settings.in_all),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
+            under_way: Mutex::default(),
             tasks: TaskTracker::new(),
             broken_off: CancellationToken::new(),
         })
@@ -89,7 +97,7 @@ impl Courier {
             self.looks_again_at
                 .store(latest.as_millis(), Ordering::Release);
             let until = match self.cycle().await {
-                Ok(cycle) if cycle.started + cycle.postponed > 0 => {
+                Ok(cycle) if cycle.started + cycle.postponed + cycle.set_aside > 0 => {
                     self.gather().await;
                     continue;
                 }
@@ -157,8 +165,9 @@ impl Courier {
         let place = Place {
             courier: Arc::clone(self),
             tenant: row.tenant.clone(),
-            webhook: row.id.webhook,
+            id: row.id,
         };
+        self.under_way.lock().insert((row.tenant.clone(), row.id));
         self.tasks.spawn(async move {
             let _place = place;
             let attempt = courier.dispatcher.attempt(&parcel);
@@ -195,12 +204,14 @@ impl Courier {
 struct Place {
     courier: Arc<Courier>,
     tenant: TenantId,
-    webhook: WebhookId,
+    id: DeliveryId,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.courier.give_back(&self.tenant, self.webhook);
+        let row = (self.tenant.clone(), self.id);
+        self.courier.under_way.lock().remove(&row);
+        self.courier.give_back(&self.tenant, self.id.webhook);
     }
 }
 

@@ -1,6 +1,6 @@
 //! One attempt: sign, post, decide, apply.
 
-use std::pin::pin;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use postrider_domain::attempt::Attempt;
@@ -95,7 +95,7 @@ impl Dispatcher {
         self.write(&parcel.claimed, completion).await
     }
 
-    /// Posts, and prolongs the lease each third of its time while the receiver takes its own.
+    /// Posts, and keeps holding the row while the receiver takes its time.
     async fn post_holding(
         &self,
         claimed: &Claimed,
@@ -103,21 +103,24 @@ impl Dispatcher {
         started_at: Timestamp,
     ) -> Outcome {
         let lease = claimed.delivery().lease_until.since(started_at);
+        select! {
+            biased;
+            outcome = self.sender.post(request) => outcome,
+            never = self.keep_holding(claimed, lease) => match never {},
+        }
+    }
+
+    /// Prolongs the lease each third of its time, for as long as it is polled.
+    async fn keep_holding(&self, claimed: &Claimed, lease: Millis) -> Infallible {
         let third = Millis::new((lease.get() / 3).max(1));
-        let mut post = pin!(self.sender.post(request));
         loop {
             let renew_at = self.ports.clock.now().plus(third);
-            select! {
-                biased;
-                outcome = &mut post => return outcome,
-                () = self.ports.clock.sleep_until(renew_at) => {
-                    let until = self.ports.clock.now().plus(lease);
-                    match self.ports.store.renew(claimed, until).await {
-                        Ok(Renewed::Held) => {}
-                        Ok(Renewed::Lost) => telemetry::lease_lost(claimed),
-                        Err(error) => telemetry::renewal_failed(claimed, &error),
-                    }
-                }
+            self.ports.clock.sleep_until(renew_at).await;
+            let until = self.ports.clock.now().plus(lease);
+            match self.ports.store.renew(claimed, until).await {
+                Ok(Renewed::Held) => {}
+                Ok(Renewed::Lost) => telemetry::lease_lost(claimed),
+                Err(error) => telemetry::renewal_failed(claimed, &error),
             }
         }
     }

@@ -1,5 +1,7 @@
 //! From a published event to rows that will be delivered.
 
+mod storing;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +15,7 @@ use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::deliveries::{Acceptance, Accepted, NewRow};
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::Queue;
 
 use crate::catalogue::{Catalogue, Snapshot};
 use crate::{Ports, Refusal};
@@ -117,7 +119,7 @@ impl Ingest {
             };
             let acceptance = self.acceptance(&checked, &planned, snapshot.version, now);
             let rows: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
-            match self.accept(tenant, acceptance).await? {
+            match storing::store(&self.ports, &self.queue, acceptance).await? {
                 Accepted::New { .. } => {
                     return Ok(Published {
                         event: checked.event.id,
@@ -240,61 +242,12 @@ impl Ingest {
             config_version,
         }
     }
-
-    async fn accept(&self, tenant: &TenantId, acceptance: Acceptance) -> Result<Accepted, Refusal> {
-        let offered: Vec<_> = acceptance
-            .rows
-            .iter()
-            .filter(|new| new.lease.is_some())
-            .map(|new| new.row.id.webhook)
-            .collect();
-        let hints: Vec<_> = acceptance
-            .rows
-            .iter()
-            .filter(|new| new.lease.is_none())
-            .map(|new| hint(&new.row))
-            .collect();
-        let answer = self.ports.store.accept(vec![acceptance]).await.pop();
-        let accepted = answer.unwrap_or_else(|| {
-            Err(postrider_ports::Error::Broken(
-                "no answer from the store".into(),
-            ))
-        });
-        let started: &[_] = match &accepted {
-            Ok(Accepted::New { claimed }) => claimed,
-            Ok(Accepted::Duplicate { .. } | Accepted::Conflict | Accepted::Outdated) | Err(_) => {
-                &[]
-            }
-        };
-        for webhook in offered {
-            match started
-                .iter()
-                .find(|parcel| parcel.claimed.delivery().id.webhook == webhook)
-            {
-                Some(parcel) => self.queue.start(parcel.clone()),
-                None => self.queue.decline(tenant, webhook),
-            }
-        }
-        if matches!(accepted, Ok(Accepted::New { .. })) && !hints.is_empty() {
-            // A lost hint is harmless: the row is due and will be found.
-            self.queue.send(hints).await;
-        }
-        Ok(accepted?)
-    }
 }
 
 enum Reconsidered {
     PlanAgain(Arc<Snapshot>),
     SeenBefore,
     No,
-}
-
-fn hint(row: &Delivery) -> Hint {
-    Hint {
-        tenant: row.tenant.clone(),
-        id: row.id,
-        next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
-    }
 }
 
 fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Delivery {

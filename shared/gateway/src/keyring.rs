@@ -1,6 +1,8 @@
 //! Who may do what.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use postrider_domain::ids::{KeyId, TenantId};
@@ -8,7 +10,6 @@ use postrider_domain::invalid::Invalid;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{MAX_NAME_CHARS, is_name};
-use std::sync::Arc;
 
 use crate::{Ports, Refusal};
 
@@ -37,6 +38,8 @@ struct Known {
 pub struct Keyring {
     ports: Ports,
     known: Mutex<HashMap<KeyDigest, Known>>,
+    /// How often a key was revoked here. What was read before that is not remembered after it.
+    revocations: AtomicU64,
 }
 
 impl Keyring {
@@ -44,6 +47,7 @@ impl Keyring {
         Self {
             ports,
             known: Mutex::default(),
+            revocations: AtomicU64::new(0),
         }
     }
 
@@ -60,6 +64,7 @@ impl Keyring {
         {
             return Ok(Some(Arc::clone(&known.key)));
         }
+        let revocations = self.revocations.load(Ordering::Acquire);
         let Some(mut key) = self.ports.store.key_by_digest(digest).await? else {
             self.known.lock().remove(&digest);
             return Ok(None);
@@ -80,13 +85,16 @@ impl Keyring {
             }
         }
         let key = Arc::new(key);
-        self.known.lock().insert(
-            digest,
-            Known {
-                key: Arc::clone(&key),
-                checked_at: now,
-            },
-        );
+        let mut known = self.known.lock();
+        if self.revocations.load(Ordering::Acquire) == revocations {
+            known.insert(
+                digest,
+                Known {
+                    key: Arc::clone(&key),
+                    checked_at: now,
+                },
+            );
+        }
         Ok(Some(key))
     }
 
@@ -160,7 +168,10 @@ impl Keyring {
     /// When there is no such key.
     pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), Refusal> {
         let was_there = self.ports.store.revoke_key(tenant, id).await?;
-        self.known.lock().clear();
+        let mut known = self.known.lock();
+        known.clear();
+        self.revocations.fetch_add(1, Ordering::AcqRel);
+        drop(known);
         if was_there {
             Ok(())
         } else {

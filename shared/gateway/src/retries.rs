@@ -46,7 +46,7 @@ impl Retries {
             .await?
         {
             Requeued::Done(row) => {
-                self.queue.send(vec![hint(&row)]).await;
+                self.queue.send(vec![Hint::of(&row)]).await;
                 Ok(*row)
             }
             Requeued::InFlight => Err(Conflict::InFlight.into()),
@@ -78,7 +78,8 @@ impl Retries {
         }
     }
 
-    /// Begins a bulk retry and does its first slice; the sweep does the rest.
+    /// Begins a bulk retry and does its first slice; the sweep does the rest. The job is stored after that slice, so
+    /// that nobody else does it at the same time.
     ///
     /// # Errors
     /// When the filter does not fit, or the store cannot take it.
@@ -97,23 +98,32 @@ impl Retries {
             cursor: None,
             created_at: now,
         };
+        let job = self.slice(tenant, job).await?;
         self.ports.store.create_job(tenant, job.clone()).await?;
-        self.slice(tenant, job).await
+        Ok(job)
     }
 
-    /// Does the next slice of a running job.
+    /// Does the next slice of a running job and notes how far it is.
     ///
     /// # Errors
     /// When the store cannot be reached; the slice is done again later, which is harmless.
-    pub async fn slice(&self, tenant: &TenantId, mut job: RetryJob) -> Result<RetryJob, Refusal> {
+    pub async fn carry_on(&self, tenant: &TenantId, job: RetryJob) -> Result<RetryJob, Refusal> {
+        let job = self.slice(tenant, job).await?;
+        let stored = self.ports.store.progress_job(tenant, job).await?;
+        stored.ok_or(Refusal::NotFound { what: "retry" })
+    }
+
+    async fn slice(&self, tenant: &TenantId, mut job: RetryJob) -> Result<RetryJob, Refusal> {
+        let cursor = job.cursor.as_ref();
         let page = self
             .ports
             .store
-            .list(tenant, &job.filter, SLICE, job.cursor.as_ref())
+            .list(tenant, &job.filter, SLICE, cursor)
             .await?;
         for row in &page.items {
             match self.retry_now(tenant, row.id, Force::No).await {
-                Ok(_) => job.done += 1,
+                // A row that is pending was put back by a slice that was broken off.
+                Ok(_) | Err(Refusal::Conflict(Conflict::Pending)) => job.done += 1,
                 Err(Refusal::Store(error)) => return Err(error.into()),
                 Err(_) => job.failed += 1,
             }
@@ -122,11 +132,7 @@ impl Retries {
             job.state = JobState::Done;
         }
         job.cursor = page.next;
-        self.ports
-            .store
-            .progress_job(tenant, job)
-            .await?
-            .ok_or(Refusal::NotFound { what: "retry" })
+        Ok(job)
     }
 
     /// How far a bulk retry is.
@@ -164,12 +170,4 @@ fn retriable(mut filter: Filter) -> Result<Filter, Invalid> {
         }
     }
     Ok(filter)
-}
-
-fn hint(row: &Delivery) -> Hint {
-    Hint {
-        tenant: row.tenant.clone(),
-        id: row.id,
-        next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
-    }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use postrider_domain::delivery::Retention;
+use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::jobs::JobState;
 use postrider_ports::queue::Queue;
 
 use crate::retries::Retries;
@@ -59,46 +61,62 @@ impl Sweep {
         }
     }
 
-    /// One turn: releases parked rows of active webhooks, and does a slice of each bulk retry until none is left.
+    /// One turn: releases parked rows and does slices of the bulk retries, by turns, until nothing is left to do.
     pub async fn turn(&self, now: Timestamp) {
-        if let Err(error) = self.release(now).await {
-            telemetry::sweep_failed("release", &error);
-        }
-        match self.carry_on_jobs().await {
-            Ok(()) => {}
-            Err(Refusal::Store(error)) => telemetry::sweep_failed("retries", &error),
-            Err(other) => telemetry::sweep_failed(
-                "retries",
-                &postrider_ports::Error::Broken(other.to_string()),
-            ),
+        loop {
+            let released = self.release(now).await;
+            let jobs = self.carry_on_jobs().await;
+            if !released && !jobs {
+                return;
+            }
         }
     }
 
-    async fn release(&self, now: Timestamp) -> postrider_ports::Result<()> {
-        let mut released = 0;
-        loop {
-            let freed = self.ports.store.release(SLICE, now).await?;
-            released += freed;
-            if freed < SLICE {
-                break;
+    /// Frees a slice of parked rows; returns whether there may be more.
+    async fn release(&self, now: Timestamp) -> bool {
+        match self.ports.store.release(SLICE, now).await {
+            Ok(0) => false,
+            Ok(rows) => {
+                telemetry::swept("release", rows);
+                self.queue.send(Vec::new()).await;
+                true
+            }
+            Err(error) => {
+                telemetry::sweep_failed("release", &error);
+                false
             }
         }
-        if released > 0 {
-            telemetry::swept("release", released);
-            self.queue.send(Vec::new()).await;
-        }
-        Ok(())
     }
 
-    async fn carry_on_jobs(&self) -> Result<(), Refusal> {
-        loop {
-            let running = self.ports.store.running_jobs().await?;
-            if running.is_empty() {
-                return Ok(());
+    /// Does a slice of each bulk retry; returns whether any is left. One that fails does not hold up the others.
+    async fn carry_on_jobs(&self) -> bool {
+        let running = match self.ports.store.running_jobs().await {
+            Ok(running) => running,
+            Err(error) => {
+                telemetry::sweep_failed("retries", &error);
+                return false;
             }
-            for (tenant, job) in running {
-                self.retries.slice(&tenant, job).await?;
+        };
+        let mut left = false;
+        for (tenant, job) in running {
+            let id = job.id;
+            match self.retries.carry_on(&tenant, job).await {
+                Ok(job) => left |= job.state == JobState::Running,
+                Err(refusal) => {
+                    telemetry::retry_job_failed(id, &refusal);
+                    if !matches!(&refusal, Refusal::Store(error) if error.is_transient()) {
+                        self.give_up(&tenant, id).await;
+                    }
+                }
             }
+        }
+        left
+    }
+
+    /// Ends a job that cannot go on, so that it is not tried for ever.
+    async fn give_up(&self, tenant: &TenantId, id: JobId) {
+        if let Err(refusal) = self.retries.cancel(tenant, id).await {
+            telemetry::retry_job_failed(id, &refusal);
         }
     }
 

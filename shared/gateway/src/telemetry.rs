@@ -3,9 +3,12 @@
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery};
+use postrider_domain::ids::JobId;
 use postrider_domain::retry::Jitter;
 use postrider_ports::Error;
 use tracing::{debug, error, info, warn};
+
+use crate::Refusal;
 
 /// The one line of an attempt: enough to replay the decision.
 pub(crate) fn attempted(
@@ -63,6 +66,10 @@ pub(crate) fn cycle_failed(reason: &Error) {
 
 pub(crate) fn sweep_failed(step: &'static str, reason: &Error) {
     warn!(step, %reason, "sweep.failed");
+}
+
+pub(crate) fn retry_job_failed(id: JobId, reason: &Refusal) {
+    warn!(retry_id = %id, %reason, "sweep.retry_failed");
 }
 
 pub(crate) fn swept(step: &'static str, rows: usize) {

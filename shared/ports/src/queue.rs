@@ -1,7 +1,7 @@
 //! Telling a dispatcher that something is due.
 
 use async_trait::async_trait;
-use postrider_domain::delivery::Lease;
+use postrider_domain::delivery::{Delivery, Lease};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
@@ -18,6 +18,18 @@ pub struct Hint {
     pub id: DeliveryId,
     /// The `next_retry_at` it was sent for.
     pub next_retry_at: Timestamp,
+}
+
+impl Hint {
+    /// The hint that this row is due.
+    #[must_use]
+    pub fn of(row: &Delivery) -> Self {
+        Self {
+            tenant: row.tenant.clone(),
+            id: row.id,
+            next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
+        }
+    }
 }
 
 /// Brings rows to a dispatcher.

@@ -13,7 +13,7 @@ pub struct AgendaEntry {
     pub tenant: TenantId,
     /// Which webhook.
     pub webhook: WebhookId,
-    /// When its first row is due, or the lease of a held one ends.
+    /// When its first row is due; of a held one, the first instant after its lease.
     pub due_at: Timestamp,
 }
 

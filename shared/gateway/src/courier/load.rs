@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
 use tokio::sync::Notify;
 
-type Key = (TenantId, WebhookId);
+pub(super) type Key = (TenantId, WebhookId);
 
 /// One webhook may have under way at most this part of the places that are left: the more receivers hang, the fewer
 /// places the next one may fill, so that dozens of them still leave room for one that is well.
@@ -118,6 +118,11 @@ impl Load {
             self.emptied.notify_waiters();
         }
         !counts.backlog.is_empty()
+    }
+
+    /// Forgets backlogs of webhooks that have nothing due any more.
+    pub(super) fn keep_backlogs_of(&self, due: &HashSet<Key>) {
+        self.counts.lock().backlog.retain(|key| due.contains(key));
     }
 
     pub(super) fn has_backlog(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use postrider_domain::delivery::Unclaimable;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
@@ -12,26 +13,37 @@ use postrider_ports::schedule::{AgendaEntry, DueRow};
 use super::{Courier, Cycle};
 use crate::telemetry;
 
+/// A turn that was set this long ago no longer counts: after a pause or a stop many have passed at once, and the rows
+/// would go out together.
+const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
+
 impl Courier {
     /// Takes every due row that finds room: claims and starts it, or moves it to the turn that its webhook's rate
-    /// allows.
+    /// allows. Trouble with one webhook's rows is logged and does not keep the others waiting.
     ///
     /// # Errors
-    /// When the store cannot be reached; nothing is lost, the next cycle takes what this one left.
+    /// When the agenda cannot be read; nothing is lost, the next cycle takes what this one left.
     pub async fn cycle(self: &Arc<Self>) -> Result<Cycle> {
         let now = self.ports.clock.now();
         let agenda = self.ports.store.agenda(now).await?;
         let (due, later): (Vec<_>, Vec<_>) =
             agenda.into_iter().partition(|entry| entry.due_at <= now);
-        let next_due_at = later.iter().map(|entry| entry.due_at).min();
+        self.load.keep_backlogs_of(
+            &due.iter()
+                .map(|entry| (entry.tenant.clone(), entry.webhook))
+                .collect(),
+        );
         let mut cycle = Cycle {
             started: 0,
             postponed: 0,
-            next_due_at,
+            set_aside: 0,
+            next_due_at: later.iter().map(|entry| entry.due_at).min(),
         };
         let count = due.len();
         for (n, entry) in due.into_iter().enumerate() {
-            self.take_turn(&entry, count - n, now, &mut cycle).await?;
+            if let Err(error) = self.take_turn(&entry, count - n, &mut cycle).await {
+                telemetry::cycle_failed(&error);
+            }
         }
         Ok(cycle)
     }
@@ -40,7 +52,6 @@ impl Courier {
         self: &Arc<Self>,
         entry: &AgendaEntry,
         sharers: usize,
-        now: Timestamp,
         cycle: &mut Cycle,
     ) -> Result<()> {
         let AgendaEntry {
@@ -50,12 +61,13 @@ impl Courier {
         if room == 0 {
             return Ok(());
         }
-        match self.start_due(tenant, *webhook, room, now).await {
+        match self.start_due(tenant, *webhook, room).await {
             Ok(turn) => {
                 self.load
                     .settle(tenant, *webhook, room - turn.started, turn.drained);
                 cycle.started += turn.started;
                 cycle.postponed += turn.postponed;
+                cycle.set_aside += turn.set_aside;
                 Ok(())
             }
             Err(error) => {
@@ -70,10 +82,13 @@ impl Courier {
         tenant: &TenantId,
         webhook: WebhookId,
         room: usize,
-        now: Timestamp,
     ) -> Result<Turn> {
-        let rows = self.ports.store.due(tenant, webhook, now, room).await?;
-        let drained = rows.len() < room;
+        let now = self.ports.clock.now();
+        // One more than there is room for tells whether rows are left waiting.
+        let mut rows = self.ports.store.due(tenant, webhook, now, room + 1).await?;
+        let drained = rows.len() <= room;
+        rows.truncate(room);
+        rows.retain(|row| !self.is_under_way(row));
         let snapshot = self.catalogue.recent(tenant, now).await?;
         let known = snapshot.get(webhook);
         let (ready, moves) = self.paced(known, rows, now).await?;
@@ -82,6 +97,8 @@ impl Courier {
             self.ports.store.postpone(moves, now).await?;
         }
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
+        // The lease begins now: what came before may have taken its time.
+        let now = self.ports.clock.now();
         let wanted: Vec<_> = ready
             .into_iter()
             .map(|row| Wanted {
@@ -90,22 +107,30 @@ impl Courier {
                 lease: self.lease(timeout, now),
             })
             .collect();
-        let mut started = 0;
+        let mut turn = Turn {
+            started: 0,
+            postponed,
+            set_aside: 0,
+            drained,
+        };
         for claim in self.ports.store.claim(wanted, now).await {
             match claim {
                 Ok(Claim::Claimed(parcel)) => {
                     self.spawn(*parcel);
-                    started += 1;
+                    turn.started += 1;
                 }
-                Ok(Claim::Refused(_) | Claim::Missing | Claim::Orphaned) => {}
+                Ok(Claim::Orphaned | Claim::Refused(Unclaimable::Parked)) => turn.set_aside += 1,
+                Ok(Claim::Refused(_) | Claim::Missing) => {}
                 Err(error) => telemetry::cycle_failed(&error),
             }
         }
-        Ok(Turn {
-            started,
-            postponed,
-            drained,
-        })
+        Ok(turn)
+    }
+
+    fn is_under_way(&self, row: &DueRow) -> bool {
+        self.under_way
+            .lock()
+            .contains(&(row.tenant.clone(), row.id))
     }
 
     /// Parts rows that may go out now from retries whose turn comes later. Rows of a deleted webhook go on to the
@@ -119,8 +144,10 @@ impl Courier {
         let Some(webhook) = webhook else {
             return Ok((rows, Vec::new()));
         };
-        let (held, mut ready): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.is_retry && !row.paced);
+        let has_turn = |row: &DueRow| row.paced && now.since(row.next_retry_at) <= TURN_HOLDS_FOR;
+        let (held, mut ready): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|row| row.is_retry && !has_turn(row));
         if held.is_empty() {
             return Ok((ready, Vec::new()));
         }
@@ -150,5 +177,6 @@ impl Courier {
 struct Turn {
     started: usize,
     postponed: usize,
+    set_aside: usize,
     drained: bool,
 }

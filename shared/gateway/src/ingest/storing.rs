@@ -1,0 +1,60 @@
+//! Storing what was planned, and starting it.
+
+use std::sync::Arc;
+
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_ports::deliveries::{Acceptance, Accepted, Parcel};
+use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::{Error, Result, Store};
+
+use crate::Ports;
+
+/// Stores an event with its rows, then starts or announces them. Goes on to the end even if the caller goes away: a
+/// row that was inserted claimed must be started, and a place that was offered given back.
+pub(super) async fn store(
+    ports: &Ports,
+    queue: &Arc<dyn Queue>,
+    acceptance: Acceptance,
+) -> Result<Accepted> {
+    let storing = store_and_start(Arc::clone(&ports.store), Arc::clone(queue), acceptance);
+    let broken = |_| Err(Error::Broken("storing an event was broken off".into()));
+    tokio::spawn(storing).await.unwrap_or_else(broken)
+}
+
+async fn store_and_start(
+    store: Arc<dyn Store>,
+    queue: Arc<dyn Queue>,
+    acceptance: Acceptance,
+) -> Result<Accepted> {
+    let tenant = acceptance.event.tenant.clone();
+    let (offered, free): (Vec<_>, Vec<_>) =
+        acceptance.rows.iter().partition(|new| new.lease.is_some());
+    let offered: Vec<WebhookId> = offered.iter().map(|new| new.row.id.webhook).collect();
+    let hints: Vec<Hint> = free.iter().map(|new| Hint::of(&new.row)).collect();
+    let accepted = store.accept(vec![acceptance]).await.pop();
+    let accepted =
+        accepted.unwrap_or_else(|| Err(Error::Broken("no answer from the store".into())));
+    match &accepted {
+        Ok(Accepted::New { claimed }) => {
+            start(&*queue, &tenant, &offered, claimed);
+            if !hints.is_empty() {
+                // A lost hint is harmless: the row is due and will be found.
+                queue.send(hints).await;
+            }
+        }
+        Ok(Accepted::Duplicate { .. } | Accepted::Conflict | Accepted::Outdated) | Err(_) => {
+            start(&*queue, &tenant, &offered, &[]);
+        }
+    }
+    accepted
+}
+
+fn start(queue: &dyn Queue, tenant: &TenantId, offered: &[WebhookId], claimed: &[Parcel]) {
+    for webhook in offered {
+        let is_its = |parcel: &&Parcel| parcel.claimed.delivery().id.webhook == *webhook;
+        match claimed.iter().find(is_its) {
+            Some(parcel) => queue.start(parcel.clone()),
+            None => queue.decline(tenant, *webhook),
+        }
+    }
+}
