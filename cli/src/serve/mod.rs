@@ -58,7 +58,7 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
         .await
         .with_context(|| format!("cannot listen on {}", args.listen))?;
     banner::print(listener.local_addr()?, &admin, &settings);
-    service.run(listener).await;
+    service.run(listener).await?;
     Ok(ExitCode::SUCCESS)
 }
 

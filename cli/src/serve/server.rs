@@ -17,14 +17,18 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait when no further connection can be taken, such as when the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop`, then takes no more connections and finishes the requests under way.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+/// Serves until `stop`, then takes no more connections, finishes the requests under way and returns what it said.
+pub(crate) async fn serve<T>(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = T>,
+) -> T {
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
-    loop {
+    let said = loop {
         tokio::select! {
             biased;
-            () = &mut stop => break,
+            said = &mut stop => break said,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => connection(stream, router.clone(), &graceful),
                 Err(error) => {
@@ -33,7 +37,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: impl Futu
                 }
             },
         }
-    }
+    };
     drop(listener);
     if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
         .await
@@ -41,6 +45,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: impl Futu
     {
         warn!("server.drain_timed_out");
     }
+    said
 }
 
 fn connection(stream: TcpStream, router: Router, graceful: &GracefulShutdown) {

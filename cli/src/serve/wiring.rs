@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{Options, ServeLock, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
@@ -116,18 +116,27 @@ impl Service {
 
     /// Runs until the process is told to stop: then takes no more requests, finishes those and the attempts under
     /// way, and returns. Whatever does not finish in time is attempted again at the next start.
-    pub(crate) async fn run(self, listener: TcpListener) {
+    ///
+    /// # Errors
+    /// When a part of the gateway has ended by itself. A process that accepts but no longer sends is worse than none:
+    /// whoever looks after it starts it again.
+    pub(crate) async fn run(self, listener: TcpListener) -> anyhow::Result<()> {
         let (stopping, stopped) = watch::channel(false);
         let router = postrider_api::router(Arc::clone(&self.gateway), stopped);
-        let sending = tokio::spawn(Arc::clone(&self.courier).run());
+        let mut sending = tokio::spawn(Arc::clone(&self.courier).run());
         let sweep = self.sweep;
-        let sweeping = tokio::spawn(async move { sweep.run().await });
+        let mut sweeping = tokio::spawn(async move { sweep.run().await });
         let told = async {
-            crate::edge::stop_signal().await;
+            let ended = tokio::select! {
+                () = crate::edge::stop_signal() => Ok(()),
+                _ = &mut sending => Err(anyhow!("the part that sends has ended by itself")),
+                _ = &mut sweeping => Err(anyhow!("the part that keeps house has ended by itself")),
+            };
             info!("serve.stopping");
             stopping.send_replace(true);
+            ended
         };
-        server::serve(listener, router, told).await;
+        let ended = server::serve(listener, router, told).await;
         sending.abort();
         sweeping.abort();
         if tokio::time::timeout(FINISH_TIMEOUT, self.courier.finish())
@@ -138,5 +147,6 @@ impl Service {
             self.courier.abandon();
         }
         info!("serve.stopped");
+        ended
     }
 }
