@@ -1,4 +1,4 @@
-//! SQLite store, in-process queue and notices for the embedded gateway.
+//! The store of the embedded gateway: everything in one directory, in one SQLite file.
 
 pub mod sqlite;
 

@@ -1,4 +1,5 @@
 //! The store suite and the model on SQLite.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 use async_trait::async_trait;
 use postrider_adapter_local::{Options, SqliteStore};
@@ -37,3 +38,10 @@ impl Fixture for Sqlite {
 }
 
 postrider_testkit::store_suite!(fixture);
+
+#[test]
+fn store_and_model_agree() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let fixture = runtime.block_on(fixture());
+    postrider_testkit::model::check(&fixture, &runtime, 64);
+}

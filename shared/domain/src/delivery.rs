@@ -368,7 +368,14 @@ impl Claimed {
     /// Whether the stored row is still the claimed one.
     #[must_use]
     pub fn still_holds(&self, stored: &Delivery) -> bool {
-        stored.version == self.delivery.version && stored.lease_owner.as_ref() == Some(&self.owner)
+        self.is_still(stored.version, stored.lease_owner.as_ref())
+    }
+
+    /// The same, of a row of which only these are known. If so, the stored row is the claimed one but for how long it
+    /// is held: every other write raises the version.
+    #[must_use]
+    pub fn is_still(&self, version: u64, owner: Option<&LeaseOwner>) -> bool {
+        version == self.delivery.version && owner == Some(&self.owner)
     }
 }
 

@@ -165,7 +165,13 @@ pub fn completion(claimed: &Claimed, transition: Transition, at: Timestamp) -> C
         timings,
     };
     let number = claimed.delivery().attempts_total + 1;
-    let attempt = Attempt::record(number, claimed.version(), at, &outcome, transition.verdict());
+    let attempt = Attempt::record(
+        number,
+        claimed.version(),
+        at,
+        &outcome,
+        transition.verdict(),
+    );
     Completion {
         attempt,
         transition,

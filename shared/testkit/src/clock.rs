@@ -17,7 +17,10 @@ impl SteppedClock {
     /// A clock that stands at `now`.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
-        Self { now_ms: AtomicI64::new(now.as_millis()), advanced: Notify::new() }
+        Self {
+            now_ms: AtomicI64::new(now.as_millis()),
+            advanced: Notify::new(),
+        }
     }
 
     /// Moves the clock forward.

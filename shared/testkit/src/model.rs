@@ -1,1 +1,451 @@
-//! placeholder
+//! Random sequences of commands against a store and against a map that uses the same pure rules. After each command
+//! both must hold the same rows, attempts and webhooks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use postrider_domain::attempt::Attempt;
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, Unclaimable};
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::notice::effects;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Move, Renewed, Wanted};
+use postrider_ports::history::Filter;
+use postrider_ports::interventions::Requeued;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::builders::{self, NOW};
+use crate::store_suite::{Fixture, Handle};
+
+const WEBHOOKS: u32 = 3;
+const LEASE: Millis = Millis::from_seconds(20);
+
+/// Something done to a store. Numbers choose among what is there.
+#[derive(Clone, Debug)]
+enum Command {
+    Accept { webhooks: u8, claim: bool },
+    Claim { row: usize },
+    ClaimAgain { claim: usize },
+    Apply { claim: usize, ending: Ending },
+    Renew { claim: usize },
+    Step { ms: u64 },
+    Requeue { row: usize, force: bool },
+    Postpone { row: usize, by_ms: u64 },
+    SetStatus { webhook: usize, status: usize },
+    Release,
+    Delete { webhook: usize },
+}
+
+/// What an attempt comes to.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Deliver,
+    Retry { after_ms: u64 },
+    Die(DeadCause),
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let ending = prop_oneof![
+        3 => Just(Ending::Deliver),
+        4 => (0..40_000_u64).prop_map(|after_ms| Ending::Retry { after_ms }),
+        1 => Just(Ending::Die(DeadCause::Exhausted)),
+        1 => Just(Ending::Die(DeadCause::ExhaustedFailingWebhook)),
+        1 => Just(Ending::Die(DeadCause::Gone)),
+    ];
+    prop_oneof![
+        4 => (1..8_u8, any::<bool>()).prop_map(|(webhooks, claim)| Command::Accept { webhooks, claim }),
+        6 => any::<usize>().prop_map(|row| Command::Claim { row }),
+        1 => any::<usize>().prop_map(|claim| Command::ClaimAgain { claim }),
+        6 => (any::<usize>(), ending).prop_map(|(claim, ending)| Command::Apply { claim, ending }),
+        1 => any::<usize>().prop_map(|claim| Command::Renew { claim }),
+        3 => (0..30_000_u64).prop_map(|ms| Command::Step { ms }),
+        2 => (any::<usize>(), any::<bool>()).prop_map(|(row, force)| Command::Requeue { row, force }),
+        1 => (any::<usize>(), 0..60_000_u64).prop_map(|(row, by_ms)| Command::Postpone { row, by_ms }),
+        3 => (any::<usize>(), 0..4_usize).prop_map(|(webhook, status)| Command::SetStatus { webhook, status }),
+        1 => Just(Command::Release),
+        1 => any::<usize>().prop_map(|webhook| Command::Delete { webhook }),
+    ]
+}
+
+/// Runs `cases` random sequences of up to 60 commands. Each has a tenant of its own in the one store.
+///
+/// # Panics
+/// With the shortest sequence found after which store and model differ.
+pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u32) {
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 500,
+        ..Config::default()
+    });
+    let run = std::cell::Cell::new(0_u32);
+    let sequences = proptest::collection::vec(command(), 1..60);
+    let result = runner.run(&sequences, |commands| {
+        run.set(run.get() + 1);
+        let tenant = format!("case-{}", run.get()).parse().unwrap();
+        runtime.block_on(async {
+            let mut model = Model::begin(fixture.handle(), tenant).await;
+            for command in &commands {
+                model.carry_out(fixture, command).await?;
+                model.compare(command).await?;
+            }
+            Ok(())
+        })
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+struct Model {
+    handle: Handle,
+    tenant: TenantId,
+    now: Timestamp,
+    rows: BTreeMap<DeliveryId, Delivery>,
+    attempts: BTreeMap<DeliveryId, Vec<Attempt>>,
+    webhooks: BTreeMap<WebhookId, Option<Health>>,
+    /// Every claim that ever succeeded, with the lease it was made with.
+    claims: Vec<(Claimed, Wanted)>,
+    drawn: u32,
+}
+
+impl Model {
+    async fn begin(handle: Handle, tenant: TenantId) -> Self {
+        let mut webhooks = BTreeMap::new();
+        for n in 0..WEBHOOKS {
+            let webhook = builders::webhook(&tenant, n);
+            webhooks.insert(webhook.id, Some(webhook.health.clone()));
+            handle.store.create_webhook(webhook).await.unwrap();
+        }
+        Self {
+            handle,
+            tenant,
+            now: NOW,
+            rows: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            webhooks,
+            claims: Vec::new(),
+            drawn: 0,
+        }
+    }
+
+    fn row_at(&self, n: usize) -> Option<DeliveryId> {
+        let ids: Vec<_> = self.rows.keys().copied().collect();
+        ids.get(n.checked_rem(ids.len())?).copied()
+    }
+
+    fn claim_at(&self, n: usize) -> Option<(Claimed, Wanted)> {
+        let n = n.checked_rem(self.claims.len())?;
+        self.claims.get(n).cloned()
+    }
+
+    fn status_of(&self, webhook: WebhookId) -> Option<WebhookStatus> {
+        let health = self.webhooks.get(&webhook)?;
+        health.as_ref().map(|health| health.status)
+    }
+
+    /// Changes a row with all that follows.
+    fn change(&mut self, after: &Delivery) {
+        let before = self.rows.insert(after.id, after.clone()).unwrap();
+        if let Some(Some(health)) = self.webhooks.get_mut(&after.id.webhook)
+            && let Some(next) = effects(&before, after, health, self.now).health
+        {
+            *health = next;
+        }
+    }
+
+    async fn carry_out(
+        &mut self,
+        fixture: &impl Fixture,
+        command: &Command,
+    ) -> Result<(), TestCaseError> {
+        match *command {
+            Command::Accept { webhooks, claim } => self.accept(webhooks, claim).await,
+            Command::Claim { row } => match self.row_at(row) {
+                Some(id) => {
+                    let wanted = self.wanted(id);
+                    self.claim(wanted).await
+                }
+                None => Ok(()),
+            },
+            Command::ClaimAgain { claim } => match self.claim_at(claim) {
+                Some((_, wanted)) => self.claim(wanted).await,
+                None => Ok(()),
+            },
+            Command::Apply { claim, ending } => match self.claim_at(claim) {
+                Some((claimed, _)) => self.apply(&claimed, ending).await,
+                None => Ok(()),
+            },
+            Command::Renew { claim } => match self.claim_at(claim) {
+                Some((claimed, _)) => self.renew(&claimed).await,
+                None => Ok(()),
+            },
+            Command::Step { ms } => {
+                self.now = self.now.plus(Millis::new(ms));
+                Ok(())
+            }
+            Command::Requeue { row, force } => match self.row_at(row) {
+                Some(id) => self.requeue(id, force).await,
+                None => Ok(()),
+            },
+            Command::Postpone { row, by_ms } => match self.row_at(row) {
+                Some(id) => self.postpone(id, Millis::new(by_ms)).await,
+                None => Ok(()),
+            },
+            Command::SetStatus { webhook, status } => self.set_status(webhook, status).await,
+            Command::Release => {
+                fixture.flush().await;
+                self.release().await
+            }
+            Command::Delete { webhook } => self.delete(webhook).await,
+        }
+    }
+
+    async fn accept(&mut self, webhooks: u8, claim: bool) -> Result<(), TestCaseError> {
+        self.drawn += 1;
+        let event = builders::event(&self.tenant, self.drawn, self.now);
+        let there = self.webhooks.iter().enumerate();
+        let named: Vec<WebhookId> = there
+            .filter(|(n, (_, health))| webhooks & (1 << n) != 0 && health.is_some())
+            .map(|(_, (id, _))| *id)
+            .collect();
+        let version = self.handle.store.webhooks_version(&self.tenant).await;
+        let mut acceptance = builders::acceptance(event, &named, version.unwrap());
+        let mut expected = Vec::new();
+        for new in &mut acceptance.rows {
+            let wanted = self.wanted(new.row.id);
+            new.lease = claim.then(|| wanted.lease.clone());
+            let mut row = new.row.clone();
+            row.parked = self.status_of(row.id.webhook).unwrap().parks();
+            if let Some(lease) = &new.lease
+                && let Ok(claimed) = row.clone().claim(lease, self.now)
+            {
+                row = claimed.delivery().clone();
+                self.claims.push((claimed.clone(), wanted));
+                expected.push(claimed);
+            }
+            self.rows.insert(row.id, row);
+        }
+        let accepted = self.handle.store.accept(vec![acceptance]).await.remove(0);
+        match accepted {
+            Ok(Accepted::New { claimed }) => {
+                let claimed: Vec<_> = claimed.into_iter().map(|one| one.claimed).collect();
+                prop_assert_eq!(claimed, expected);
+                Ok(())
+            }
+            other => Err(TestCaseError::fail(format!("{other:?}"))),
+        }
+    }
+
+    fn wanted(&mut self, id: DeliveryId) -> Wanted {
+        self.drawn += 1;
+        let until = self.now.plus(LEASE);
+        Wanted {
+            tenant: self.tenant.clone(),
+            id,
+            lease: builders::lease(&self.handle.process, u64::from(self.drawn), until),
+        }
+    }
+
+    async fn claim(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
+        let before = self.rows[&wanted.id].clone();
+        let expected = match before.clone().claim(&wanted.lease, self.now) {
+            Err(why) => format!("{why:?}"),
+            Ok(claimed) if claimed.version() == before.version => "Claimed".to_owned(),
+            Ok(claimed) => match self.status_of(wanted.id.webhook) {
+                None => {
+                    let detail = "the webhook was deleted";
+                    self.change(&before.died(DeadCause::WebhookDeleted, detail));
+                    "Orphaned".to_owned()
+                }
+                Some(status) if status.parks() => {
+                    self.change(&before.park());
+                    format!("{:?}", Unclaimable::Parked)
+                }
+                Some(_) => {
+                    self.change(claimed.delivery());
+                    self.claims.push((claimed, wanted.clone()));
+                    "Claimed".to_owned()
+                }
+            },
+        };
+        let id = wanted.id;
+        let claim = self.handle.store.claim(vec![wanted], self.now).await;
+        let said = match claim.into_iter().next().unwrap() {
+            Ok(Claim::Claimed(parcel)) => {
+                prop_assert_eq!(parcel.claimed.delivery(), &self.rows[&id]);
+                prop_assert_eq!(parcel.event.id, id.event);
+                "Claimed".to_owned()
+            }
+            Ok(Claim::Refused(why)) => format!("{why:?}"),
+            Ok(Claim::Orphaned) => "Orphaned".to_owned(),
+            other => format!("{other:?}"),
+        };
+        prop_assert_eq!(said, expected);
+        Ok(())
+    }
+
+    async fn apply(&mut self, claimed: &Claimed, ending: Ending) -> Result<(), TestCaseError> {
+        let id = claimed.delivery().id;
+        let transition = match ending {
+            Ending::Deliver => Transition::Deliver,
+            Ending::Retry { after_ms } => Transition::Retry {
+                next_retry_at: self.now.plus(Millis::new(after_ms)),
+            },
+            Ending::Die(cause) => Transition::Die { cause },
+        };
+        let mut completion = builders::completion(claimed, transition, self.now);
+        // Some saw the webhook's present state, others an older one.
+        let health = self.webhooks[&id.webhook].as_ref();
+        let seen = health.map_or(0, |health| health.generation);
+        completion.generation =
+            seen.saturating_sub(u32::from(claimed.owner().claim.is_multiple_of(3)));
+        let stored = &self.rows[&id];
+        let recorded = self.attempts.entry(id).or_default();
+        let was_recorded = recorded
+            .iter()
+            .any(|attempt| attempt.version == claimed.version());
+        let holds = claimed.still_holds(stored);
+        if holds {
+            let after = stored.completed(&completion);
+            recorded.push(completion.attempt.clone());
+            self.change(&after);
+        }
+        let expected = if holds || was_recorded {
+            Applied::Done(Box::new(self.rows[&id].clone()))
+        } else {
+            Applied::Stale
+        };
+        let applied = self.handle.store.apply(claimed, completion, self.now).await;
+        prop_assert_eq!(applied.unwrap(), expected);
+        Ok(())
+    }
+
+    async fn renew(&mut self, claimed: &Claimed) -> Result<(), TestCaseError> {
+        let stored = self.rows.get_mut(&claimed.delivery().id).unwrap();
+        let until = self.now.plus(LEASE);
+        let expected = if claimed.still_holds(stored) {
+            stored.lease_until = until;
+            Renewed::Held
+        } else {
+            Renewed::Lost
+        };
+        let renewed = self.handle.store.renew(claimed, until).await;
+        prop_assert_eq!(renewed.unwrap(), expected);
+        Ok(())
+    }
+
+    async fn requeue(&mut self, id: DeliveryId, force: bool) -> Result<(), TestCaseError> {
+        let force = if force { Force::Delivered } else { Force::No };
+        let before = self.rows[&id].clone();
+        let expected = match (before.requeue(force, self.now), self.status_of(id.webhook)) {
+            (Requeue::InFlight, _) => Requeued::InFlight,
+            (Requeue::Delivered, _) => Requeued::Delivered,
+            (Requeue::Pending, _) => Requeued::Pending,
+            (Requeue::Allowed, None | Some(WebhookStatus::Disabled)) => Requeued::WebhookDisabled,
+            (Requeue::Allowed, Some(status)) => {
+                let mut after = before.requeued(self.now);
+                after.parked = status.parks();
+                self.change(&after);
+                Requeued::Done(Box::new(after))
+            }
+        };
+        let store = &self.handle.store;
+        let requeued = store.requeue(&self.tenant, id, force, self.now).await;
+        prop_assert_eq!(requeued.unwrap(), expected);
+        Ok(())
+    }
+
+    async fn postpone(&mut self, id: DeliveryId, by: Millis) -> Result<(), TestCaseError> {
+        let before = self.rows[&id].clone();
+        let Some(seen) = before.next_retry_at else {
+            return Ok(());
+        };
+        let to = self.now.plus(by);
+        if before.status.is_open() && !before.parked && !before.is_held(self.now) {
+            self.change(&before.moved(to));
+        }
+        let step = Move {
+            tenant: self.tenant.clone(),
+            id,
+            seen,
+            to,
+        };
+        let postponed = self.handle.store.postpone(vec![step], self.now).await;
+        prop_assert_eq!(postponed, Ok(()));
+        Ok(())
+    }
+
+    async fn set_status(&mut self, webhook: usize, status: usize) -> Result<(), TestCaseError> {
+        let (id, status) = (self.webhook_at(webhook), WebhookStatus::ALL[status]);
+        let now = self.now;
+        let health = self.webhooks.get_mut(&id).unwrap();
+        if let Some(health) = health.as_mut().filter(|health| health.status != status) {
+            *health = health.set(status, None, now);
+        }
+        let expected = health.clone();
+        let store = &self.handle.store;
+        let set = store.set_webhook_status(&self.tenant, id, status, None, now);
+        prop_assert_eq!(set.await.unwrap(), expected);
+        Ok(())
+    }
+
+    async fn release(&mut self) -> Result<(), TestCaseError> {
+        let parked: Vec<_> = self
+            .rows
+            .values()
+            .filter(|row| row.parked)
+            .cloned()
+            .collect();
+        for row in parked {
+            if self
+                .status_of(row.id.webhook)
+                .is_none_or(|status| !status.parks())
+            {
+                self.change(&row.unpark());
+            }
+        }
+        while self.handle.store.release(100, self.now).await.unwrap() > 0 {}
+        Ok(())
+    }
+
+    async fn delete(&mut self, webhook: usize) -> Result<(), TestCaseError> {
+        let id = self.webhook_at(webhook);
+        let was_there = self.webhooks.insert(id, None).flatten().is_some();
+        let store = &self.handle.store;
+        let deleted = store.delete_webhook(&self.tenant, id, self.now).await;
+        prop_assert_eq!(deleted.unwrap(), was_there);
+        Ok(())
+    }
+
+    fn webhook_at(&self, n: usize) -> WebhookId {
+        let ids: Vec<_> = self.webhooks.keys().copied().collect();
+        ids[n % ids.len()]
+    }
+
+    async fn compare(&self, command: &Command) -> Result<(), TestCaseError> {
+        let store = Arc::clone(&self.handle.store);
+        for (id, row) in &self.rows {
+            let stored = store.delivery(&self.tenant, *id).await.unwrap();
+            prop_assert_eq!(stored.as_ref(), Some(row), "after {:?}", command);
+        }
+        if let Command::Apply { .. } = command {
+            for (id, attempts) in &self.attempts {
+                let stored = store.attempts(&self.tenant, *id).await.unwrap();
+                prop_assert_eq!(&stored, attempts, "after {:?}", command);
+            }
+        }
+        for (id, health) in &self.webhooks {
+            let stored = store.webhook(&self.tenant, *id).await.unwrap();
+            let stored = stored.map(|webhook| webhook.health);
+            prop_assert_eq!(&stored, health, "after {:?}", command);
+        }
+        let filter = Filter::default();
+        let listed = store.list(&self.tenant, &filter, 1000, None).await.unwrap();
+        prop_assert_eq!(listed.items.len(), self.rows.len());
+        Ok(())
+    }
+}

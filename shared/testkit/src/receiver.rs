@@ -30,7 +30,10 @@ impl Received {
     /// One header as text; empty if it is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -49,7 +52,11 @@ impl Answer {
     /// A bare status.
     #[must_use]
     pub fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: String::new() }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: String::new(),
+        }
     }
 
     /// With a header.
@@ -95,7 +102,11 @@ impl Receiver {
             open: watch::Sender::new(true),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Self { shared, port, accepting }
+        Self {
+            shared,
+            port,
+            accepting,
+        }
     }
 
     /// Its URL.
@@ -133,7 +144,10 @@ impl Receiver {
     /// Returns when `count` requests have arrived.
     pub async fn received(&self, count: usize) -> Vec<Received> {
         let mut arrived = self.shared.count.subscribe();
-        arrived.wait_for(|n| *n >= count).await.expect("the receiver runs");
+        arrived
+            .wait_for(|n| *n >= count)
+            .await
+            .expect("the receiver runs");
         self.requests()
     }
 }
@@ -151,7 +165,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         connections.spawn(async move {
             let service = service_fn(move |request| respond(request, Arc::clone(&shared)));
             // A sender that breaks off is its own affair.
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let _ = http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
         });
     }
 }
@@ -161,16 +177,29 @@ async fn respond(
     shared: Arc<Shared>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let body = body
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
     let path = head.uri.path().to_owned();
-    shared.requests.lock().push(Received { path, headers: head.headers, body });
+    shared.requests.lock().push(Received {
+        path,
+        headers: head.headers,
+        body,
+    });
     shared.count.send_modify(|count| *count += 1);
     let _ = shared.open.subscribe().wait_for(|open| *open).await;
-    let answer =
-        shared.next.lock().pop_front().unwrap_or_else(|| shared.usual.lock().clone());
+    let answer = shared
+        .next
+        .lock()
+        .pop_front()
+        .unwrap_or_else(|| shared.usual.lock().clone());
     let mut response = Response::builder().status(answer.status);
     for (name, value) in &answer.headers {
         response = response.header(name, value);
     }
-    Ok(response.body(Full::new(answer.body.into())).expect("a valid answer"))
+    Ok(response
+        .body(Full::new(answer.body.into()))
+        .expect("a valid answer"))
 }

@@ -1,16 +1,18 @@
 //! Storing events with their rows.
 
-use postrider_domain::delivery::Delivery;
+use std::sync::Arc;
+
+use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::{Event, Label, RequestHash};
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::{DeliveryId, EventId, TenantId};
+use postrider_domain::ids::DeliveryId;
 use postrider_ports::deliveries::{Acceptance, Accepted, NewRow, Parcel};
 use rusqlite::params;
 
 use super::codec;
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{events, health, rows};
+use super::{events, health};
 
 /// Only an event that came with a key can meet an earlier one of the same id.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
@@ -24,7 +26,7 @@ pub(super) const ROWS_OF_EVENT: &str =
     "SELECT webhook_id FROM webhook_deliveries WHERE event = ?1 ORDER BY webhook_id";
 
 /// Stores one event with its rows, all or nothing.
-pub(super) fn accept(tx: &mut Tx<'_>, acceptance: Acceptance) -> Result<Accepted, Fault> {
+pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepted, Fault> {
     let Acceptance {
         event,
         request_hash,
@@ -32,49 +34,52 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: Acceptance) -> Result<Accepted
         config_version,
     } = acceptance;
     let event_id = event.id.to_string();
-    if health::version(tx.db(), &event.tenant)? != config_version {
+    if health::version(tx.db(), &event.tenant)? != *config_version {
         // A repeated call is answered as such even if nothing could be planned for it any more.
-        return Ok(
-            earlier(tx, &event.tenant, event.id, request_hash)?.unwrap_or(Accepted::Outdated)
-        );
+        return Ok(earlier(tx, event, &event_id, *request_hash)?.unwrap_or(Accepted::Outdated));
     }
-    if !insert_event(tx, &event_id, &event, request_hash)? {
-        return Ok(
-            earlier(tx, &event.tenant, event.id, request_hash)?.unwrap_or(Accepted::Conflict)
-        );
+    if !insert_event(tx, &event_id, event, *request_hash)? {
+        return Ok(earlier(tx, event, &event_id, *request_hash)?.unwrap_or(Accepted::Conflict));
     }
     let at = tx.db().last_insert_rowid();
     let mut claimed = Vec::with_capacity(rows.len());
-    for NewRow { row, lease } in rows {
-        let due_at = row.next_retry_at.unwrap_or(row.created_at);
-        let status = rows::webhook_status(tx, &row.tenant, row.id.webhook)?;
-        let row = if status.is_some_and(WebhookStatus::parks) {
-            Delivery {
-                parked: true,
-                ..row
-            }
-        } else {
-            row
-        };
-        let row = match lease.map(|lease| row.clone().claim(&lease, due_at)) {
-            Some(Ok(held)) => {
-                let stored = held.delivery().clone();
-                claimed.push(Parcel {
-                    claimed: held,
-                    event: event.clone(),
-                });
-                stored
-            }
-            Some(Err(_)) | None => row,
-        };
-        codec::insert(
-            &mut *tx.statement(codec::INSERT_DELIVERY)?,
-            at,
-            &event_id,
-            &row,
-        )?;
+    for new in rows {
+        let held = insert_row(tx, at, &event_id, new)?;
+        claimed.extend(held.map(|claimed| Parcel {
+            claimed,
+            event: Arc::clone(event),
+        }));
     }
     Ok(Accepted::New { claimed })
+}
+
+/// Inserts a row parked, claimed or free.
+fn insert_row(
+    tx: &Tx<'_>,
+    event: i64,
+    event_id: &str,
+    new: &NewRow,
+) -> Result<Option<Claimed>, Fault> {
+    let mut row = new.row.clone();
+    let status = health::status(tx, &row.tenant, row.id.webhook)?;
+    row.parked = status.is_some_and(WebhookStatus::parks);
+    let insert = |row: &Delivery| {
+        codec::insert(
+            &mut *tx.statement(codec::INSERT_DELIVERY)?,
+            event,
+            event_id,
+            row,
+        )
+    };
+    if let Some(lease) = new.lease.as_ref().filter(|_| !row.parked) {
+        let due_at = row.next_retry_at.unwrap_or(row.created_at);
+        if let Ok(claimed) = row.clone().claim(lease, due_at) {
+            insert(claimed.delivery())?;
+            return Ok(Some(claimed));
+        }
+    }
+    insert(&row)?;
+    Ok(None)
 }
 
 fn insert_event(
@@ -102,13 +107,13 @@ fn insert_event(
 
 fn earlier(
     tx: &Tx<'_>,
-    tenant: &TenantId,
-    id: EventId,
+    event: &Event,
+    event_id: &str,
     request_hash: RequestHash,
 ) -> Result<Option<Accepted>, Fault> {
     let found = codec::first(
         &mut *tx.statement(FIND_EARLIER)?,
-        &[&id.to_string(), &tenant.as_str()],
+        &[&event_id, &event.tenant.as_str()],
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?)),
     )?;
     let Some((at, hash)) = found else {
@@ -119,12 +124,12 @@ fn earlier(
     }
     let deliveries = codec::all(&mut *tx.statement(ROWS_OF_EVENT)?, &[&at], |row| {
         Ok(DeliveryId {
-            event: id,
+            event: event.id,
             webhook: codec::text(row, 0)?,
         })
     })?;
     Ok(Some(Accepted::Duplicate {
-        event: id,
+        event: event.id,
         deliveries,
     }))
 }

@@ -7,7 +7,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::Applied;
 use rusqlite::{Connection, Row, params};
 
-use super::codec::{self, Stored};
+use super::codec;
 use super::fault::Fault;
 use super::rows;
 use super::writer::Tx;
@@ -17,6 +17,10 @@ pub(super) const ATTEMPTS: &str = "SELECT number, version, at, status_code, erro
 
 pub(super) const RECORDED: &str = "SELECT 1 FROM attempts WHERE delivery = ?1 AND version = ?2";
 
+/// What tells whether a claim still holds. An apply is frequent, and what it changes is in the claim already.
+pub(super) const FENCE: &str = "SELECT id, version, lease_process, lease_claim FROM webhook_deliveries \
+     WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2) AND webhook_id = ?3";
+
 /// Writes the row, the attempt and all that follows, if the claim still holds.
 pub(super) fn apply(
     tx: &mut Tx<'_>,
@@ -24,28 +28,43 @@ pub(super) fn apply(
     completion: &Completion,
     now: Timestamp,
 ) -> Result<Applied, Fault> {
-    let Some(stored) = rows::find(tx.db(), &claimed.delivery().tenant, claimed.delivery().id)?
-    else {
-        return Ok(Applied::Stale);
-    };
-    if !claimed.still_holds(&stored.row) {
-        // The attempt is known by the version at claim: if it is there, an earlier call wrote it.
-        let written = tx
-            .statement(RECORDED)?
-            .exists(params![stored.at, claimed.version().cast_signed()])?;
-        return Ok(if written {
-            Applied::Done(Box::new(stored.row))
-        } else {
-            Applied::Stale
-        });
+    let row = claimed.delivery();
+    let (event, webhook) = (row.id.event.to_string(), row.id.webhook.to_string());
+    let fence = codec::first(
+        &mut *tx.statement(FENCE)?,
+        &[&event, &row.tenant.as_str(), &webhook],
+        |found| {
+            let owner = codec::lease_owner(found, 2, 3)?;
+            Ok((
+                found.get(0)?,
+                claimed.is_still(codec::number(found, 1)?, owner.as_ref()),
+            ))
+        },
+    )?;
+    match fence {
+        Some((at, true)) => {
+            let after = row.completed(completion);
+            record(tx, at, claimed.version(), &completion.attempt)?;
+            rows::change(tx, at, row, &after, now)?;
+            Ok(Applied::Done(Box::new(after)))
+        }
+        Some((at, false)) => recognise(tx, claimed, at),
+        None => Ok(Applied::Stale),
     }
-    let after = stored.row.completed(completion);
-    record(tx, &stored, claimed.version(), &completion.attempt)?;
-    rows::change(tx, &stored, &after, now)?;
-    Ok(Applied::Done(Box::new(after)))
 }
 
-fn record(tx: &Tx<'_>, stored: &Stored, version: u64, attempt: &Attempt) -> Result<(), Fault> {
+/// The attempt is known by the version at claim: if it is there, an earlier call wrote it.
+fn recognise(tx: &Tx<'_>, claimed: &Claimed, at: i64) -> Result<Applied, Fault> {
+    let version = claimed.version().cast_signed();
+    if !tx.statement(RECORDED)?.exists(params![at, version])? {
+        return Ok(Applied::Stale);
+    }
+    let row = claimed.delivery();
+    let stored = rows::find(tx.db(), &row.tenant, row.id)?;
+    Ok(stored.map_or(Applied::Stale, |stored| Applied::Done(Box::new(stored.row))))
+}
+
+fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), Fault> {
     let Timings {
         dns_ms,
         connect_ms,
@@ -59,7 +78,7 @@ fn record(tx: &Tx<'_>, stored: &Stored, version: u64, attempt: &Attempt) -> Resu
          first_byte_ms, body_ms, total_ms, response_body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
-            stored.at,
+            at,
             version.cast_signed(),
             attempt.number,
             attempt.at.as_millis(),

@@ -9,7 +9,7 @@ use rusqlite::params;
 use super::codec::Stored;
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{events, rows};
+use super::{events, health, rows};
 
 /// Claims one row, or says why not.
 pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
@@ -24,7 +24,7 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
         // Claimed before by the same owner: the first answer was lost.
         return hand_over(tx, claimed);
     }
-    match rows::webhook_status(tx, &wanted.tenant, wanted.id.webhook)? {
+    match health::status(tx, &wanted.tenant, wanted.id.webhook)? {
         None => bury(tx, &stored, now),
         Some(status) if status.parks() => {
             rows::save(tx, stored.at, &stored.row.park())?;
@@ -46,7 +46,7 @@ fn bury(tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<Claim, Fault
     let dead = stored
         .row
         .died(DeadCause::WebhookDeleted, "the webhook was deleted");
-    rows::change(tx, stored, &dead, now)?;
+    rows::change(tx, stored.at, &stored.row, &dead, now)?;
     Ok(Claim::Orphaned)
 }
 

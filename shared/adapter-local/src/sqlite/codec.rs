@@ -28,8 +28,6 @@ pub(super) struct Stored {
 
 /// The row that was selected by [`DELIVERY`].
 pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault> {
-    let process: Option<String> = row.get(22)?;
-    let claim: Option<i64> = row.get(23)?;
     let delivery = Delivery {
         id: DeliveryId {
             event: text(row, 2)?,
@@ -54,10 +52,7 @@ pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault
         paced: row.get(19)?,
         parked: row.get(20)?,
         version: number(row, 21)?,
-        lease_owner: process.zip(claim).map(|(process, claim)| LeaseOwner {
-            process,
-            claim: claim.cast_unsigned(),
-        }),
+        lease_owner: lease_owner(row, 22, 23)?,
         lease_until: instant(row, 24)?,
     };
     Ok(Stored {
@@ -145,6 +140,20 @@ pub(super) fn insert(
         row.lease_until.as_millis(),
     ])?;
     Ok(())
+}
+
+/// Who holds a row, from two columns.
+pub(super) fn lease_owner(
+    row: &Row<'_>,
+    process: usize,
+    claim: usize,
+) -> Result<Option<LeaseOwner>, Fault> {
+    let process: Option<String> = row.get(process)?;
+    let claim: Option<i64> = row.get(claim)?;
+    Ok(process.zip(claim).map(|(process, claim)| LeaseOwner {
+        process,
+        claim: claim.cast_unsigned(),
+    }))
 }
 
 /// A column that holds the text of an id, a label, a status …

@@ -103,7 +103,9 @@ impl Webhooks for SqliteStore {
     ) -> Result<Option<Health>> {
         let tenant = tenant.clone();
         self.writer
-            .write(move |tx| tx.whole(|tx| set_status(tx, &tenant, id, status, reason, now)))
+            .write(move |tx| {
+                tx.whole(|tx| set_status(tx, &tenant, id, status, reason.as_deref(), now))
+            })
             .await
     }
 
@@ -189,7 +191,7 @@ fn set_status(
     tenant: &TenantId,
     id: WebhookId,
     status: WebhookStatus,
-    reason: Option<String>,
+    reason: Option<&str>,
     now: Timestamp,
 ) -> std::result::Result<Option<Health>, Fault> {
     let Some(before) = health::load(tx, tenant, id)? else {
@@ -198,7 +200,7 @@ fn set_status(
     if before.status == status {
         return Ok(Some(before));
     }
-    let after = before.set(status, reason, now);
+    let after = before.set(status, reason.map(str::to_owned), now);
     health::save(tx, tenant, id, &before, &after)?;
     let kind = match status {
         WebhookStatus::Active => Some(NoticeKind::WebhookResumed),

@@ -19,7 +19,7 @@ impl Deliveries for SqliteStore {
     }
 
     async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> {
-        self.each(wanted, move |tx, one| claim::claim(tx, &one, now))
+        self.each(wanted, move |tx, one| claim::claim(tx, one, now))
             .await
     }
 
@@ -59,7 +59,7 @@ impl SqliteStore {
     async fn each<I, T>(
         &self,
         batch: Vec<I>,
-        work: impl Fn(&mut Tx<'_>, I) -> std::result::Result<T, Fault> + Send + 'static,
+        work: impl Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + 'static,
     ) -> Vec<Result<T>>
     where
         I: Send + 'static,
@@ -68,7 +68,7 @@ impl SqliteStore {
         let count = batch.len();
         let done = self.writer.write(move |tx| {
             let one = |item| tx.whole(|tx| work(tx, item)).map_err(Error::from);
-            Ok(batch.into_iter().map(one).collect::<Vec<_>>())
+            Ok(batch.iter().map(one).collect::<Vec<_>>())
         });
         match done.await {
             Ok(results) => results,

@@ -24,10 +24,23 @@ pub(super) fn load(
     )
 }
 
+/// The status of a webhook; none when it was deleted.
+pub(super) fn status(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> Result<Option<WebhookStatus>, Fault> {
+    codec::first(
+        &mut *tx.statement(LOAD)?,
+        &[&tenant.as_str(), &webhook.to_string()],
+        |row| read_status(row, 0),
+    )
+}
+
 /// The state whose columns begin at `first`.
 pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
     Ok(Health {
-        status: status(row, first)?,
+        status: read_status(row, first)?,
         failure_count: row.get(first + 1)?,
         generation: row.get(first + 2)?,
         reason: row.get(first + 3)?,
@@ -83,7 +96,7 @@ pub(super) fn raise_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<(), Fault>
     Ok(())
 }
 
-fn status(row: &Row<'_>, column: usize) -> Result<WebhookStatus, Fault> {
+fn read_status(row: &Row<'_>, column: usize) -> Result<WebhookStatus, Fault> {
     let name = row
         .get_ref(column)?
         .as_str()

@@ -13,7 +13,7 @@ use super::codec;
 use super::expire::Expiry;
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{SqliteStore, rows};
+use super::{SqliteStore, health, rows};
 
 /// The next webhook with parked rows after this one.
 pub(super) const NEXT_PARKED: &str = "SELECT tenant, webhook_id FROM webhook_deliveries \
@@ -74,7 +74,7 @@ fn requeue(
         Requeue::Pending => return Ok(Requeued::Pending),
         Requeue::Allowed => {}
     }
-    let status = match rows::webhook_status(tx, tenant, id.webhook)? {
+    let status = match health::status(tx, tenant, id.webhook)? {
         None | Some(WebhookStatus::Disabled) => return Ok(Requeued::WebhookDisabled),
         Some(status @ (WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused)) => {
             status
@@ -82,7 +82,7 @@ fn requeue(
     };
     let mut after = stored.row.requeued(now);
     after.parked = status.parks();
-    rows::change(tx, &stored, &after, now)?;
+    rows::change(tx, stored.at, &stored.row, &after, now)?;
     Ok(Requeued::Done(Box::new(after)))
 }
 
@@ -100,7 +100,7 @@ fn release(tx: &Tx<'_>, limit: usize) -> std::result::Result<usize, Fault> {
         let unreadable = || Fault::Unreadable("column tenant or webhook_id".to_owned());
         let of: TenantId = tenant.parse().map_err(|_| unreadable())?;
         let id: WebhookId = webhook.parse().map_err(|_| unreadable())?;
-        if rows::webhook_status(tx, &of, id)?.is_none_or(|status| !status.parks()) {
+        if health::status(tx, &of, id)?.is_none_or(|status| !status.parks()) {
             freed += free(tx, &of, id, limit - freed)?;
         }
     }

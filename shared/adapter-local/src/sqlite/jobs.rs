@@ -38,7 +38,10 @@ impl Jobs for SqliteStore {
                     JobState::Running => job.state,
                     ended @ (JobState::Cancelled | JobState::Done) => ended,
                 };
-                let job = RetryJob { state, ..job };
+                let job = RetryJob {
+                    state,
+                    ..job.clone()
+                };
                 save(tx, &tenant, &job)?;
                 Ok(Some(job))
             })

@@ -2,6 +2,7 @@
 
 mod accept;
 mod apply;
+mod checkpoint;
 mod claim;
 mod codec;
 mod configs;
@@ -46,9 +47,10 @@ use writer::Writer;
 
 /// Everything that the embedded gateway stores, in one directory.
 pub struct SqliteStore {
-    // Dropped first: what was handed over is written while this process's lock is still held.
-    writer: Writer,
+    // Dropped in this order: the last connection to close is the writer's, which brings the log into the file; and
+    // what was handed over to it is written while this process's lock is still held.
     readers: Readers,
+    writer: Writer,
     vault: Arc<Vault>,
     owners: Arc<Owners>,
     expiry: Arc<Mutex<Expiry>>,
@@ -68,6 +70,18 @@ impl SqliteStore {
     #[must_use]
     pub fn process(&self) -> &str {
         self.owners.process()
+    }
+
+    /// The most pages of 4 KiB that the file may have from now on, while it is open: a write beyond them fails as on a
+    /// full disk.
+    ///
+    /// # Errors
+    /// When it could not be set.
+    pub async fn limit_pages(&self, pages: u32) -> Result<()> {
+        let set = move |tx: &mut writer::Tx<'_>| {
+            Ok(tx.db().pragma_update(None, "max_page_count", pages)?)
+        };
+        self.writer.write(set).await
     }
 
     /// Takes the right to serve `dir`, which is made if it is not there, for as long as the returned value lives.

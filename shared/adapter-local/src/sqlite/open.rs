@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::checkpoint::{BACKSTOP, Checkpointer};
 use super::fault::Fault;
 use super::locks::Owners;
 use super::readers::Readers;
@@ -15,12 +16,9 @@ use super::writer::Writer;
 use super::{SqliteStore, migrate, notices};
 
 const FILE: &str = "postrider.db";
-/// Another process may be writing; a commit is short.
-const BUSY: Duration = Duration::from_secs(5);
+/// A commit is short; whoever waits longer than this had better be told.
+const BUSY: Duration = Duration::from_secs(2);
 const CACHE_KIB: i64 = 8 * 1024;
-/// A checkpoint copies the log into the file on the writer's thread, so it delays whoever waits for that commit. A
-/// thousand pages (4 MB) are copied in a few milliseconds and synced once for about a hundred commits.
-const CHECKPOINT_PAGES: i64 = 1000;
 /// The log is cut back to this after it grew, in bytes.
 const LOG_LIMIT: i64 = 16 * 1024 * 1024;
 const STATEMENTS: usize = 64;
@@ -28,7 +26,7 @@ const STATEMENTS: usize = 64;
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The most pages that the file may have; a write beyond them fails as on a full disk. For tests of that case.
+    /// The most pages of 4 KiB that the file may have; see [`SqliteStore::limit_pages`].
     pub max_pages: Option<u32>,
 }
 
@@ -51,7 +49,7 @@ pub(super) fn open(dir: &Path, options: Options) -> Result<SqliteStore, Fault> {
     };
     // In WAL mode a commit is on disk when it returns only with FULL.
     db.pragma_update(None, "synchronous", "FULL")?;
-    db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    db.pragma_update(None, "wal_autocheckpoint", BACKSTOP)?;
     db.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
     if let Some(pages) = options.max_pages {
         db.pragma_update(None, "max_page_count", pages)?;
@@ -59,7 +57,8 @@ pub(super) fn open(dir: &Path, options: Options) -> Result<SqliteStore, Fault> {
     let readers = Readers::open(&file)?;
     let owners = Arc::new(Owners::enter(dir)?);
     let newest = notices::newest(&db)?;
-    let writer = Writer::start(db, Arc::clone(&owners), newest)
+    let checkpointer = Checkpointer::start(&file)?;
+    let writer = Writer::start(db, checkpointer, Arc::clone(&owners), newest)
         .map_err(|error| Fault::io("cannot start the writer of", &file, &error))?;
     Ok(SqliteStore {
         writer,

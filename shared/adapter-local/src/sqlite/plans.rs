@@ -20,11 +20,15 @@ fn every_hot_query_uses_its_index() {
         (codec::UPDATE_DELIVERY, "INTEGER PRIMARY KEY (rowid=?)"),
         (accept::FIND_EARLIER, "events_key (event_id=? AND tenant=?)"),
         (accept::ROWS_OF_EVENT, "deliveries_key (event=?)"),
+        (apply::FENCE, "deliveries_key (event=? AND webhook_id=?)"),
         (apply::RECORDED, "PRIMARY KEY (delivery=? AND version=?)"),
         (apply::ATTEMPTS, "PRIMARY KEY (delivery=?)"),
         (events::BY_ID, "events_key (event_id=? AND tenant=?)"),
-        (health::LOAD, "webhook_configs_key (tenant=? AND id=?)"),
-        (schedule::NEXT_AWAKE, "deliveries_wake ((tenant,webhook_id)>(?,?))"),
+        (health::LOAD, "PRIMARY KEY (tenant=? AND id=?)"),
+        (
+            schedule::NEXT_AWAKE,
+            "deliveries_wake ((tenant,webhook_id)>(?,?))",
+        ),
         (schedule::NEXT_PROCESS, "deliveries_held (lease_process>?)"),
         (
             schedule::NEXT_HELD,
@@ -55,10 +59,16 @@ fn every_hot_query_uses_its_index() {
         (expire::EVENTS_AFTER, "deliveries_key (event=?)"),
         (expire::DELETE_BARE_EVENT, "INTEGER PRIMARY KEY (rowid=?)"),
         (expire::DELETE_BARE_EVENT, "deliveries_key (event=?)"),
-        (stats::HOUR, "PRIMARY KEY (tenant=? AND webhook_id=? AND hour>? AND hour<?)"),
-        (stats::NEXT_WEBHOOK, "PRIMARY KEY (tenant=? AND webhook_id>?)"),
-        (configs::ALL, "webhook_configs_key (tenant=?)"),
-        (configs::ONE, "webhook_configs_key (tenant=? AND id=?)"),
+        (
+            stats::HOUR,
+            "PRIMARY KEY (tenant=? AND webhook_id=? AND hour>? AND hour<?)",
+        ),
+        (
+            stats::NEXT_WEBHOOK,
+            "PRIMARY KEY (tenant=? AND webhook_id>?)",
+        ),
+        (configs::ALL, "PRIMARY KEY (tenant=?)"),
+        (configs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (keys::BY_DIGEST, "(digest=?)"),
         (jobs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (notices::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
@@ -93,10 +103,26 @@ fn every_list_goes_by_one_index() {
         ..session.clone()
     };
     let cases = [
-        (failed, Index::Trouble, "deliveries_trouble (tenant=? AND status=? AND"),
-        (session, Index::Session, "deliveries_by_session (tenant=? AND session_id=? AND"),
-        (webhook, Index::Webhook, "deliveries_by_webhook (tenant=? AND webhook_id=? AND"),
-        (Filter::default(), Index::Recent, "deliveries_recent (tenant=? AND"),
+        (
+            failed,
+            Index::Trouble,
+            "deliveries_trouble (tenant=? AND status=? AND",
+        ),
+        (
+            session,
+            Index::Session,
+            "deliveries_by_session (tenant=? AND session_id=? AND",
+        ),
+        (
+            webhook,
+            Index::Webhook,
+            "deliveries_by_webhook (tenant=? AND webhook_id=? AND",
+        ),
+        (
+            Filter::default(),
+            Index::Recent,
+            "deliveries_recent (tenant=? AND",
+        ),
     ];
     for (filter, index, plan) in cases {
         assert_eq!(Index::of(&filter), index);

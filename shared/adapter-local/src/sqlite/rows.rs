@@ -1,8 +1,8 @@
 //! Loading and storing rows in a write transaction, with all that follows from a change.
 
 use postrider_domain::delivery::Delivery;
-use postrider_domain::health::{Health, WebhookStatus};
-use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::health::Health;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::notice::{Effects, Notice, NoticeKind, effects};
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, params};
@@ -69,12 +69,13 @@ pub(super) fn save(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
 /// Stores a changed row with its announcements, its counters and what it does to its webhook.
 pub(super) fn change(
     tx: &mut Tx<'_>,
-    before: &Stored,
+    at: i64,
+    before: &Delivery,
     after: &Delivery,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    save(tx, before.at, after)?;
-    follow(tx, &before.row, after, now)
+    save(tx, at, after)?;
+    follow(tx, before, after, now)
 }
 
 /// All that follows from the change of a row, the row itself apart.
@@ -130,15 +131,6 @@ pub(super) fn announce(tx: &mut Tx<'_>, notice: &Notice) -> Result<(), Fault> {
     )?;
     tx.announced(tx.db().last_insert_rowid());
     Ok(())
-}
-
-/// The status of a webhook; none when it was deleted.
-pub(super) fn webhook_status(
-    tx: &Tx<'_>,
-    tenant: &TenantId,
-    webhook: WebhookId,
-) -> Result<Option<WebhookStatus>, Fault> {
-    Ok(health::load(tx, tenant, webhook)?.map(|health| health.status))
 }
 
 const fn is_of_delivery(kind: NoticeKind) -> bool {

@@ -17,11 +17,11 @@ CREATE TABLE webhook_configs (
   created_at     INTEGER NOT NULL,
   updated_at     INTEGER NOT NULL,
   settings       TEXT NOT NULL,
-  sealed         BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX webhook_configs_key ON webhook_configs (tenant, id);
+  sealed         BLOB NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
 
--- A row with its key to the vault: sealed under secret.key, so that a wrong key is noticed when the store is opened.
+-- One row, sealed under secret.key, so that a wrong key is noticed when the store is opened.
 CREATE TABLE vault (
   sealed  BLOB NOT NULL
 ) STRICT;
@@ -58,7 +58,9 @@ CREATE TABLE webhook_deliveries (
   session_id         TEXT,
   target_url         TEXT NOT NULL,
   signature          TEXT NOT NULL,
-  status             TEXT NOT NULL CHECK (status IN ('pending', 'failed', 'delivered', 'dead')),
+  -- Not IN: for more than two values SQLite builds a temporary index, at every write.
+  status             TEXT NOT NULL CHECK (status = 'pending' OR status = 'failed' OR status = 'delivered'
+                                          OR status = 'dead'),
   attempt_count      INTEGER NOT NULL,
   last_attempted_at  INTEGER,
   next_retry_at      INTEGER CHECK (next_retry_at IS NOT NULL OR status IN ('delivered', 'dead')),

@@ -2,6 +2,10 @@
 //!
 //! A lone caller never waits for company, and many callers share one sync of the disk. Nothing is acknowledged that is
 //! not durable: when the commit fails, every caller of the group is told so and the next group is tried afresh.
+//!
+//! What belongs together is all or nothing. Savepoints would see to that, but each copies every page it touches, and
+//! hardly ever does one fail. So a group is first carried out without; only when something in it fails is the whole
+//! group rolled back and carried out again, this time with a savepoint around each part.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,6 +14,7 @@ use postrider_ports::{Error, Result};
 use rusqlite::{CachedStatement, Connection};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::locks::Owners;
 use super::stats::{self, Counted};
@@ -22,23 +27,24 @@ const GROUP: usize = 256;
 
 /// A write, and the caller who waits for it.
 trait Job: Send {
+    /// Carries it out. May be called again, in another transaction.
     fn run(&mut self, tx: &mut Tx<'_>);
     fn answer(self: Box<Self>, lost: Option<&Error>);
 }
 
 struct Task<F, T> {
-    work: Option<F>,
+    work: F,
     done: Option<Result<T>>,
     caller: oneshot::Sender<Result<T>>,
 }
 
 impl<F, T> Job for Task<F, T>
 where
-    F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send,
+    F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send,
     T: Send,
 {
     fn run(&mut self, tx: &mut Tx<'_>) {
-        self.done = self.work.take().map(|work| work(tx).map_err(Error::from));
+        self.done = Some((self.work)(tx).map_err(Error::from));
     }
 
     fn answer(self: Box<Self>, lost: Option<&Error>) {
@@ -62,10 +68,16 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(db: Connection, owners: Arc<Owners>, newest: u64) -> std::io::Result<Self> {
+    pub(super) fn start(
+        db: Connection,
+        checkpointer: Checkpointer,
+        owners: Arc<Owners>,
+        newest: u64,
+    ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (announce, announced) = watch::channel(newest);
         let scribe = Scribe {
+            checkpointer,
             db,
             owners,
             announce,
@@ -80,16 +92,17 @@ impl Writer {
         })
     }
 
-    /// Carries `work` out in a transaction shared with others and returns after the commit.
+    /// Carries `work` out in a transaction shared with others and returns after the commit. It may be called twice,
+    /// the first time in vain.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T>
     where
-        F: FnOnce(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
         T: Send + 'static,
     {
         let stopped = || Error::Broken("the store has stopped writing".to_owned());
         let (caller, answer) = oneshot::channel();
         let task = Box::new(Task {
-            work: Some(work),
+            work,
             done: None,
             caller,
         });
@@ -116,6 +129,8 @@ impl Drop for Writer {
 
 /// What the writing thread has in its hands.
 struct Scribe {
+    // Ends before the connection is closed, so that this is the last one.
+    checkpointer: Checkpointer,
     db: Connection,
     owners: Arc<Owners>,
     announce: watch::Sender<u64>,
@@ -138,43 +153,71 @@ impl Scribe {
             for job in group.drain(..) {
                 job.answer(lost.as_ref());
             }
+            self.checkpointer.after_commit(&self.db);
         }
     }
 
     fn commit(&self, group: &mut [Box<dyn Job>]) -> std::result::Result<(), Fault> {
+        match self.commit_with(group, Guard::None)? {
+            Ending::Committed => Ok(()),
+            Ending::Spoiled => self.commit_with(group, Guard::Savepoints).map(drop),
+        }
+    }
+
+    fn commit_with(
+        &self,
+        group: &mut [Box<dyn Job>],
+        guard: Guard,
+    ) -> std::result::Result<Ending, Fault> {
+        // Left open if rolling back failed the last time.
+        self.roll_back()?;
         self.statement("BEGIN IMMEDIATE")?.execute([])?;
         let mut tx = Tx {
             db: &self.db,
             owners: &self.owners,
+            guard,
+            spoiled: false,
             counted: Vec::new(),
             announced: 0,
         };
         let written = Self::carry_out(group, &mut tx);
-        let announced = tx.announced;
-        let committed = written.and_then(|()| Ok(self.statement("COMMIT")?.execute([])?));
-        if let Err(fault) = committed {
-            // SQLite itself rolls back after some errors, after others not.
-            if !self.db.is_autocommit() {
-                self.statement("ROLLBACK")?.execute([])?;
-            }
-            return Err(fault);
+        let (spoiled, announced) = (tx.spoiled, tx.announced);
+        if spoiled || written.is_err() {
+            self.roll_back()?;
+            return written.map(|()| Ending::Spoiled);
+        }
+        if let Err(error) = self.statement("COMMIT")?.execute([]) {
+            self.roll_back()?;
+            return Err(error.into());
         }
         if announced > 0 {
             self.announce
                 .send_modify(|newest| *newest = (*newest).max(announced));
         }
-        Ok(())
+        Ok(Ending::Committed)
     }
 
     fn carry_out(group: &mut [Box<dyn Job>], tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
         for job in group {
             job.run(tx);
+            if tx.spoiled {
+                return Ok(());
+            }
             if tx.db.is_autocommit() {
-                let why = "the transaction was given up by SQLite, as it does when the disk is full or fails";
+                let why =
+                    "SQLite gave the transaction up, as it does when the disk is full or fails";
                 return Err(Fault::Port(Error::Unavailable(why.to_owned())));
             }
         }
         stats::add_up(tx.db, &tx.counted)
+    }
+
+    /// SQLite itself rolls back after some errors, after others not.
+    fn roll_back(&self) -> std::result::Result<(), Fault> {
+        if !self.db.is_autocommit() {
+            self.statement("ROLLBACK")?.execute([])?;
+        }
+        Ok(())
     }
 
     fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
@@ -182,11 +225,27 @@ impl Scribe {
     }
 }
 
+/// How parts of a transaction are kept whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    /// Not at all: a part that fails spoils the transaction.
+    None,
+    /// Each by a savepoint.
+    Savepoints,
+}
+
+enum Ending {
+    Committed,
+    Spoiled,
+}
+
 /// A write transaction.
 pub(super) struct Tx<'a> {
     db: &'a Connection,
     /// Who is alive.
     pub(super) owners: &'a Owners,
+    guard: Guard,
+    spoiled: bool,
     /// What was counted. Added up once before the commit: a busy webhook's counters change once, not hundreds of times.
     counted: Vec<Counted>,
     announced: u64,
@@ -217,17 +276,24 @@ impl<'a> Tx<'a> {
         &mut self,
         work: impl FnOnce(&mut Self) -> std::result::Result<T, Fault>,
     ) -> std::result::Result<T, Fault> {
+        if self.guard == Guard::None {
+            let done = work(self);
+            self.spoiled |= done.is_err();
+            return done;
+        }
         let (counted, announced) = (self.counted.len(), self.announced);
         self.execute("SAVEPOINT whole", [])?;
         let done = work(self);
-        if done.is_err() && !self.db.is_autocommit() {
+        // After some errors SQLite has given up the whole transaction; then there is nothing to go back to.
+        if self.db.is_autocommit() {
+            return done;
+        }
+        if done.is_err() {
             self.counted.truncate(counted);
             self.announced = announced;
             self.execute("ROLLBACK TO whole", [])?;
         }
-        if !self.db.is_autocommit() {
-            self.execute("RELEASE whole", [])?;
-        }
+        self.execute("RELEASE whole", [])?;
         done
     }
 

@@ -185,9 +185,7 @@ pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
         scene.try_claim(id, after(74)).await,
         Unclaimable::NotDue(after(75)),
     );
-    let again = scene
-        .attempt(id, retry_at(after(200)), after(75))
-        .await;
+    let again = scene.attempt(id, retry_at(after(200)), after(75)).await;
     assert!(!again.paced, "the next retry asks for a turn of its own");
 }
 

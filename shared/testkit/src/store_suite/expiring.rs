@@ -125,7 +125,12 @@ pub async fn removal_goes_by_its_limit(fixture: impl Fixture) {
 }
 
 async fn expire(scene: &Scene, now: Timestamp) -> usize {
-    scene.handle.store.expire(RETENTION, 1000, now).await.unwrap()
+    scene
+        .handle
+        .store
+        .expire(RETENTION, 1000, now)
+        .await
+        .unwrap()
 }
 
 async fn is_gone(scene: &Scene, id: DeliveryId) -> bool {

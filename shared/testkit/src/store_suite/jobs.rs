@@ -12,7 +12,10 @@ pub async fn a_job_is_kept_and_goes_on(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let job = job(1);
     scene.create_job(&scene.tenant, job.clone()).await.unwrap();
-    assert_eq!(scene.job(&scene.tenant, job.id).await, Ok(Some(job.clone())));
+    assert_eq!(
+        scene.job(&scene.tenant, job.id).await,
+        Ok(Some(job.clone()))
+    );
     let further = RetryJob {
         done: 4,
         failed: 1,

@@ -13,10 +13,7 @@ pub async fn a_key_is_found_by_its_digest(fixture: impl Fixture) {
     let (ours, theirs) = (key(&scene.tenant, 1), key(&other.tenant, 2));
     for key in [&theirs, &ours] {
         scene.put_key(key.clone()).await.unwrap();
-        assert_eq!(
-            scene.key_by_digest(key.digest).await,
-            Ok(Some(key.clone()))
-        );
+        assert_eq!(scene.key_by_digest(key.digest).await, Ok(Some(key.clone())));
     }
     let unknown = scene.key_by_digest(KeyDigest::of("unknown")).await;
     assert_eq!(unknown, Ok(None));

@@ -18,7 +18,9 @@ pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
     let id = scene.row(webhook).await;
     scene.attempt(id, retry_at(after(60)), NOW).await;
     scene.attempt(id, retry_at(after(120)), after(60)).await;
-    scene.attempt(id, die(DeadCause::Rejected), after(120)).await;
+    scene
+        .attempt(id, die(DeadCause::Rejected), after(120))
+        .await;
     fixture.flush().await;
     let all = scene.announcements().await;
     let kinds: Vec<&str> = all.iter().map(|one| one.kind.as_str()).collect();

@@ -54,10 +54,7 @@ pub async fn a_delivered_row_goes_back_only_by_force(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.delivered(scene.webhook().await.id).await;
     let before = scene.stored(id).await;
-    assert_eq!(
-        requeue(&scene, id, Force::No).await,
-        Requeued::Delivered
-    );
+    assert_eq!(requeue(&scene, id, Force::No).await, Requeued::Delivered);
     assert_eq!(scene.stored(id).await, before);
     done(requeue(&scene, id, Force::Delivered).await);
     scene.attempt(id, Transition::Deliver, after(100)).await;

@@ -101,6 +101,10 @@ pub async fn counters_are_kept_by_hour_and_webhook(fixture: impl Fixture) {
 }
 
 async fn stats(scene: &Scene, from: Timestamp, to: Timestamp) -> Vec<HourlyStats> {
-    let stats = scene.handle.store.stats(&scene.tenant, None, from, to).await;
+    let stats = scene
+        .handle
+        .store
+        .stats(&scene.tenant, None, from, to)
+        .await;
     stats.unwrap()
 }

@@ -18,10 +18,7 @@ pub async fn no_verb_reaches_another_tenant(fixture: impl Fixture) {
     let ours = Scene::of(fixture.handle());
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");
     let webhook = theirs.webhook().await;
-    let (open, dead) = (
-        theirs.row(webhook.id).await,
-        theirs.dead(webhook.id).await,
-    );
+    let (open, dead) = (theirs.row(webhook.id).await, theirs.dead(webhook.id).await);
     let job = RetryJob {
         id: JobId::from_bytes([1; 16]),
         filter: Filter::default(),
@@ -32,7 +29,10 @@ pub async fn no_verb_reaches_another_tenant(fixture: impl Fixture) {
         cursor: None,
         created_at: NOW,
     };
-    theirs.create_job(&theirs.tenant, job.clone()).await.unwrap();
+    theirs
+        .create_job(&theirs.tenant, job.clone())
+        .await
+        .unwrap();
     let key = ApiKey {
         id: KeyId::from_bytes([1; 16]),
         tenant: theirs.tenant.clone(),
