@@ -328,11 +328,12 @@ impl Delivery {
         .released()
     }
 
-    /// The row back among those that may be claimed, due when it was due.
+    /// The row back among those that may be claimed, due when it was due. A turn that it had is past.
     #[must_use]
     pub fn unpark(&self) -> Self {
         Self {
             parked: false,
+            paced: false,
             ..self.clone()
         }
         .released()

@@ -17,8 +17,8 @@ use crate::catalogue::Catalogue;
 use crate::refusal::Conflict;
 use crate::{Ports, Refusal};
 
-/// How many parked rows a resume frees before it answers; the sweep frees the rest.
-const RELEASE_SLICE: usize = 500;
+/// How many rows a resume frees, or a delete ends, before it answers; the sweep does the rest.
+const SLICE: usize = 500;
 
 /// Keeps webhooks.
 pub struct Manage {
@@ -217,7 +217,7 @@ impl Manage {
             .await?;
         self.ports
             .store
-            .release(RELEASE_SLICE, self.ports.clock.now())
+            .release(SLICE, self.ports.clock.now())
             .await?;
         self.queue.send(Vec::new()).await;
         Ok(webhook)
@@ -252,8 +252,8 @@ impl Manage {
         if !was_there {
             return Err(Refusal::NotFound { what: "webhook" });
         }
-        self.ports.store.release(RELEASE_SLICE, now).await?;
-        self.queue.send(Vec::new()).await;
+        self.ports.store.release(SLICE, now).await?;
+        self.ports.store.bury(SLICE, now).await?;
         Ok(())
     }
 }

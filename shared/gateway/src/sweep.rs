@@ -65,8 +65,9 @@ impl Sweep {
     pub async fn turn(&self, now: Timestamp) {
         loop {
             let released = self.release(now).await;
+            let buried = self.bury(now).await;
             let jobs = self.carry_on_jobs().await;
-            if !released && !jobs {
+            if !released && !buried && !jobs {
                 return;
             }
         }
@@ -83,6 +84,21 @@ impl Sweep {
             }
             Err(error) => {
                 telemetry::sweep_failed("release", &error);
+                false
+            }
+        }
+    }
+
+    /// Ends a slice of deleted webhooks' rows; returns whether there may be more.
+    async fn bury(&self, now: Timestamp) -> bool {
+        match self.ports.store.bury(SLICE, now).await {
+            Ok(0) => false,
+            Ok(rows) => {
+                telemetry::swept("bury", rows);
+                true
+            }
+            Err(error) => {
+                telemetry::sweep_failed("bury", &error);
                 false
             }
         }
@@ -125,8 +141,12 @@ impl Sweep {
         let mut removed = 0;
         loop {
             match self.ports.store.expire(self.retention, SLICE, now).await {
-                Ok(0) => break,
-                Ok(rows) => removed += rows,
+                Ok(expired) => {
+                    removed += expired.removed;
+                    if !expired.more {
+                        break;
+                    }
+                }
                 Err(error) => return telemetry::sweep_failed("expire", &error),
             }
         }

@@ -24,6 +24,15 @@ pub enum Requeued {
     Missing,
 }
 
+/// What one slice of an expiry came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// How many rows and events were removed.
+    pub removed: usize,
+    /// Whether there is more to look at. A slice may remove nothing and still not be the last.
+    pub more: bool,
+}
+
 /// Changes rows on somebody's word, or because their time is over.
 #[async_trait]
 pub trait Interventions: Send + Sync {
@@ -40,7 +49,10 @@ pub trait Interventions: Send + Sync {
     /// none is left.
     async fn release(&self, limit: usize, now: Timestamp) -> Result<usize>;
 
-    /// Removes up to `limit` rows whose time to be kept is over, and events without rows. A row that was still open
-    /// is announced as dead, reason `expired`. Returns how many were removed.
-    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<usize>;
+    /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
+    async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize>;
+
+    /// Removes up to `limit` rows whose time to be kept is over, events without rows, and jobs that ended long ago. A
+    /// row that was still open is announced as dead, reason `expired`.
+    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired>;
 }

@@ -98,6 +98,7 @@ macro_rules! store_suite {
                 release_frees_what_is_parked_for_an_active_webhook,
                 release_goes_by_its_limit_until_nothing_is_left,
                 rows_of_a_deleted_webhook_die_when_they_are_claimed,
+                rows_of_a_deleted_webhook_are_buried,
                 nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile,
             }
             requeueing {
@@ -181,6 +182,7 @@ macro_rules! store_suite {
                 an_event_that_nobody_wanted_goes_after_its_time,
                 a_held_row_stays,
                 removal_goes_by_its_limit,
+                kept_rows_do_not_hide_those_behind_them,
             }
             tenants {
                 no_verb_reaches_another_tenant,

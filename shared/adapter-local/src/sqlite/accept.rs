@@ -61,7 +61,7 @@ fn insert_row(
     new: &NewRow,
 ) -> Result<Option<Claimed>, Fault> {
     let mut row = new.row.clone();
-    let status = health::status(tx, &row.tenant, row.id.webhook)?;
+    let status = health::status(tx.db(), &row.tenant, row.id.webhook)?;
     row.parked = status.is_some_and(WebhookStatus::parks);
     let insert = |row: &Delivery| {
         codec::insert(

@@ -11,6 +11,9 @@ use super::fault::Fault;
 use super::writer::Tx;
 use super::{events, health, rows};
 
+/// What the row of a deleted webhook says.
+pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
+
 /// Claims one row, or says why not.
 pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
     let Some(stored) = rows::load(tx, &wanted.tenant, wanted.id)? else {
@@ -24,7 +27,7 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
         // Claimed before by the same owner: the first answer was lost.
         return hand_over(tx, claimed);
     }
-    match health::status(tx, &wanted.tenant, wanted.id.webhook)? {
+    match health::status(tx.db(), &wanted.tenant, wanted.id.webhook)? {
         None => bury(tx, &stored, now),
         Some(status) if status.parks() => {
             rows::save(tx, stored.at, &stored.row.park())?;
@@ -43,9 +46,7 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
 }
 
 fn bury(tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<Claim, Fault> {
-    let dead = stored
-        .row
-        .died(DeadCause::WebhookDeleted, "the webhook was deleted");
+    let dead = stored.row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
     rows::change(tx, stored.at, &stored.row, &dead, now)?;
     Ok(Claim::Orphaned)
 }

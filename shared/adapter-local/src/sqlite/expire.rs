@@ -7,6 +7,7 @@
 use postrider_domain::delivery::{DeadCause, Retention};
 use postrider_domain::ids::TenantId;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::interventions::Expired;
 use rusqlite::Row;
 
 use super::codec::{self, Stored};
@@ -30,6 +31,9 @@ pub(super) const EVENTS_AFTER: &str = "SELECT id, created_at, \
 pub(super) const DELETE_BARE_EVENT: &str = "DELETE FROM events WHERE id = ?1 AND created_at <= ?2 \
      AND NOT EXISTS (SELECT 1 FROM webhook_deliveries WHERE event = ?1)";
 
+pub(super) const FORGET_JOBS: &str =
+    "DELETE FROM jobs WHERE state <> 'running' AND created_at < ?1";
+
 /// Where the walk stands.
 #[derive(Clone, Default)]
 pub(super) struct Expiry {
@@ -45,14 +49,14 @@ struct Walk {
 }
 
 impl Expiry {
-    /// Removes up to `limit` rows and events, and says how many.
+    /// Removes up to `limit` rows and events, and says whether there is more to look at.
     pub(super) fn slice(
         &mut self,
         tx: &mut Tx<'_>,
         retention: Retention,
         limit: usize,
         now: Timestamp,
-    ) -> Result<usize, Fault> {
+    ) -> Result<Expired, Fault> {
         let fresh = Walk {
             retention,
             started_at: now,
@@ -68,24 +72,43 @@ impl Expiry {
             Some(_) | None => fresh,
         };
         let walk = self.walk.insert(walk);
-        let removed = walk.rows(tx, limit, now)?;
-        Ok(removed + walk.bare_events(tx, limit - removed, now)?)
+        let rows = walk.rows(tx, limit, now)?;
+        let events = walk.bare_events(tx, limit - rows.removed, now)?;
+        let more = rows.more || events.more;
+        if !more {
+            let ended = now.minus(retention.dead.max(retention.delivered));
+            tx.execute(FORGET_JOBS, [ended.as_millis()])?;
+        }
+        Ok(Expired {
+            removed: rows.removed + events.removed,
+            more,
+        })
     }
 }
 
 impl Walk {
-    fn rows(&mut self, tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<usize, Fault> {
+    fn rows(&mut self, tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<Expired, Fault> {
         let youngest = self.retention.delivered.min(self.retention.dead);
         let mut removed = 0;
-        let looked_at = codec::limit(limit.saturating_add(PASSED_BY));
+        let looked_at = limit.saturating_add(PASSED_BY);
         let slice = codec::all(
             &mut *tx.statement(ROWS_AFTER)?,
-            &[&self.rows_after, &looked_at],
+            &[&self.rows_after, &codec::limit(looked_at)],
             with_tenant,
         )?;
+        let more = slice.len() == looked_at;
         for stored in slice {
-            if removed == limit || stored.row.created_at.plus(youngest) > now {
-                break;
+            if stored.row.created_at.plus(youngest) > now {
+                return Ok(Expired {
+                    removed,
+                    more: false,
+                });
+            }
+            if removed == limit {
+                return Ok(Expired {
+                    removed,
+                    more: true,
+                });
             }
             self.rows_after = stored.at;
             let stored = rows::without_void_lease(tx, stored);
@@ -94,7 +117,7 @@ impl Walk {
                 removed += 1;
             }
         }
-        Ok(removed)
+        Ok(Expired { removed, more })
     }
 
     fn remove(&self, tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
@@ -109,12 +132,12 @@ impl Walk {
     }
 
     /// Events that nobody wanted; those that somebody did go with their last row.
-    fn bare_events(&mut self, tx: &Tx<'_>, limit: usize, now: Timestamp) -> Result<usize, Fault> {
+    fn bare_events(&mut self, tx: &Tx<'_>, limit: usize, now: Timestamp) -> Result<Expired, Fault> {
         let mut removed = 0;
-        let looked_at = codec::limit(limit.saturating_add(PASSED_BY));
+        let looked_at = limit.saturating_add(PASSED_BY);
         let slice = codec::all(
             &mut *tx.statement(EVENTS_AFTER)?,
-            &[&self.events_after, &looked_at],
+            &[&self.events_after, &codec::limit(looked_at)],
             |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
@@ -123,16 +146,26 @@ impl Walk {
                 ))
             },
         )?;
+        let more = slice.len() == looked_at;
         for (at, created_at, has_rows) in slice {
-            if removed == limit || created_at.plus(self.retention.delivered) > now {
-                break;
+            if created_at.plus(self.retention.delivered) > now {
+                return Ok(Expired {
+                    removed,
+                    more: false,
+                });
+            }
+            if removed == limit {
+                return Ok(Expired {
+                    removed,
+                    more: true,
+                });
             }
             self.events_after = at;
             if !has_rows {
                 removed += self.remove_if_bare(tx, at, now)?;
             }
         }
-        Ok(removed)
+        Ok(Expired { removed, more })
     }
 
     fn remove_if_bare(&self, tx: &Tx<'_>, event: i64, now: Timestamp) -> Result<usize, Fault> {

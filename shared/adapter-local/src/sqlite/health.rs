@@ -26,12 +26,12 @@ pub(super) fn load(
 
 /// The status of a webhook; none when it was deleted.
 pub(super) fn status(
-    tx: &Tx<'_>,
+    db: &Connection,
     tenant: &TenantId,
     webhook: WebhookId,
 ) -> Result<Option<WebhookStatus>, Fault> {
     codec::first(
-        &mut *tx.statement(LOAD)?,
+        &mut *db.prepare_cached(LOAD)?,
         &[&tenant.as_str(), &webhook.to_string()],
         |row| read_status(row, 0),
     )

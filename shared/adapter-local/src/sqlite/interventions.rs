@@ -1,19 +1,19 @@
 //! What people and housekeeping do to rows.
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{Force, Requeue, Retention};
+use postrider_domain::delivery::{DeadCause, Force, Requeue, Retention};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::interventions::{Interventions, Requeued};
-use rusqlite::Row;
+use postrider_ports::interventions::{Expired, Interventions, Requeued};
+use rusqlite::{Connection, Row};
 
 use super::codec;
 use super::expire::Expiry;
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{SqliteStore, health, rows};
+use super::{SqliteStore, claim, health, rows, schedule};
 
 /// The next webhook with parked rows after this one.
 pub(super) const NEXT_PARKED: &str = "SELECT tenant, webhook_id FROM webhook_deliveries \
@@ -43,19 +43,78 @@ impl Interventions for SqliteStore {
         self.writer.write(move |tx| release(tx, limit)).await
     }
 
-    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<usize> {
-        let expiry = std::sync::Arc::clone(&self.expiry);
+    async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize> {
+        let orphans = self.readers.read(orphans).await?;
+        if orphans.is_empty() {
+            return Ok(0);
+        }
         self.writer
-            .write(move |tx| {
-                let mut stored = expiry.lock();
-                // A slice that fails is taken again from where it began.
-                let mut walk: Expiry = stored.clone();
-                let removed = tx.whole(|tx| walk.slice(tx, retention, limit, now))?;
-                *stored = walk;
-                Ok(removed)
-            })
+            .write(move |tx| tx.whole(|tx| bury(tx, &orphans, limit, now)))
             .await
     }
+
+    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired> {
+        let walk: Expiry = self.expiry.lock().clone();
+        let (expired, walk) = self
+            .writer
+            .write(move |tx| {
+                let mut next = walk.clone();
+                let expired = tx.whole(|tx| next.slice(tx, retention, limit, now))?;
+                Ok((expired, next))
+            })
+            .await?;
+        // Only what is committed is passed by.
+        *self.expiry.lock() = walk;
+        Ok(expired)
+    }
+}
+
+type Orphans = Vec<(TenantId, WebhookId)>;
+
+/// Webhooks that are gone and still have free open rows.
+fn orphans(db: &Connection) -> std::result::Result<Orphans, Fault> {
+    let mut found = Orphans::new();
+    schedule::awake(db, |tenant, webhook, _| {
+        if health::status(db, &tenant, webhook)?.is_none() {
+            found.push((tenant, webhook));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn bury(
+    tx: &mut Tx<'_>,
+    orphans: &Orphans,
+    limit: usize,
+    now: Timestamp,
+) -> std::result::Result<usize, Fault> {
+    let mut buried = 0;
+    for (tenant, webhook) in orphans {
+        let at_most = codec::limit(limit - buried);
+        let ids = codec::all(
+            &mut *tx.statement(schedule::DUE)?,
+            &[&tenant.as_str(), &webhook.to_string(), &i64::MAX, &at_most],
+            |row| {
+                Ok(DeliveryId {
+                    event: codec::text(row, 0)?,
+                    webhook: *webhook,
+                })
+            },
+        )?;
+        for id in ids {
+            if let Some(stored) = rows::load(tx, tenant, id)?
+                && health::status(tx.db(), tenant, *webhook)?.is_none()
+            {
+                let dead = stored
+                    .row
+                    .died(DeadCause::WebhookDeleted, claim::WEBHOOK_DELETED);
+                rows::change(tx, stored.at, &stored.row, &dead, now)?;
+                buried += 1;
+            }
+        }
+    }
+    Ok(buried)
 }
 
 fn requeue(
@@ -74,7 +133,7 @@ fn requeue(
         Requeue::Pending => return Ok(Requeued::Pending),
         Requeue::Allowed => {}
     }
-    let status = match health::status(tx, tenant, id.webhook)? {
+    let status = match health::status(tx.db(), tenant, id.webhook)? {
         None | Some(WebhookStatus::Disabled) => return Ok(Requeued::WebhookDisabled),
         Some(status @ (WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused)) => {
             status
@@ -100,7 +159,7 @@ fn release(tx: &Tx<'_>, limit: usize) -> std::result::Result<usize, Fault> {
         let unreadable = || Fault::Unreadable("column tenant or webhook_id".to_owned());
         let of: TenantId = tenant.parse().map_err(|_| unreadable())?;
         let id: WebhookId = webhook.parse().map_err(|_| unreadable())?;
-        if health::status(tx, &of, id)?.is_none_or(|status| !status.parks()) {
+        if health::status(tx.db(), &of, id)?.is_none_or(|status| !status.parks()) {
             freed += free(tx, &of, id, limit - freed)?;
         }
     }

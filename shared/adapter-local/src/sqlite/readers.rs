@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use postrider_ports::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::fault::Fault;
 
@@ -45,10 +45,13 @@ impl Readers {
         let idle = Arc::clone(&self.idle);
         let reading = tokio::task::spawn_blocking(move || {
             let db = idle.lock().pop().ok_or_else(stopped)?;
-            let seen = at_one_instant(&db, look);
-            idle.lock().push(db);
-            drop(place);
-            Ok(seen?)
+            // Given back however the look ends, or a mistake in one would use the connections up.
+            let borrowed = Borrowed {
+                db: Some(db),
+                idle,
+                _place: place,
+            };
+            Ok(borrowed.at_one_instant(look)?)
         });
         reading
             .await
@@ -63,15 +66,32 @@ fn connect(file: &Path) -> std::result::Result<Connection, Fault> {
     Ok(db)
 }
 
-fn at_one_instant<T>(
-    db: &Connection,
-    look: impl FnOnce(&Connection) -> std::result::Result<T, Fault>,
-) -> std::result::Result<T, Fault> {
-    db.prepare_cached("BEGIN")?.execute([])?;
-    let seen = look(db);
-    // Nothing was written, so it does not matter how the transaction ends, only that it does.
-    if !db.is_autocommit() {
-        db.prepare_cached("ROLLBACK")?.execute([])?;
+/// A connection in use.
+struct Borrowed {
+    db: Option<Connection>,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Borrowed {
+    fn at_one_instant<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> std::result::Result<T, Fault>,
+    ) -> std::result::Result<T, Fault> {
+        let gone = || Fault::Unreadable("the connection is gone".to_owned());
+        let db = self.db.as_ref().ok_or_else(gone)?;
+        db.prepare_cached("BEGIN")?.execute([])?;
+        look(db)
     }
-    seen
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let Some(db) = self.db.take() else { return };
+        // Nothing was written, so it does not matter how the transaction ends, only that it does.
+        let ended = db.is_autocommit() || db.execute_batch("ROLLBACK").is_ok();
+        if ended {
+            self.idle.lock().push(db);
+        }
+    }
 }

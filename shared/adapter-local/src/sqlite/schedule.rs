@@ -68,7 +68,7 @@ fn agenda(
     now: Timestamp,
 ) -> std::result::Result<Vec<AgendaEntry>, Fault> {
     let mut first = Entries::new();
-    step(db, NEXT_AWAKE, None, |tenant, webhook, wake_at| {
+    awake(db, |tenant, webhook, wake_at| {
         note(&mut first, tenant, webhook, wake_at);
         Ok(())
     })?;
@@ -105,6 +105,14 @@ fn note(first: &mut Entries, tenant: TenantId, webhook: WebhookId, at: Timestamp
         .entry((tenant, webhook))
         .and_modify(|known| *known = at.min(*known))
         .or_insert(at);
+}
+
+/// Walks over the webhooks with free open rows, and when the first of each is due.
+pub(super) fn awake(
+    db: &Connection,
+    visit: impl FnMut(TenantId, WebhookId, Timestamp) -> std::result::Result<(), Fault>,
+) -> std::result::Result<(), Fault> {
+    step(db, NEXT_AWAKE, None, visit)
 }
 
 /// Walks over the webhooks that `sql` steps through.

@@ -7,6 +7,7 @@
 //! hardly ever does one fail. So a group is first carried out without; only when something in it fails is the whole
 //! group rolled back and carried out again, this time with a savepoint around each part.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -44,12 +45,20 @@ where
     T: Send,
 {
     fn run(&mut self, tx: &mut Tx<'_>) {
-        self.done = Some((self.work)(tx).map_err(Error::from));
+        // A mistake in one write must not end the thread that all others need.
+        let done = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)));
+        self.done = Some(match done {
+            Ok(done) => done.map_err(Error::from),
+            Err(_) => {
+                tx.panicked = true;
+                Err(Error::Broken("a write has panicked".to_owned()))
+            }
+        });
     }
 
     fn answer(self: Box<Self>, lost: Option<&Error>) {
         let answer = match (lost, self.done) {
-            (None, Some(done)) => done,
+            (None, Some(done)) | (Some(_), Some(done @ Err(Error::Broken(_)))) => done,
             (Some(error), _) => Err(error.clone()),
             (None, None) => Err(Error::Unavailable(
                 "the write was not carried out".to_owned(),
@@ -177,6 +186,7 @@ impl Scribe {
             owners: &self.owners,
             guard,
             spoiled: false,
+            panicked: false,
             counted: Vec::new(),
             announced: 0,
         };
@@ -200,14 +210,14 @@ impl Scribe {
     fn carry_out(group: &mut [Box<dyn Job>], tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
         for job in group {
             job.run(tx);
+            if tx.panicked {
+                let why = "another write of the same group has panicked";
+                return Err(Fault::Port(Error::Unavailable(why.to_owned())));
+            }
             if tx.spoiled {
                 return Ok(());
             }
-            if tx.db.is_autocommit() {
-                let why =
-                    "SQLite gave the transaction up, as it does when the disk is full or fails";
-                return Err(Fault::Port(Error::Unavailable(why.to_owned())));
-            }
+            tx.still_open()?;
         }
         stats::add_up(tx.db, &tx.counted)
     }
@@ -246,6 +256,7 @@ pub(super) struct Tx<'a> {
     pub(super) owners: &'a Owners,
     guard: Guard,
     spoiled: bool,
+    panicked: bool,
     /// What was counted. Added up once before the commit: a busy webhook's counters change once, not hundreds of times.
     counted: Vec<Counted>,
     announced: u64,
@@ -276,6 +287,8 @@ impl<'a> Tx<'a> {
         &mut self,
         work: impl FnOnce(&mut Self) -> std::result::Result<T, Fault>,
     ) -> std::result::Result<T, Fault> {
+        // Otherwise what is written would be committed by itself.
+        self.still_open()?;
         if self.guard == Guard::None {
             let done = work(self);
             self.spoiled |= done.is_err();
@@ -297,6 +310,14 @@ impl<'a> Tx<'a> {
         done
     }
 
+    fn still_open(&self) -> std::result::Result<(), Fault> {
+        if self.db.is_autocommit() {
+            let why = "SQLite gave the transaction up, as it does when the disk is full or fails";
+            return Err(Fault::Port(Error::Unavailable(why.to_owned())));
+        }
+        Ok(())
+    }
+
     /// Counts something for its webhook and hour.
     pub(super) fn count(&mut self, counted: Counted) {
         self.counted.push(counted);
@@ -305,5 +326,28 @@ impl<'a> Tx<'a> {
     /// Notes that an announcement was written at this place.
     pub(super) fn announced(&mut self, seq: i64) {
         self.announced = self.announced.max(seq.unsigned_abs());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::ids::TenantId;
+    use postrider_ports::Error;
+    use postrider_ports::configs::Webhooks;
+
+    use crate::sqlite::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_write_that_panics_does_not_end_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path(), Options::default()).unwrap();
+        let broken = store.writer.write::<(), _>(|_| panic!("a mistake")).await;
+        assert!(matches!(broken, Err(Error::Broken(_))), "{broken:?}");
+        let written = store
+            .writer
+            .write(|tx| tx.execute("INSERT INTO tenants VALUES ('default', 7)", []))
+            .await;
+        assert_eq!(written, Ok(1));
+        assert_eq!(store.webhooks_version(&TenantId::default()).await, Ok(7));
     }
 }

@@ -3,7 +3,7 @@
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::Retention;
 use postrider_domain::event::Event;
-use postrider_domain::ids::DeliveryId;
+use postrider_domain::ids::{DeliveryId, EventId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Accepted;
 use postrider_ports::history::Filter;
@@ -117,20 +117,56 @@ pub async fn removal_goes_by_its_limit(fixture: impl Fixture) {
     }
     let young = scene.row_at(webhook, after(950)).await;
     scene.attempt(young, Transition::Deliver, after(950)).await;
-    for removed in [3, 3, 1, 0] {
-        let slice = scene.handle.store.expire(RETENTION, 3, after(1_000)).await;
-        assert_eq!(slice, Ok(removed));
+    let mut slices = Vec::new();
+    loop {
+        let store = &scene.handle.store;
+        let slice = store.expire(RETENTION, 3, after(1_000)).await.unwrap();
+        slices.push(slice.removed);
+        if !slice.more {
+            break;
+        }
     }
+    assert!(slices.iter().all(|removed| *removed <= 3), "{slices:?}");
+    assert_eq!(slices.iter().sum::<usize>(), 7, "{slices:?}");
     assert!(!is_gone(&scene, young).await);
 }
 
+/// However many rows that are kept longer stand before those whose time is over.
+pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let event = scene.event(NOW);
+    let mut batch = Vec::new();
+    for n in 0..1_600 {
+        let event = Event {
+            id: EventId::keyed(&scene.tenant, "kept", &n.to_string()),
+            ..event.clone()
+        };
+        batch.push(scene.plan(event, &[webhook]).await);
+    }
+    for accepted in scene.accept(batch).await {
+        assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
+    }
+    let behind = scene.delivered(webhook).await;
+    let slice = scene.handle.store.expire(RETENTION, 10, after(100)).await;
+    assert!(
+        slice.unwrap().more,
+        "one slice does not look at all of them"
+    );
+    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert!(is_gone(&scene, behind).await);
+}
+
 async fn expire(scene: &Scene, now: Timestamp) -> usize {
-    scene
-        .handle
-        .store
-        .expire(RETENTION, 1000, now)
-        .await
-        .unwrap()
+    let mut removed = 0;
+    loop {
+        let store = &scene.handle.store;
+        let slice = store.expire(RETENTION, 1000, now).await.unwrap();
+        removed += slice.removed;
+        if !slice.more {
+            return removed;
+        }
+    }
 }
 
 async fn is_gone(scene: &Scene, id: DeliveryId) -> bool {

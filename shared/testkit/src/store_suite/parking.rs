@@ -152,3 +152,38 @@ pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
     assert_eq!(due.unwrap().len(), 1);
     scene.attempt(id, Transition::Deliver, after(60)).await;
 }
+
+/// Also those that are due much later, and those that were parked.
+pub async fn rows_of_a_deleted_webhook_are_buried(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (deleted, kept) = (scene.webhook().await.id, scene.webhook().await.id);
+    let later = scene.row(deleted).await;
+    scene.attempt(later, retry_at(after(90_000)), NOW).await;
+    let held = scene.row(deleted).await;
+    scene.claimed(held, NOW).await;
+    let other = scene.row(kept).await;
+    scene.set_status(deleted, WebhookStatus::Paused).await;
+    let parked = scene.row(deleted).await;
+    scene
+        .delete_webhook(&scene.tenant, deleted, NOW)
+        .await
+        .unwrap();
+    fixture.flush().await;
+    let store = &scene.handle.store;
+    store.release(10, NOW).await.unwrap();
+    fixture.flush().await;
+    assert_eq!(store.bury(1, NOW).await, Ok(1), "no more than its limit");
+    assert_eq!(store.bury(10, NOW).await, Ok(1));
+    fixture.flush().await;
+    assert_eq!(store.bury(10, NOW).await, Ok(0));
+    for id in [later, parked] {
+        let row = scene.stored(id).await;
+        assert_eq!(row.status, Status::Dead);
+        assert_eq!(row.dead_cause, Some(DeadCause::WebhookDeleted));
+    }
+    assert!(
+        scene.stored(held).await.status.is_open(),
+        "it is being attempted"
+    );
+    assert!(scene.stored(other).await.status.is_open());
+}
