@@ -12,5 +12,6 @@ use postrider_tests::command;
 
 mod canary;
 mod conformance;
+mod documents;
 mod restarts;
 mod scenarios;

@@ -1,0 +1,62 @@
+//! The documents say what the code does.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The texts of log lines: in the arguments of a logging macro, a literal of the form `area.event`.
+fn logged(source: &str) -> impl Iterator<Item = String> {
+    let macros = ["debug!(", "info!(", "warn!(", "error!("];
+    let calls = macros
+        .into_iter()
+        .flat_map(|name| source.split(name).skip(1));
+    calls.filter_map(|after| {
+        let arguments = after.split(");").next()?;
+        let literals = arguments.split('"').skip(1).step_by(2);
+        literals
+            .filter(|text| is_event(text))
+            .map(str::to_owned)
+            .last()
+    })
+}
+
+fn is_event(text: &str) -> bool {
+    let is_word =
+        |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    text.split_once('.')
+        .is_some_and(|(area, event)| is_word(area) && is_word(event))
+}
+
+#[test]
+fn every_log_line_is_explained_and_every_explained_one_exists() {
+    let mut files = Vec::new();
+    for folder in ["shared", "functions", "cli"] {
+        sources(&repository().join(folder), &mut files);
+    }
+    let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());
+    let written: BTreeSet<String> = texts
+        .flat_map(|text| logged(&text).collect::<Vec<_>>())
+        .collect();
+    let page = fs::read_to_string(repository().join("docs/logging.md")).unwrap();
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let explained: BTreeSet<String> = rows.map(str::to_owned).collect();
+    assert!(written.len() > 15, "the sources were read: {written:?}");
+    assert_eq!(written, explained);
+}
