@@ -41,8 +41,10 @@ advisories: ## known vulnerabilities of the dependencies (fetches the advisory d
 	@tools/setup deny
 	$(DENY) check advisories
 
-bench: ## the figures of the README, printed (takes long; not in the gate)
-	cargo run --locked --release -p postrider-tests --bin bench
+# Both are selected, so that the gateway which is measured is the one of this checkout.
+bench: ## the figures to stand by, printed: make bench ARGS=--quick (not in the gate)
+	cargo build --locked --release -p postrider -p postrider-tests --bins
+	$${CARGO_TARGET_DIR:-target}/release/bench $(ARGS)
 
 setup: ## install what the tests need into .tools/
 	@tools/setup

@@ -41,7 +41,9 @@ pub struct CourierSettings {
 impl Default for CourierSettings {
     fn default() -> Self {
         Self {
-            per_webhook: 64,
+            // A fresh row takes its place before it is committed. With fewer, publishers who wait for the disk take
+            // most of them, and rows that could go out at once are stored free and claimed again.
+            per_webhook: 128,
             in_all: 1024,
             poll_interval: Millis::new(5000),
             retry: RuntimeRetry::default(),

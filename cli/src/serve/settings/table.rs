@@ -48,7 +48,7 @@ pub(crate) const TABLE: [Row; 18] = [
     },
     Row {
         name: "POSTRIDER_WEBHOOK_CONCURRENCY",
-        default: "64",
+        default: "128",
         range: "1 to 10000",
         meaning: "How many attempts one webhook may have under way. A receiver that hangs holds up no more than these.",
     },
