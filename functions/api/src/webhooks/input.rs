@@ -30,7 +30,7 @@ pub(crate) struct NewWebhook {
     /// 1 to 100 patterns; `*` stands for one segment, as the last for all that follow.
     #[schema(example = json!(["task.*"]))]
     event_types: Vec<String>,
-    /// Who hears of trouble.
+    /// Who shall hear of trouble; kept, no mail is sent yet.
     #[serde(default)]
     owner_email: Option<String>,
     /// At most 32 headers of 8 KiB in all, sent with every delivery.
@@ -48,7 +48,7 @@ pub(crate) struct NewWebhook {
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 10000)]
     retry_rate: Option<Whole>,
-    /// Whether a failed webhook is tested and resumed by itself; off unless set.
+    /// Whether a failed webhook is tested and resumed by itself; kept, not acted on yet.
     #[serde(default)]
     auto_resume: Option<bool>,
     /// How failures are retried.
