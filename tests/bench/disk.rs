@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::plan::Plan;
 use crate::report::Report;
@@ -13,16 +13,25 @@ const PAGE: [u8; 4096] = [7; 4096];
 
 /// The middle of many, in milliseconds.
 pub(crate) fn measure(plan: &Plan, disk: &Path, report: &mut Report) -> f64 {
+    let times = appends(plan.syncs, Duration::ZERO, disk);
+    let mut of = report.of("This machine");
+    of.figure("append and fdatasync of 4 KiB, p50", times.p50_ms(), "ms");
+    of.figure("append and fdatasync of 4 KiB, p99", times.p99_ms(), "ms");
+    times.p50_ms()
+}
+
+/// How long each of so many appends took, begun this far apart.
+pub(crate) fn appends(count: usize, apart: Duration, disk: &Path) -> Samples {
     let mut file = File::create(disk.join("appended")).unwrap();
     let mut times = Samples::default();
-    for _ in 0..plan.syncs {
+    let mut due = Instant::now();
+    for _ in 0..count {
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        due += apart;
         let began = Instant::now();
         file.write_all(&PAGE).unwrap();
         file.sync_data().unwrap();
         times.since(began);
     }
-    let mut of = report.of("This machine");
-    of.figure("append and fdatasync of 4 KiB, p50", times.p50_ms(), "ms");
-    of.figure("append and fdatasync of 4 KiB, p99", times.p99_ms(), "ms");
-    times.p50_ms()
+    times
 }

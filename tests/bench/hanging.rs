@@ -15,19 +15,27 @@ const RATE: u64 = 100;
 const OTHERS: usize = LANES - 1;
 
 pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, report: &mut Report) {
-    let (mut without, mut with) = (Samples::default(), Samples::default());
+    let (mut without, mut with) = (Vec::new(), Vec::new());
     // In turns, so that what else goes on on the machine meets both.
     for _ in 0..plan.rounds {
-        without.append(round(plan, disk, arrivals, &arrivals.url(OTHERS), report).await);
-        with.append(round(plan, disk, arrivals, &arrivals.hanging_url(), report).await);
+        without.push(round(plan, disk, arrivals, &arrivals.url(OTHERS), report).await);
+        with.push(round(plan, disk, arrivals, &arrivals.hanging_url(), report).await);
     }
+    let (p50, p99) = (Samples::p50_ms, Samples::p99_ms);
     let mut of = report.of(OF);
-    of.figure("p50, the tenth answers", without.p50_ms(), "ms");
-    of.figure("p50, the tenth hangs 10 s", with.p50_ms(), "ms");
-    of.figure("p99, the tenth answers", without.p99_ms(), "ms");
-    of.figure("p99, the tenth hangs 10 s", with.p99_ms(), "ms");
-    let ratio = with.p99_ms() / without.p99_ms();
+    of.figure("p50, the tenth answers", middle(&without, p50), "ms");
+    of.figure("p50, the tenth hangs 10 s", middle(&with, p50), "ms");
+    of.figure("p99, the tenth answers", middle(&without, p99), "ms");
+    of.figure("p99, the tenth hangs 10 s", middle(&with, p99), "ms");
+    let ratio = middle(&with, p99) / middle(&without, p99);
     of.against(Bar::AtMost(1.1), "p99, hangs ÷ answers", ratio, "");
+}
+
+/// The middle of the rounds, so that one hiccup of the disk does not decide.
+fn middle(rounds: &[Samples], of_round: fn(&Samples) -> f64) -> f64 {
+    let mut figures: Vec<f64> = rounds.iter().map(of_round).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
 /// How long messages took to reach the nine.

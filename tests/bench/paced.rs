@@ -1,13 +1,15 @@
 //! Publishing at a steady pace while everything is delivered.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::arrivals::Arrivals;
 use crate::gateway::Gateway;
-use crate::load;
 use crate::plan::Plan;
 use crate::report::{Bar, Report};
+use crate::samples::Samples;
 use crate::scale::Scale;
+use crate::{disk, load};
 
 const OF: &str = "Accept at 1,000 a second, while delivering";
 const RATE: u64 = 1000;
@@ -19,6 +21,7 @@ pub(crate) async fn measure(
     scale: &Scale,
     report: &mut Report,
 ) {
+    let alone = disk_alone(plan, disk);
     let gateway = Gateway::start(disk).await;
     let webhooks = [gateway.webhook(&arrivals.url(0)).await];
     let published = load::paced(gateway.address(), &webhooks, RATE, plan.paced).await;
@@ -36,8 +39,15 @@ pub(crate) async fn measure(
         ratio,
         "",
     );
+    of.figure("the disk alone, synced as often, p99", alone.p99_ms(), "ms");
     of.figure("published → arrived, p50", arrival.p50_ms(), "ms");
     of.figure("published → arrived, p99", arrival.p99_ms(), "ms");
     gateway.stop().await;
     arrivals.forget().await;
+}
+
+/// What the disk does at this pace without a gateway: a long tail there is a long tail in every accept.
+fn disk_alone(plan: &Plan, disk: &Path) -> Samples {
+    let appends = plan.paced.as_secs() * RATE / 4;
+    disk::appends(appends as usize, Duration::from_secs(1) / RATE as u32, disk)
 }
