@@ -7,12 +7,14 @@ use postrider_testkit::receiver::Receiver;
 /// Counts requests by delivery.
 pub(super) struct Auditor {
     receiver: Receiver,
+    counts: HashMap<String, usize>,
 }
 
 impl Auditor {
     pub(super) async fn start() -> Self {
         Self {
             receiver: Receiver::start().await,
+            counts: HashMap::new(),
         }
     }
 
@@ -20,36 +22,37 @@ impl Auditor {
         self.receiver.url()
     }
 
-    fn counts(&self) -> HashMap<String, usize> {
-        let mut counts = HashMap::new();
-        for request in self.receiver.requests() {
-            *counts
+    /// Counts what has arrived since the last time.
+    pub(super) fn count(&mut self) {
+        for request in self.receiver.take_requests() {
+            *self
+                .counts
                 .entry(request.header("webhook-id").to_owned())
                 .or_default() += 1;
         }
-        counts
     }
 
     pub(super) fn missing(&self, acknowledged: &[String]) -> usize {
-        let counts = self.counts();
         acknowledged
             .iter()
-            .filter(|id| !counts.contains_key(*id))
+            .filter(|id| !self.counts.contains_key(*id))
             .count()
     }
 
     pub(super) fn duplicates(&self) -> usize {
-        self.counts().values().map(|count| count - 1).sum()
+        self.counts.values().map(|count| count - 1).sum()
     }
 
     /// Returns when each of these has arrived.
-    pub(super) async fn saw_all(&self, acknowledged: &[String]) {
+    pub(super) async fn saw_all(&mut self, acknowledged: &[String]) {
+        let mut missing: Vec<&String> = acknowledged.iter().collect();
         loop {
-            let so_far = self.receiver.requests().len();
-            if self.missing(acknowledged) == 0 {
+            self.count();
+            missing.retain(|id| !self.counts.contains_key(*id));
+            if missing.is_empty() {
                 return;
             }
-            self.receiver.received(so_far + 1).await;
+            self.receiver.next_request().await;
         }
     }
 }

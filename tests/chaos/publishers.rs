@@ -1,6 +1,7 @@
 //! Publishers that note what was acknowledged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -9,8 +10,11 @@ use tokio::task::JoinSet;
 use crate::command::TOKEN;
 
 const PUBLISHERS: usize = 8;
+/// How long each waits between two events at the least: enough load that attempts are under way at each kill, and not so
+/// much that thousands of kills cannot be afforded.
+const PACE: Duration = Duration::from_millis(5);
 
-/// Publish as fast as they are answered, until the gateway is gone.
+/// Publish until the gateway is gone.
 pub(super) struct Publishers(JoinSet<()>);
 
 impl Publishers {
@@ -26,7 +30,9 @@ impl Publishers {
             let (client, acknowledged) = (client.clone(), Arc::clone(acknowledged));
             let (url, webhook) = (format!("{url}/v1/events"), webhook.to_owned());
             publishers.spawn(async move {
+                let mut pace = tokio::time::interval(PACE);
                 for count in 0.. {
+                    pace.tick().await;
                     let body = format!(
                         r#"{{"type":"chaos.event","webhook_id":"{webhook}","payload":[{round},{n},{count}]}}"#
                     );

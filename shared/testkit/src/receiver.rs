@@ -141,6 +141,21 @@ impl Receiver {
         self.shared.requests.lock().clone()
     }
 
+    /// What arrived since this was asked the last time; it is not kept any longer.
+    #[must_use]
+    pub fn take_requests(&self) -> Vec<Received> {
+        std::mem::take(&mut *self.shared.requests.lock())
+    }
+
+    /// Returns when one more request arrives.
+    ///
+    /// # Panics
+    /// When the receiver has ended.
+    pub async fn next_request(&self) {
+        let mut arrived = self.shared.count.subscribe();
+        arrived.changed().await.expect("the receiver runs");
+    }
+
     /// Returns when `count` requests have arrived.
     pub async fn received(&self, count: usize) -> Vec<Received> {
         let mut arrived = self.shared.count.subscribe();
