@@ -27,6 +27,11 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, repor
     of.figure("p50, the tenth hangs 10 s", middle(&with, p50), "ms");
     of.figure("p99, the tenth answers", middle(&without, p99), "ms");
     of.figure("p99, the tenth hangs 10 s", middle(&with, p99), "ms");
+    of.figure(
+        "p99, the tenth answers, worst round ÷ best",
+        noise(&without),
+        "",
+    );
     let ratio = middle(&with, p99) / middle(&without, p99);
     of.against(Bar::AtMost(1.1), "p99, hangs ÷ answers", ratio, "");
 }
@@ -36,6 +41,12 @@ fn middle(rounds: &[Samples], of_round: fn(&Samples) -> f64) -> f64 {
     let mut figures: Vec<f64> = rounds.iter().map(of_round).collect();
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
+}
+
+/// How far rounds of the same kind lie apart: a ratio within this says nothing.
+fn noise(rounds: &[Samples]) -> f64 {
+    let p99s = || rounds.iter().map(Samples::p99_ms);
+    p99s().fold(0.0, f64::max) / p99s().fold(f64::INFINITY, f64::min)
 }
 
 /// How long messages took to reach the nine.
