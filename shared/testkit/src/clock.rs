@@ -28,6 +28,12 @@ impl SteppedClock {
         self.set(self.now().plus(by));
     }
 
+    /// Moves the clock forward before anybody who sleeps has noticed, as when a machine was suspended.
+    pub fn jump(&self, by: Millis) {
+        let now = self.now().plus(by);
+        self.now_ms.store(now.as_millis(), Ordering::SeqCst);
+    }
+
     /// Sets the clock.
     pub fn set(&self, now: Timestamp) {
         self.now_ms.store(now.as_millis(), Ordering::SeqCst);
