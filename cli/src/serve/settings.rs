@@ -6,8 +6,8 @@ pub(crate) mod table;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use postrider_domain::delivery::Retention;
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
+use postrider_domain::retention::Retention;
 use postrider_domain::retry::{BPS_WHOLE, RetryBudget, RuntimeRetry};
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::CourierSettings;

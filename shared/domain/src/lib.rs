@@ -17,6 +17,7 @@ pub mod notice;
 pub mod outcome;
 pub mod pattern;
 pub mod request;
+pub mod retention;
 pub mod retry;
 pub mod route;
 pub mod secret;

@@ -1,7 +1,7 @@
 //! What can be set about the gateway. Read and checked at the edge, handed in as values.
 
-use postrider_domain::delivery::Retention;
 use postrider_domain::egress::Rules;
+use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 

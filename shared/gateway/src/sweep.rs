@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use postrider_domain::delivery::Retention;
 use postrider_domain::ids::{JobId, TenantId};
+use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::jobs::JobState;
 use postrider_ports::queue::Queue;

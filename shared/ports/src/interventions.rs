@@ -1,8 +1,9 @@
 //! What people and housekeeping do to rows.
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{Delivery, Force, Retention};
+use postrider_domain::delivery::{Delivery, Force};
 use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::retention::Retention;
 use postrider_domain::time::Timestamp;
 
 use crate::Result;

@@ -4,8 +4,9 @@
 //! stops at rows too young to be removed. Rows that are kept longer than others, such as dead ones, are passed by and
 //! looked at again when the walk starts over, at most once an hour: they are not read at each call.
 
-use postrider_domain::delivery::{DeadCause, Retention};
+use postrider_domain::delivery::DeadCause;
 use postrider_domain::ids::TenantId;
+use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::interventions::Expired;
 use rusqlite::Row;

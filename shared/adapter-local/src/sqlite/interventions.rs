@@ -1,9 +1,10 @@
 //! What people and housekeeping do to rows.
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{DeadCause, Force, Requeue, Retention};
+use postrider_domain::delivery::{DeadCause, Force, Requeue};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::retention::Retention;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Expired, Interventions, Requeued};

@@ -1,9 +1,9 @@
 //! What has been kept long enough is removed.
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::Retention;
 use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, EventId};
+use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Accepted;
 use postrider_ports::history::Filter;
