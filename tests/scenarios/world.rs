@@ -18,10 +18,10 @@ use postrider_gateway::ingest::{EventDraft, Published};
 use postrider_gateway::settings::{CourierSettings, GatewaySettings};
 use postrider_gateway::sweep::Sweep;
 use postrider_gateway::{Gateway, Ports, Refusal};
-use postrider_ports::Store;
 use postrider_ports::clock::Clock;
 use postrider_ports::notices::Announced;
 use postrider_ports::queue::Queue;
+use postrider_ports::{EmbeddedStore, Store};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::receiver::Receiver;
 
@@ -32,7 +32,7 @@ struct Process {
     gateway: Gateway,
     courier: Arc<Courier>,
     sweep: Sweep,
-    store: Arc<dyn Store>,
+    store: Arc<dyn EmbeddedStore>,
 }
 
 /// The whole.
@@ -75,9 +75,9 @@ impl World {
         self.starts += 1;
         let store = SqliteStore::open(self.directory.path(), Options::default()).unwrap();
         let process = store.process().to_owned();
-        let store: Arc<dyn Store> = store;
+        let store: Arc<dyn EmbeddedStore> = store;
         let ports = Ports {
-            store: Arc::clone(&store),
+            store: Arc::clone(&store) as _,
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             entropy: Arc::new(CountedEntropy::seeded(self.starts << 32)),
         };
@@ -92,11 +92,12 @@ impl World {
             ..SenderSettings::default()
         };
         let sender = Arc::new(HttpSender::new(sender).unwrap());
-        let catalogue = Arc::new(Catalogue::new(Arc::clone(&store)));
+        let catalogue = Arc::new(Catalogue::new(Arc::clone(&store) as _));
         let retry = self.settings.retry;
         let dispatcher = Dispatcher::new(ports.clone(), sender, Arc::clone(&catalogue), retry);
         let courier = Courier::new(
             ports.clone(),
+            Arc::clone(&store) as _,
             dispatcher,
             Arc::clone(&catalogue),
             process,
@@ -106,6 +107,7 @@ impl World {
         let interval = self.settings.poll_interval;
         let sweep = Sweep::new(
             ports.clone(),
+            Arc::clone(&store) as _,
             Arc::clone(&queue),
             interval,
             self.settings.retention,

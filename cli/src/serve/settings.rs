@@ -1,23 +1,16 @@
 //! The settings of the embedded gateway: read once, all faults reported together.
 
-mod reader;
 pub(crate) mod table;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use postrider_domain::egress::{Rules, Settings as EgressSettings};
-use postrider_domain::retention::Retention;
-use postrider_domain::retry::{BPS_WHOLE, RetryBudget, RuntimeRetry};
+use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
-use postrider_gateway::settings::CourierSettings;
-
-use crate::serve::settings::reader::Reader;
+use postrider_gateway::settings::{BadSettings, CourierSettings, Reader};
 
 /// The shortest admin token that is accepted.
 pub(crate) const MIN_TOKEN_CHARS: usize = 32;
-
-const SECONDS_PER_DAY: u64 = 86_400;
 
 /// What can be set by the environment.
 #[derive(Debug)]
@@ -38,19 +31,6 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Every setting that does not fit.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct BadSettings(pub(crate) Vec<String>);
-
-impl std::fmt::Display for BadSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the gateway was not started, because of its settings:")?;
-        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
-    }
-}
-
-impl std::error::Error for BadSettings {}
-
 impl Settings {
     /// Reads every setting from `lookup`; an empty one counts as unset.
     pub(crate) fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, BadSettings> {
@@ -70,12 +50,12 @@ impl Settings {
                 60_000,
                 5000,
             )),
-            retry: read_retry(&mut reader),
-            retention: read_retention(&mut reader),
+            retry: reader.retry(),
+            retention: reader.retention(),
         };
         let settings = Self {
             admin_token: read_admin_token(&mut reader),
-            egress: read_egress(&mut reader),
+            egress: reader.egress(),
             egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
             courier,
@@ -89,35 +69,6 @@ impl Settings {
     }
 }
 
-fn read_retry(reader: &mut Reader<'_>) -> RuntimeRetry {
-    let jitter = reader.either(
-        "POSTRIDER_RETRY_JITTER_BPS",
-        "PAYMENT_REQUEST_WEBHOOK_RETRY_JITTER_BPS",
-    );
-    let budget = reader.either(
-        "POSTRIDER_RETRY_BUDGET",
-        "PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET",
-    );
-    RuntimeRetry {
-        jitter_bps: jitter.and_then(|(name, text)| reader.parse_number(name, &text, 0, BPS_WHOLE)),
-        budget: RetryBudget(
-            budget
-                .and_then(|(name, text)| reader.parse_number(name, &text, 0, u32::MAX))
-                .unwrap_or(0),
-        ),
-    }
-}
-
-fn read_retention(reader: &mut Reader<'_>) -> Retention {
-    let mut days = |name, default| {
-        Millis::from_seconds(reader.number(name, 1, 3650, default) * SECONDS_PER_DAY)
-    };
-    Retention {
-        delivered: days("POSTRIDER_RETENTION_DELIVERED_DAYS", 30),
-        dead: days("POSTRIDER_RETENTION_DEAD_DAYS", 90),
-    }
-}
-
 fn read_admin_token(reader: &mut Reader<'_>) -> Option<String> {
     let token = reader.text("POSTRIDER_ADMIN_TOKEN")?;
     let fits =
@@ -127,26 +78,6 @@ fn read_admin_token(reader: &mut Reader<'_>) -> Option<String> {
         reader.fault("POSTRIDER_ADMIN_TOKEN", &message);
     }
     Some(token)
-}
-
-fn read_egress(reader: &mut Reader<'_>) -> Rules {
-    let settings = EgressSettings {
-        allow: reader.list(
-            "POSTRIDER_EGRESS_ALLOW",
-            "a comma-separated list of CIDRs such as 10.1.0.0/16",
-        ),
-        http_allowed: reader.flag("POSTRIDER_EGRESS_HTTP"),
-        extra_ports: reader.list("POSTRIDER_EGRESS_PORTS", "a comma-separated list of ports"),
-    };
-    Rules::new(settings).unwrap_or_else(|errors| {
-        for error in errors {
-            reader.fault(
-                "POSTRIDER_EGRESS_ALLOW, POSTRIDER_EGRESS_PORTS",
-                &error.to_string(),
-            );
-        }
-        Rules::default()
-    })
 }
 
 fn read_dns_servers(reader: &mut Reader<'_>) -> Option<Vec<SocketAddr>> {
@@ -170,6 +101,9 @@ fn read_log_format(reader: &mut Reader<'_>) -> LogFormat {
 
 #[cfg(test)]
 mod tests {
+    use postrider_domain::retention::Retention;
+    use postrider_domain::retry::{RetryBudget, RuntimeRetry};
+
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Settings, BadSettings> {

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow};
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{Options, ServeLock, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
+use postrider_api::Streaming;
 use postrider_domain::ids::TenantId;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::courier::{Courier, InProcess};
@@ -16,7 +17,10 @@ use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::sweep::Sweep;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::Store;
+use postrider_ports::housekeeping::Housekeeping;
+use postrider_ports::notices::Listening;
 use postrider_ports::queue::Queue;
+use postrider_ports::schedule::Schedule;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -30,6 +34,7 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
 /// Everything that runs.
 pub(crate) struct Service {
     pub(crate) gateway: Arc<Gateway>,
+    listening: Arc<dyn Listening>,
     courier: Arc<Courier>,
     sweep: Sweep,
     _lock: ServeLock,
@@ -41,6 +46,9 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let lock = SqliteStore::lock_for_serving(data).with_context(context)?;
     let store = SqliteStore::open(data, Options::default()).with_context(context)?;
     let process = store.process().to_owned();
+    let listening: Arc<dyn Listening> = Arc::clone(&store) as _;
+    let schedule: Arc<dyn Schedule> = Arc::clone(&store) as _;
+    let housekeeping: Arc<dyn Housekeeping> = Arc::clone(&store) as _;
     let store: Arc<dyn Store> = store;
     let ports = Ports {
         store: Arc::clone(&store),
@@ -57,6 +65,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     );
     let courier = Courier::new(
         ports.clone(),
+        schedule,
         dispatcher,
         Arc::clone(&catalogue),
         process,
@@ -65,6 +74,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
     let sweep = Sweep::new(
         ports.clone(),
+        housekeeping,
         Arc::clone(&queue),
         settings.courier.poll_interval,
         settings.courier.retention,
@@ -77,6 +87,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let gateway = Arc::new(Gateway::new(ports, catalogue, queue, limits));
     Ok(Service {
         gateway,
+        listening,
         courier,
         sweep,
         _lock: lock,
@@ -122,7 +133,11 @@ impl Service {
     /// whoever looks after it starts it again.
     pub(crate) async fn run(self, listener: TcpListener) -> anyhow::Result<()> {
         let (stopping, stopped) = watch::channel(false);
-        let router = postrider_api::router(Arc::clone(&self.gateway), stopped);
+        let streaming = Streaming::Open {
+            listening: self.listening,
+            shutdown: stopped,
+        };
+        let router = postrider_api::router(Arc::clone(&self.gateway), streaming);
         let mut sending = tokio::spawn(Arc::clone(&self.courier).run());
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });

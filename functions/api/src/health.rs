@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use postrider_domain::ids::TenantId;
 use serde::Serialize;
 
 use crate::Api;
@@ -39,8 +40,9 @@ pub(crate) struct IndexView {
     (status = 503, description = "The store cannot be read.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
-    let newest = api.gateway.ports.store.newest_announcement();
-    match tokio::time::timeout(PATIENCE, newest).await {
+    let tenant = TenantId::default();
+    let version = api.gateway.ports.store.webhooks_version(&tenant);
+    match tokio::time::timeout(PATIENCE, version).await {
         Ok(Ok(_)) => Ok(Json(HealthView {
             status: "ok",
             version: VERSION,

@@ -23,6 +23,7 @@ use axum::Router;
 use axum::middleware::from_fn;
 use bytes::Bytes;
 use postrider_gateway::Gateway;
+use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -33,20 +34,34 @@ pub use problem::{Code, Problem};
 /// What every handler works with.
 struct Shared {
     gateway: Arc<Gateway>,
-    shutdown: watch::Receiver<bool>,
+    streaming: Streaming,
     streams: Arc<Semaphore>,
     openapi: Bytes,
 }
 
 type Api = Arc<Shared>;
 
-/// The whole API over this gateway. Streams end when `shutdown` turns true or its sender is gone; every other request
-/// is short and is left to end by itself.
-pub fn router(gateway: Arc<Gateway>, shutdown: watch::Receiver<bool>) -> Router {
+/// How `/v1/stream` answers.
+#[derive(Clone)]
+pub enum Streaming {
+    /// It stays open until `shutdown` turns true or its sender is gone; every other request is short and is left to
+    /// end by itself.
+    Open {
+        /// Tells when there is something new.
+        listening: Arc<dyn Listening>,
+        /// Tells when to end.
+        shutdown: watch::Receiver<bool>,
+    },
+    /// It says what is new and ends; the client comes back. For functions, which pay for every second.
+    Polled,
+}
+
+/// The whole API over this gateway.
+pub fn router(gateway: Arc<Gateway>, streaming: Streaming) -> Router {
     let (routes, document) = documented_routes().split_for_parts();
     let shared = Shared {
         gateway,
-        shutdown,
+        streaming,
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
         openapi: openapi::to_bytes(&document),
     };

@@ -244,7 +244,10 @@ mod tests {
             (Conflict::Pending, "delivery_pending"),
             (Conflict::WebhookDisabled, "webhook_disabled"),
             (Conflict::ChangedMeanwhile, "changed_meanwhile"),
-            (Conflict::TooManySecrets(TooManySecrets), "too_many_secrets"),
+            (
+                Conflict::TooManySecrets(TooManySecrets { limit: 5 }),
+                "too_many_secrets",
+            ),
         ] {
             let problem = Problem::from(Refusal::from(conflict));
             assert_eq!(problem.code().as_str(), code);

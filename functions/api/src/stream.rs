@@ -14,13 +14,13 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::key::Scope;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::notices::Announced;
+use postrider_ports::notices::{Announced, Listening};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use crate::Api;
 use crate::auth::{self, Caller, Read};
 use crate::openapi::Problems;
 use crate::problem::{Code, Problem, ProblemBody};
+use crate::{Api, Streaming};
 
 /// How many streams may be open at once; each holds a connection and a page of announcements.
 pub(crate) const MAX_STREAMS: usize = 256;
@@ -29,6 +29,8 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 const PAGE: usize = 100;
 /// How often a quiet stream says that it lives, so that proxies keep it.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// When a listener that is answered at once shall come back.
+const COME_BACK_AFTER: Duration = Duration::from_secs(2);
 /// How often a stream asks whether its key is still good.
 const RECHECK_EVERY: Millis = Millis::from_seconds(30);
 
@@ -56,15 +58,25 @@ pub(crate) async fn listen(
         let detail = format!("at most {MAX_STREAMS} streams may be open at once");
         Problem::new(Code::TooManyStreams, detail)
     })?;
-    let newest = api.gateway.ports.store.newest_announcement().await?;
+    let tenant = caller.tenant().clone();
+    let newest = api.gateway.ports.store.newest_announcement(&tenant).await?;
+    // An id from the future is of another database; waiting for it would be waiting for ever.
+    let seq = last_seen.map_or(newest, |seq| seq.min(newest));
+    let (listening, shutdown) = match &api.streaming {
+        Streaming::Open {
+            listening,
+            shutdown,
+        } => (Arc::clone(listening), shutdown.clone()),
+        Streaming::Polled => return polled(&api, &tenant, seq).await,
+    };
     let listener = Listener {
-        tenant: caller.tenant().clone(),
+        tenant,
         token,
-        // An id from the future is of another database; waiting for it would be waiting for ever.
-        seq: last_seen.map_or(newest, |seq| seq.min(newest)),
+        seq,
         waiting: VecDeque::new(),
         checked_at: api.gateway.ports.clock.now(),
-        shutdown: api.shutdown.clone(),
+        listening,
+        shutdown,
         api,
         _place: place,
     };
@@ -72,6 +84,27 @@ pub(crate) async fn listen(
     let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     // Some proxies collect an answer before they pass it on, unless told otherwise.
     Ok(([("x-accel-buffering", "no")], sse).into_response())
+}
+
+/// What is new, in one answer. It begins with how long to wait before coming back, and where the listener stands: a
+/// browser that got no event would otherwise come back without a place and miss what happened in between.
+async fn polled(api: &Api, tenant: &TenantId, seq: u64) -> Result<Response, Problem> {
+    let page = api
+        .gateway
+        .ports
+        .store
+        .announced_after(tenant, seq, PAGE)
+        .await?;
+    let hello = Event::default().retry(COME_BACK_AFTER).id(seq.to_string());
+    let events = std::iter::once(hello).chain(page.into_iter().map(to_event));
+    Ok(Sse::new(stream::iter(events.map(Ok::<_, Infallible>))).into_response())
+}
+
+fn to_event(announced: Announced) -> Event {
+    Event::default()
+        .id(announced.seq.to_string())
+        .event(announced.kind)
+        .data(announced.event)
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
@@ -96,6 +129,7 @@ struct Listener {
     seq: u64,
     waiting: VecDeque<Announced>,
     checked_at: Timestamp,
+    listening: Arc<dyn Listening>,
     shutdown: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
 }
@@ -105,11 +139,7 @@ impl Listener {
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         loop {
             if let Some(next) = self.waiting.pop_front() {
-                let event = Event::default()
-                    .id(next.seq.to_string())
-                    .event(next.kind)
-                    .data(next.event);
-                return Some((Ok(event), self));
+                return Some((Ok(to_event(next)), self));
             }
             self.wait().await?;
             self.read().await?;
@@ -122,7 +152,7 @@ impl Listener {
         let recheck_at = self.checked_at.plus(RECHECK_EVERY);
         tokio::select! {
             _ = self.shutdown.wait_for(|stop| *stop) => return None,
-            () = ports.store.announcement_past(self.seq) => {}
+            () = self.listening.announcement_past(self.seq) => {}
             () = ports.clock.sleep_until(recheck_at) => {}
         }
         let now = ports.clock.now();
@@ -137,7 +167,7 @@ impl Listener {
     async fn read(&mut self) -> Option<()> {
         let store = &self.api.gateway.ports.store;
         // Before the page is read: what comes after it was asked for is left for the next time.
-        let newest = store.newest_announcement().await.ok()?;
+        let newest = store.newest_announcement(&self.tenant).await.ok()?;
         let page = store
             .announced_after(&self.tenant, self.seq, PAGE)
             .await

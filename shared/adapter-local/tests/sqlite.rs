@@ -19,7 +19,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Unclaimable};
 use postrider_domain::event::Event;
 use postrider_domain::headers::CustomHeaders;
-use postrider_domain::ids::DeliveryId;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::webhook::{Webhook, WebhookSettings};
 use postrider_ports::Error;
@@ -27,6 +27,7 @@ use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
+use postrider_ports::schedule::Schedule;
 use postrider_testkit::builders::{self, NOW, after};
 use postrider_testkit::store_suite::{Handle, Scene};
 use rusqlite::Connection;
@@ -185,11 +186,11 @@ async fn what_a_closed_process_held_is_free_at_once() {
     let claims = scene(&theirs);
     let claimed = claims.claimed(held, after(60)).await;
     claims.claimed(failed, after(60)).await;
-    assert_eq!(due(&ours, webhook).await, []);
+    assert_eq!(due(&store, webhook).await, []);
     drop(claims);
     drop(theirs);
-    assert_eq!(due(&ours, webhook).await, [held, failed]);
-    let agenda = ours.agenda(after(61)).await.unwrap();
+    assert_eq!(due(&store, webhook).await, [held, failed]);
+    let agenda = store.agenda(after(61)).await.unwrap();
     assert_eq!((agenda.len(), agenda[0].due_at), (1, NOW));
     let requeued = ours
         .requeue(&ours.tenant, failed, Force::No, after(61))
@@ -199,8 +200,10 @@ async fn what_a_closed_process_held_is_free_at_once() {
     assert!(taken.version() > claimed.version());
 }
 
-async fn due(scene: &Scene, webhook: postrider_domain::ids::WebhookId) -> Vec<DeliveryId> {
-    let rows = scene.due(&scene.tenant, webhook, after(61), 10).await;
+async fn due(store: &SqliteStore, webhook: WebhookId) -> Vec<DeliveryId> {
+    let rows = store
+        .due(&TenantId::default(), webhook, after(61), 10)
+        .await;
     rows.unwrap().into_iter().map(|row| row.id).collect()
 }
 
@@ -234,7 +237,7 @@ async fn what_a_killed_process_held_goes_out_in_the_first_cycle() {
     let before = scene.stored(id).await;
     child.kill().unwrap();
     child.wait().unwrap();
-    let due = scene.due(&scene.tenant, id.webhook, NOW, 10).await.unwrap();
+    let due = store.due(&scene.tenant, id.webhook, NOW, 10).await.unwrap();
     assert_eq!(due.len(), 1);
     assert_eq!(scene.stored(id).await, before, "finding it writes nothing");
     scene.claimed(id, NOW).await;
@@ -269,8 +272,8 @@ async fn opening_a_store_writes_nothing() {
     let before = fs::read(&file).unwrap();
     let store = open(dir.path());
     let scene = scene(&store);
-    assert_eq!(scene.agenda(after(60)).await.unwrap().len(), 1);
-    let due = scene.due(&scene.tenant, id.webhook, after(60), 10).await;
+    assert_eq!(store.agenda(after(60)).await.unwrap().len(), 1);
+    let due = store.due(&scene.tenant, id.webhook, after(60), 10).await;
     assert_eq!(due.unwrap().len(), 1);
     let log = fs::metadata(dir.path().join("postrider.db-wal"));
     assert_eq!(log.map_or(0, |log| log.len()), 0);

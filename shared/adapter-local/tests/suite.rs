@@ -1,43 +1,59 @@
 //! The store suite and the model on SQLite.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use postrider_adapter_local::{Options, SqliteStore};
-use postrider_testkit::store_suite::{Fixture, Handle};
+use postrider_ports::EmbeddedStore;
+use postrider_testkit::store_suite::{EmbeddedFixture, Fixture, Handle};
 use tempfile::TempDir;
 
 struct Sqlite {
     // Before the directory, so that it is closed when that is removed.
-    handle: Handle,
+    store: Arc<SqliteStore>,
     dir: TempDir,
 }
 
 async fn fixture() -> Sqlite {
     let dir = tempfile::tempdir().unwrap();
-    let handle = open(&dir).await;
-    Sqlite { handle, dir }
+    let store = open(&dir).await;
+    Sqlite { store, dir }
 }
 
-async fn open(dir: &TempDir) -> Handle {
+async fn open(dir: &TempDir) -> Arc<SqliteStore> {
     let path = dir.path().to_owned();
     let opening = move || SqliteStore::open(&path, Options::default()).unwrap();
-    let store = tokio::task::spawn_blocking(opening).await.unwrap();
+    tokio::task::spawn_blocking(opening).await.unwrap()
+}
+
+fn handle(store: &Arc<SqliteStore>) -> Handle {
     let process = store.process().to_owned();
-    Handle { store, process }
+    Handle {
+        store: Arc::clone(store) as _,
+        process,
+    }
 }
 
 #[async_trait]
 impl Fixture for Sqlite {
     fn handle(&self) -> Handle {
-        self.handle.clone()
+        handle(&self.store)
     }
 
     async fn another_process(&self) -> Handle {
-        open(&self.dir).await
+        handle(&open(&self.dir).await)
+    }
+}
+
+impl EmbeddedFixture for Sqlite {
+    fn embedded(&self) -> Arc<dyn EmbeddedStore> {
+        Arc::clone(&self.store) as _
     }
 }
 
 postrider_testkit::store_suite!(fixture);
+postrider_testkit::embedded_suite!(fixture);
 
 #[test]
 fn store_and_model_agree() {

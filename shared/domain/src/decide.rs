@@ -1,6 +1,8 @@
 //! What follows from one attempt. Pure and total: the same claim, outcome, policy, instant and drawn number always
 //! give the same transition.
 
+use serde::{Deserialize, Serialize};
+
 use crate::attempt::Verdict;
 use crate::delivery::{Claimed, DeadCause};
 use crate::outcome::{Answer, FailureKind, Outcome, Response};
@@ -8,7 +10,7 @@ use crate::retry::{Classifier, Jitter, OnExhausted, Policy, Redirects};
 use crate::time::{Millis, Timestamp};
 
 /// The one change that an attempt makes to its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transition {
     /// The receiver has it (`delivered`).
     Deliver,

@@ -10,7 +10,7 @@ use crate::decide::Transition;
 use crate::event::Label;
 use crate::ids::{DeliveryId, TenantId};
 use crate::pattern::EventType;
-use crate::time::Timestamp;
+use crate::time::{Millis, Timestamp};
 
 /// How much of an error is kept on the row, in bytes.
 pub const ERROR_DETAIL_BYTES: usize = 160;
@@ -120,6 +120,21 @@ impl DeadCause {
     }
 }
 
+/// How far ahead a hint can be sent: the longest delay of an SQS message.
+pub const HINT_REACH: Millis = Millis::from_seconds(900);
+
+/// How an open row is brought to a dispatcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lane {
+    /// A hint was sent for its `next_retry_at`.
+    Queued,
+    /// It is due further ahead than a hint can be sent; the poller will send one.
+    Waiting,
+    /// It waits for its webhook to be resumed.
+    Parked,
+}
+
 /// Who holds a row: the process, and the claim within it. Drawn anew for each claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseOwner {
@@ -130,7 +145,7 @@ pub struct LeaseOwner {
 }
 
 /// One event for one webhook: the row of `webhook_deliveries`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// Event and webhook.
     pub id: DeliveryId,
@@ -186,7 +201,7 @@ pub struct Claimed {
 }
 
 /// What a claim wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// Who claims.
     pub owner: LeaseOwner,
@@ -195,7 +210,7 @@ pub struct Lease {
 }
 
 /// Why a row cannot be claimed. Expected, not an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unclaimable {
     /// Delivered or dead.
     Closed,
@@ -247,6 +262,22 @@ impl Delivery {
                 })
             }
         }
+    }
+
+    /// How it comes to a dispatcher, seen from `now`; none when it is closed.
+    #[must_use]
+    pub fn lane(&self, now: Timestamp) -> Option<Lane> {
+        if !self.status.is_open() {
+            return None;
+        }
+        let due_at = self.next_retry_at.unwrap_or(self.created_at);
+        Some(if self.parked {
+            Lane::Parked
+        } else if due_at > now.plus(HINT_REACH) {
+            Lane::Waiting
+        } else {
+            Lane::Queued
+        })
     }
 
     /// Whether it may only go out at its webhook's `retry_rate`: a retry, or what a person put back.
@@ -381,7 +412,7 @@ impl Claimed {
 }
 
 /// What an attempt came to, to be applied in one conditional write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
     /// What happened.
     pub attempt: Attempt,

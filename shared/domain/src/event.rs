@@ -1,10 +1,13 @@
 //! One accepted thing: stored once, sent on byte for byte.
 
+use std::fmt;
+use std::str::FromStr;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::ids::{EventId, TenantId, WebhookId};
+use crate::ids::{EventId, IdError, SourceId, TenantId, WebhookId};
 use crate::pattern::EventType;
 use crate::time::Timestamp;
 
@@ -44,7 +47,7 @@ impl TryFrom<String> for Label {
     }
 }
 
-impl std::str::FromStr for Label {
+impl FromStr for Label {
     type Err = LabelError;
 
     fn from_str(text: &str) -> Result<Self, LabelError> {
@@ -58,14 +61,52 @@ impl From<Label> for String {
     }
 }
 
-/// Where an event came from.
+/// Where an event came from. Written as `api`, `test`, or the id of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String", into = "String")]
 pub enum Origin {
     /// Published through the API.
     Api,
     /// Made by the gateway itself when somebody tests a webhook.
     Test,
+    /// Sent by a source, whose signature was verified.
+    Source(SourceId),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Api => f.write_str("api"),
+            Self::Test => f.write_str("test"),
+            Self::Source(id) => id.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Origin {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        match text {
+            "api" => Ok(Self::Api),
+            "test" => Ok(Self::Test),
+            source => source.parse().map(Self::Source),
+        }
+    }
+}
+
+impl TryFrom<String> for Origin {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<Origin> for String {
+    fn from(origin: Origin) -> Self {
+        origin.to_string()
+    }
 }
 
 /// An event as it is stored. It never changes.
@@ -90,8 +131,17 @@ pub struct Event {
 }
 
 /// A digest of everything a caller said about an event; tells a repeated call from another one under the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestHash(pub [u8; 32]);
+
+impl RequestHash {
+    /// The digest of a request that its id alone stands for. A provider that repeats a delivery may write it anew, with
+    /// another time or order of fields; a conflict would make it repeat for ever, so whatever has the id is the same.
+    #[must_use]
+    pub fn of_id(event: EventId) -> Self {
+        Self(Sha256::digest(event.as_bytes()).into())
+    }
+}
 
 impl Event {
     /// The digest of the request that made this event.
@@ -111,5 +161,19 @@ impl Event {
             hash.update(part);
         }
         RequestHash(hash.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_read_as_it_is_written() {
+        let source = Origin::Source(SourceId::from_bytes([7; 16]));
+        for origin in [Origin::Api, Origin::Test, source] {
+            assert_eq!(origin.to_string().parse(), Ok(origin));
+        }
+        assert!("webhook".parse::<Origin>().is_err());
     }
 }

@@ -34,7 +34,7 @@ impl Scope {
 }
 
 /// A key as it is kept: its digest, never the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
     /// The id it is listed and revoked by.
     pub id: KeyId,
@@ -62,7 +62,7 @@ impl ApiKey {
 }
 
 /// The SHA-256 of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyDigest(pub [u8; 32]);
 
 impl KeyDigest {

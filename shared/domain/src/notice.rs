@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
 use crate::health::{Health, WARNING_AT, WebhookStatus};
-use crate::ids::{DeliveryId, TenantId, WebhookId};
+use crate::ids::{TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
 
@@ -113,9 +113,7 @@ impl Notice {
         }
     }
 
-    /// The announcement of a webhook's change.
-    #[must_use]
-    pub fn of_webhook(
+    fn of_webhook(
         kind: NoticeKind,
         tenant: &TenantId,
         id: WebhookId,
@@ -158,7 +156,7 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
 /// Everything that follows from one change of a delivery.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// What is announced, in order.
+    /// What is announced of the delivery, in order.
     pub notices: Vec<Notice>,
     /// The webhook's new state, if it changed.
     pub health: Option<Health>,
@@ -188,24 +186,33 @@ pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timesta
         return effects;
     }
     let next = next_health(after, health, at);
-    let webhook_kind = match (health.status, next.status) {
-        (WebhookStatus::Active, WebhookStatus::Failed) => Some(NoticeKind::WebhookFailed),
-        (was, WebhookStatus::Disabled) if was != WebhookStatus::Disabled => {
-            Some(NoticeKind::WebhookDisabled)
-        }
-        (_, WebhookStatus::Active)
-            if next.failure_count == WARNING_AT && health.failure_count < WARNING_AT =>
-        {
-            Some(NoticeKind::WebhookDegraded)
-        }
-        _ => None,
-    };
-    let DeliveryId { webhook, .. } = after.id;
-    effects.notices.extend(
-        webhook_kind.map(|kind| Notice::of_webhook(kind, &after.tenant, webhook, &next, at)),
-    );
     effects.health = (next != *health).then_some(next);
     effects
+}
+
+/// What follows from the change of a webhook's state, whoever changed it.
+#[must_use]
+pub fn health_notice(
+    tenant: &TenantId,
+    webhook: WebhookId,
+    before: &Health,
+    after: &Health,
+    at: Timestamp,
+) -> Option<Notice> {
+    let kind = match (before.status, after.status) {
+        (was, WebhookStatus::Failed) if was != WebhookStatus::Failed => NoticeKind::WebhookFailed,
+        (was, WebhookStatus::Disabled) if was != WebhookStatus::Disabled => {
+            NoticeKind::WebhookDisabled
+        }
+        (was, WebhookStatus::Active) if was != WebhookStatus::Active => NoticeKind::WebhookResumed,
+        (WebhookStatus::Active, WebhookStatus::Active)
+            if after.failure_count >= WARNING_AT && before.failure_count < WARNING_AT =>
+        {
+            NoticeKind::WebhookDegraded
+        }
+        _ => return None,
+    };
+    Some(Notice::of_webhook(kind, tenant, webhook, after, at))
 }
 
 fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {

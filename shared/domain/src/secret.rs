@@ -11,8 +11,23 @@ use crate::time::{Millis, Timestamp};
 pub const PREFIX: &str = "whsec_";
 /// How long an old secret stays valid after a rotation.
 pub const OVERLAP: Millis = Millis::from_seconds(86_400);
-/// The most secrets that may be valid at once.
-pub const MAX_LIVE: usize = 5;
+/// The longest secret of a source, in bytes.
+pub const MAX_SHARED_BYTES: usize = 1024;
+
+/// A secret that is replaced while the old one stays valid for a while.
+pub trait Rotating: Clone {
+    /// The most that may be valid at once.
+    const MAX_LIVE: usize;
+}
+
+impl Rotating for SigningSecret {
+    const MAX_LIVE: usize = 5;
+}
+
+impl Rotating for SharedSecret {
+    // Each costs a request a digest of its whole body.
+    const MAX_LIVE: usize = 3;
+}
 
 /// `whsec_` and the base64 of 24 to 64 bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -72,33 +87,71 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
+/// What a source and the gateway both know, in whatever form the source's provider gives it out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SharedSecret(Zeroizing<String>);
+
+/// A text that is no secret of a source. Never shows the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to {MAX_SHARED_BYTES} bytes")]
+pub struct SharedSecretError;
+
+impl SharedSecret {
+    /// Reads a secret that was brought along.
+    ///
+    /// # Errors
+    /// When it is empty or too long.
+    pub fn parse(text: &str) -> Result<Self, SharedSecretError> {
+        if (1..=MAX_SHARED_BYTES).contains(&text.len()) {
+            Ok(Self(Zeroizing::new(text.to_owned())))
+        } else {
+            Err(SharedSecretError)
+        }
+    }
+
+    /// The secret as it was given.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SharedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedSecret(hidden)")
+    }
+}
+
 /// A secret that has been replaced and is still valid for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetiringSecret {
+pub struct RetiringSecret<S = SigningSecret> {
     /// The secret.
-    pub secret: SigningSecret,
-    /// Until when it signs along.
+    pub secret: S,
+    /// Until when it is valid.
     pub expires_at: Timestamp,
 }
 
-/// The secrets of one webhook: the newest, and those that retire.
+/// The secrets of one webhook or source: the newest, and those that retire.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecretRing {
+pub struct SecretRing<S = SigningSecret> {
     /// The newest.
-    pub current: SigningSecret,
+    pub current: S,
     /// Those it replaced, newest first.
-    pub retiring: Vec<RetiringSecret>,
+    pub retiring: Vec<RetiringSecret<S>>,
 }
 
 /// Too many secrets would be valid at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at most {MAX_LIVE} secrets may be valid at once; wait until an older one has run out")]
-pub struct TooManySecrets;
+#[error("at most {limit} secrets may be valid at once; wait until an older one has run out")]
+pub struct TooManySecrets {
+    /// How many may be.
+    pub limit: usize,
+}
 
-impl SecretRing {
+impl<S: Rotating> SecretRing<S> {
     /// A ring of one.
     #[must_use]
-    pub const fn new(current: SigningSecret) -> Self {
+    pub const fn new(current: S) -> Self {
         Self {
             current,
             retiring: Vec::new(),
@@ -109,7 +162,7 @@ impl SecretRing {
     ///
     /// # Errors
     /// When too many would be valid at once.
-    pub fn rotated(&self, next: SigningSecret, now: Timestamp) -> Result<Self, TooManySecrets> {
+    pub fn rotated(&self, next: S, now: Timestamp) -> Result<Self, TooManySecrets> {
         let mut retiring = vec![RetiringSecret {
             secret: self.current.clone(),
             expires_at: now.plus(OVERLAP),
@@ -120,8 +173,9 @@ impl SecretRing {
                 .filter(|old| old.expires_at > now)
                 .cloned(),
         );
-        if retiring.len() >= MAX_LIVE {
-            return Err(TooManySecrets);
+        if retiring.len() >= S::MAX_LIVE {
+            let limit = S::MAX_LIVE;
+            return Err(TooManySecrets { limit });
         }
         Ok(Self {
             current: next,
@@ -130,7 +184,7 @@ impl SecretRing {
     }
 
     /// Every secret valid at `now`, newest first.
-    pub fn live(&self, now: Timestamp) -> impl Iterator<Item = &SigningSecret> {
+    pub fn live(&self, now: Timestamp) -> impl Iterator<Item = &S> {
         let retiring = self.retiring.iter().filter(move |old| old.expires_at > now);
         std::iter::once(&self.current).chain(retiring.map(|old| &old.secret))
     }
@@ -144,8 +198,9 @@ mod tests {
     fn a_secret_is_never_printed() {
         let secret = SigningSecret::from_key(&[7; 32]);
         let ring = SecretRing::new(secret.clone());
+        let shared = SharedSecret::parse("nonsense").unwrap();
         let shown = format!(
-            "{secret:?} {ring:?} {:?}",
+            "{secret:?} {ring:?} {shared:?} {:?}",
             SigningSecret::parse("whsec_nonsense")
         );
         assert!(
@@ -161,6 +216,18 @@ mod tests {
         assert_eq!(of(23), Err(SecretError));
         assert_eq!(of(65), Err(SecretError));
         assert_eq!(SigningSecret::parse(""), Err(SecretError));
+    }
+
+    #[test]
+    fn a_shared_secret_is_anything_but_empty_or_endless() {
+        assert_eq!(
+            SharedSecret::parse(" It's a Secret ").unwrap().expose(),
+            " It's a Secret "
+        );
+        assert_eq!(SharedSecret::parse(""), Err(SharedSecretError));
+        let longest = "x".repeat(MAX_SHARED_BYTES);
+        assert!(SharedSecret::parse(&longest).is_ok());
+        assert!(SharedSecret::parse(&format!("{longest}x")).is_err());
     }
 
     #[test]
@@ -191,7 +258,7 @@ mod tests {
         }
         assert_eq!(
             ring.rotated(SigningSecret::from_key(&[9; 32]), Timestamp::ZERO),
-            Err(TooManySecrets)
+            Err(TooManySecrets { limit: 5 })
         );
         assert!(
             ring.rotated(

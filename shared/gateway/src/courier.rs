@@ -17,6 +17,7 @@ use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::Parcel;
 use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::schedule::Schedule;
 use tokio::select;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +36,7 @@ const GATHER: Millis = Millis::new(2);
 /// Runs attempts in this process.
 pub struct Courier {
     ports: Ports,
+    schedule: Arc<dyn Schedule>,
     dispatcher: Dispatcher,
     catalogue: Arc<Catalogue>,
     process: String,
@@ -68,6 +70,7 @@ impl Courier {
     #[must_use]
     pub fn new(
         ports: Ports,
+        schedule: Arc<dyn Schedule>,
         dispatcher: Dispatcher,
         catalogue: Arc<Catalogue>,
         process: String,
@@ -75,6 +78,7 @@ impl Courier {
     ) -> Arc<Self> {
         Arc::new(Self {
             ports,
+            schedule,
             dispatcher,
             catalogue,
             process,
@@ -238,5 +242,10 @@ impl Queue for InProcess {
     async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
         self.0.wake.notify_one();
         hints.into_iter().map(|_| Ok(())).collect()
+    }
+
+    async fn depth(&self) -> Result<u64> {
+        // A wake-up is all there is: nothing ever waits in line here.
+        Ok(0)
     }
 }

@@ -127,7 +127,9 @@ impl Ingest {
                         deliveries: rows,
                     });
                 }
-                Accepted::Duplicate { event, deliveries } => {
+                Accepted::Duplicate {
+                    event, deliveries, ..
+                } => {
                     return Ok(Published {
                         event,
                         repeated: Repeated::Yes,

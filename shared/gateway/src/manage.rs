@@ -215,12 +215,17 @@ impl Manage {
         let webhook = self
             .set_status(tenant, id, WebhookStatus::Active, None)
             .await?;
-        self.ports
-            .store
-            .release(SLICE, self.ports.clock.now())
-            .await?;
-        self.queue.send(Vec::new()).await;
+        self.release(self.ports.clock.now()).await?;
         Ok(webhook)
+    }
+
+    /// Frees the first rows that wait for nothing any more.
+    async fn release(&self, now: Timestamp) -> Result<(), Refusal> {
+        let freed = self.ports.store.release(SLICE, now).await?;
+        if !freed.is_empty() {
+            self.queue.send(freed).await;
+        }
+        Ok(())
     }
 
     async fn set_status(
@@ -252,7 +257,7 @@ impl Manage {
         if !was_there {
             return Err(Refusal::NotFound { what: "webhook" });
         }
-        self.ports.store.release(SLICE, now).await?;
+        self.release(now).await?;
         self.ports.store.bury(SLICE, now).await?;
         Ok(())
     }

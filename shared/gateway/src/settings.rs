@@ -1,5 +1,10 @@
 //! What can be set about the gateway. Read and checked at the edge, handed in as values.
 
+mod reader;
+mod shared;
+
+pub use reader::{BadSettings, Reader};
+
 use postrider_domain::egress::Rules;
 use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
@@ -7,6 +12,8 @@ use postrider_domain::time::Millis;
 
 /// The largest body of one event in the embedded gateway.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// The largest body of one event on AWS: with the rest of its item it has to fit into the 400 KB of a `DynamoDB` item.
+pub const MAX_BODY_BYTES_ON_AWS: usize = 350 * 1024;
 /// The largest batch of events, in bytes.
 pub const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// The largest batch of events, in events.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::jobs::JobState;
 use postrider_ports::queue::Queue;
 
@@ -21,6 +22,7 @@ const ANNOUNCEMENTS_KEPT: Millis = Millis::from_seconds(86_400);
 /// Does the housekeeping.
 pub struct Sweep {
     ports: Ports,
+    housekeeping: Arc<dyn Housekeeping>,
     queue: Arc<dyn Queue>,
     retries: Retries,
     poll_interval: Millis,
@@ -32,6 +34,7 @@ impl Sweep {
     #[must_use]
     pub fn new(
         ports: Ports,
+        housekeeping: Arc<dyn Housekeeping>,
         queue: Arc<dyn Queue>,
         poll_interval: Millis,
         retention: Retention,
@@ -39,6 +42,7 @@ impl Sweep {
         let retries = Retries::new(ports.clone(), Arc::clone(&queue));
         Self {
             ports,
+            housekeeping,
             queue,
             retries,
             poll_interval,
@@ -76,10 +80,10 @@ impl Sweep {
     /// Frees a slice of parked rows; returns whether there may be more.
     async fn release(&self, now: Timestamp) -> bool {
         match self.ports.store.release(SLICE, now).await {
-            Ok(0) => false,
-            Ok(rows) => {
-                telemetry::swept("release", rows);
-                self.queue.send(Vec::new()).await;
+            Ok(freed) if freed.is_empty() => false,
+            Ok(freed) => {
+                telemetry::swept("release", freed.len());
+                self.queue.send(freed).await;
                 true
             }
             Err(error) => {
@@ -140,7 +144,7 @@ impl Sweep {
     pub async fn expire(&self, now: Timestamp) {
         let mut removed = 0;
         loop {
-            match self.ports.store.expire(self.retention, SLICE, now).await {
+            match self.housekeeping.expire(self.retention, SLICE, now).await {
                 Ok(expired) => {
                     removed += expired.removed;
                     if !expired.more {
@@ -152,8 +156,7 @@ impl Sweep {
         }
         loop {
             match self
-                .ports
-                .store
+                .housekeeping
                 .forget_announcements(now.minus(ANNOUNCEMENTS_KEPT), SLICE)
                 .await
             {

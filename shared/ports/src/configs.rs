@@ -7,6 +7,7 @@ use postrider_domain::key::{ApiKey, KeyDigest};
 use postrider_domain::secret::SecretRing;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, WebhookSettings};
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
@@ -20,7 +21,7 @@ pub struct WebhookList {
 }
 
 /// What became of a webhook that was to be created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Created {
     /// It is stored.
     Done,
@@ -42,7 +43,7 @@ pub struct WebhookChange {
 }
 
 /// What became of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Changed {
     /// It is stored.
     Done,

@@ -7,8 +7,10 @@ use postrider_domain::delivery::{Claimed, Completion, Delivery, Lease, Unclaimab
 use postrider_domain::event::{Event, RequestHash};
 use postrider_domain::ids::{DeliveryId, EventId, TenantId};
 use postrider_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::queue::Hint;
 
 /// An event and the rows it shall become, planned with the webhooks of `config_version`.
 #[derive(Clone, Debug)]
@@ -24,7 +26,7 @@ pub struct Acceptance {
 }
 
 /// A row to be inserted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewRow {
     /// The row, free.
     pub row: Delivery,
@@ -47,6 +49,8 @@ pub enum Accepted {
         event: EventId,
         /// The first one's rows.
         deliveries: Vec<DeliveryId>,
+        /// Those of them that an interrupted first call had not stored; they are stored now, and nobody was told.
+        completed: Vec<Hint>,
     },
     /// Another request was accepted under this key.
     Conflict,
@@ -64,7 +68,7 @@ pub struct Parcel {
 }
 
 /// A row that somebody wants to attempt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Wanted {
     /// Whose it is.
     pub tenant: TenantId,
@@ -89,7 +93,7 @@ pub enum Claim {
 }
 
 /// What became of an apply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Applied {
     /// Written, with all that follows from it. Also when an earlier call wrote it and its answer was lost.
     Done(Box<Delivery>),
@@ -98,7 +102,7 @@ pub enum Applied {
 }
 
 /// Whether a lease could be prolonged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Renewed {
     /// It is still ours.
     Held,
@@ -107,7 +111,7 @@ pub enum Renewed {
 }
 
 /// A row to be moved to the turn its webhook's pace gave it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Move {
     /// Whose it is.
     pub tenant: TenantId,

@@ -1,8 +1,10 @@
+use serde::{Deserialize, Serialize};
+
 /// What a port returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// We could not do our work. A receiver's failure is never one of these.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Error {
     /// It may go through later: the disk is full, the file is locked, the service throttles.
     #[error("temporarily unavailable: {0}")]

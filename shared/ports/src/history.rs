@@ -8,6 +8,7 @@ use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::event::{Event, Label};
 use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::pattern::EventType;
+use postrider_domain::stats::{LATENCY_BOUNDS_MS, StatsDelta};
 use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -33,13 +34,65 @@ pub struct Filter {
     pub to: Option<Timestamp>,
 }
 
+/// What a list goes by. Everything else is checked on what the index yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListIndex {
+    /// Failed rows, or dead ones.
+    Trouble,
+    /// Rows of a session.
+    Session,
+    /// Rows of a webhook.
+    Webhook,
+    /// All rows.
+    Recent,
+}
+
+impl Filter {
+    /// The index that a list under this filter goes by, and the value to look up there.
+    #[must_use]
+    pub fn index(&self) -> (ListIndex, Option<String>) {
+        if let Some(status @ (Status::Failed | Status::Dead)) = self.status {
+            (ListIndex::Trouble, Some(status.as_str().to_owned()))
+        } else if let Some(session) = &self.session_id {
+            (ListIndex::Session, Some(session.as_str().to_owned()))
+        } else if let Some(webhook) = self.webhook_id {
+            (ListIndex::Webhook, Some(webhook.to_string()))
+        } else {
+            (ListIndex::Recent, None)
+        }
+    }
+
+    /// Whether all conditions hold for this row.
+    #[must_use]
+    pub fn matches(&self, row: &Delivery) -> bool {
+        let Self {
+            session_id,
+            status,
+            webhook_id,
+            event_type,
+            from,
+            to,
+        } = self;
+        session_id
+            .as_ref()
+            .is_none_or(|wanted| row.session_id.as_ref() == Some(wanted))
+            && status.is_none_or(|wanted| row.status == wanted)
+            && webhook_id.is_none_or(|wanted| row.id.webhook == wanted)
+            && event_type
+                .as_ref()
+                .is_none_or(|wanted| row.event_type == *wanted)
+            && from.is_none_or(|from| row.created_at >= from)
+            && to.is_none_or(|to| row.created_at < to)
+    }
+}
+
 /// Where a page ended. Opaque; made and read by the store alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(pub String);
 
 /// Part of a list, newest first. It may be short, even empty, and still carry a cursor: follow it to the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
     /// What was found.
     pub items: Vec<T>,
@@ -48,7 +101,7 @@ pub struct Page<T> {
 }
 
 /// The counters of one webhook and hour.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HourlyStats {
     /// Which webhook.
     pub webhook: WebhookId,
@@ -65,8 +118,38 @@ pub struct HourlyStats {
     /// Attempts beyond the first, over finished deliveries.
     pub retries: u64,
     /// How many arrived within each bound of
-    /// [`LATENCY_BOUNDS_MS`](postrider_domain::stats::LATENCY_BOUNDS_MS), and beyond the last.
+    /// [`LATENCY_BOUNDS_MS`], and beyond the last.
     pub latency: Vec<u64>,
+}
+
+impl HourlyStats {
+    /// Counters at zero.
+    #[must_use]
+    pub fn empty(webhook: WebhookId, hour: Timestamp) -> Self {
+        Self {
+            webhook,
+            hour,
+            delivered: 0,
+            dead: 0,
+            attempts: 0,
+            retried: 0,
+            retries: 0,
+            latency: vec![0; LATENCY_BOUNDS_MS.len() + 1],
+        }
+    }
+
+    /// Counts one change.
+    pub fn add(&mut self, delta: StatsDelta) {
+        self.delivered += u64::from(delta.delivered);
+        self.dead += u64::from(delta.dead);
+        self.attempts += u64::from(delta.attempts);
+        self.retried += u64::from(delta.retried);
+        self.retries += u64::from(delta.retries);
+        let bucket = delta.latency_bucket.map(usize::from);
+        if let Some(count) = bucket.and_then(|bucket| self.latency.get_mut(bucket)) {
+            *count += 1;
+        }
+    }
 }
 
 /// Looks things up. Reads only, and always what is committed.

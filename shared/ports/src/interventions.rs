@@ -3,13 +3,14 @@
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force};
 use postrider_domain::ids::{DeliveryId, TenantId};
-use postrider_domain::retention::Retention;
 use postrider_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::queue::Hint;
 
 /// What became of *Retry now*.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Requeued {
     /// It is pending and due now (parked, if its webhook is paused or failed).
     Done(Box<Delivery>),
@@ -25,16 +26,7 @@ pub enum Requeued {
     Missing,
 }
 
-/// What one slice of an expiry came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expired {
-    /// How many rows and events were removed.
-    pub removed: usize,
-    /// Whether there is more to look at. A slice may remove nothing and still not be the last.
-    pub more: bool,
-}
-
-/// Changes rows on somebody's word, or because their time is over.
+/// Changes rows on somebody's word.
 #[async_trait]
 pub trait Interventions: Send + Sync {
     /// Puts one row back by the rules of [`Delivery::requeue`]. The history stays.
@@ -46,14 +38,10 @@ pub trait Interventions: Send + Sync {
         now: Timestamp,
     ) -> Result<Requeued>;
 
-    /// Frees up to `limit` rows that are parked although their webhook is active or gone. Returns how many; 0 when
-    /// none is left.
-    async fn release(&self, limit: usize, now: Timestamp) -> Result<usize>;
+    /// Frees up to `limit` rows that are parked although their webhook is active or gone, and names them, for somebody
+    /// to send; none when none is left.
+    async fn release(&self, limit: usize, now: Timestamp) -> Result<Vec<Hint>>;
 
     /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
     async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize>;
-
-    /// Removes up to `limit` rows whose time to be kept is over, events without rows, and jobs that ended long ago. A
-    /// row that was still open is announced as dead, reason `expired`.
-    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired>;
 }

@@ -4,11 +4,13 @@
 //! forgotten filter does not compile. Expected conditions are values; an [`Error`] means that *we* could not do our
 //! work, and nothing has changed unless the verb's docs say otherwise.
 
+pub mod backlog;
 pub mod clock;
 pub mod configs;
 pub mod deliveries;
 mod error;
 pub mod history;
+pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
 pub mod notices;
@@ -19,10 +21,10 @@ pub mod sender;
 
 pub use error::{Error, Result};
 
-/// Everything that is stored.
+/// Everything that is stored, wherever the gateway runs.
 pub trait Store:
     deliveries::Deliveries
-    + schedule::Schedule
+    + backlog::Backlog
     + pace::Pace
     + interventions::Interventions
     + history::History
@@ -35,7 +37,7 @@ pub trait Store:
 
 impl<T> Store for T where
     T: deliveries::Deliveries
-        + schedule::Schedule
+        + backlog::Backlog
         + pace::Pace
         + interventions::Interventions
         + history::History
@@ -43,5 +45,17 @@ impl<T> Store for T where
         + configs::Keys
         + jobs::Jobs
         + notices::Notices
+{
+}
+
+/// A store that lives in the process which also sends: it knows what is due when, who listens, and forgets by itself
+/// nothing.
+pub trait EmbeddedStore:
+    Store + schedule::Schedule + housekeeping::Housekeeping + notices::Listening
+{
+}
+
+impl<T> EmbeddedStore for T where
+    T: Store + schedule::Schedule + housekeeping::Housekeeping + notices::Listening
 {
 }

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
-use postrider_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
 /// One announcement with its place in the order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announced {
     /// Grows; never used twice.
     pub seq: u64,
@@ -17,7 +17,7 @@ pub struct Announced {
     pub event: String,
 }
 
-/// The outbox: written in the transaction that changes a row, read by whoever passes announcements on.
+/// The outbox: written with the change of a row, read by whoever passes announcements on.
 #[async_trait]
 pub trait Notices: Send + Sync {
     /// The tenant's announcements after `seq`, in order.
@@ -28,12 +28,14 @@ pub trait Notices: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Announced>>;
 
-    /// The place of the newest announcement of any tenant; 0 when there is none.
-    async fn newest_announcement(&self) -> Result<u64>;
+    /// A place that none of the tenant's announcements so far comes after, and all that follow do; 0 when there is
+    /// none.
+    async fn newest_announcement(&self, tenant: &TenantId) -> Result<u64>;
+}
 
+/// Waits for announcements, where somebody can.
+#[async_trait]
+pub trait Listening: Send + Sync {
     /// Returns when there may be announcements after `seq`. May return early, never hangs when there are some.
     async fn announcement_past(&self, seq: u64);
-
-    /// Removes up to `limit` announcements older than `before`. Returns how many were removed.
-    async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize>;
 }

@@ -5,12 +5,13 @@ use postrider_domain::delivery::{Delivery, Lease};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::deliveries::Parcel;
 
 /// Names a row and the time it was due; never holds a payload. A lost or doubled hint is harmless.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
     /// Whose it is.
     pub tenant: TenantId,
@@ -46,6 +47,10 @@ pub trait Queue: Send + Sync {
     /// Gives an offered place back.
     fn decline(&self, tenant: &TenantId, webhook: WebhookId);
 
-    /// Sends hints; one result each.
+    /// Sends hints, each to arrive when its row is due or soon after; one result each. A row that is due further ahead
+    /// than [`HINT_REACH`](postrider_domain::delivery::HINT_REACH) is nobody's to send yet.
     async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>>;
+
+    /// About how many hints wait to be taken.
+    async fn depth(&self) -> Result<u64>;
 }

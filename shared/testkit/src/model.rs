@@ -408,7 +408,14 @@ impl Model {
                 self.change(&row.unpark());
             }
         }
-        while self.handle.store.release(100, self.now).await.unwrap() > 0 {}
+        while !self
+            .handle
+            .store
+            .release(100, self.now)
+            .await
+            .unwrap()
+            .is_empty()
+        {}
         Ok(())
     }
 

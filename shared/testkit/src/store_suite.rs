@@ -3,14 +3,19 @@
 //! ```ignore
 //! postrider_testkit::store_suite!(fixture);
 //! ```
+//!
+//! A store that lives in the process which also sends has more to show: its fixture is an [`EmbeddedFixture`] too, and
+//! it adds [`embedded_suite!`](crate::embedded_suite).
 
 pub mod accepting;
 pub mod applying;
+pub mod backlog;
 pub mod claiming;
 pub mod expiring;
 pub mod health;
 pub mod jobs;
 pub mod keys;
+pub mod listening;
 pub mod listing;
 pub mod outbox;
 pub mod pacing;
@@ -25,7 +30,7 @@ pub mod webhooks;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use postrider_ports::Store;
+use postrider_ports::{EmbeddedStore, Store};
 
 pub use scene::Scene;
 
@@ -49,6 +54,12 @@ pub trait Fixture: Send + Sync {
 
     /// Returns when everything written so far is seen by lists and schedules, for stores whose indexes lag.
     async fn flush(&self) {}
+}
+
+/// A fixture whose store is embedded.
+pub trait EmbeddedFixture: Fixture {
+    /// The store of [`Fixture::handle`].
+    fn embedded(&self) -> Arc<dyn EmbeddedStore>;
 }
 
 /// Makes one test of each case, on the store that `$fixture` (an async function in scope) returns.
@@ -121,12 +132,12 @@ macro_rules! store_suite {
                 a_bad_cursor_is_refused,
                 trouble_follows_the_status,
             }
-            scheduling {
-                the_agenda_has_one_entry_for_each_webhook_with_open_rows,
-                what_is_due_comes_longest_due_first,
-                closed_parked_and_held_rows_are_not_due,
-                a_row_whose_lease_has_ended_is_due_again,
-                retries_are_told_from_first_attempts,
+            backlog {
+                a_stretch_holds_the_open_rows_due_in_it,
+                a_row_due_far_ahead_waits_until_its_window_comes,
+                closed_and_parked_rows_are_in_no_backlog,
+                a_held_row_stays_in_the_backlog,
+                pages_of_a_stretch_reach_its_end,
             }
             pacing {
                 turns_are_spaced,
@@ -170,10 +181,33 @@ macro_rules! store_suite {
             outbox {
                 changes_are_announced_in_order,
                 announcements_say_what_happened,
+                what_is_not_applied_is_not_announced,
+            }
+            tenants {
+                no_verb_reaches_another_tenant,
+                the_same_event_id_is_two_events,
+                each_tenant_has_its_own_version_and_webhooks,
+            }
+        }
+    };
+}
+
+/// Makes one test of each case that only an embedded store has to show.
+#[macro_export]
+macro_rules! embedded_suite {
+    ($fixture:ident) => {
+        $crate::store_cases! { $fixture,
+            scheduling {
+                the_agenda_has_one_entry_for_each_webhook_with_open_rows,
+                what_is_due_comes_longest_due_first,
+                closed_parked_and_held_rows_are_not_due,
+                a_row_whose_lease_has_ended_is_due_again,
+                retries_are_told_from_first_attempts,
+            }
+            listening {
                 a_listener_is_woken,
                 old_announcements_are_forgotten,
                 a_place_is_never_used_twice,
-                what_is_not_applied_is_not_announced,
             }
             expiring {
                 finished_rows_go_after_their_time,
@@ -183,11 +217,6 @@ macro_rules! store_suite {
                 a_held_row_stays,
                 removal_goes_by_its_limit,
                 kept_rows_do_not_hide_those_behind_them,
-            }
-            tenants {
-                no_verb_reaches_another_tenant,
-                the_same_event_id_is_two_events,
-                each_tenant_has_its_own_version_and_webhooks,
             }
         }
     };

@@ -9,6 +9,7 @@ use axum::response::Response;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use postrider_adapter_local::{Options, SqliteStore};
+use postrider_api::Streaming;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Lease};
 use postrider_domain::egress::Rules;
@@ -22,6 +23,7 @@ use postrider_gateway::settings::GatewaySettings;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::deliveries::{Applied, Claim, Parcel, Wanted};
+use postrider_ports::notices::Listening;
 use postrider_ports::queue::{Hint, Queue};
 use postrider_testkit::builders::{completion, lease};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
@@ -49,6 +51,10 @@ impl Queue for Nobody {
 
     async fn send(&self, hints: Vec<Hint>) -> Vec<postrider_ports::Result<()>> {
         hints.iter().map(|_| Ok(())).collect()
+    }
+
+    async fn depth(&self) -> postrider_ports::Result<u64> {
+        Ok(0)
     }
 }
 
@@ -139,6 +145,7 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), options).unwrap();
         let process = store.process().to_owned();
+        let listening: Arc<dyn Listening> = Arc::clone(&store) as _;
         let clock = Arc::new(SteppedClock::at(BEGIN));
         let ports = Ports {
             store: store.clone(),
@@ -153,7 +160,11 @@ impl Stage {
         let catalogue = Arc::new(Catalogue::new(store));
         let gateway = Arc::new(Gateway::new(ports, catalogue, Arc::new(Nobody), settings));
         let (shutdown, stopped) = watch::channel(false);
-        let router = postrider_api::router(Arc::clone(&gateway), stopped);
+        let streaming = Streaming::Open {
+            listening,
+            shutdown: stopped,
+        };
+        let router = postrider_api::router(Arc::clone(&gateway), streaming);
         let mut stage = Self {
             gateway,
             clock,

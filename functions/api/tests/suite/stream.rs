@@ -1,10 +1,12 @@
 //! Live events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use futures_util::StreamExt;
 use http::{Method, Request, header};
+use postrider_api::Streaming;
 use postrider_domain::key::Scope;
 use postrider_domain::time::Millis;
 use serde_json::{Value, json};
@@ -175,4 +177,34 @@ async fn there_is_an_end_to_streams() {
     assert!(answer.headers.contains_key(header::RETRY_AFTER));
     listeners.pop();
     Listener::open(&stage, &stage.admin, None).await;
+}
+
+/// As functions answer it: what is new, and an end.
+#[tokio::test]
+async fn a_polled_stream_answers_what_is_new_and_ends() {
+    let stage = Stage::new().await;
+    stage.webhook().await;
+    let polled = postrider_api::router(Arc::clone(&stage.gateway), Streaming::Polled);
+    let ask = async |last_event_id: Option<&str>| {
+        let mut request =
+            Request::get("/v1/stream").header("authorization", format!("Bearer {}", stage.admin));
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let response = polled.clone().oneshot(request).await.unwrap();
+        timeout(PATIENCE, Answer::of(response)).await.unwrap().text
+    };
+    let first = stage.delivery().await;
+    stage.kill(&first).await;
+    let hello = ask(None).await;
+    assert!(hello.contains("retry: 2000"), "{hello}");
+    assert!(!hello.contains("delivery.dead"), "only what comes next");
+    let place = hello.lines().find_map(|line| line.strip_prefix("id: "));
+    let second = stage.delivery().await;
+    stage.kill(&second).await;
+    let news = ask(place).await;
+    assert!(news.contains(&second) && !news.contains(&first), "{news}");
+    let all = ask(Some("0")).await;
+    assert!(all.contains(&second) && all.contains(&first), "{all}");
 }

@@ -11,8 +11,8 @@ use rusqlite::params;
 
 use super::codec;
 use super::fault::Fault;
+use super::health;
 use super::writer::Tx;
-use super::{events, health};
 
 /// Only an event that came with a key can meet an earlier one of the same id.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
@@ -96,7 +96,7 @@ fn insert_event(
             event.event_type.as_str(),
             event.session_id.as_ref().map(Label::as_str),
             event.content_type.as_str(),
-            events::origin_name(event.origin),
+            event.origin.to_string(),
             request_hash.0,
             event.created_at.as_millis(),
             &event.body[..],
@@ -131,5 +131,7 @@ fn earlier(
     Ok(Some(Accepted::Duplicate {
         event: event.id,
         deliveries,
+        // Event and rows are one transaction: none is ever missing.
+        completed: Vec::new(),
     }))
 }

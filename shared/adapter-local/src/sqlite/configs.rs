@@ -3,26 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::notice::{Notice, NoticeKind};
-use postrider_domain::pattern::Pattern;
-use postrider_domain::retry::RetrySettings;
-use postrider_domain::secret::{RetiringSecret, SecretRing, SigningSecret};
-use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook, WebhookSettings};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook};
 use postrider_ports::Result;
 use postrider_ports::configs::{Changed, Created, WebhookChange, WebhookList, Webhooks};
+use postrider_sealed::{StoredWebhook, Vault};
 use rusqlite::{Row, params};
-use serde::{Deserialize, Serialize};
-use url::Url;
-use zeroize::Zeroizing;
 
 use super::fault::Fault;
-use super::vault::Vault;
 use super::writer::Tx;
-use super::{SqliteStore, codec, health, rows};
+use super::{SqliteStore, codec, health};
 
 pub(super) const ALL: &str = "SELECT status, failure_count, generation, reason, changed_at, id, created_at, \
      updated_at, settings, sealed FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
@@ -68,7 +60,7 @@ impl Webhooks for SqliteStore {
     }
 
     async fn create_webhook(&self, webhook: Webhook) -> Result<Created> {
-        let content = Content::of(
+        let content = StoredWebhook::of(
             &self.vault,
             &webhook.tenant,
             webhook.id,
@@ -86,7 +78,8 @@ impl Webhooks for SqliteStore {
         id: WebhookId,
         change: WebhookChange,
     ) -> Result<Changed> {
-        let content = Content::of(&self.vault, tenant, id, &change.settings, &change.secrets)?;
+        let content =
+            StoredWebhook::of(&self.vault, tenant, id, &change.settings, &change.secrets)?;
         let tenant = tenant.clone();
         self.writer
             .write(move |tx| tx.whole(|tx| alter(tx, &tenant, id, &change, &content)))
@@ -125,7 +118,7 @@ impl Webhooks for SqliteStore {
 fn create(
     tx: &Tx<'_>,
     webhook: &Webhook,
-    content: &Content,
+    content: &StoredWebhook,
 ) -> std::result::Result<Created, Fault> {
     let mut statement = tx.statement("SELECT count(*) FROM webhook_configs WHERE tenant = ?1")?;
     let count: i64 = statement.query_row([webhook.tenant.as_str()], |row| row.get(0))?;
@@ -159,7 +152,7 @@ fn alter(
     tenant: &TenantId,
     id: WebhookId,
     change: &WebhookChange,
-    content: &Content,
+    content: &StoredWebhook,
 ) -> std::result::Result<Changed, Fault> {
     let name = id.to_string();
     let changed = tx.execute(
@@ -201,16 +194,7 @@ fn set_status(
         return Ok(Some(before));
     }
     let after = before.set(status, reason.map(str::to_owned), now);
-    health::save(tx, tenant, id, &before, &after)?;
-    let kind = match status {
-        WebhookStatus::Active => Some(NoticeKind::WebhookResumed),
-        WebhookStatus::Failed => Some(NoticeKind::WebhookFailed),
-        WebhookStatus::Disabled => Some(NoticeKind::WebhookDisabled),
-        WebhookStatus::Paused => None,
-    };
-    if let Some(kind) = kind {
-        rows::announce(tx, &Notice::of_webhook(kind, tenant, id, &after, now))?;
-    }
+    health::change(tx, tenant, id, &before, &after, now)?;
     Ok(Some(after))
 }
 
@@ -230,118 +214,18 @@ fn delete(tx: &Tx<'_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<
     Ok(deleted)
 }
 
-/// What an owner said, as two columns.
-struct Content {
-    settings: String,
-    sealed: Vec<u8>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredSettings {
-    name: String,
-    target_url: Url,
-    event_types: Vec<Pattern>,
-    owner_email: Option<String>,
-    timeout_ms: Millis,
-    retry_rate: u32,
-    auto_resume: bool,
-    retry: RetrySettings,
-}
-
-/// Lives only between the vault and the domain's own types, which cannot be written out by accident.
-#[derive(Serialize, Deserialize)]
-struct Hidden {
-    secret: Zeroizing<String>,
-    retiring: Vec<(Zeroizing<String>, Timestamp)>,
-    headers: Vec<(String, Zeroizing<String>)>,
-}
-
-impl Content {
-    fn of(
-        vault: &Vault,
-        tenant: &TenantId,
-        id: WebhookId,
-        settings: &WebhookSettings,
-        secrets: &SecretRing,
-    ) -> std::result::Result<Self, Fault> {
-        let hide = |secret: &SigningSecret| Zeroizing::new(secret.expose().to_owned());
-        let hidden = Hidden {
-            secret: hide(&secrets.current),
-            retiring: secrets
-                .retiring
-                .iter()
-                .map(|old| (hide(&old.secret), old.expires_at))
-                .collect(),
-            headers: settings
-                .headers
-                .iter()
-                .map(|(name, value)| {
-                    let value = value
-                        .to_str()
-                        .map_err(|_| Fault::Unreadable(format!("the value of header {name}")))?;
-                    Ok((name.as_str().to_owned(), Zeroizing::new(value.to_owned())))
-                })
-                .collect::<std::result::Result<_, Fault>>()?,
-        };
-        let stored = StoredSettings {
-            name: settings.name.clone(),
-            target_url: settings.target_url.clone(),
-            event_types: settings.event_types.clone(),
-            owner_email: settings.owner_email.clone(),
-            timeout_ms: settings.timeout,
-            retry_rate: settings.retry_rate,
-            auto_resume: settings.auto_resume,
-            retry: settings.retry.clone(),
-        };
-        let plain = Zeroizing::new(codec::to_json(&hidden)?);
-        let sealed = vault.seal(item(tenant, id).as_bytes(), plain.as_bytes())?;
-        Ok(Self {
-            settings: codec::to_json(&stored)?,
-            sealed,
-        })
-    }
-}
-
-/// What a sealed value is bound to: moved to another webhook it does not open.
-fn item(tenant: &TenantId, id: WebhookId) -> String {
-    format!("{tenant}/{id}")
-}
-
 fn read(row: &Row<'_>, tenant: &TenantId, vault: &Vault) -> std::result::Result<Webhook, Fault> {
     let id: WebhookId = codec::text(row, 5)?;
-    let stored: StoredSettings = codec::json(row, 8)?;
-    let sealed: Vec<u8> = row.get(9)?;
-    let plain = vault.unseal(item(tenant, id).as_bytes(), &sealed)?;
-    let hidden: Hidden = serde_json::from_slice(&plain).map_err(|_| codec::unreadable(row, 9))?;
-    let unhide = |text: &str| SigningSecret::parse(text).map_err(|_| codec::unreadable(row, 9));
-    let headers = hidden
-        .headers
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()));
-    let retiring = hidden.retiring.iter().map(|(secret, expires_at)| {
-        Ok(RetiringSecret {
-            secret: unhide(secret)?,
-            expires_at: *expires_at,
-        })
-    });
+    let stored = StoredWebhook {
+        settings: row.get(8)?,
+        sealed: row.get(9)?,
+    };
+    let (settings, secrets) = stored.open(vault, tenant, id)?;
     Ok(Webhook {
         id,
         tenant: tenant.clone(),
-        settings: WebhookSettings {
-            name: stored.name,
-            target_url: stored.target_url,
-            event_types: stored.event_types,
-            owner_email: stored.owner_email,
-            headers: CustomHeaders::parse(headers).map_err(|_| codec::unreadable(row, 9))?,
-            timeout: stored.timeout_ms,
-            retry_rate: stored.retry_rate,
-            auto_resume: stored.auto_resume,
-            retry: stored.retry,
-        },
-        secrets: SecretRing {
-            current: unhide(&hidden.secret)?,
-            retiring: retiring.collect::<std::result::Result<_, Fault>>()?,
-        },
+        settings,
+        secrets,
         created_at: codec::instant(row, 6)?,
         updated_at: codec::instant(row, 7)?,
         health: health::read(row, 0)?,

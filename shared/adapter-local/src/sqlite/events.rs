@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use postrider_domain::event::{Event, Origin};
+use postrider_domain::event::Event;
 use postrider_domain::ids::{EventId, TenantId};
 use rusqlite::{Connection, Row};
 
@@ -34,24 +34,8 @@ fn read(row: &Row<'_>, tenant: &TenantId, id: EventId) -> Result<Arc<Event>, Fau
         event_type: codec::text(row, 0)?,
         session_id: codec::maybe_text(row, 1)?,
         content_type: codec::text(row, 2)?,
-        origin: origin(row, 3)?,
+        origin: codec::text(row, 3)?,
         created_at: codec::instant(row, 4)?,
         body: Bytes::from(row.get::<_, Vec<u8>>(5)?),
     }))
-}
-
-/// The name under which an origin is stored.
-pub(super) const fn origin_name(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Api => "api",
-        Origin::Test => "test",
-    }
-}
-
-fn origin(row: &Row<'_>, column: usize) -> Result<Origin, Fault> {
-    match row.get_ref(column)?.as_str() {
-        Ok("api") => Ok(Origin::Api),
-        Ok("test") => Ok(Origin::Test),
-        Ok(_) | Err(_) => Err(codec::unreadable(row, column)),
-    }
 }

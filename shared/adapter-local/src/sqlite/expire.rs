@@ -8,7 +8,7 @@ use postrider_domain::delivery::DeadCause;
 use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::interventions::Expired;
+use postrider_ports::housekeeping::Expired;
 use rusqlite::Row;
 
 use super::codec::{self, Stored};

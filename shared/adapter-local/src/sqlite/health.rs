@@ -2,11 +2,13 @@
 
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::notice::health_notice;
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::codec;
 use super::fault::Fault;
+use super::rows;
 use super::writer::Tx;
 
 pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
@@ -48,9 +50,25 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
     })
 }
 
+/// Stores a changed state and announces it.
+pub(super) fn change(
+    tx: &mut Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    before: &Health,
+    after: &Health,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    save(tx, tenant, webhook, before, after)?;
+    match health_notice(tenant, webhook, before, after, now) {
+        Some(notice) => rows::announce(tx, &notice),
+        None => Ok(()),
+    }
+}
+
 /// Stores a changed state. A changed status changes what may be planned, so the version goes up; a mere count of
 /// failures does not.
-pub(super) fn save(
+fn save(
     tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,

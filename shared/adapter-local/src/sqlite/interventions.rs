@@ -4,14 +4,13 @@ use async_trait::async_trait;
 use postrider_domain::delivery::{DeadCause, Force, Requeue};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
-use postrider_domain::retention::Retention;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::interventions::{Expired, Interventions, Requeued};
+use postrider_ports::interventions::{Interventions, Requeued};
+use postrider_ports::queue::Hint;
 use rusqlite::{Connection, Row};
 
 use super::codec;
-use super::expire::Expiry;
 use super::fault::Fault;
 use super::writer::Tx;
 use super::{SqliteStore, claim, health, rows, schedule};
@@ -39,7 +38,7 @@ impl Interventions for SqliteStore {
             .await
     }
 
-    async fn release(&self, limit: usize, _now: Timestamp) -> Result<usize> {
+    async fn release(&self, limit: usize, _now: Timestamp) -> Result<Vec<Hint>> {
         // Each row is one write, and one that was freed is not found again: no savepoint is needed.
         self.writer.write(move |tx| release(tx, limit)).await
     }
@@ -52,21 +51,6 @@ impl Interventions for SqliteStore {
         self.writer
             .write(move |tx| tx.whole(|tx| bury(tx, &orphans, limit, now)))
             .await
-    }
-
-    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired> {
-        let walk: Expiry = self.expiry.lock().clone();
-        let (expired, walk) = self
-            .writer
-            .write(move |tx| {
-                let mut next = walk.clone();
-                let expired = tx.whole(|tx| next.slice(tx, retention, limit, now))?;
-                Ok((expired, next))
-            })
-            .await?;
-        // Only what is committed is passed by.
-        *self.expiry.lock() = walk;
-        Ok(expired)
     }
 }
 
@@ -146,10 +130,10 @@ fn requeue(
     Ok(Requeued::Done(Box::new(after)))
 }
 
-fn release(tx: &Tx<'_>, limit: usize) -> std::result::Result<usize, Fault> {
-    let mut freed = 0;
+fn release(tx: &Tx<'_>, limit: usize) -> std::result::Result<Vec<Hint>, Fault> {
+    let mut freed = Vec::new();
     let (mut tenant, mut webhook) = (String::new(), String::new());
-    while freed < limit {
+    while freed.len() < limit {
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let Some(next) =
             codec::first(&mut *tx.statement(NEXT_PARKED)?, &[&tenant, &webhook], read)?
@@ -161,7 +145,7 @@ fn release(tx: &Tx<'_>, limit: usize) -> std::result::Result<usize, Fault> {
         let of: TenantId = tenant.parse().map_err(|_| unreadable())?;
         let id: WebhookId = webhook.parse().map_err(|_| unreadable())?;
         if health::status(tx.db(), &of, id)?.is_none_or(|status| !status.parks()) {
-            freed += free(tx, &of, id, limit - freed)?;
+            freed.extend(free(tx, &of, id, limit - freed.len())?);
         }
     }
     Ok(freed)
@@ -172,7 +156,7 @@ fn free(
     tenant: &TenantId,
     webhook: WebhookId,
     limit: usize,
-) -> std::result::Result<usize, Fault> {
+) -> std::result::Result<Vec<Hint>, Fault> {
     let at_most = codec::limit(limit);
     let ids = codec::all(
         &mut *tx.statement(PARKED_OF)?,
@@ -184,10 +168,13 @@ fn free(
             })
         },
     )?;
-    for id in &ids {
-        if let Some(stored) = rows::find(tx.db(), tenant, *id)? {
-            rows::save(tx, stored.at, &stored.row.unpark())?;
+    let mut freed = Vec::with_capacity(ids.len());
+    for id in ids {
+        if let Some(stored) = rows::find(tx.db(), tenant, id)? {
+            let row = stored.row.unpark();
+            rows::save(tx, stored.at, &row)?;
+            freed.push(Hint::of(&row));
         }
     }
-    Ok(ids.len())
+    Ok(freed)
 }

@@ -2,6 +2,7 @@
 
 mod accept;
 mod apply;
+mod backlog;
 mod checkpoint;
 mod claim;
 mod codec;
@@ -13,6 +14,7 @@ mod expire;
 mod fault;
 mod health;
 mod history;
+mod housekeeping;
 mod interventions;
 mod jobs;
 mod keys;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use postrider_ports::Result;
+use postrider_sealed::Vault;
 
 use expire::Expiry;
 use locks::Owners;
@@ -42,7 +45,6 @@ pub use locks::ServeLock;
 pub use open::Options;
 use open::{make_private_directory, private, random, settle};
 use readers::Readers;
-use vault::Vault;
 use writer::Writer;
 
 /// Everything that the embedded gateway stores, in one directory.

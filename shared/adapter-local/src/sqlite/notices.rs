@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
-use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::notices::{Announced, Notices};
-use rusqlite::{Connection, params};
+use postrider_ports::notices::{Announced, Listening, Notices};
+use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::{SqliteStore, codec};
@@ -52,20 +51,18 @@ impl Notices for SqliteStore {
             .await
     }
 
-    async fn newest_announcement(&self) -> Result<u64> {
+    async fn newest_announcement(&self, _tenant: &TenantId) -> Result<u64> {
+        // That of all tenants: one order serves them all, and no index is kept for one of them.
         self.readers.read(newest).await
     }
+}
 
+#[async_trait]
+impl Listening for SqliteStore {
     async fn announcement_past(&self, seq: u64) {
         let mut announced = self.writer.announced();
         // Whether it came or the time is up: the caller looks, and what another process wrote is seen.
         let _ = tokio::time::timeout(LOOK_AGAIN, announced.wait_for(|newest| *newest > seq)).await;
-    }
-
-    async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize> {
-        self.writer
-            .write(move |tx| tx.execute(FORGET, params![before.as_millis(), codec::limit(limit)]))
-            .await
     }
 }
 

@@ -11,7 +11,7 @@ use super::checkpoint::{BACKSTOP, Checkpointer};
 use super::fault::Fault;
 use super::locks::Owners;
 use super::readers::Readers;
-use super::vault::Vault;
+use super::vault;
 use super::writer::Writer;
 use super::{SqliteStore, migrate, notices};
 
@@ -38,12 +38,12 @@ pub(super) fn open(dir: &Path, options: Options) -> Result<SqliteStore, Fault> {
     let mut db = Connection::open_with_flags(&file, flags)?;
     settle(&db, CACHE_KIB)?;
     let vault = if migrate::is_current(&db)? {
-        Vault::open(dir, &db)?
+        vault::open(dir, &db)?
     } else {
         db.pragma_update(None, "journal_mode", "WAL")?;
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         migrate::bring_up_to_date(&tx)?;
-        let vault = Vault::open(dir, &tx)?;
+        let vault = vault::open(dir, &tx)?;
         tx.commit()?;
         vault
     };

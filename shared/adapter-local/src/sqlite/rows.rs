@@ -3,7 +3,7 @@
 use postrider_domain::delivery::Delivery;
 use postrider_domain::health::Health;
 use postrider_domain::ids::{DeliveryId, TenantId};
-use postrider_domain::notice::{Effects, Notice, NoticeKind, effects};
+use postrider_domain::notice::{Effects, Notice, effects};
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -88,7 +88,7 @@ pub(super) fn follow(
     let webhook = after.id.webhook;
     let known = health::load(tx, &after.tenant, webhook)?;
     let Effects {
-        mut notices,
+        notices,
         health: changed,
         stats,
     } = effects(
@@ -97,14 +97,12 @@ pub(super) fn follow(
         known.as_ref().unwrap_or(&Health::default()),
         now,
     );
-    match (&known, changed) {
-        (Some(known), Some(changed)) => health::save(tx, &after.tenant, webhook, known, &changed)?,
-        (Some(_), None) => {}
-        // A deleted webhook has no state to change and nothing to announce.
-        (None, _) => notices.retain(|notice| is_of_delivery(notice.kind)),
-    }
     for notice in &notices {
         announce(tx, notice)?;
+    }
+    // A deleted webhook has no state to change and nothing to announce.
+    if let (Some(known), Some(changed)) = (&known, changed) {
+        health::change(tx, &after.tenant, webhook, known, &changed, now)?;
     }
     if let Some(delta) = stats {
         tx.count(Counted {
@@ -131,17 +129,4 @@ pub(super) fn announce(tx: &mut Tx<'_>, notice: &Notice) -> Result<(), Fault> {
     )?;
     tx.announced(tx.db().last_insert_rowid());
     Ok(())
-}
-
-const fn is_of_delivery(kind: NoticeKind) -> bool {
-    match kind {
-        NoticeKind::DeliveryDelivered
-        | NoticeKind::DeliveryFailed
-        | NoticeKind::DeliveryDead
-        | NoticeKind::DeliveryRequeued => true,
-        NoticeKind::WebhookDegraded
-        | NoticeKind::WebhookFailed
-        | NoticeKind::WebhookResumed
-        | NoticeKind::WebhookDisabled => false,
-    }
 }

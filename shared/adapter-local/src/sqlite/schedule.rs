@@ -115,6 +115,19 @@ pub(super) fn awake(
     step(db, NEXT_AWAKE, None, visit)
 }
 
+/// Walks over the processes that hold rows, and the webhooks of which they do.
+pub(super) fn held(
+    db: &Connection,
+    mut visit: impl FnMut(&str, TenantId, WebhookId) -> std::result::Result<(), Fault>,
+) -> std::result::Result<(), Fault> {
+    for process in processes(db)? {
+        step(db, NEXT_HELD, Some(&process), |tenant, webhook, _| {
+            visit(&process, tenant, webhook)
+        })?;
+    }
+    Ok(())
+}
+
 /// Walks over the webhooks that `sql` steps through.
 fn step(
     db: &Connection,

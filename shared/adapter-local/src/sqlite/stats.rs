@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::stats::{LATENCY_BOUNDS_MS, StatsDelta};
+use postrider_domain::stats::StatsDelta;
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::HourlyStats;
 use rusqlite::{Connection, Row, params};
@@ -44,9 +44,9 @@ pub(super) fn add_up(db: &Connection, counted: &[Counted]) -> Result<(), Fault> 
         let mut stats = stored
             .into_iter()
             .next()
-            .unwrap_or_else(|| empty(webhook, hour));
+            .unwrap_or_else(|| HourlyStats::empty(webhook, hour));
         for delta in deltas {
-            add(&mut stats, delta);
+            stats.add(delta);
         }
         save(db, tenant, &stats)?;
     }
@@ -82,34 +82,6 @@ pub(super) fn webhooks(db: &Connection, tenant: &TenantId) -> Result<Vec<Webhook
             Some(next) => found.push(next),
             None => return Ok(found),
         }
-    }
-}
-
-fn empty(webhook: WebhookId, hour: Timestamp) -> HourlyStats {
-    let latency = vec![0; LATENCY_BOUNDS_MS.len() + 1];
-    HourlyStats {
-        webhook,
-        hour,
-        delivered: 0,
-        dead: 0,
-        attempts: 0,
-        retried: 0,
-        retries: 0,
-        latency,
-    }
-}
-
-fn add(stats: &mut HourlyStats, delta: StatsDelta) {
-    stats.delivered += u64::from(delta.delivered);
-    stats.dead += u64::from(delta.dead);
-    stats.attempts += u64::from(delta.attempts);
-    stats.retried += u64::from(delta.retried);
-    stats.retries += u64::from(delta.retries);
-    if let Some(count) = delta
-        .latency_bucket
-        .and_then(|bucket| stats.latency.get_mut(usize::from(bucket)))
-    {
-        *count += 1;
     }
 }
 

@@ -1,82 +1,39 @@
-//! Encryption of what must not be readable in the file: AES-256-GCM under a key file beside the database.
+//! The key that secrets in the file are sealed with: a file of its own beside the database.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use postrider_ports::Error;
+use postrider_sealed::{KEY_BYTES, Vault};
 use rusqlite::{Connection, OptionalExtension};
 use zeroize::Zeroizing;
 
 use super::fault::Fault;
 
 const KEY_FILE: &str = "secret.key";
-const KEY_BYTES: usize = 32;
 const CHECK: &[u8] = b"postrider vault";
 
-/// Seals and opens values. A sealed value is the nonce, then the ciphertext with its tag.
-pub(super) struct Vault {
-    key: RandomizedNonceKey,
-}
-
-impl Vault {
-    /// The vault of the store in `dir`. A database that holds sealed values needs the key they were sealed with; an
-    /// empty one gets a fresh key. `db` must be in a write transaction if it is empty.
-    pub(super) fn open(dir: &Path, db: &Connection) -> Result<Self, Fault> {
-        let path = dir.join(KEY_FILE);
-        let check: Option<Vec<u8>> = db
-            .query_row("SELECT sealed FROM vault", [], |row| row.get(0))
-            .optional()?;
-        let vault = Self::with_key(&*read_or_make(&path, check.is_none())?)?;
-        match check {
-            Some(sealed) => {
-                vault.unseal(CHECK, &sealed).map_err(|_| misfit(&path))?;
-            }
-            None => {
-                db.execute(
-                    "INSERT INTO vault (sealed) VALUES (?1)",
-                    [vault.seal(CHECK, CHECK)?],
-                )?;
-            }
+/// The vault of the store in `dir`. A database that holds sealed values needs the key they were sealed with; an empty
+/// one gets a fresh key. `db` must be in a write transaction if it is empty.
+pub(super) fn open(dir: &Path, db: &Connection) -> Result<Vault, Fault> {
+    let path = dir.join(KEY_FILE);
+    let check: Option<Vec<u8>> = db
+        .query_row("SELECT sealed FROM vault", [], |row| row.get(0))
+        .optional()?;
+    let vault = Vault::with_key(&*read_or_make(&path, check.is_none())?)?;
+    match check {
+        Some(sealed) => {
+            vault.unseal(CHECK, &sealed).map_err(|_| misfit(&path))?;
         }
-        Ok(vault)
+        None => {
+            db.execute(
+                "INSERT INTO vault (sealed) VALUES (?1)",
+                [vault.seal(CHECK, CHECK)?],
+            )?;
+        }
     }
-
-    fn with_key(key: &[u8; KEY_BYTES]) -> Result<Self, Fault> {
-        let key = RandomizedNonceKey::new(&AES_256_GCM, key)
-            .map_err(|_| broken("the key was refused"))?;
-        Ok(Self { key })
-    }
-
-    /// Seals a value for the item that `about` names; it opens for no other.
-    pub(super) fn seal(&self, about: &[u8], value: &[u8]) -> Result<Vec<u8>, Fault> {
-        let mut sealed = Zeroizing::new(value.to_vec());
-        let nonce = self
-            .key
-            .seal_in_place_append_tag(Aad::from(about), &mut *sealed)
-            .map_err(|_| broken("a value could not be encrypted"))?;
-        Ok([nonce.as_ref().as_slice(), &sealed].concat())
-    }
-
-    /// Opens what was sealed for the item that `about` names.
-    pub(super) fn unseal(&self, about: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Fault> {
-        let unfit = || {
-            broken(
-                "a stored secret cannot be decrypted: it was changed, or secret.key is not its key",
-            )
-        };
-        let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or_else(unfit)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| unfit())?;
-        let mut value = Zeroizing::new(ciphertext.to_vec());
-        let length = self
-            .key
-            .open_in_place(nonce, Aad::from(about), &mut value)
-            .map_err(|_| unfit())?
-            .len();
-        value.truncate(length);
-        Ok(value)
-    }
+    Ok(vault)
 }
 
 fn broken(what: &str) -> Fault {
@@ -143,48 +100,5 @@ fn make(path: &Path) -> std::io::Result<()> {
         _ => path
             .parent()
             .map_or(Ok(()), |dir| File::open(dir)?.sync_all()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sealed_value_opens_for_its_item_alone() {
-        let vault = Vault::with_key(&[7; 32]).unwrap();
-        let sealed = vault.seal(b"tenant/a", b"secret").unwrap();
-        assert_eq!(
-            vault.unseal(b"tenant/a", &sealed).unwrap().as_slice(),
-            b"secret"
-        );
-        assert!(vault.unseal(b"tenant/b", &sealed).is_err());
-        assert!(
-            Vault::with_key(&[8; 32])
-                .unwrap()
-                .unseal(b"tenant/a", &sealed)
-                .is_err()
-        );
-    }
-
-    #[test]
-    fn a_changed_or_cut_value_is_refused() {
-        let vault = Vault::with_key(&[7; 32]).unwrap();
-        let sealed = vault.seal(b"x", b"secret").unwrap();
-        for n in 0..sealed.len() {
-            assert!(vault.unseal(b"x", &sealed[..n]).is_err());
-            let mut flipped = sealed.clone();
-            flipped[n] ^= 1;
-            assert!(vault.unseal(b"x", &flipped).is_err());
-        }
-    }
-
-    #[test]
-    fn the_same_value_never_looks_the_same() {
-        let vault = Vault::with_key(&[7; 32]).unwrap();
-        assert_ne!(
-            vault.seal(b"x", b"secret").unwrap(),
-            vault.seal(b"x", b"secret").unwrap()
-        );
     }
 }

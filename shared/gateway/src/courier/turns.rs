@@ -25,7 +25,7 @@ impl Courier {
     /// When the agenda cannot be read; nothing is lost, the next cycle takes what this one left.
     pub async fn cycle(self: &Arc<Self>) -> Result<Cycle> {
         let now = self.ports.clock.now();
-        let agenda = self.ports.store.agenda(now).await?;
+        let agenda = self.schedule.agenda(now).await?;
         let (due, later): (Vec<_>, Vec<_>) =
             agenda.into_iter().partition(|entry| entry.due_at <= now);
         self.load.keep_backlogs_of(
@@ -85,7 +85,7 @@ impl Courier {
     ) -> Result<Turn> {
         let now = self.ports.clock.now();
         // One more than there is room for tells whether rows are left waiting.
-        let mut rows = self.ports.store.due(tenant, webhook, now, room + 1).await?;
+        let mut rows = self.schedule.due(tenant, webhook, now, room + 1).await?;
         let drained = rows.len() <= room;
         rows.truncate(room);
         rows.retain(|row| !self.is_under_way(row));

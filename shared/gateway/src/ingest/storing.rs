@@ -42,7 +42,13 @@ async fn store_and_start(
                 queue.send(hints).await;
             }
         }
-        Ok(Accepted::Duplicate { .. } | Accepted::Conflict | Accepted::Outdated) | Err(_) => {
+        Ok(Accepted::Duplicate { completed, .. }) => {
+            start(&*queue, &tenant, &offered, &[]);
+            if !completed.is_empty() {
+                queue.send(completed.clone()).await;
+            }
+        }
+        Ok(Accepted::Conflict | Accepted::Outdated) | Err(_) => {
             start(&*queue, &tenant, &offered, &[]);
         }
     }

@@ -43,7 +43,9 @@ pub async fn a_repeated_request_is_a_duplicate(fixture: impl Fixture) {
         Accepted::Duplicate {
             event: id,
             mut deliveries,
+            completed,
         } => {
+            assert_eq!(completed, [], "the first call was not interrupted");
             deliveries.sort();
             let of = |webhook| DeliveryId {
                 event: event.id,

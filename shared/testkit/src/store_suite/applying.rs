@@ -66,8 +66,7 @@ pub async fn a_dead_row_stays_dead(fixture: impl Fixture) {
     assert!(matches!(claim, Claim::Refused(Unclaimable::Closed)));
     scene.release(10, after(1_000_000)).await.unwrap();
     fixture.flush().await;
-    let due = scene.due(&scene.tenant, webhook, after(1_000_000), 10);
-    assert_eq!(due.await, Ok(Vec::new()));
+    assert_eq!(scene.backlog(after(1_000_001)).await, []);
     assert_eq!(scene.stored(id).await, row);
 }
 

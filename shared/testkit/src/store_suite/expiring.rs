@@ -9,7 +9,7 @@ use postrider_ports::deliveries::Accepted;
 use postrider_ports::history::Filter;
 
 use super::scene::retry_at;
-use super::{Fixture, Scene};
+use super::{EmbeddedFixture, Scene};
 use crate::builders::{NOW, after};
 
 const RETENTION: Retention = Retention {
@@ -18,13 +18,13 @@ const RETENTION: Retention = Retention {
 };
 
 /// Delivered ones sooner than dead ones, with their attempts.
-pub async fn finished_rows_go_after_their_time(fixture: impl Fixture) {
+pub async fn finished_rows_go_after_their_time(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let dead = scene.dead(webhook).await;
     let delivered = scene.delivered(webhook).await;
-    assert_eq!(expire(&scene, after(99)).await, 0);
-    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert_eq!(expire(&fixture, after(99)).await, 0);
+    assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(is_gone(&scene, delivered).await);
     let attempts = scene.attempts(&scene.tenant, delivered).await;
     assert_eq!(attempts, Ok(Vec::new()));
@@ -34,24 +34,24 @@ pub async fn finished_rows_go_after_their_time(fixture: impl Fixture) {
     assert!(!is_gone(&scene, dead).await);
     // Long enough after that a store which looks at kept rows now and then has looked again.
     let later = after(300 + 2 * 3_600);
-    assert_eq!(expire(&scene, later).await, 1);
+    assert_eq!(expire(&fixture, later).await, 1);
     assert!(is_gone(&scene, dead).await);
     fixture.flush().await;
     assert_eq!(scene.all(&Filter::default(), 10).await, []);
 }
 
 /// As dead, because nobody will attempt it any more.
-pub async fn an_open_row_is_announced_before_it_goes(fixture: impl Fixture) {
+pub async fn an_open_row_is_announced_before_it_goes(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
     scene.attempt(id, retry_at(after(500)), NOW).await;
     assert_eq!(
-        expire(&scene, after(799)).await,
+        expire(&fixture, after(799)).await,
         0,
         "kept from when it was due"
     );
-    assert_eq!(expire(&scene, after(10_000)).await, 1);
+    assert_eq!(expire(&fixture, after(10_000)).await, 1);
     assert!(is_gone(&scene, id).await);
     fixture.flush().await;
     let announced = scene.announcements().await;
@@ -64,7 +64,7 @@ pub async fn an_open_row_is_announced_before_it_goes(fixture: impl Fixture) {
 }
 
 /// Not before, and then its key may be used again.
-pub async fn an_event_goes_with_its_last_row(fixture: impl Fixture) {
+pub async fn an_event_goes_with_its_last_row(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
     let event = scene.event(NOW);
@@ -76,39 +76,39 @@ pub async fn an_event_goes_with_its_last_row(fixture: impl Fixture) {
     };
     scene.attempt(id(a), Transition::Deliver, NOW).await;
     scene.attempt(id(b), Transition::Deliver, after(50)).await;
-    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(has_event(&scene, &event).await);
-    assert_eq!(expire(&scene, after(10_000)).await, 1);
+    assert_eq!(expire(&fixture, after(10_000)).await, 1);
     assert!(!has_event(&scene, &event).await);
     let again = scene.accept_one(acceptance).await.unwrap();
     assert!(matches!(again, Accepted::New { .. }));
 }
 
 /// Kept as long as a delivered row.
-pub async fn an_event_that_nobody_wanted_goes_after_its_time(fixture: impl Fixture) {
+pub async fn an_event_that_nobody_wanted_goes_after_its_time(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let event = scene.event(NOW);
     let acceptance = scene.plan(event.clone(), &[]).await;
     scene.accept_new(acceptance).await;
-    assert_eq!(expire(&scene, after(99)).await, 0);
+    assert_eq!(expire(&fixture, after(99)).await, 0);
     assert!(has_event(&scene, &event).await);
-    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(!has_event(&scene, &event).await);
 }
 
 /// Somebody is attempting it.
-pub async fn a_held_row_stays(fixture: impl Fixture) {
+pub async fn a_held_row_stays(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
     let claimed = scene.claimed(id, after(10_000)).await;
-    assert_eq!(expire(&scene, after(10_001)).await, 0);
+    assert_eq!(expire(&fixture, after(10_001)).await, 0);
     let done = scene.finish(&claimed, Transition::Deliver, after(10_002));
     done.await;
     assert!(!is_gone(&scene, id).await);
 }
 
 /// The oldest first, until nothing is left.
-pub async fn removal_goes_by_its_limit(fixture: impl Fixture) {
+pub async fn removal_goes_by_its_limit(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     for n in 0..7 {
@@ -119,7 +119,7 @@ pub async fn removal_goes_by_its_limit(fixture: impl Fixture) {
     scene.attempt(young, Transition::Deliver, after(950)).await;
     let mut slices = Vec::new();
     loop {
-        let store = &scene.handle.store;
+        let store = fixture.embedded();
         let slice = store.expire(RETENTION, 3, after(1_000)).await.unwrap();
         slices.push(slice.removed);
         if !slice.more {
@@ -132,7 +132,7 @@ pub async fn removal_goes_by_its_limit(fixture: impl Fixture) {
 }
 
 /// However many rows that are kept longer stand before those whose time is over.
-pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl Fixture) {
+pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let event = scene.event(NOW);
@@ -148,19 +148,19 @@ pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl Fixture) {
         assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
     }
     let behind = scene.delivered(webhook).await;
-    let slice = scene.handle.store.expire(RETENTION, 10, after(100)).await;
+    let slice = fixture.embedded().expire(RETENTION, 10, after(100)).await;
     assert!(
         slice.unwrap().more,
         "one slice does not look at all of them"
     );
-    assert_eq!(expire(&scene, after(100)).await, 1);
+    assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(is_gone(&scene, behind).await);
 }
 
-async fn expire(scene: &Scene, now: Timestamp) -> usize {
+async fn expire(fixture: &impl EmbeddedFixture, now: Timestamp) -> usize {
     let mut removed = 0;
     loop {
-        let store = &scene.handle.store;
+        let store = fixture.embedded();
         let slice = store.expire(RETENTION, 1000, now).await.unwrap();
         removed += slice.removed;
         if !slice.more {

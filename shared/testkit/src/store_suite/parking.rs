@@ -43,8 +43,7 @@ pub async fn a_claim_for_a_paused_webhook_parks_the_row(fixture: impl Fixture) {
         assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
         assert_eq!(scene.stored(id).await, before.park());
         fixture.flush().await;
-        let due = scene.due(&scene.tenant, webhook, after(60), 10);
-        assert_eq!(due.await, Ok(Vec::new()));
+        assert_eq!(scene.backlog(after(60)).await, []);
     }
 }
 
@@ -57,7 +56,7 @@ pub async fn release_frees_what_is_parked_for_an_active_webhook(fixture: impl Fi
     }
     let (freed, kept) = (scene.row(resumed).await, scene.row(paused).await);
     fixture.flush().await;
-    assert_eq!(scene.release(100, NOW).await, Ok(0));
+    assert_eq!(scene.released(100, NOW).await, []);
     scene.set_status(resumed, WebhookStatus::Active).await;
     assert!(
         scene.stored(freed).await.parked,
@@ -65,11 +64,11 @@ pub async fn release_frees_what_is_parked_for_an_active_webhook(fixture: impl Fi
     );
     let before = scene.stored(freed).await;
     fixture.flush().await;
-    assert_eq!(scene.release(100, NOW).await, Ok(1));
+    assert_eq!(scene.released(100, NOW).await, [freed]);
     assert_eq!(scene.stored(freed).await, before.unpark());
     assert!(scene.stored(kept).await.parked);
     fixture.flush().await;
-    assert_eq!(scene.release(100, NOW).await, Ok(0));
+    assert_eq!(scene.released(100, NOW).await, []);
     scene.claimed(freed, NOW).await;
 }
 
@@ -85,7 +84,7 @@ pub async fn release_goes_by_its_limit_until_nothing_is_left(fixture: impl Fixtu
     scene.set_status(webhook, WebhookStatus::Active).await;
     for freed in [3, 3, 1, 0] {
         fixture.flush().await;
-        assert_eq!(scene.release(3, after(60)).await, Ok(freed));
+        assert_eq!(scene.released(3, after(60)).await.len(), freed);
         if freed == 3 {
             assert!(!scene.stored(ids[0]).await.parked);
         }
@@ -110,7 +109,7 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
         "it dies when its time comes"
     );
     fixture.flush().await;
-    assert_eq!(scene.release(10, NOW).await, Ok(1));
+    assert_eq!(scene.released(10, NOW).await, [parked]);
     for id in [pending, failed, parked] {
         assert!(matches!(
             scene.try_claim(id, after(60)).await,
@@ -146,10 +145,9 @@ pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
     assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
-    assert_eq!(scene.release(10, after(60)).await, Ok(1));
+    assert_eq!(scene.released(10, after(60)).await, [id]);
     fixture.flush().await;
-    let due = scene.due(&scene.tenant, webhook, after(60), 10).await;
-    assert_eq!(due.unwrap().len(), 1);
+    assert_eq!(scene.backlog(after(61)).await, [(after(60), id)]);
     scene.attempt(id, Transition::Deliver, after(60)).await;
 }
 

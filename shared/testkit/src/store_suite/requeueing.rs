@@ -113,7 +113,7 @@ pub async fn a_row_of_a_paused_webhook_goes_back_parked(fixture: impl Fixture) {
     assert!(done(requeue(&scene, id, Force::No).await).parked);
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
-    assert_eq!(scene.release(10, after(100)).await, Ok(1));
+    assert_eq!(scene.released(10, after(100)).await.len(), 1);
     scene.claimed(id, after(100)).await;
 }
 

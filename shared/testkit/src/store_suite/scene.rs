@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Claimed, DeadCause, Delivery};
+use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Lane};
 use postrider_domain::event::Event;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
+use postrider_ports::backlog::Stretch;
 use postrider_ports::configs::Created;
 use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Wanted};
 use postrider_ports::history::{Filter, Page};
@@ -162,6 +163,57 @@ impl Scene {
         match self.try_claim(id, now).await {
             Claim::Claimed(parcel) => parcel.claimed,
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// Frees parked rows and says which.
+    pub async fn released(&self, limit: usize, now: Timestamp) -> Vec<DeliveryId> {
+        let hints = self.release(limit, now).await.unwrap();
+        hints.into_iter().map(|hint| hint.id).collect()
+    }
+
+    /// The tenant's rows that hints are sent for, due before `to`.
+    pub async fn backlog(&self, to: Timestamp) -> Vec<(Timestamp, DeliveryId)> {
+        self.backlog_in_pages(to, 100).await
+    }
+
+    /// The same, read in pages of this size.
+    pub async fn backlog_in_pages(
+        &self,
+        to: Timestamp,
+        page: usize,
+    ) -> Vec<(Timestamp, DeliveryId)> {
+        let mut found = Vec::new();
+        for shard in 0..self.shards() {
+            for lane in [Lane::Queued, Lane::Waiting] {
+                let stretch = Stretch {
+                    shard,
+                    lane,
+                    from: Timestamp::ZERO,
+                    to,
+                };
+                found.extend(self.stretch(stretch, page).await);
+            }
+        }
+        found.sort();
+        found
+    }
+
+    async fn stretch(&self, stretch: Stretch, page: usize) -> Vec<(Timestamp, DeliveryId)> {
+        let (mut found, mut next) = (Vec::new(), None);
+        loop {
+            let rows = self.rows_between(stretch, page, next.as_ref()).await;
+            let rows = rows.unwrap();
+            assert!(rows.hints.len() <= page);
+            let ours = rows
+                .hints
+                .into_iter()
+                .filter(|hint| hint.tenant == self.tenant);
+            found.extend(ours.map(|hint| (hint.next_retry_at, hint.id)));
+            match rows.next {
+                Some(cursor) => next = Some(cursor),
+                None => return found,
+            }
         }
     }
 

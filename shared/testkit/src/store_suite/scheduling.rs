@@ -7,13 +7,15 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::schedule::AgendaEntry;
 
 use super::scene::{LEASE, retry_at};
-use super::{Fixture, Scene};
+use super::{EmbeddedFixture, Scene};
 use crate::builders::{NOW, after};
 
 const TICK: Millis = Millis::new(1);
 
 /// The past-due ones, those of the future, and those that are held; of every tenant.
-pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(fixture: impl Fixture) {
+pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(
+    fixture: impl EmbeddedFixture,
+) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
     let (due, later, held) = (
@@ -35,7 +37,7 @@ pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(fixture: i
     scene.row(parked).await;
     other.row_at(theirs, after(7)).await;
     fixture.flush().await;
-    let mut agenda = scene.agenda(after(10)).await.unwrap();
+    let mut agenda = fixture.embedded().agenda(after(10)).await.unwrap();
     agenda.sort_by_key(|entry| (entry.tenant.clone(), entry.webhook));
     let entry = |scene: &Scene, webhook, due_at| AgendaEntry {
         tenant: scene.tenant.clone(),
@@ -55,7 +57,7 @@ pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(fixture: i
 }
 
 /// Up to the limit.
-pub async fn what_is_due_comes_longest_due_first(fixture: impl Fixture) {
+pub async fn what_is_due_comes_longest_due_first(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let (webhook, another) = (scene.webhook().await.id, scene.webhook().await.id);
     let mut ids = Vec::new();
@@ -65,16 +67,16 @@ pub async fn what_is_due_comes_longest_due_first(fixture: impl Fixture) {
     scene.row_at(another, after(1)).await;
     ids.sort();
     fixture.flush().await;
-    let due: Vec<_> = due(&scene, webhook, after(5), 10).await;
+    let due: Vec<_> = due(&fixture, &scene, webhook, after(5), 10).await;
     assert_eq!(due, ids[..5]);
-    let first: Vec<_> = self::due(&scene, webhook, after(5), 2).await;
+    let first: Vec<_> = self::due(&fixture, &scene, webhook, after(5), 2).await;
     assert_eq!(first, ids[..2]);
-    let boundary = self::due(&scene, webhook, after(2), 10).await;
+    let boundary = self::due(&fixture, &scene, webhook, after(2), 10).await;
     assert_eq!(boundary, ids[..3], "due at its very instant");
 }
 
 /// Nobody could claim them.
-pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl Fixture) {
+pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;
@@ -85,31 +87,31 @@ pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl Fixture) {
     scene.set_status(webhook, WebhookStatus::Paused).await;
     scene.try_claim(parked, NOW).await;
     fixture.flush().await;
-    assert_eq!(due(&scene, webhook, after(5), 10).await, []);
+    assert_eq!(due(&fixture, &scene, webhook, after(5), 10).await, []);
 }
 
 /// Its holder may have died.
-pub async fn a_row_whose_lease_has_ended_is_due_again(fixture: impl Fixture) {
+pub async fn a_row_whose_lease_has_ended_is_due_again(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
     let claimed = scene.claimed(id, NOW).await;
     fixture.flush().await;
     let last_instant = NOW.plus(LEASE);
-    assert_eq!(due(&scene, webhook, last_instant, 10).await, []);
-    let again = due(&scene, webhook, last_instant.plus(TICK), 10).await;
+    assert_eq!(due(&fixture, &scene, webhook, last_instant, 10).await, []);
+    let again = due(&fixture, &scene, webhook, last_instant.plus(TICK), 10).await;
     assert_eq!(again, [(NOW, id)]);
     scene.renew(&claimed, after(50)).await.unwrap();
     fixture.flush().await;
-    assert_eq!(due(&scene, webhook, after(50), 10).await, []);
+    assert_eq!(due(&fixture, &scene, webhook, after(50), 10).await, []);
     scene.finish(&claimed, Transition::Deliver, after(50)).await;
     fixture.flush().await;
-    assert_eq!(due(&scene, webhook, after(500), 10).await, []);
-    assert_eq!(scene.agenda(after(500)).await, Ok(Vec::new()));
+    assert_eq!(due(&fixture, &scene, webhook, after(500), 10).await, []);
+    assert_eq!(fixture.embedded().agenda(after(500)).await, Ok(Vec::new()));
 }
 
 /// And those whose turn is set from those that must ask.
-pub async fn retries_are_told_from_first_attempts(fixture: impl Fixture) {
+pub async fn retries_are_told_from_first_attempts(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let first = scene.row_at(webhook, after(1)).await;
@@ -125,7 +127,10 @@ pub async fn retries_are_told_from_first_attempts(fixture: impl Fixture) {
     };
     scene.postpone(vec![step], after(11)).await.unwrap();
     fixture.flush().await;
-    let rows = scene.due(&scene.tenant, webhook, after(20), 10).await;
+    let rows = fixture
+        .embedded()
+        .due(&scene.tenant, webhook, after(20), 10)
+        .await;
     let rows = rows.unwrap();
     let told: Vec<_> = rows
         .iter()
@@ -142,12 +147,14 @@ pub async fn retries_are_told_from_first_attempts(fixture: impl Fixture) {
 }
 
 async fn due(
+    fixture: &impl EmbeddedFixture,
     scene: &Scene,
     webhook: WebhookId,
     now: Timestamp,
     limit: usize,
 ) -> Vec<(Timestamp, DeliveryId)> {
-    let rows = scene.due(&scene.tenant, webhook, now, limit).await;
+    let store = fixture.embedded();
+    let rows = store.due(&scene.tenant, webhook, now, limit).await;
     let rows = rows.unwrap().into_iter();
     rows.map(|row| (row.next_retry_at, row.id)).collect()
 }

@@ -1,29 +1,48 @@
 //! Reads settings one by one and collects what is wrong with them.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use crate::serve::settings::BadSettings;
+/// Every setting that does not fit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BadSettings(pub Vec<String>);
+
+impl Display for BadSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the gateway was not started, because of its settings:")?;
+        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+impl std::error::Error for BadSettings {}
+
 
 /// A look-up by name, and the faults found so far.
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
     faults: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
+    /// Reads from `lookup`.
+    #[must_use]
+    pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self {
             lookup,
             faults: Vec::new(),
         }
     }
 
-    pub(super) fn fault(&mut self, name: &str, message: &str) {
+    /// Notes what is wrong with a setting. The message never repeats its value, which may be a secret.
+    pub fn fault(&mut self, name: &str, message: &str) {
         self.faults.push(format!("{name}: {message}"));
     }
 
-    pub(super) fn finish(self) -> Result<(), BadSettings> {
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// Everything that was found wrong.
+    pub fn finish(self) -> Result<(), BadSettings> {
         if self.faults.is_empty() {
             Ok(())
         } else {
@@ -32,13 +51,22 @@ impl<'a> Reader<'a> {
     }
 
     /// The setting's text; an empty one counts as unset.
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
         let text = (self.lookup)(name)?.trim().to_owned();
         (!text.is_empty()).then_some(text)
     }
 
+    /// The text of a setting that has no default.
+    pub fn required(&mut self, name: &str) -> String {
+        self.text(name).unwrap_or_else(|| {
+            self.fault(name, "must be set");
+            String::new()
+        })
+    }
+
     /// A setting with two names; both set and different is a fault.
-    pub(super) fn either(
+    pub fn either(
         &mut self,
         name: &'static str,
         other: &'static str,
@@ -55,7 +83,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number within a range.
-    pub(super) fn number<T>(&mut self, name: &str, min: T, max: T, default: T) -> T
+    pub fn number<T>(&mut self, name: &str, min: T, max: T, default: T) -> T
     where
         T: FromStr + PartialOrd + Display + Copy,
     {
@@ -64,7 +92,8 @@ impl<'a> Reader<'a> {
             .unwrap_or(default)
     }
 
-    pub(super) fn parse_number<T>(&mut self, name: &str, text: &str, min: T, max: T) -> Option<T>
+    /// A whole number within a range, from a text that is known already.
+    pub fn parse_number<T>(&mut self, name: &str, text: &str, min: T, max: T) -> Option<T>
     where
         T: FromStr + PartialOrd + Display + Copy,
     {
@@ -78,7 +107,8 @@ impl<'a> Reader<'a> {
         number
     }
 
-    pub(super) fn flag(&mut self, name: &str) -> bool {
+    /// True or false; false when unset.
+    pub fn flag(&mut self, name: &str) -> bool {
         match self.text(name).as_deref() {
             None | Some("false") => false,
             Some("true") => true,
@@ -90,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A comma-separated list; empty when unset.
-    pub(super) fn list<T: FromStr>(&mut self, name: &str, form: &str) -> Vec<T> {
+    pub fn list<T: FromStr>(&mut self, name: &str, form: &str) -> Vec<T> {
         let text = self.text(name).unwrap_or_default();
         let parts = text
             .split(',')

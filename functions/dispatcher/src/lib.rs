@@ -1,0 +1,1 @@
+//! Attempts the deliveries that hints name.

@@ -1,0 +1,1 @@
+//! Mails what the owner of a webhook must know.

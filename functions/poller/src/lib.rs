@@ -1,0 +1,1 @@
+//! Brings due rows to the queue, each minute.

@@ -1,0 +1,1 @@
+//! Announces what the table stream tells.

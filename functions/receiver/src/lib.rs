@@ -1,0 +1,1 @@
+//! Receives signed webhooks.

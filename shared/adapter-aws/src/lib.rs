@@ -1,0 +1,1 @@
+//! The ports on AWS: DynamoDB, SQS, SNS, SES, KMS, Secrets Manager.

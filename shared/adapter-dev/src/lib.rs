@@ -1,0 +1,1 @@
+//! The ports over HTTP, for developing functions on one machine.

@@ -1,0 +1,153 @@
+//! Open rows by the time they are due, for functions that are developed against this store. One shard, one lane: which
+//! rows somebody sent a hint for is not kept here, and a hint sent twice is harmless.
+
+use async_trait::async_trait;
+use postrider_domain::delivery::Lane;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_ports::backlog::{Backlog, Rows, Stretch};
+use postrider_ports::history::Cursor;
+use postrider_ports::queue::Hint;
+use postrider_ports::{Error, Result};
+use rusqlite::{Connection, Row};
+
+use super::fault::Fault;
+use super::{SqliteStore, codec, schedule};
+
+/// Free rows of a webhook from a place on.
+pub(super) const FREE: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 \
+     AND webhook_id = ?2 AND wake_at >= ?3 AND wake_at < ?4 AND (wake_at, event_id) >= (?3, ?5) \
+     ORDER BY wake_at, event_id LIMIT ?6";
+
+/// Rows of a webhook that a process holds; they are few.
+pub(super) const HELD: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE lease_process = ?1 \
+     AND tenant = ?2 AND webhook_id = ?3 AND next_retry_at >= ?4 AND next_retry_at < ?5";
+
+#[async_trait]
+impl Backlog for SqliteStore {
+    fn shards(&self) -> u16 {
+        1
+    }
+
+    async fn rows_between(
+        &self,
+        stretch: Stretch,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Rows> {
+        match stretch.lane {
+            Lane::Waiting => {}
+            Lane::Queued | Lane::Parked => {
+                return Ok(Rows {
+                    hints: Vec::new(),
+                    next: None,
+                });
+            }
+        }
+        let after = after.map(Place::read).transpose()?;
+        self.readers
+            .read(move |db| find(db, stretch, limit, after.as_ref()))
+            .await
+    }
+}
+
+fn find(
+    db: &Connection,
+    stretch: Stretch,
+    limit: usize,
+    after: Option<&Place>,
+) -> std::result::Result<Rows, Fault> {
+    let from = after.map_or(stretch.from, |place| place.due_at.max(stretch.from));
+    let event = after.map_or_else(String::new, |place| place.event.clone());
+    let mut found = Vec::new();
+    let mut add = |tenant: &TenantId, webhook, (event, due_at)| {
+        let place = Place {
+            due_at,
+            event,
+            tenant: tenant.clone(),
+            webhook,
+        };
+        if after.is_none_or(|after| place > *after) {
+            found.push(place);
+        }
+    };
+    let to = stretch.to.as_millis();
+    schedule::awake(db, |tenant, webhook, _| {
+        let (name, id) = (tenant.as_str(), webhook.to_string());
+        // One more than asked for: the first may be where the last page ended.
+        let at_most = codec::limit(limit.saturating_add(1));
+        let rows = codec::all(
+            &mut *db.prepare_cached(FREE)?,
+            &[&name, &id, &from.as_millis(), &to, &event, &at_most],
+            place,
+        )?;
+        rows.into_iter().for_each(|row| add(&tenant, webhook, row));
+        Ok(())
+    })?;
+    schedule::held(db, |process, tenant, webhook| {
+        let (name, id) = (tenant.as_str(), webhook.to_string());
+        let rows = codec::all(
+            &mut *db.prepare_cached(HELD)?,
+            &[&process, &name, &id, &from.as_millis(), &to],
+            place,
+        )?;
+        rows.into_iter().for_each(|row| add(&tenant, webhook, row));
+        Ok(())
+    })?;
+    found.sort();
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(Place::cursor);
+    let hints: std::result::Result<_, Fault> = found.into_iter().map(Place::into_hint).collect();
+    Ok(Rows {
+        hints: hints?,
+        next,
+    })
+}
+
+fn place(row: &Row<'_>) -> std::result::Result<(String, Timestamp), Fault> {
+    Ok((row.get(0)?, codec::instant(row, 1)?))
+}
+
+/// Where a row stands in the order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    due_at: Timestamp,
+    /// As it is written: SQLite compares the text, whose order is not that of the bytes.
+    event: String,
+    tenant: TenantId,
+    webhook: WebhookId,
+}
+
+impl Place {
+    fn read(cursor: &Cursor) -> Result<Self> {
+        let mut parts = cursor.0.split('/');
+        let mut part = || parts.next().ok_or(Error::InvalidCursor);
+        Ok(Self {
+            due_at: Timestamp::from_millis(part()?.parse().map_err(|_| Error::InvalidCursor)?),
+            event: part()?.to_owned(),
+            tenant: part()?.parse().map_err(|_| Error::InvalidCursor)?,
+            webhook: part()?.parse().map_err(|_| Error::InvalidCursor)?,
+        })
+    }
+
+    fn cursor(&self) -> Cursor {
+        let due_at = self.due_at.as_millis();
+        Cursor(format!(
+            "{due_at}/{}/{}/{}",
+            self.event, self.tenant, self.webhook
+        ))
+    }
+
+    fn into_hint(self) -> std::result::Result<Hint, Fault> {
+        let unreadable = |_| Fault::Unreadable("column event_id".to_owned());
+        Ok(Hint {
+            tenant: self.tenant,
+            id: DeliveryId {
+                event: self.event.parse().map_err(unreadable)?,
+                webhook: self.webhook,
+            },
+            next_retry_at: self.due_at,
+        })
+    }
+}

@@ -1,0 +1,36 @@
+//! Forgetting what is old.
+
+use async_trait::async_trait;
+use postrider_domain::retention::Retention;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use postrider_ports::housekeeping::{Expired, Housekeeping};
+use rusqlite::params;
+
+use super::expire::Expiry;
+use super::notices::FORGET;
+use super::{SqliteStore, codec};
+
+#[async_trait]
+impl Housekeeping for SqliteStore {
+    async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired> {
+        let walk: Expiry = self.expiry.lock().clone();
+        let (expired, walk) = self
+            .writer
+            .write(move |tx| {
+                let mut next = walk.clone();
+                let expired = tx.whole(|tx| next.slice(tx, retention, limit, now))?;
+                Ok((expired, next))
+            })
+            .await?;
+        // Only what is committed is passed by.
+        *self.expiry.lock() = walk;
+        Ok(expired)
+    }
+
+    async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize> {
+        self.writer
+            .write(move |tx| tx.execute(FORGET, params![before.as_millis(), codec::limit(limit)]))
+            .await
+    }
+}

@@ -1,0 +1,157 @@
+//! What an owner said of a webhook, as two values: settings as JSON, secrets and header values sealed.
+
+use postrider_domain::headers::CustomHeaders;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::pattern::Pattern;
+use postrider_domain::retry::RetrySettings;
+use postrider_domain::secret::{RetiringSecret, SecretRing, SigningSecret};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookSettings;
+use postrider_ports::{Error, Result};
+use serde::{Deserialize, Serialize};
+use url::Url;
+use zeroize::Zeroizing;
+
+use crate::Vault;
+
+/// A webhook's settings and secrets as they are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredWebhook {
+    /// The settings without what must not be read, as JSON.
+    pub settings: String,
+    /// Secrets and headers, sealed for this webhook.
+    pub sealed: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    name: String,
+    target_url: Url,
+    event_types: Vec<Pattern>,
+    owner_email: Option<String>,
+    timeout_ms: Millis,
+    retry_rate: u32,
+    auto_resume: bool,
+    retry: RetrySettings,
+}
+
+/// Lives only between the vault and the domain's own types, which cannot be written out by accident.
+#[derive(Serialize, Deserialize)]
+struct Hidden {
+    secret: Zeroizing<String>,
+    retiring: Vec<(Zeroizing<String>, Timestamp)>,
+    headers: Vec<(String, Zeroizing<String>)>,
+}
+
+impl StoredWebhook {
+    /// The stored form of a webhook's settings and secrets.
+    ///
+    /// # Errors
+    /// When a header's value cannot be written.
+    pub fn of(
+        vault: &Vault,
+        tenant: &TenantId,
+        id: WebhookId,
+        settings: &WebhookSettings,
+        secrets: &SecretRing,
+    ) -> Result<Self> {
+        let shown = Shown {
+            name: settings.name.clone(),
+            target_url: settings.target_url.clone(),
+            event_types: settings.event_types.clone(),
+            owner_email: settings.owner_email.clone(),
+            timeout_ms: settings.timeout,
+            retry_rate: settings.retry_rate,
+            auto_resume: settings.auto_resume,
+            retry: settings.retry.clone(),
+        };
+        let plain = Zeroizing::new(to_json(&Hidden::of(settings, secrets)?)?);
+        Ok(Self {
+            settings: to_json(&shown)?,
+            sealed: vault.seal(item(tenant, id).as_bytes(), plain.as_bytes())?,
+        })
+    }
+
+    /// The settings and secrets again.
+    ///
+    /// # Errors
+    /// When it was not stored for this webhook, or cannot be understood.
+    pub fn open(
+        &self,
+        vault: &Vault,
+        tenant: &TenantId,
+        id: WebhookId,
+    ) -> Result<(WebhookSettings, SecretRing)> {
+        let shown: Shown =
+            serde_json::from_str(&self.settings).map_err(|_| unreadable("settings"))?;
+        let plain = vault.unseal(item(tenant, id).as_bytes(), &self.sealed)?;
+        let hidden: Hidden = serde_json::from_slice(&plain).map_err(|_| unreadable("secrets"))?;
+        let settings = WebhookSettings {
+            name: shown.name,
+            target_url: shown.target_url,
+            event_types: shown.event_types,
+            owner_email: shown.owner_email,
+            headers: hidden.headers()?,
+            timeout: shown.timeout_ms,
+            retry_rate: shown.retry_rate,
+            auto_resume: shown.auto_resume,
+            retry: shown.retry,
+        };
+        Ok((settings, hidden.secrets()?))
+    }
+}
+
+impl Hidden {
+    fn of(settings: &WebhookSettings, secrets: &SecretRing) -> Result<Self> {
+        let hide = |secret: &SigningSecret| Zeroizing::new(secret.expose().to_owned());
+        let headers = settings.headers.iter().map(|(name, value)| {
+            let value = value.to_str().map_err(|_| unreadable("headers"))?;
+            Ok((name.as_str().to_owned(), Zeroizing::new(value.to_owned())))
+        });
+        Ok(Self {
+            secret: hide(&secrets.current),
+            retiring: secrets
+                .retiring
+                .iter()
+                .map(|old| (hide(&old.secret), old.expires_at))
+                .collect(),
+            headers: headers.collect::<Result<_>>()?,
+        })
+    }
+
+    fn headers(&self) -> Result<CustomHeaders> {
+        let headers = self
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        CustomHeaders::parse(headers).map_err(|_| unreadable("headers"))
+    }
+
+    fn secrets(&self) -> Result<SecretRing> {
+        let unhide = |text: &str| SigningSecret::parse(text).map_err(|_| unreadable("secrets"));
+        let retiring = self.retiring.iter().map(|(secret, expires_at)| {
+            Ok(RetiringSecret {
+                secret: unhide(secret)?,
+                expires_at: *expires_at,
+            })
+        });
+        Ok(SecretRing {
+            current: unhide(&self.secret)?,
+            retiring: retiring.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// What a sealed value is bound to: moved to another webhook it does not open.
+fn item(tenant: &TenantId, id: WebhookId) -> String {
+    format!("{tenant}/{id}")
+}
+
+fn to_json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Broken(error.to_string()))
+}
+
+/// Names what, never what it holds.
+fn unreadable(what: &str) -> Error {
+    Error::Broken(format!("a webhook's stored {what} cannot be read"))
+}

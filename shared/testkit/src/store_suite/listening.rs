@@ -1,0 +1,75 @@
+//! Waiting for announcements, and forgetting them.
+
+use std::time::Duration;
+
+use postrider_domain::decide::Transition;
+
+use super::{EmbeddedFixture, Scene};
+use crate::builders::after;
+
+/// By what comes after it began to listen, and by what was there before.
+pub async fn a_listener_is_woken(fixture: impl EmbeddedFixture) {
+    const LONG: Duration = Duration::from_secs(20);
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let seq = scene.newest_announcement(&scene.tenant).await.unwrap();
+    let store = fixture.embedded();
+    let tenant = scene.tenant.clone();
+    let listener = tokio::spawn(async move {
+        loop {
+            store.announcement_past(seq).await;
+            let news = store.announced_after(&tenant, seq, 1).await.unwrap();
+            if !news.is_empty() {
+                break news;
+            }
+        }
+    });
+    scene.delivered(webhook).await;
+    let news = tokio::time::timeout(LONG, listener).await.unwrap();
+    assert_eq!(news.unwrap()[0].kind, "delivery.delivered");
+    let store = fixture.embedded();
+    let there = store.announcement_past(seq);
+    tokio::time::timeout(LONG, there).await.unwrap();
+}
+
+/// Up to a limit, and younger ones stay.
+pub async fn old_announcements_are_forgotten(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    for n in 0..6 {
+        let id = scene.row_at(webhook, after(n)).await;
+        scene.attempt(id, Transition::Deliver, after(n)).await;
+    }
+    fixture.flush().await;
+    let all = scene.announcements().await;
+    let forget = async |limit| {
+        let forgotten = fixture
+            .embedded()
+            .forget_announcements(after(4), limit)
+            .await;
+        forgotten.unwrap()
+    };
+    assert_eq!(forget(3).await, 3);
+    assert_eq!(scene.announcements().await, all[3..]);
+    assert_eq!(forget(100).await, 1);
+    assert_eq!(forget(100).await, 0);
+    assert_eq!(scene.announcements().await, all[4..]);
+}
+
+/// Else a listener who remembers a place would miss what took it.
+pub async fn a_place_is_never_used_twice(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.delivered(webhook).await;
+    fixture.flush().await;
+    let seq = scene.announcements().await[0].seq;
+    let forgotten = fixture
+        .embedded()
+        .forget_announcements(after(1_000), 100)
+        .await;
+    assert_eq!(forgotten, Ok(1));
+    scene.delivered(webhook).await;
+    fixture.flush().await;
+    let news = scene.announced_after(&scene.tenant, seq, 10).await.unwrap();
+    assert_eq!(news.len(), 1);
+}

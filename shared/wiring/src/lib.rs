@@ -1,0 +1,1 @@
+//! Puts the ports of a function together from its environment.
