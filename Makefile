@@ -5,9 +5,11 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 DENY := .tools/bin/cargo-deny --locked
+LOCAL := $(addprefix postrider-,receiver api poller dispatcher)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check fmt clippy deny arrows build advisories bench setup clean-tools
+.PHONY: help run test check fmt clippy deny arrows template build local stack advisories bench bench-aws costs simulate setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,7 +20,7 @@ run: ## run the gateway: cargo run --release -- serve
 test: setup check build ## everything that gates a change: setup, check, build, all tests
 	cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE)
 
-check: fmt arrows deny clippy ## the quick part: formatting, arrows, dependencies, lints
+check: fmt arrows deny template clippy ## the quick part: formatting, arrows, dependencies, the template, lints
 
 fmt: ## is everything formatted?
 	cargo fmt --all --check
@@ -33,9 +35,26 @@ deny: ## bans, licences and sources of the dependencies
 arrows: ## do the crates depend on each other in the right direction?
 	tools/arrows
 
+# cfn-lint reads the parts that the template includes, too; sam looks at what it would make of the whole.
+template: ## is the AWS template sound? (cfn-lint, sam validate)
+	@tools/setup aws
+	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml
+	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
+
 # The tests start the binary. Selecting exactly what nextest selects gives the same features, so nothing is built twice.
-build: ## the binaries and the tests
+build: local ## the binaries and the tests
 	cargo build --locked --workspace --bins --tests
+
+# They have the names of the deployed ones, so they are put aside before those are built.
+local: ## the functions with the feature `local`, for `postrider dev`, in target/debug/local
+	cargo build --locked --workspace --bins --features '$(LOCAL:%=%/local)'
+	mkdir -p $(TARGET)/debug/local
+	install -m 755 $(LOCAL:%=$(TARGET)/debug/%) $(TARGET)/debug/local
+
+stack: ## only the tests of the AWS stack: the template, and all of it deployed on the local emulator
+	@tools/setup aws
+	cargo build --locked --workspace --bins --tests
+	cargo nextest run --locked -p postrider-tests -E 'test(/^aws::/)'
 
 advisories: ## known vulnerabilities of the dependencies (fetches the advisory database; not in the gate)
 	@tools/setup deny
@@ -45,6 +64,17 @@ advisories: ## known vulnerabilities of the dependencies (fetches the advisory d
 bench: ## the figures to stand by, printed: make bench ARGS=--quick (not in the gate)
 	cargo build --locked --release -p postrider -p postrider-tests --bins
 	$${CARGO_TARGET_DIR:-target}/release/bench $(ARGS)
+
+bench-aws: ## the functions as deployed: size of each zip, cold start beside an empty function's (not in the gate)
+	@tools/setup aws
+	tools/bench-aws $(ARGS)
+
+costs: ## what a million deliveries cost on AWS, from units counted on DynamoDB Local (not in the gate)
+	@tools/setup aws
+	cargo run --locked --quiet -p postrider-adapter-aws --example costs
+
+simulate: ## the poller over ten million waiting rows, in virtual time (not in the gate)
+	cargo run --locked --release -p postrider-tests --bin simulate
 
 setup: ## install what the tests need into .tools/
 	@tools/setup

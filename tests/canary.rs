@@ -5,12 +5,15 @@ use std::fs;
 use std::path::Path;
 
 use http::Method;
+use postrider_domain::secret::SigningSecret;
+use postrider_domain::signature;
 use postrider_testkit::receiver::{Answer, Receiver};
 use serde_json::{Value, json};
 
 use crate::command::{Serve, TOKEN};
 
 const SECRET: &str = "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5";
+const SOURCE_SECRET: &str = "whsec_c2VjcmV0IG9mIGEgc291cmNlLCBhIGNhbmFyeQ==";
 const CREDENTIAL: &str = "Bearer canary-credential";
 const BODY: &str = "canary-of-the-body";
 const QUERY: &str = "canary-of-the-query";
@@ -52,6 +55,32 @@ async fn announcements(gateway: &Serve, wanted: &str) -> String {
     seen
 }
 
+/// Makes a source and posts to it what it signed, then something forged.
+async fn receive(gateway: &Serve, webhook: &str) {
+    let routes = json!([{"event_type": "*", "intent": "look", "webhook_id": webhook}]);
+    let draft =
+        json!({"name": "canary", "scheme": "postrider", "secret": SOURCE_SECRET, "routes": routes});
+    let source = gateway.call(Method::POST, "/v1/sources", Some(draft)).await;
+    assert!(!source.to_string().contains(SOURCE_SECRET));
+    let url = format!("{}{}", gateway.url, source["url"].as_str().unwrap());
+    let secret = SigningSecret::parse(SOURCE_SECRET).unwrap();
+    let signature = signature::plain(&secret, BODY.as_bytes());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (body, status) in [(BODY, 202), ("forged", 401)] {
+        let request = client
+            .post(format!("{url}?key={QUERY}"))
+            .header("x-observatory-signature", &signature)
+            .body(body);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), status);
+        let answer: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        if status == 202 {
+            let delivery = answer["deliveries"][0]["id"].as_str().unwrap();
+            assert_eq!(gateway.settled(delivery).await["status"], "delivered");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     let receiver = Receiver::start().await;
@@ -76,6 +105,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         .await;
     let row = gateway.settled(&delivery).await;
     assert_eq!(row["status"], "delivered");
+    receive(&gateway, id).await;
 
     let mut answers: Vec<Value> = Vec::new();
     for path in [
@@ -83,6 +113,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         &format!("/v1/webhooks/{id}"),
         "/v1/deliveries",
         "/v1/keys",
+        "/v1/sources",
     ] {
         answers.push(gateway.call(Method::GET, path, None).await);
     }
@@ -97,13 +128,13 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     answers.push(refused.1);
     for answer in answers {
         let text = answer.to_string();
-        for canary in [SECRET, CREDENTIAL, BODY, TOKEN] {
+        for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, BODY, TOKEN] {
             assert!(!text.contains(canary), "{canary} in {text}");
         }
     }
 
     let announced = announcements(&gateway, "delivery.delivered").await;
-    for canary in [SECRET, CREDENTIAL, BODY, QUERY, "sha256="] {
+    for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, BODY, QUERY, "sha256="] {
         assert!(!announced.contains(canary), "{canary} in {announced}");
     }
 
@@ -113,7 +144,19 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         contains(&logged, "delivery.attempted"),
         "attempts were logged"
     );
-    for canary in [SECRET, CREDENTIAL, BODY, QUERY, TOKEN, "sha256="] {
+    assert!(
+        contains(&logged, "inbound.accepted") && contains(&logged, "inbound.refused"),
+        "requests of sources were logged"
+    );
+    for canary in [
+        SECRET,
+        SOURCE_SECRET,
+        CREDENTIAL,
+        BODY,
+        QUERY,
+        TOKEN,
+        "sha256=",
+    ] {
         assert!(!contains(&logged, canary), "{canary} in the log");
     }
     let stored = files(data.path());
@@ -122,7 +165,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         "the database was looked into"
     );
     for (name, bytes) in stored {
-        for canary in [SECRET, CREDENTIAL, TOKEN] {
+        for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, TOKEN] {
             assert!(!contains(&bytes, canary), "{canary} in {name}");
         }
     }

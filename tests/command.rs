@@ -1,12 +1,14 @@
 //! The real `postrider serve`, started as a process of its own.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
+
+use crate::api::Api;
 
 /// The key that every started gateway is given.
 pub const TOKEN: &str = "test-token-of-more-than-32-characters";
@@ -72,10 +74,16 @@ pub async fn refused_start(settings: &[(&str, &str)]) -> String {
 /// A gateway that runs.
 pub struct Serve {
     child: Child,
-    /// Where its API is.
-    pub url: String,
-    client: reqwest::Client,
+    api: Api,
     data: Option<tempfile::TempDir>,
+}
+
+impl Deref for Serve {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
 }
 
 impl Serve {
@@ -109,98 +117,11 @@ impl Serve {
         let url = first.rsplit(' ').next().unwrap().to_owned();
         assert!(url.starts_with("http://"), "{first}");
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(PATIENCE)
-            .build()
-            .unwrap();
         Self {
             child,
-            url,
-            client,
+            api: Api::new(url, TOKEN.to_owned()),
             data: None,
         }
-    }
-
-    /// Calls the API; returns status and answer.
-    ///
-    /// # Errors
-    /// When the gateway cannot be reached.
-    pub async fn try_call(
-        &self,
-        method: http::Method,
-        path: &str,
-        body: Option<String>,
-    ) -> reqwest::Result<(u16, Value)> {
-        let mut request = self
-            .client
-            .request(method, format!("{}{path}", self.url))
-            .bearer_auth(TOKEN);
-        if let Some(body) = body {
-            request = request
-                .header("content-type", "application/json")
-                .body(body);
-        }
-        let response = request.send().await?;
-        let status = response.status().as_u16();
-        let text = response.text().await?;
-        Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
-    }
-
-    /// Calls the API and expects success.
-    ///
-    /// # Panics
-    /// When it is refused.
-    pub async fn call(&self, method: http::Method, path: &str, body: Option<Value>) -> Value {
-        let (status, answer) = self
-            .try_call(method, path, body.map(|body| body.to_string()))
-            .await
-            .unwrap();
-        assert!((200..300).contains(&status), "{path}: {status} {answer}");
-        answer
-    }
-
-    /// Makes a webhook for everything; returns its id.
-    pub async fn webhook(&self, target_url: &str, retry: &Value) -> String {
-        let draft =
-            json!({"name": "test", "target_url": target_url, "event_types": ["*"], "retry": retry});
-        let webhook = self
-            .call(http::Method::POST, "/v1/webhooks", Some(draft))
-            .await;
-        webhook["id"].as_str().unwrap().to_owned()
-    }
-
-    /// Publishes for one webhook; returns the delivery's id.
-    pub async fn publish(&self, webhook: &str, payload: &str) -> String {
-        let body =
-            format!(r#"{{"type":"task.completed","webhook_id":"{webhook}","payload":{payload}}}"#);
-        let (status, answer) = self
-            .try_call(http::Method::POST, "/v1/events", Some(body))
-            .await
-            .unwrap();
-        assert_eq!(status, 202, "{answer}");
-        answer["deliveries"][0]["id"].as_str().unwrap().to_owned()
-    }
-
-    /// Waits until a delivery is delivered or dead; returns it.
-    ///
-    /// # Panics
-    /// When that takes more than a minute.
-    pub async fn settled(&self, delivery: &str) -> Value {
-        let path = format!("/v1/deliveries/{delivery}");
-        let mut looks = tokio::time::interval(Duration::from_millis(50));
-        let wait = async {
-            loop {
-                looks.tick().await;
-                let row = self.call(http::Method::GET, &path, None).await;
-                if row["status"] == "delivered" || row["status"] == "dead" {
-                    return row;
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, wait)
-            .await
-            .expect("it settles")
     }
 
     /// Its process id.

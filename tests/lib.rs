@@ -7,5 +7,7 @@
     reason = "test code: a broken expectation ends the run, with its place"
 )]
 
+pub mod api;
 pub mod chaos;
 pub mod command;
+pub mod simulation;

@@ -10,8 +10,11 @@
 
 use postrider_tests::command;
 
+mod aws;
 mod canary;
 mod conformance;
 mod documents;
 mod restarts;
+mod rie;
 mod scenarios;
+mod simulated;

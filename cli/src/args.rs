@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use url::Url;
 
 use crate::commands::Task;
+use crate::dev::DevArgs;
 use crate::hidden::Hidden;
 use crate::output::{Format, Output};
 use crate::serve::ServeArgs;
@@ -65,6 +66,9 @@ impl Cli {
 pub(crate) enum Command {
     /// Run the gateway on this machine
     Serve(ServeArgs),
+
+    /// Serve store, queue and events to functions that are developed on this machine
+    Dev(DevArgs),
 
     #[command(flatten)]
     Task(Task),

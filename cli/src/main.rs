@@ -10,6 +10,7 @@ mod args;
 mod body;
 mod client;
 mod commands;
+mod dev;
 mod edge;
 mod failure;
 mod hidden;
@@ -26,18 +27,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Command};
+use crate::output::Output;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = cli.output();
     match cli.command {
-        Command::Serve(args) => serve::run(args, &cli.gateway.data)
-            .await
-            .unwrap_or_else(|error| {
-                out.complain(format!("error: {error:#}"));
-                ExitCode::FAILURE
-            }),
+        Command::Serve(args) => ended(serve::run(args, &cli.gateway.data).await, out),
+        Command::Dev(args) => ended(dev::run(args, &cli.gateway.data).await, out),
         Command::Task(task) => match commands::run(task, &cli.gateway, out).await {
             Ok(ending) => ending.exit_code(),
             Err(failure) => {
@@ -46,4 +44,11 @@ async fn main() -> ExitCode {
             }
         },
     }
+}
+
+fn ended(run: anyhow::Result<ExitCode>, out: Output) -> ExitCode {
+    run.unwrap_or_else(|error| {
+        out.complain(format!("error: {error:#}"));
+        ExitCode::FAILURE
+    })
 }

@@ -61,7 +61,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [(&[&str], &str); 32] = [
+    let commands: [(&[&str], &str); 33] = [
         (&[], "Exit codes"),
         (&["serve"], "--listen"),
         (&["send"], "--idempotency-key"),
@@ -82,6 +82,7 @@ fn every_command_explains_itself() {
         (&["retry"], "--dry-run"),
         (&["retry", "status"], "<JOB>"),
         (&["retry", "cancel"], "<JOB>"),
+        (&["stats"], "--window"),
         (&["keys"], "revoke"),
         (&["keys", "list"], "--json"),
         (&["keys", "create"], "--scope"),

@@ -1,4 +1,6 @@
-//! Our signatures, verified by the libraries that receivers use.
+//! Our signatures, verified by the libraries that receivers use, and our metrics, read by Prometheus' own.
+
+mod metrics;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

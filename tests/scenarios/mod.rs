@@ -2,6 +2,8 @@
 
 mod adr_0040;
 mod fair_turns;
+mod figures;
+mod inbound;
 mod index;
 mod jitter_and_budget;
 mod publishing;

@@ -13,6 +13,7 @@ mod retry;
 mod retry_flags;
 mod send;
 mod sign;
+mod stats;
 mod verify;
 mod webhooks;
 
@@ -36,6 +37,8 @@ pub(crate) enum Task {
     Deliveries(deliveries::DeliveriesArgs),
     /// Send a delivery again, or all that failed
     Retry(retry::RetryArgs),
+    /// See how the webhooks did: success rate, latency, retries
+    Stats(stats::StatsArgs),
     /// Keep API keys
     Keys(keys::KeysArgs),
     /// Sign a body as the gateway does (no network)
@@ -58,6 +61,7 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Webhooks(args) => webhooks::run(args, &Client::new(gateway)?, out).await,
         Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
         Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
+        Task::Stats(args) => stats::run(args, &Client::new(gateway)?, out).await,
         Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,
         Task::Sign(args) => sign::run(args, out),
         Task::Verify(args) => verify::run(args, out),

@@ -25,6 +25,20 @@ pub(crate) enum Admin {
     Made { token: String, file: PathBuf },
 }
 
+impl Admin {
+    /// Tells a person where it is.
+    pub(crate) fn print(&self) {
+        match self {
+            Self::Environment => println!("Key:      the one in POSTRIDER_ADMIN_TOKEN"),
+            Self::Kept(file) => println!("Key:      in {}", file.display()),
+            Self::Made { token, file } => {
+                println!("Key:      {token}");
+                println!("          shown this once; kept in {}", file.display());
+            }
+        }
+    }
+}
+
 /// Makes sure that there is a key with all scopes.
 pub(crate) async fn ensure_key(
     gateway: &Gateway,
@@ -34,15 +48,9 @@ pub(crate) async fn ensure_key(
     let tenant = TenantId::default();
     if let Some(token) = from_environment {
         if gateway.keyring.recognise(token).await?.is_none() {
-            for old in gateway.keyring.list(&tenant).await? {
-                if old.name == FROM_ENVIRONMENT {
-                    gateway.keyring.revoke(&tenant, old.id).await?;
-                }
-            }
-            let all = Scope::ALL.to_vec();
             gateway
                 .keyring
-                .adopt(&tenant, FROM_ENVIRONMENT, all, token.to_owned())
+                .replace(&tenant, FROM_ENVIRONMENT, token.to_owned())
                 .await?;
         }
         return Ok(Admin::Environment);

@@ -17,14 +17,7 @@ pub(crate) fn print(address: SocketAddr, admin: &Admin, settings: &Settings) {
         "Postrider {} listens on http://{address}",
         env!("CARGO_PKG_VERSION")
     );
-    match admin {
-        Admin::Environment => println!("Key:      the one in POSTRIDER_ADMIN_TOKEN"),
-        Admin::Kept(file) => println!("Key:      in {}", file.display()),
-        Admin::Made { token, file } => {
-            println!("Key:      {token}");
-            println!("          shown this once; kept in {}", file.display());
-        }
-    }
+    admin.print();
     println!("API:      http://{address}/openapi.json");
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     if settings

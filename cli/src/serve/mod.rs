@@ -1,9 +1,9 @@
 //! `postrider serve`: the whole gateway in one process.
 
-mod admin;
+pub(crate) mod admin;
 mod banner;
-mod server;
-mod settings;
+pub(crate) mod server;
+pub(crate) mod settings;
 mod wiring;
 
 use std::io::IsTerminal;
@@ -62,7 +62,8 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn start_logging(settings: &Settings) -> anyhow::Result<()> {
+/// Starts the log, on standard error.
+pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
     let filter =
         EnvFilter::try_new(&settings.log_filter).context("POSTRIDER_LOG is no tracing filter")?;
     let lines = tracing_subscriber::fmt()

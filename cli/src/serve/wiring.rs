@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use axum::Extension;
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{Options, ServeLock, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
-use postrider_api::Streaming;
+use postrider_api::{Counters, Streaming};
 use postrider_domain::ids::TenantId;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::courier::{Courier, InProcess};
@@ -30,6 +31,9 @@ use crate::serve::settings::Settings;
 
 /// How long attempts under way are waited for: the longest timeout and a little.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// How often observations are sorted into the histograms of `/metrics`.
+const SORT_IN_EVERY: Duration = Duration::from_secs(5);
 
 /// Everything that runs.
 pub(crate) struct Service {
@@ -114,6 +118,13 @@ fn sender(settings: &Settings) -> anyhow::Result<HttpSender> {
     Ok(HttpSender::new(settings)?)
 }
 
+async fn keep_sorted(counters: Counters) {
+    loop {
+        crate::edge::pause(SORT_IN_EVERY).await;
+        counters.sort_in();
+    }
+}
+
 impl Service {
     /// Whether anybody could log in.
     pub(crate) async fn has_keys(&self) -> anyhow::Result<bool> {
@@ -137,7 +148,11 @@ impl Service {
             listening: self.listening,
             shutdown: stopped,
         };
-        let router = postrider_api::router(Arc::clone(&self.gateway), streaming);
+        let counters = Counters::install().context("metrics could not be started")?;
+        let router = postrider_api::router(Arc::clone(&self.gateway), streaming)
+            .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
+            .layer(Extension(counters.clone()));
+        let sorting = tokio::spawn(keep_sorted(counters));
         let mut sending = tokio::spawn(Arc::clone(&self.courier).run());
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });
@@ -154,6 +169,7 @@ impl Service {
         let ended = server::serve(listener, router, told).await;
         sending.abort();
         sweeping.abort();
+        sorting.abort();
         if tokio::time::timeout(FINISH_TIMEOUT, self.courier.finish())
             .await
             .is_err()

@@ -7,12 +7,14 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
-use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::Refusal;
-use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES, Published, Repeated};
+use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES};
 use postrider_gateway::settings::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
 use serde::Serialize;
+
+pub(crate) use postrider_web::answer::EventAnswer;
 
 use crate::auth::{Caller, Publish};
 use crate::events::input::{Publication, draft, one_of_batch};
@@ -23,51 +25,6 @@ use crate::{Api, body};
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 /// What `#99` adds to the key of a batch.
 const MAX_BATCH_KEY_BYTES: usize = MAX_KEY_BYTES - 3;
-
-/// An event that is stored.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct EventAnswer {
-    #[schema(value_type = String, example = "evt_abgkzo5adn36vn6vlk3u2gdxky")]
-    id: EventId,
-    /// Whether an earlier call with this key and content stored it.
-    duplicate: bool,
-    /// One for each webhook that gets it; empty when nobody subscribed.
-    deliveries: Vec<DeliveryAnswer>,
-}
-
-/// One event for one webhook.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub(crate) struct DeliveryAnswer {
-    #[schema(value_type = String)]
-    id: DeliveryId,
-    #[schema(value_type = String)]
-    webhook_id: WebhookId,
-}
-
-impl From<Published> for EventAnswer {
-    fn from(published: Published) -> Self {
-        let answer = |id: DeliveryId| DeliveryAnswer {
-            id,
-            webhook_id: id.webhook,
-        };
-        Self {
-            id: published.event,
-            duplicate: published.repeated == Repeated::Yes,
-            deliveries: published.deliveries.into_iter().map(answer).collect(),
-        }
-    }
-}
-
-impl IntoResponse for EventAnswer {
-    fn into_response(self) -> Response {
-        let status = if self.duplicate {
-            StatusCode::OK
-        } else {
-            StatusCode::ACCEPTED
-        };
-        (status, Json(self)).into_response()
-    }
-}
 
 /// What became of a batch.
 #[derive(Debug, Serialize, utoipa::ToSchema)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::request::Parts;
-use postrider_domain::ids::{DeliveryId, JobId, KeyId, WebhookId};
+use postrider_domain::ids::{DeliveryId, JobId, KeyId, SourceId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use serde::de::DeserializeOwned;
 
@@ -50,6 +50,10 @@ pub(crate) trait Identified: FromStr + Send {
 
 impl Identified for WebhookId {
     const WHAT: &'static str = "webhook";
+}
+
+impl Identified for SourceId {
+    const WHAT: &'static str = "source";
 }
 
 impl Identified for DeliveryId {

@@ -1,7 +1,6 @@
 //! The HTTP API as an axum router.
 
 mod auth;
-mod body;
 mod deliveries;
 mod envelope;
 mod events;
@@ -10,9 +9,11 @@ mod filter;
 mod health;
 mod json;
 mod keys;
+mod metrics;
 mod openapi;
-mod problem;
 mod retries;
+mod sources;
+mod stats;
 mod stream;
 mod views;
 mod webhooks;
@@ -29,6 +30,8 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use metrics::Counters;
+use postrider_web::{body, problem};
 pub use problem::{Code, Problem};
 
 /// What every handler works with.
@@ -78,6 +81,8 @@ fn documented_routes() -> OpenApiRouter<Api> {
         .routes(routes!(health::index))
         .routes(routes!(health::healthz))
         .routes(routes!(openapi::openapi_json))
+        .routes(routes!(metrics::get))
+        .routes(routes!(stats::get))
         .routes(routes!(events::publish))
         .routes(routes!(webhooks::create, webhooks::list))
         .routes(routes!(webhooks::get, webhooks::patch, webhooks::delete))
@@ -85,6 +90,10 @@ fn documented_routes() -> OpenApiRouter<Api> {
         .routes(routes!(webhooks::pause))
         .routes(routes!(webhooks::resume))
         .routes(routes!(webhooks::test))
+        .routes(routes!(sources::create, sources::list))
+        .routes(routes!(sources::get, sources::patch, sources::delete))
+        .routes(routes!(sources::rotate_secret))
+        .routes(routes!(sources::get_routes, sources::put_routes))
         .routes(routes!(deliveries::list))
         .routes(routes!(deliveries::get))
         .routes(routes!(deliveries::retry))

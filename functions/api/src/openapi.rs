@@ -10,6 +10,7 @@ use utoipa::{IntoResponses, Modify, OpenApi};
 
 use crate::Api;
 use crate::problem::ProblemBody;
+pub(crate) use postrider_web::words;
 
 /// What stands around the paths.
 #[derive(OpenApi)]
@@ -23,7 +24,9 @@ use crate::problem::ProblemBody;
     tags(
         (name = "events", description = "Publishing."),
         (name = "webhooks", description = "Where events go."),
+        (name = "sources", description = "Where events come from, and where those go."),
         (name = "deliveries", description = "What happened to each, and putting it back."),
+        (name = "stats", description = "How the webhooks did."),
         (name = "keys", description = "Who may do what."),
         (name = "gateway", description = "The gateway itself."),
     )
@@ -84,14 +87,6 @@ pub(crate) enum DocumentProblems {
 /// The document as it is served.
 pub(crate) fn to_bytes(document: &utoipa::openapi::OpenApi) -> Bytes {
     serde_json::to_vec(document).unwrap_or_default().into()
-}
-
-/// A string that is one of a few words.
-pub(crate) fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::new(Type::String))
-        .enum_values(Some(words))
-        .build()
 }
 
 /// One of a few words, or `null`.

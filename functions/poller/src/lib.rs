@@ -1,1 +1,93 @@
-//! Brings due rows to the queue, each minute.
+//! Brings due rows to the queue, each minute, and does a slice of whatever is left to do.
+
+use std::sync::Arc;
+
+use lambda_runtime::{Error, LambdaEvent};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_gateway::chores::Chores;
+use postrider_gateway::deadline;
+use postrider_gateway::poll::{Ended, Poll, Ticked};
+use postrider_ports::clock::Clock;
+use postrider_wiring::Parts;
+use postrider_wiring::metrics::{self, Metric, Unit};
+use serde_json::{Value, json};
+use tracing::warn;
+
+/// How long before its deadline the function has done its chores.
+const END_BEFORE: Millis = Millis::from_seconds(2);
+
+/// Ticks.
+pub struct Poller {
+    poll: Poll,
+    chores: Chores,
+    clock: Arc<dyn Clock>,
+    gateway: String,
+}
+
+impl Poller {
+    /// A poller of the named gateway, over these parts, that pokes rows overdue by more than `grace`.
+    #[must_use]
+    pub fn new(parts: Parts, grace: Millis, gateway: String) -> Self {
+        let Parts { ports, queue, .. } = parts;
+        let clock = Arc::clone(&ports.clock);
+        let backlog = Arc::clone(&ports.store);
+        Self {
+            poll: Poll::new(backlog, Arc::clone(&queue), Arc::clone(&clock), grace),
+            chores: Chores::new(ports, queue),
+            clock,
+            gateway,
+        }
+    }
+
+    /// One tick, and what it came to.
+    ///
+    /// # Errors
+    /// When something failed, so that Lambda makes the same tick again: it sends the hints of the minute that the event
+    /// names, and a hint sent twice is harmless.
+    pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<Value, Error> {
+        let now = self.clock.now();
+        let deadline = deadline::known(postrider_wiring::deadline(&event.context), now);
+        let ticked = self.poll.tick(scheduled_at(&event.payload), deadline).await;
+        self.report(&ticked);
+        self.chores
+            .turn_until(now, deadline.minus(END_BEFORE))
+            .await;
+        match ticked.ended {
+            Ended::Complete | Ended::OutOfTime => Ok(json!({
+                "hints_sent": ticked.hints_sent,
+                "oldest_due_age_seconds": seconds(ticked.oldest_due_age),
+            })),
+            Ended::Failed => Err("the tick failed in part; the log says why".into()),
+        }
+    }
+
+    fn report(&self, ticked: &Ticked) {
+        let metric = |name, unit, value| Metric { name, unit, value };
+        let mut figures = vec![
+            metric(
+                "oldest_due_age_seconds",
+                Unit::Seconds,
+                seconds(ticked.oldest_due_age),
+            ),
+            metric("hints_sent", Unit::Count, ticked.hints_sent as u64),
+            metric("hints_failed", Unit::Count, ticked.hints_failed as u64),
+        ];
+        figures.extend(
+            ticked
+                .queue_depth
+                .map(|depth| metric("queue_depth", Unit::Count, depth)),
+        );
+        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &figures) {
+            warn!(%reason, "poll.metrics_failed");
+        }
+    }
+}
+
+const fn seconds(span: Millis) -> u64 {
+    span.get() / 1000
+}
+
+/// The time that the schedule names in its event; a tick by hand need not name any.
+fn scheduled_at(event: &Value) -> Option<Timestamp> {
+    Timestamp::parse_rfc3339(event.get("time")?.as_str()?).ok()
+}

@@ -1,1 +1,133 @@
-//! Announces what the table stream tells.
+//! Announces what the table's stream tells, after writing what follows from it.
+
+mod records;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use lambda_runtime::{Error, LambdaEvent};
+use postrider_adapter_aws::dynamodb::{Follower, Record};
+use postrider_domain::notice::Notice;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result as Outcome;
+use postrider_ports::clock::Clock;
+use postrider_ports::notices::Topic;
+use serde_json::Value;
+use tracing::{error, info, warn};
+
+/// Writes what follows from changes.
+#[async_trait]
+pub trait Follows: Send + Sync {
+    /// For each change what is to be announced, or why it has to be told again.
+    async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Outcome<Vec<Notice>>>;
+}
+
+#[async_trait]
+impl Follows for Follower {
+    async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Outcome<Vec<Notice>>> {
+        Self::follow(self, records, now).await
+    }
+}
+
+/// Handles batches of changes.
+pub struct Publisher {
+    follower: Arc<dyn Follows>,
+    topic: Arc<dyn Topic>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Publisher {
+    /// A publisher on this topic.
+    #[must_use]
+    pub fn new(follower: Arc<dyn Follows>, topic: Arc<dyn Topic>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            follower,
+            topic,
+            clock,
+        }
+    }
+
+    /// Handles a batch and names the changes that have to be told again. The stream goes on from the first of them, so
+    /// that those behind it come again, too: the follower recognises them, and an announcement keeps its id. One that
+    /// cannot be read never will be; after its last try the stream sets it aside.
+    ///
+    /// # Errors
+    /// When the event is no batch of changes.
+    pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<DynamoDbEventResponse, Error> {
+        let mut batch = Batch::default();
+        let mut readable = Vec::new();
+        for (sequence, record) in records::read(event.payload)? {
+            match record {
+                Ok(record) => readable.push((sequence, record)),
+                Err(reason) => {
+                    error!(sequence, %reason, "change.unreadable");
+                    batch.fail(sequence);
+                }
+            }
+        }
+        let (sequences, changes): (Vec<_>, Vec<_>) = readable.into_iter().unzip();
+        let count = changes.len();
+        let followed = self.follower.follow(changes, self.clock.now()).await;
+        for (sequence, result) in sequences.into_iter().zip(followed) {
+            match result {
+                Ok(notices) => batch.add(&sequence, notices),
+                Err(reason) => {
+                    error!(sequence, %reason, "change.not_followed");
+                    batch.fail(sequence);
+                }
+            }
+        }
+        self.publish(&mut batch).await;
+        let (announced, failed) = (batch.notices.len(), batch.failed.len());
+        info!(changes = count, announced, failed, "changes.followed");
+        Ok(batch.response())
+    }
+
+    async fn publish(&self, batch: &mut Batch) {
+        let results = self.topic.publish(&batch.notices).await;
+        let announced = batch.told_by.iter().zip(results);
+        let mut failed = Vec::new();
+        for (sequence, result) in announced {
+            if let Err(reason) = result {
+                warn!(sequence, %reason, "change.not_announced");
+                failed.push(sequence.clone());
+            }
+        }
+        batch.failed.extend(failed);
+    }
+}
+
+/// What a batch comes to.
+#[derive(Default)]
+struct Batch {
+    notices: Vec<Notice>,
+    /// The change that each announcement is of.
+    told_by: Vec<String>,
+    failed: Vec<String>,
+}
+
+impl Batch {
+    fn add(&mut self, sequence: &str, notices: Vec<Notice>) {
+        let told_by = std::iter::repeat_n(sequence.to_owned(), notices.len());
+        self.told_by.extend(told_by);
+        self.notices.extend(notices);
+    }
+
+    fn fail(&mut self, sequence: String) {
+        self.failed.push(sequence);
+    }
+
+    fn response(mut self) -> DynamoDbEventResponse {
+        self.failed.sort();
+        self.failed.dedup();
+        let failures = self.failed.into_iter().map(|sequence| {
+            let mut failure = DynamoDbBatchItemFailure::default();
+            failure.item_identifier = Some(sequence);
+            failure
+        });
+        let mut response = DynamoDbEventResponse::default();
+        response.batch_item_failures = failures.collect();
+        response
+    }
+}

@@ -1,1 +1,14 @@
-//! The ports over HTTP, for developing functions on one machine.
+//! The ports over HTTP, for developing functions on one machine: `postrider dev` serves its store and its queue on
+//! loopback, and functions built with the feature `local` use them as their own.
+//!
+//! One verb of a port is one `POST /ports/<verb>`; the table of them stands in `verbs`, once for both sides.
+
+mod client;
+mod pass;
+mod server;
+mod verbs;
+mod wire;
+
+pub use client::{DevQueue, DevStore};
+pub use pass::Pass;
+pub use server::{Served, router};

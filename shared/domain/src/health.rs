@@ -7,6 +7,15 @@ use crate::time::Timestamp;
 /// How many failures in a row make a warning.
 pub const WARNING_AT: u32 = 3;
 
+/// How the reason of a webhook begins that failed with a delivery.
+const GIVEN_UP_AFTER: &str = "a delivery failed after ";
+
+/// Why a webhook failed: a delivery was given up after so many retries.
+#[must_use]
+pub fn given_up(retries: u32, detail: &str) -> String {
+    format!("{GIVEN_UP_AFTER}{retries} retries: {detail}")
+}
+
 /// Whether a webhook takes deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -85,6 +94,13 @@ impl Health {
         }
     }
 
+    /// After how many retries the delivery was given up that failed the webhook; the reason says so.
+    #[must_use]
+    pub fn retries_used(&self) -> Option<u32> {
+        let rest = self.reason.as_deref()?.strip_prefix(GIVEN_UP_AFTER)?;
+        rest.split(' ').next()?.parse().ok()
+    }
+
     /// The state after a delivered attempt.
     #[must_use]
     pub fn succeeded(&self) -> Self {
@@ -127,5 +143,29 @@ impl Health {
             changed_at: Some(now),
             ..self.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_retries_that_were_used_are_read_from_the_reason() {
+        let health = |reason: &str| Health {
+            reason: Some(reason.to_owned()),
+            ..Health::default()
+        };
+        let failed = health(&given_up(5, "HTTP status 500: 7 retries: no"));
+        assert_eq!(failed.retries_used(), Some(5));
+        for other in [
+            "",
+            "a person said so",
+            "a delivery failed after ",
+            GIVEN_UP_AFTER,
+        ] {
+            assert_eq!(health(other).retries_used(), None, "{other}");
+        }
+        assert_eq!(Health::default().retries_used(), None);
     }
 }

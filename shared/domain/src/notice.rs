@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
-use crate::health::{Health, WARNING_AT, WebhookStatus};
+use crate::health::{Health, WARNING_AT, WebhookStatus, given_up};
 use crate::ids::{TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
@@ -120,12 +120,15 @@ impl Notice {
         health: &Health,
         at: Timestamp,
     ) -> Self {
-        let data = json!({
+        let mut data = json!({
             "webhook_id": id,
             "status": health.status,
             "failure_count": health.failure_count,
             "reason": health.reason,
         });
+        if let (NoticeKind::WebhookFailed, Some(fields)) = (kind, data.as_object_mut()) {
+            fields.insert("retries".into(), health.retries_used().into());
+        }
         let id = format!(
             "{id}/{}/{}/{}",
             health.generation,
@@ -228,7 +231,7 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
     match after.dead_cause {
         Some(DeadCause::ExhaustedFailingWebhook) => {
             let retries = after.attempt_count.saturating_sub(1);
-            let reason = format!("a delivery failed after {retries} retries: {}", detail());
+            let reason = given_up(retries, &detail());
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(DeadCause::Gone) => counted.stopped(

@@ -13,7 +13,8 @@ pub const TOLERANCE_SECONDS: i64 = 300;
 /// How many signatures of one request are looked at.
 pub const MAX_SIGNATURES: usize = 10;
 
-fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+/// HMAC-SHA256 of the parts in a row.
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any key length");
     for part in parts {

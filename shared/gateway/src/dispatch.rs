@@ -16,9 +16,8 @@ use postrider_ports::deliveries::{Applied, Parcel, Renewed};
 use postrider_ports::sender::{Post, Sender};
 use tokio::select;
 
-use crate::Ports;
 use crate::catalogue::Catalogue;
-use crate::telemetry;
+use crate::{Ports, meters, telemetry};
 
 /// How long a claim is held beyond the attempt's own time.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
@@ -68,7 +67,11 @@ impl Dispatcher {
     pub async fn attempt(&self, parcel: &Parcel) -> Result<Attempted> {
         let row = parcel.claimed.delivery();
         let started_at = self.ports.clock.now();
-        let snapshot = self.catalogue.recent(&row.tenant, started_at).await?;
+        let mut snapshot = self.catalogue.recent(&row.tenant, started_at).await?;
+        // The webhook may be younger than what is remembered of its tenant.
+        if snapshot.get(row.id.webhook).is_none() {
+            snapshot = self.catalogue.current(&row.tenant, started_at).await?;
+        }
         let Some(webhook) = snapshot.get(row.id.webhook) else {
             return Ok(Attempted::NotStarted);
         };
@@ -166,7 +169,10 @@ impl Dispatcher {
                 .apply(claimed, completion.clone(), now)
                 .await
             {
-                Ok(Applied::Done(after)) => return Ok(Attempted::Done(after)),
+                Ok(Applied::Done(after)) => {
+                    meters::finished(&after);
+                    return Ok(Attempted::Done(after));
+                }
                 Ok(Applied::Stale) => return Ok(Attempted::Stale),
                 Err(error) if error.is_transient() => {
                     telemetry::write_failed(claimed, &error);

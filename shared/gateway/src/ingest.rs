@@ -1,6 +1,6 @@
 //! From a published event to rows that will be delivered.
 
-mod storing;
+pub(crate) mod storing;
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use postrider_domain::route;
 use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, Accepted, NewRow};
+use postrider_ports::deliveries::{Acceptance, NewRow};
 use postrider_ports::queue::Queue;
 
 use crate::catalogue::{Catalogue, Snapshot};
@@ -118,27 +118,10 @@ impl Ingest {
                 },
             };
             let acceptance = self.acceptance(&checked, &planned, snapshot.version, now);
-            let rows: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
-            match storing::store(&self.ports, &self.queue, acceptance).await? {
-                Accepted::New { .. } => {
-                    return Ok(Published {
-                        event: checked.event.id,
-                        repeated: Repeated::No,
-                        deliveries: rows,
-                    });
-                }
-                Accepted::Duplicate {
-                    event, deliveries, ..
-                } => {
-                    return Ok(Published {
-                        event,
-                        repeated: Repeated::Yes,
-                        deliveries,
-                    });
-                }
-                Accepted::Conflict => return Err(Refusal::KeyReused),
-                Accepted::Outdated => snapshot = self.catalogue.current(tenant, now).await?,
+            if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
+                return Ok(published);
             }
+            snapshot = self.catalogue.current(tenant, now).await?;
         }
     }
 
@@ -252,7 +235,8 @@ enum Reconsidered {
     No,
 }
 
-fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Delivery {
+/// The row of an event that goes to a webhook: pending and due now.
+pub(crate) fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Delivery {
     Delivery {
         id: DeliveryId {
             event: event.id,

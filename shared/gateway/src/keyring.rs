@@ -1,8 +1,8 @@
 //! Who may do what.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use postrider_domain::ids::{KeyId, TenantId};
@@ -10,6 +10,7 @@ use postrider_domain::invalid::Invalid;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{MAX_NAME_CHARS, is_name};
+use postrider_ports::first_key::FirstKey;
 
 use crate::{Ports, Refusal};
 
@@ -19,6 +20,9 @@ pub const MAX_KEYS: usize = 100;
 const FRESH_FOR: Millis = Millis::from_seconds(5);
 /// How finely the last use of a key is noted.
 const TOUCH_EVERY: Millis = Millis::from_seconds(60);
+
+/// What the key is called that a deployment brings along.
+const FIRST_KEY: &str = "POSTRIDER_FIRST_KEY_SECRET";
 
 /// A key that was just made, with the one look at its text.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ struct Known {
 pub struct Keyring {
     ports: Ports,
     known: Mutex<HashMap<KeyDigest, Known>>,
+    /// A key outside of the store that is welcome, too.
+    first: OnceLock<Arc<dyn FirstKey>>,
     /// How often a key was revoked here. What was read before that is not remembered after it.
     revocations: AtomicU64,
 }
@@ -47,8 +53,15 @@ impl Keyring {
         Self {
             ports,
             known: Mutex::default(),
+            first: OnceLock::new(),
             revocations: AtomicU64::new(0),
         }
+    }
+
+    /// Takes this key for the first one: it is stored, with all scopes of the default tenant, when it is first used.
+    pub fn welcome(&self, first: Arc<dyn FirstKey>) {
+        // A second one is not expected; the first stays.
+        let _ = self.first.set(first);
     }
 
     /// The key that this text is, if any.
@@ -65,7 +78,7 @@ impl Keyring {
             return Ok(Some(Arc::clone(&known.key)));
         }
         let revocations = self.revocations.load(Ordering::Acquire);
-        let Some(mut key) = self.ports.store.key_by_digest(digest).await? else {
+        let Some(mut key) = self.find(digest, token).await? else {
             self.known.lock().remove(&digest);
             return Ok(None);
         };
@@ -96,6 +109,19 @@ impl Keyring {
             );
         }
         Ok(Some(key))
+    }
+
+    async fn find(&self, digest: KeyDigest, token: &str) -> Result<Option<ApiKey>, Refusal> {
+        let stored = self.ports.store.key_by_digest(digest).await?;
+        let Some(first) = self.first.get().filter(|_| stored.is_none()) else {
+            return Ok(stored);
+        };
+        if !first.is_first(token).await? {
+            return Ok(None);
+        }
+        let tenant = TenantId::default();
+        let adopted = self.replace(&tenant, FIRST_KEY, token.to_owned()).await?;
+        Ok(Some(adopted.key))
     }
 
     /// Makes a key.
@@ -152,6 +178,24 @@ impl Keyring {
         };
         self.ports.store.put_key(key.clone()).await?;
         Ok(NewKey { key, token })
+    }
+
+    /// Keeps a key with all scopes whose text somebody brings along, in place of those of the same name.
+    ///
+    /// # Errors
+    /// As of [`adopt`](Self::adopt).
+    pub async fn replace(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        token: String,
+    ) -> Result<NewKey, Refusal> {
+        for old in self.list(tenant).await? {
+            if old.name == name {
+                self.revoke(tenant, old.id).await?;
+            }
+        }
+        self.adopt(tenant, name, Scope::ALL.to_vec(), token).await
     }
 
     /// The tenant's keys.

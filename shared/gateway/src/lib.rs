@@ -1,14 +1,23 @@
 //! The use-cases of the gateway, each one straight line over the ports.
 
 pub mod catalogue;
+pub mod chores;
 pub mod courier;
+pub mod deadline;
 pub mod dispatch;
+pub mod figures;
+pub mod hints;
 pub mod ingest;
 pub mod keyring;
 pub mod manage;
+pub mod meters;
+mod pacing;
+pub mod poll;
+pub mod receive;
 pub mod refusal;
 pub mod retries;
 pub mod settings;
+pub mod sources;
 pub mod sweep;
 mod telemetry;
 
@@ -22,8 +31,10 @@ use crate::catalogue::Catalogue;
 use crate::ingest::Ingest;
 use crate::keyring::Keyring;
 use crate::manage::Manage;
+use crate::receive::Receive;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
+use crate::sources::Sources;
 
 pub use refusal::Refusal;
 
@@ -44,8 +55,12 @@ pub struct Gateway {
     pub ports: Ports,
     /// Accepts events.
     pub ingest: Ingest,
+    /// Accepts what sources send.
+    pub receive: Receive,
     /// Keeps webhooks.
     pub manage: Manage,
+    /// Keeps sources.
+    pub sources: Sources,
     /// Puts deliveries back.
     pub retries: Retries,
     /// Knows who may do what.
@@ -70,6 +85,13 @@ impl Gateway {
                 Arc::clone(&queue),
                 settings.max_body_bytes,
             ),
+            receive: Receive::new(
+                ports.clone(),
+                Arc::clone(&catalogue),
+                Arc::clone(&queue),
+                settings.max_body_bytes,
+            ),
+            sources: Sources::new(ports.clone(), Arc::clone(&catalogue)),
             manage: Manage::new(
                 ports.clone(),
                 catalogue,

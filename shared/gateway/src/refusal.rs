@@ -15,6 +15,9 @@ pub enum Refusal {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The sender did not prove who it is. The same for every reason, and for a source that does not exist.
+    #[error("the request is not signed by a source of this gateway")]
+    Unverified,
     /// The key was used for another request.
     #[error("this Idempotency-Key was used for another request")]
     KeyReused,
@@ -59,7 +62,7 @@ pub enum Conflict {
     #[error("the webhook is disabled or deleted; resume it first")]
     WebhookDisabled,
     /// Somebody else changed it at the same time.
-    #[error("the webhook was changed by somebody else at the same time; read it again")]
+    #[error("it was changed by somebody else at the same time; read it again")]
     ChangedMeanwhile,
     /// Too many secrets would be valid.
     #[error("{0}")]

@@ -1,16 +1,14 @@
-//! Housekeeping of the embedded gateway: frees what waits for nothing, carries on bulk retries, forgets what is old.
+//! Housekeeping of the embedded gateway: does the chores, forgets what is old.
 
 use std::sync::Arc;
 
-use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::housekeeping::Housekeeping;
-use postrider_ports::jobs::JobState;
 use postrider_ports::queue::Queue;
 
-use crate::retries::Retries;
-use crate::{Ports, Refusal, telemetry};
+use crate::chores::Chores;
+use crate::{Ports, telemetry};
 
 /// How many rows one write of the sweep touches, so that publishers never wait long for it.
 const SLICE: usize = 500;
@@ -23,8 +21,7 @@ const ANNOUNCEMENTS_KEPT: Millis = Millis::from_seconds(86_400);
 pub struct Sweep {
     ports: Ports,
     housekeeping: Arc<dyn Housekeeping>,
-    queue: Arc<dyn Queue>,
-    retries: Retries,
+    chores: Chores,
     poll_interval: Millis,
     retention: Retention,
 }
@@ -39,12 +36,10 @@ impl Sweep {
         poll_interval: Millis,
         retention: Retention,
     ) -> Self {
-        let retries = Retries::new(ports.clone(), Arc::clone(&queue));
         Self {
+            chores: Chores::new(ports.clone(), queue),
             ports,
             housekeeping,
-            queue,
-            retries,
             poll_interval,
             retention,
         }
@@ -65,79 +60,9 @@ impl Sweep {
         }
     }
 
-    /// One turn: releases parked rows and does slices of the bulk retries, by turns, until nothing is left to do.
+    /// One turn of chores, until nothing is left to do.
     pub async fn turn(&self, now: Timestamp) {
-        loop {
-            let released = self.release(now).await;
-            let buried = self.bury(now).await;
-            let jobs = self.carry_on_jobs().await;
-            if !released && !buried && !jobs {
-                return;
-            }
-        }
-    }
-
-    /// Frees a slice of parked rows; returns whether there may be more.
-    async fn release(&self, now: Timestamp) -> bool {
-        match self.ports.store.release(SLICE, now).await {
-            Ok(freed) if freed.is_empty() => false,
-            Ok(freed) => {
-                telemetry::swept("release", freed.len());
-                self.queue.send(freed).await;
-                true
-            }
-            Err(error) => {
-                telemetry::sweep_failed("release", &error);
-                false
-            }
-        }
-    }
-
-    /// Ends a slice of deleted webhooks' rows; returns whether there may be more.
-    async fn bury(&self, now: Timestamp) -> bool {
-        match self.ports.store.bury(SLICE, now).await {
-            Ok(0) => false,
-            Ok(rows) => {
-                telemetry::swept("bury", rows);
-                true
-            }
-            Err(error) => {
-                telemetry::sweep_failed("bury", &error);
-                false
-            }
-        }
-    }
-
-    /// Does a slice of each bulk retry; returns whether any is left. One that fails does not hold up the others.
-    async fn carry_on_jobs(&self) -> bool {
-        let running = match self.ports.store.running_jobs().await {
-            Ok(running) => running,
-            Err(error) => {
-                telemetry::sweep_failed("retries", &error);
-                return false;
-            }
-        };
-        let mut left = false;
-        for (tenant, job) in running {
-            let id = job.id;
-            match self.retries.carry_on(&tenant, job).await {
-                Ok(job) => left |= job.state == JobState::Running,
-                Err(refusal) => {
-                    telemetry::retry_job_failed(id, &refusal);
-                    if !matches!(&refusal, Refusal::Store(error) if error.is_transient()) {
-                        self.give_up(&tenant, id).await;
-                    }
-                }
-            }
-        }
-        left
-    }
-
-    /// Ends a job that cannot go on, so that it is not tried for ever.
-    async fn give_up(&self, tenant: &TenantId, id: JobId) {
-        if let Err(refusal) = self.retries.cancel(tenant, id).await {
-            telemetry::retry_job_failed(id, &refusal);
-        }
+        self.chores.turn(now).await;
     }
 
     /// Removes rows and announcements whose time is over.

@@ -3,12 +3,17 @@
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery};
+use postrider_domain::event::Event;
 use postrider_domain::ids::JobId;
+use postrider_domain::inbound::Refused;
 use postrider_domain::retry::Jitter;
+use postrider_domain::source::Source;
 use postrider_ports::Error;
 use tracing::{debug, error, info, warn};
 
-use crate::Refusal;
+use crate::ingest::{Published, Repeated};
+use crate::poll::Ticked;
+use crate::{Refusal, meters};
 
 /// The one line of an attempt: enough to replay the decision.
 pub(crate) fn attempted(
@@ -22,6 +27,7 @@ pub(crate) fn attempted(
         Transition::Retry { next_retry_at } => ("failed", Some(next_retry_at.as_millis())),
         Transition::Die { cause } => (cause.as_str(), None),
     };
+    meters::attempted(transition, attempt.timings.total_ms);
     info!(
         delivery_id = %row.id,
         webhook_id = %row.id.webhook,
@@ -74,4 +80,46 @@ pub(crate) fn retry_job_failed(id: JobId, reason: &Refusal) {
 
 pub(crate) fn swept(step: &'static str, rows: usize) {
     info!(step, rows, "sweep.done");
+}
+
+pub(crate) fn chores_unfinished() {
+    info!("sweep.unfinished");
+}
+
+pub(crate) fn ticked(ticked: &Ticked) {
+    info!(
+        hints_sent = ticked.hints_sent,
+        hints_failed = ticked.hints_failed,
+        oldest_due_age_seconds = ticked.oldest_due_age.get() / 1000,
+        queue_depth = ticked.queue_depth,
+        ended = ?ticked.ended,
+        "poll.ticked"
+    );
+}
+
+pub(crate) fn poll_failed(step: &'static str, reason: &Error) {
+    warn!(step, %reason, "poll.failed");
+}
+
+/// The reason is for the operator alone. What an unknown sender wrote is not repeated.
+pub(crate) fn inbound_refused(source: Option<&Source>, reason: Refused) {
+    info!(
+        source_id = source.map(|source| source.id.to_string()),
+        tenant = source.map(|source| source.tenant.as_str()),
+        %reason,
+        "inbound.refused"
+    );
+}
+
+pub(crate) fn inbound_accepted(source: &Source, event: &Event, published: &Published) {
+    info!(
+        source_id = %source.id,
+        tenant = %source.tenant,
+        event_id = %published.event,
+        event_type = %event.event_type,
+        body_bytes = event.body.len(),
+        deliveries = published.deliveries.len(),
+        repeated = published.repeated == Repeated::Yes,
+        "inbound.accepted"
+    );
 }

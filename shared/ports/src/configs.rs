@@ -20,7 +20,7 @@ pub struct WebhookList {
     pub webhooks: Vec<Webhook>,
 }
 
-/// What became of a webhook that was to be created.
+/// What became of a webhook or a source that was to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Created {
     /// It is stored.
@@ -49,7 +49,7 @@ pub enum Changed {
     Done,
     /// Somebody was faster: read again.
     Outdated,
-    /// There is no such webhook.
+    /// There is nothing with this id.
     Missing,
 }
 

@@ -36,29 +36,35 @@ pub struct Filter {
 
 /// What a list goes by. Everything else is checked on what the index yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListIndex {
+pub enum ListIndex<'a> {
     /// Failed rows, or dead ones.
-    Trouble,
+    Trouble(Status),
     /// Rows of a session.
-    Session,
+    Session(&'a Label),
     /// Rows of a webhook.
-    Webhook,
+    Webhook(WebhookId),
     /// All rows.
     Recent,
 }
 
 impl Filter {
-    /// The index that a list under this filter goes by, and the value to look up there.
+    /// The one index that a list under this filter goes by.
     #[must_use]
-    pub fn index(&self) -> (ListIndex, Option<String>) {
-        if let Some(status @ (Status::Failed | Status::Dead)) = self.status {
-            (ListIndex::Trouble, Some(status.as_str().to_owned()))
-        } else if let Some(session) = &self.session_id {
-            (ListIndex::Session, Some(session.as_str().to_owned()))
-        } else if let Some(webhook) = self.webhook_id {
-            (ListIndex::Webhook, Some(webhook.to_string()))
-        } else {
-            (ListIndex::Recent, None)
+    pub const fn index(&self) -> ListIndex<'_> {
+        match self {
+            Self {
+                status: Some(status @ (Status::Failed | Status::Dead)),
+                ..
+            } => ListIndex::Trouble(*status),
+            Self {
+                session_id: Some(session),
+                ..
+            } => ListIndex::Session(session),
+            Self {
+                webhook_id: Some(webhook),
+                ..
+            } => ListIndex::Webhook(*webhook),
+            Self { .. } => ListIndex::Recent,
         }
     }
 

@@ -9,15 +9,18 @@ pub mod clock;
 pub mod configs;
 pub mod deliveries;
 mod error;
+pub mod first_key;
 pub mod history;
 pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
+pub mod mail;
 pub mod notices;
 pub mod pace;
 pub mod queue;
 pub mod schedule;
 pub mod sender;
+pub mod sources;
 
 pub use error::{Error, Result};
 
@@ -30,6 +33,7 @@ pub trait Store:
     + history::History
     + configs::Webhooks
     + configs::Keys
+    + sources::Sources
     + jobs::Jobs
     + notices::Notices
 {
@@ -43,6 +47,7 @@ impl<T> Store for T where
         + history::History
         + configs::Webhooks
         + configs::Keys
+        + sources::Sources
         + jobs::Jobs
         + notices::Notices
 {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
+use postrider_domain::notice::Notice;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -38,4 +39,11 @@ pub trait Notices: Send + Sync {
 pub trait Listening: Send + Sync {
     /// Returns when there may be announcements after `seq`. May return early, never hangs when there are some.
     async fn announcement_past(&self, seq: u64);
+}
+
+/// Passes announcements on to whoever subscribed, wherever they are.
+#[async_trait]
+pub trait Topic: Send + Sync {
+    /// Publishes announcements; one result each, in order. One may be published twice, under the same id.
+    async fn publish(&self, notices: &[Notice]) -> Vec<Result<()>>;
 }

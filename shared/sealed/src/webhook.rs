@@ -4,15 +4,16 @@ use postrider_domain::headers::CustomHeaders;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::pattern::Pattern;
 use postrider_domain::retry::RetrySettings;
-use postrider_domain::secret::{RetiringSecret, SecretRing, SigningSecret};
-use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::secret::{SecretRing, SigningSecret};
+use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookSettings;
+use postrider_ports::mail::Contact;
 use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::Vault;
+use crate::{Vault, ring};
 
 /// A webhook's settings and secrets as they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ struct Shown {
 #[derive(Serialize, Deserialize)]
 struct Hidden {
     secret: Zeroizing<String>,
-    retiring: Vec<(Zeroizing<String>, Timestamp)>,
+    retiring: ring::Retiring,
     headers: Vec<(String, Zeroizing<String>)>,
 }
 
@@ -69,6 +70,18 @@ impl StoredWebhook {
         Ok(Self {
             settings: to_json(&shown)?,
             sealed: vault.seal(item(tenant, id).as_bytes(), plain.as_bytes())?,
+        })
+    }
+
+    /// Whom to write to, from the settings alone: nothing is unsealed.
+    ///
+    /// # Errors
+    /// When they cannot be understood.
+    pub fn contact(settings: &str) -> Result<Contact> {
+        let shown: Shown = serde_json::from_str(settings).map_err(|_| unreadable("settings"))?;
+        Ok(Contact {
+            name: shown.name,
+            owner_email: shown.owner_email,
         })
     }
 
@@ -103,18 +116,14 @@ impl StoredWebhook {
 
 impl Hidden {
     fn of(settings: &WebhookSettings, secrets: &SecretRing) -> Result<Self> {
-        let hide = |secret: &SigningSecret| Zeroizing::new(secret.expose().to_owned());
+        let (secret, retiring) = ring::hide(secrets, SigningSecret::expose);
         let headers = settings.headers.iter().map(|(name, value)| {
             let value = value.to_str().map_err(|_| unreadable("headers"))?;
             Ok((name.as_str().to_owned(), Zeroizing::new(value.to_owned())))
         });
         Ok(Self {
-            secret: hide(&secrets.current),
-            retiring: secrets
-                .retiring
-                .iter()
-                .map(|old| (hide(&old.secret), old.expires_at))
-                .collect(),
+            secret,
+            retiring,
             headers: headers.collect::<Result<_>>()?,
         })
     }
@@ -128,17 +137,8 @@ impl Hidden {
     }
 
     fn secrets(&self) -> Result<SecretRing> {
-        let unhide = |text: &str| SigningSecret::parse(text).map_err(|_| unreadable("secrets"));
-        let retiring = self.retiring.iter().map(|(secret, expires_at)| {
-            Ok(RetiringSecret {
-                secret: unhide(secret)?,
-                expires_at: *expires_at,
-            })
-        });
-        Ok(SecretRing {
-            current: unhide(&self.secret)?,
-            retiring: retiring.collect::<Result<_>>()?,
-        })
+        ring::unhide(&self.secret, &self.retiring, SigningSecret::parse)
+            .map_err(|_| unreadable("secrets"))
     }
 }
 

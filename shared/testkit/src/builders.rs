@@ -9,10 +9,12 @@ use postrider_domain::delivery::{Claimed, Completion, Delivery, Lease, LeaseOwne
 use postrider_domain::event::{Event, Origin};
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::Health;
-use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, EventId, SourceId, TenantId, WebhookId};
 use postrider_domain::outcome::{Answer, Outcome, Response, Timings};
 use postrider_domain::retry::RetrySettings;
-use postrider_domain::secret::{SecretRing, SigningSecret};
+use postrider_domain::scheme::Scheme;
+use postrider_domain::secret::{SecretRing, SharedSecret, SigningSecret};
+use postrider_domain::source::{Source, SourceSettings};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
     DEFAULT_RETRY_RATE, DEFAULT_TIMEOUT_SECONDS, Webhook, WebhookSettings,
@@ -39,6 +41,31 @@ pub fn webhook_id(n: u32) -> WebhookId {
 #[must_use]
 pub fn event_id(n: u32) -> EventId {
     EventId::from_bytes((u128::from(n) + (1 << 65)).to_be_bytes())
+}
+
+/// The `n`-th source id.
+#[must_use]
+pub fn source_id(n: u32) -> SourceId {
+    SourceId::from_bytes((u128::from(n) + (1 << 66)).to_be_bytes())
+}
+
+/// The `n`-th source: of the scheme `postrider`, without routes.
+#[must_use]
+pub fn source(tenant: &TenantId, n: u32) -> Source {
+    Source {
+        id: source_id(n),
+        tenant: tenant.clone(),
+        settings: SourceSettings {
+            name: format!("source {n}"),
+            scheme: Scheme::named("postrider").unwrap(),
+            public_url: None,
+            verify_token: None,
+            routes: Vec::new(),
+        },
+        secrets: SecretRing::new(SharedSecret::parse("It's a Secret to Everybody").unwrap()),
+        created_at: NOW,
+        updated_at: NOW,
+    }
 }
 
 /// The `n`-th webhook: active, wants everything.

@@ -10,6 +10,7 @@
 
 pub mod builders;
 pub mod clock;
+pub mod line;
 pub mod model;
 pub mod receiver;
 pub mod store_suite;

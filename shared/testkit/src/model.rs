@@ -89,7 +89,8 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
         runtime.block_on(async {
             let mut model = Model::begin(fixture.handle(), tenant).await;
             for command in &commands {
-                model.carry_out(fixture, command).await?;
+                model.carry_out(command).await?;
+                fixture.flush().await;
                 model.compare(command).await?;
             }
             Ok(())
@@ -157,11 +158,7 @@ impl Model {
         }
     }
 
-    async fn carry_out(
-        &mut self,
-        fixture: &impl Fixture,
-        command: &Command,
-    ) -> Result<(), TestCaseError> {
+    async fn carry_out(&mut self, command: &Command) -> Result<(), TestCaseError> {
         match *command {
             Command::Accept { webhooks, claim } => self.accept(webhooks, claim).await,
             Command::Claim { row } => match self.row_at(row) {
@@ -196,10 +193,7 @@ impl Model {
                 None => Ok(()),
             },
             Command::SetStatus { webhook, status } => self.set_status(webhook, status).await,
-            Command::Release => {
-                fixture.flush().await;
-                self.release().await
-            }
+            Command::Release => self.release().await,
             Command::Delete { webhook } => self.delete(webhook).await,
         }
     }

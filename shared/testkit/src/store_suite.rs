@@ -23,6 +23,7 @@ pub mod parking;
 pub mod requeueing;
 mod scene;
 pub mod scheduling;
+pub mod sources;
 pub mod stats;
 pub mod tenants;
 pub mod webhooks;
@@ -165,6 +166,16 @@ macro_rules! store_suite {
                 a_tenant_has_a_thousand_webhooks_at_the_most,
                 a_status_is_set_once,
                 an_unknown_webhook_is_missing,
+            }
+            sources {
+                a_source_comes_back_as_it_was_stored,
+                secrets_of_a_source_survive_a_change,
+                a_change_made_from_an_old_version_is_refused,
+                an_unknown_source_is_missing,
+                a_source_belongs_to_its_tenant,
+                a_tenant_has_a_thousand_sources_at_the_most,
+                a_source_does_not_raise_the_version_of_webhooks,
+                an_event_keeps_the_source_it_came_from,
             }
             health {
                 failures_are_counted_and_a_delivery_clears_them,

@@ -83,11 +83,11 @@ impl History for SqliteStore {
 
 /// Rows of an index before `?2, ?3`, back to `?4`. The index is named, because without figures about the data SQLite may
 /// think that the instants narrow a list down more than the webhook does.
-pub(super) fn sql(index: ListIndex) -> String {
+pub(super) fn sql(index: ListIndex<'_>) -> String {
     let (index, condition) = match index {
-        ListIndex::Trouble => ("trouble", "status IN ('failed', 'dead') AND status = ?5"),
-        ListIndex::Session => ("by_session", "session_id = ?5"),
-        ListIndex::Webhook => ("by_webhook", "webhook_id = ?5"),
+        ListIndex::Trouble(_) => ("trouble", "status IN ('failed', 'dead') AND status = ?5"),
+        ListIndex::Session(_) => ("by_session", "session_id = ?5"),
+        ListIndex::Webhook(_) => ("by_webhook", "webhook_id = ?5"),
         ListIndex::Recent => ("recent", "?5 IS NULL"),
     };
     format!(
@@ -105,7 +105,13 @@ fn list(
     key: ListKey,
     after: Position,
 ) -> std::result::Result<Page<Delivery>, Fault> {
-    let (index, wanted) = filter.index();
+    let index = filter.index();
+    let wanted = match index {
+        ListIndex::Trouble(status) => Some(status.as_str().to_owned()),
+        ListIndex::Session(session) => Some(session.as_str().to_owned()),
+        ListIndex::Webhook(webhook) => Some(webhook.to_string()),
+        ListIndex::Recent => None,
+    };
     let mut statement = db.prepare_cached(&sql(index))?;
     // `to` is the first instant that is not wanted any more, so the walk may start before it.
     let from_here = filter.to.map_or(after, |to| {

@@ -28,6 +28,7 @@ mod plans;
 mod readers;
 mod rows;
 mod schedule;
+mod sources;
 mod stats;
 mod vault;
 mod writer;

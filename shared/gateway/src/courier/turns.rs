@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use postrider_domain::delivery::Unclaimable;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::time::Millis;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, Move, Wanted};
+use postrider_ports::deliveries::{Claim, Wanted};
 use postrider_ports::schedule::{AgendaEntry, DueRow};
 
 use super::{Courier, Cycle};
+use crate::pacing::{Paced, paced};
 use crate::telemetry;
 
-/// A turn that was set this long ago no longer counts: after a pause or a stop many have passed at once, and the rows
-/// would go out together.
+/// A turn that was set this long ago no longer counts. Nothing but a pause or a stop makes a row so late here.
 const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
 
 impl Courier {
@@ -91,7 +90,8 @@ impl Courier {
         rows.retain(|row| !self.is_under_way(row));
         let snapshot = self.catalogue.recent(tenant, now).await?;
         let known = snapshot.get(webhook);
-        let (ready, moves) = self.paced(known, rows, now).await?;
+        let Paced { ready, moves } =
+            paced(&*self.ports.store, known, rows, TURN_HOLDS_FOR, now).await?;
         let postponed = moves.len();
         if !moves.is_empty() {
             self.ports.store.postpone(moves, now).await?;
@@ -131,46 +131,6 @@ impl Courier {
         self.under_way
             .lock()
             .contains(&(row.tenant.clone(), row.id))
-    }
-
-    /// Parts rows that may go out now from retries whose turn comes later. Rows of a deleted webhook go on to the
-    /// claim, which ends them.
-    async fn paced(
-        &self,
-        webhook: Option<&Webhook>,
-        rows: Vec<DueRow>,
-        now: Timestamp,
-    ) -> Result<(Vec<DueRow>, Vec<Move>)> {
-        let Some(webhook) = webhook else {
-            return Ok((rows, Vec::new()));
-        };
-        let has_turn = |row: &DueRow| row.paced && now.since(row.next_retry_at) <= TURN_HOLDS_FOR;
-        let (held, mut ready): (Vec<_>, Vec<_>) = rows
-            .into_iter()
-            .partition(|row| row.is_retry && !has_turn(row));
-        if held.is_empty() {
-            return Ok((ready, Vec::new()));
-        }
-        let rate = webhook.settings.retry_rate;
-        let turns = self
-            .ports
-            .store
-            .reserve(&webhook.tenant, webhook.id, held.len(), rate, now)
-            .await?;
-        let mut moves = Vec::new();
-        for (row, to) in held.into_iter().zip(turns) {
-            if to <= now {
-                ready.push(row);
-            } else {
-                moves.push(Move {
-                    tenant: row.tenant,
-                    id: row.id,
-                    seen: row.next_retry_at,
-                    to,
-                });
-            }
-        }
-        Ok((ready, moves))
     }
 }
 

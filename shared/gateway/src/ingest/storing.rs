@@ -7,18 +7,35 @@ use postrider_ports::deliveries::{Acceptance, Accepted, Parcel};
 use postrider_ports::queue::{Hint, Queue};
 use postrider_ports::{Error, Result, Store};
 
-use crate::Ports;
+use super::{Published, Repeated};
+use crate::{Ports, Refusal, meters};
 
-/// Stores an event with its rows, then starts or announces them. Goes on to the end even if the caller goes away: a
-/// row that was inserted claimed must be started, and a place that was offered given back.
-pub(super) async fn store(
+/// Stores an event with its rows, then starts or announces them; none when the webhooks have changed, and it must be
+/// planned again. Goes on to the end even if the caller goes away: a row that was inserted claimed must be started, and a
+/// place that was offered given back.
+pub(crate) async fn store(
     ports: &Ports,
     queue: &Arc<dyn Queue>,
     acceptance: Acceptance,
-) -> Result<Accepted> {
+) -> std::result::Result<Option<Published>, Refusal> {
+    let event = acceptance.event.id;
+    let rows: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
     let storing = store_and_start(Arc::clone(&ports.store), Arc::clone(queue), acceptance);
     let broken = |_| Err(Error::Broken("storing an event was broken off".into()));
-    tokio::spawn(storing).await.unwrap_or_else(broken)
+    let accepted = tokio::spawn(storing).await.unwrap_or_else(broken)?;
+    let (event, repeated, deliveries) = match accepted {
+        Accepted::New { .. } => (event, Repeated::No, rows),
+        Accepted::Duplicate {
+            event, deliveries, ..
+        } => (event, Repeated::Yes, deliveries),
+        Accepted::Conflict => return Err(Refusal::KeyReused),
+        Accepted::Outdated => return Ok(None),
+    };
+    Ok(Some(Published {
+        event,
+        repeated,
+        deliveries,
+    }))
 }
 
 async fn store_and_start(
@@ -36,6 +53,7 @@ async fn store_and_start(
         accepted.unwrap_or_else(|| Err(Error::Broken("no answer from the store".into())));
     match &accepted {
         Ok(Accepted::New { claimed }) => {
+            meters::accepted(Repeated::No);
             start(&*queue, &tenant, &offered, claimed);
             if !hints.is_empty() {
                 // A lost hint is harmless: the row is due and will be found.
@@ -43,6 +61,7 @@ async fn store_and_start(
             }
         }
         Ok(Accepted::Duplicate { completed, .. }) => {
+            meters::accepted(Repeated::Yes);
             start(&*queue, &tenant, &offered, &[]);
             if !completed.is_empty() {
                 queue.send(completed.clone()).await;

@@ -16,7 +16,6 @@ impl Display for BadSettings {
 
 impl std::error::Error for BadSettings {}
 
-
 /// A look-up by name, and the faults found so far.
 pub struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,

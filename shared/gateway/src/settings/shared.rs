@@ -21,7 +21,8 @@ impl Reader<'_> {
             "PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET",
         );
         RuntimeRetry {
-            jitter_bps: jitter.and_then(|(name, text)| self.parse_number(name, &text, 0, BPS_WHOLE)),
+            jitter_bps: jitter
+                .and_then(|(name, text)| self.parse_number(name, &text, 0, BPS_WHOLE)),
             budget: RetryBudget(
                 budget
                     .and_then(|(name, text)| self.parse_number(name, &text, 0, u32::MAX))

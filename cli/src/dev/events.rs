@@ -1,0 +1,157 @@
+//! What AWS hands to functions, and what they hand back.
+
+use postrider_domain::time::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::queue::Message;
+
+const REGION: &str = "us-east-1";
+const ACCOUNT: &str = "123456789012";
+
+/// A batch of messages of the hint queue.
+pub(super) fn sqs(batch: &[Message]) -> Value {
+    let records: Vec<_> = batch.iter().map(sqs_record).collect();
+    json!({ "Records": records })
+}
+
+/// The id under which a function reports a message.
+pub(super) fn message_id(message: &Message) -> String {
+    format!("00000000-0000-4000-8000-{:012x}", message.number)
+}
+
+fn sqs_record(message: &Message) -> Value {
+    let id = message_id(message);
+    json!({
+        "messageId": id,
+        "receiptHandle": format!("{id}-{}", message.receives),
+        "body": json!(message.hint).to_string(),
+        "attributes": {
+            "ApproximateReceiveCount": message.receives.to_string(),
+            "ApproximateFirstReceiveTimestamp": message.sent_at.as_millis().to_string(),
+            "SentTimestamp": message.sent_at.as_millis().to_string(),
+            "SenderId": "postrider-dev",
+            "MessageGroupId": message.hint.id.webhook,
+        },
+        "messageAttributes": {},
+        "md5OfBody": "",
+        "eventSource": "aws:sqs",
+        "eventSourceARN": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:postrider-hints"),
+        "awsRegion": REGION,
+    })
+}
+
+/// A tick of the schedule.
+pub(super) fn schedule(at: Timestamp) -> Value {
+    json!({
+        "version": "0",
+        "id": format!("00000000-0000-4000-9000-{:012x}", at.as_millis()),
+        "detail-type": "Scheduled Event",
+        "source": "aws.scheduler",
+        "account": ACCOUNT,
+        "time": at.to_string(),
+        "region": REGION,
+        "resources": [format!("arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/postrider-poller")],
+        "detail": "{}",
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BatchResponse {
+    #[serde(default)]
+    batch_item_failures: Vec<ItemFailure>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ItemFailure {
+    item_identifier: String,
+}
+
+/// Those messages of a batch that the function says are not done. An answer that names one that was not in the batch,
+/// or that is none at all, makes the whole batch count as not done, as on AWS.
+pub(super) fn not_done(batch: Vec<Message>, answer: &Value) -> Vec<Message> {
+    let Ok(response) = BatchResponse::deserialize(answer) else {
+        // A function that reports nothing says null; that is success.
+        return if answer.is_null() { Vec::new() } else { batch };
+    };
+    let failed: Vec<_> = response
+        .batch_item_failures
+        .into_iter()
+        .map(|failure| failure.item_identifier)
+        .collect();
+    let known = |id: &String| batch.iter().any(|message| message_id(message) == *id);
+    if !failed.iter().all(known) {
+        return batch;
+    }
+    batch
+        .into_iter()
+        .filter(|message| failed.contains(&message_id(message)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dev::queue::Messages;
+    use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+    use postrider_ports::queue::{Hint, Queue};
+    use postrider_testkit::clock::SteppedClock;
+    use std::sync::Arc;
+
+    async fn batch() -> Vec<Message> {
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let messages = Messages::new(Arc::new(SteppedClock::at(now)));
+        let hint = |n| Hint {
+            tenant: TenantId::default(),
+            id: DeliveryId {
+                event: EventId::from_bytes([n; 16]),
+                webhook: WebhookId::from_bytes([9; 16]),
+            },
+            next_retry_at: now,
+        };
+        messages.send(vec![hint(1), hint(2)]).await;
+        messages.take(10).await
+    }
+
+    #[tokio::test]
+    async fn a_record_says_what_a_record_of_sqs_says() {
+        let batch = batch().await;
+        let event = sqs(&batch);
+        let record = &event["Records"][0];
+        let body: Value = serde_json::from_str(record["body"].as_str().unwrap()).unwrap();
+        assert_eq!(body["tenant"], "default");
+        assert_eq!(body["id"], batch[0].hint.id.to_string());
+        assert_eq!(body["next_retry_at"], 1_700_000_000_000_i64);
+        assert_eq!(record["attributes"]["ApproximateReceiveCount"], "1");
+        let group = batch[0].hint.id.webhook.to_string();
+        assert_eq!(record["attributes"]["MessageGroupId"], group);
+    }
+
+    #[tokio::test]
+    async fn only_what_the_function_names_comes_back() {
+        let batch = batch().await;
+        let second = message_id(&batch[1]);
+        let answer = json!({"batchItemFailures": [{"itemIdentifier": second}]});
+        assert_eq!(not_done(batch.clone(), &answer), batch[1..]);
+        assert_eq!(
+            not_done(batch.clone(), &json!({"batchItemFailures": []})),
+            []
+        );
+        assert_eq!(not_done(batch, &Value::Null), []);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_makes_no_sense_brings_everything_back() {
+        let batch = batch().await;
+        for answer in [
+            json!({"batchItemFailures": [{"itemIdentifier": "stranger"}]}),
+            json!({"batchItemFailures": [{"itemIdentifier": ""}]}),
+            json!({"batchItemFailures": "none"}),
+            json!("ok"),
+        ] {
+            assert_eq!(not_done(batch.clone(), &answer), batch, "{answer}");
+        }
+    }
+}

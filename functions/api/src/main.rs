@@ -1,0 +1,24 @@
+//! The API on Lambda.
+
+use std::sync::Arc;
+
+use lambda_http::Error;
+use postrider_api::Streaming;
+use postrider_gateway::Gateway;
+use postrider_wiring::Parts;
+use postrider_wiring::settings::ApiSettings;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let settings = ApiSettings::from_environment()?;
+    settings.common.start()?;
+    let parts = Parts::assemble(&settings.backend).await?;
+    let first_key = settings
+        .first_key_secret
+        .and_then(|secret| parts.first_key(secret));
+    let gateway = Gateway::new(parts.ports, parts.catalogue, parts.queue, settings.limits);
+    if let Some(first_key) = first_key {
+        gateway.keyring.welcome(first_key);
+    }
+    lambda_http::run(postrider_api::router(Arc::new(gateway), Streaming::Polled)).await
+}

@@ -1,0 +1,69 @@
+//! `/metrics` in Prometheus' text format.
+
+mod counters;
+mod gauges;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header;
+use postrider_domain::ids::TenantId;
+use postrider_domain::invalid::Invalid;
+use postrider_gateway::figures;
+
+use crate::Api;
+use crate::auth::{Caller, Read};
+use crate::extract::{Parameters, Query};
+use crate::openapi::Problems;
+use crate::problem::Problem;
+use crate::stats::window::WindowInput;
+
+pub use counters::Counters;
+pub(crate) use counters::{ROUTE_NONE, requested};
+
+/// <https://prometheus.io/docs/instrumenting/exposition_formats/>
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Over how long the five figures are taken.
+#[derive(Debug, Default)]
+pub(crate) struct MetricsParameters(WindowInput);
+
+impl Parameters for MetricsParameters {
+    const NAMES: &'static [&'static str] = &["window"];
+
+    fn place(&mut self, name: &str) -> Option<&mut Option<String>> {
+        (name == "window").then_some(&mut self.0.window)
+    }
+}
+
+/// Figures and counters for Prometheus
+///
+/// The five figures of ADR-0040 as gauges, over the same window as `/v1/stats`; one in which nothing happened is left
+/// out. Keys of the tenant `default` also get what the process counts, over all tenants.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "get_metrics", tag = "stats", security(("token" = ["read"])),
+    params(("window" = Option<String>, Query, description = "How far back the figures go, in hours or days, up to 31 days; 24h unless set.", example = "1h")),
+    responses((status = 200, description = "Prometheus' text format.", body = String, content_type = "text/plain"), Problems)
+)]
+pub(crate) async fn get(
+    State(api): State<Api>,
+    caller: Caller<Read>,
+    counters: Option<Extension<Counters>>,
+    Query(MetricsParameters(given)): Query<MetricsParameters>,
+) -> Result<Response, Problem> {
+    let ports = &api.gateway.ports;
+    let now = ports.clock.now();
+    let mut faults = Invalid::default();
+    let window = given.check(now, &mut faults);
+    faults.into_result()?;
+    let tenant = caller.tenant();
+    let report = figures::report(ports, tenant, None, window).await?;
+    let mut text = gauges::of_tenant(&report);
+    // What the process counts tells of every tenant: only whoever runs it may know.
+    if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
+        let oldest_due_age = figures::oldest_due_age(ports, now).await?;
+        text.push_str(&gauges::of_process(oldest_due_age));
+        text.push_str(&counters.render());
+    }
+    Ok(([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response())
+}

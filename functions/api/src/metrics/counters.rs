@@ -1,0 +1,77 @@
+//! What the process counts.
+
+use std::time::Duration;
+
+use axum::extract::MatchedPath;
+use http::{Method, StatusCode};
+use metrics::{counter, describe_counter, describe_histogram, histogram};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use postrider_gateway::meters;
+
+const REQUESTS: &str = "postrider_http_requests_total";
+const REQUEST_SECONDS: &str = "postrider_http_request_seconds";
+const REQUEST_BOUNDS: [f64; 11] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+];
+
+/// What is logged and counted for a path that does not exist.
+pub(crate) const ROUTE_NONE: &str = "none";
+
+/// The counters of this process. As an extension of the router they are part of `/metrics`; a function, of which many
+/// run side by side, has none.
+#[derive(Clone)]
+pub struct Counters(PrometheusHandle);
+
+impl Counters {
+    /// Makes this process count; once.
+    ///
+    /// # Errors
+    /// When it does already.
+    pub fn install() -> Result<Self, BuildError> {
+        let full = |name: &str| Matcher::Full(name.to_owned());
+        let latency = meters::latency_bounds();
+        let handle = PrometheusBuilder::new()
+            .set_buckets_for_metric(full(meters::ATTEMPT_SECONDS), &meters::ATTEMPT_BOUNDS)?
+            .set_buckets_for_metric(full(meters::LATENCY_SECONDS), &latency)?
+            .set_buckets_for_metric(full(REQUEST_SECONDS), &REQUEST_BOUNDS)?
+            .install_recorder()?;
+        meters::describe();
+        describe_counter!(REQUESTS, "Requests answered, by method, route and status");
+        describe_histogram!(REQUEST_SECONDS, "How long requests took, by route");
+        Ok(Self(handle))
+    }
+
+    /// Sorts what was observed into the histograms. Until then each observation takes memory, so this has to be called
+    /// every few seconds.
+    pub fn sort_in(&self) {
+        self.0.run_upkeep();
+    }
+
+    pub(super) fn render(&self) -> String {
+        self.0.render()
+    }
+}
+
+/// Counts a request. A method or path that does not exist is not named: there is no end of them.
+pub(crate) fn requested(
+    method: &Method,
+    route: Option<&MatchedPath>,
+    status: StatusCode,
+    elapsed: Duration,
+) {
+    let route = route.map_or(ROUTE_NONE, MatchedPath::as_str).to_owned();
+    counter!(REQUESTS, "method" => known(method), "route" => route.clone(), "status" => status.as_u16().to_string())
+        .increment(1);
+    histogram!(REQUEST_SECONDS, "route" => route).record(elapsed.as_secs_f64());
+}
+
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        _ => "other",
+    }
+}

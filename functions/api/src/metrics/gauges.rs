@@ -1,0 +1,58 @@
+//! What is looked up when somebody scrapes. Written by a recorder of its own each time: one tenant's figures must not be
+//! left in what another one is shown.
+
+use metrics::{describe_gauge, gauge, with_local_recorder};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use postrider_domain::figures::Figure;
+use postrider_domain::health::Health;
+use postrider_domain::time::Millis;
+use postrider_gateway::figures::Report;
+
+const WEBHOOK_STATUS: &str = "postrider_webhook_status";
+const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
+
+/// The five figures, and in which state each webhook is.
+pub(super) fn of_tenant(report: &Report) -> String {
+    written(|| {
+        for figure in Figure::ALL {
+            if let Some(value) = report.total.value(figure) {
+                describe_gauge!(figure.name(), figure.description());
+                gauge!(figure.name()).set(value);
+            }
+        }
+        describe_gauge!(
+            WEBHOOK_STATUS,
+            "1 for the state a webhook is in: active, degraded, failed, paused or disabled"
+        );
+        for (webhook, _) in &report.webhooks {
+            let (id, status) = (webhook.id.to_string(), state(&webhook.health));
+            gauge!(WEBHOOK_STATUS, "webhook_id" => id, "status" => status).set(1);
+        }
+    })
+}
+
+/// How far the process is behind.
+pub(super) fn of_process(oldest_due_age: Millis) -> String {
+    written(|| {
+        describe_gauge!(
+            OLDEST_DUE_AGE,
+            "For how long the delivery that waits longest has been due, those under way included"
+        );
+        gauge!(OLDEST_DUE_AGE).set(std::time::Duration::from(oldest_due_age).as_secs_f64());
+    })
+}
+
+fn state(health: &Health) -> &'static str {
+    if health.is_degraded() {
+        "degraded"
+    } else {
+        health.status.as_str()
+    }
+}
+
+fn written(set: impl FnOnce()) -> String {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    with_local_recorder(&recorder, set);
+    handle.render()
+}

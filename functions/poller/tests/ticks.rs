@@ -1,0 +1,91 @@
+//! Ticks as the schedule hands them over.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation ends the run, with its place"
+)]
+
+use std::sync::Arc;
+
+use lambda_runtime::{Context, LambdaEvent};
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::ids::TenantId;
+use postrider_domain::time::Millis;
+use postrider_poller::Poller;
+use postrider_ports::configs::Webhooks;
+use postrider_ports::deliveries::Deliveries;
+use postrider_testkit::builders::{NOW, acceptance, event, webhook, webhook_id};
+use postrider_testkit::clock::SteppedClock;
+use postrider_testkit::line::Line;
+use postrider_wiring::Parts;
+use serde_json::{Value, json};
+
+const SAMPLE: &str = include_str!("../../../infra/events/poller.json");
+
+struct Stage {
+    _directory: tempfile::TempDir,
+    clock: Arc<SteppedClock>,
+    line: Arc<Line>,
+    poller: Poller,
+}
+
+impl Stage {
+    /// One delivery, due now, that nobody was told of.
+    async fn set() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let tenant = TenantId::default();
+        store.create_webhook(webhook(&tenant, 1)).await.unwrap();
+        let version = store.webhooks_version(&tenant).await.unwrap();
+        let wanted = acceptance(event(&tenant, 1, NOW), &[webhook_id(1)], version);
+        store.accept(vec![wanted]).await.remove(0).unwrap();
+        let clock = Arc::new(SteppedClock::at(NOW));
+        let line = Arc::new(Line::default());
+        let process = store.process().to_owned();
+        let parts = Parts::over(
+            store,
+            Arc::clone(&line) as _,
+            Arc::clone(&clock) as _,
+            process,
+            None,
+        );
+        Self {
+            _directory: directory,
+            clock,
+            line,
+            poller: Poller::new(parts, Millis::from_seconds(180), "test".to_owned()),
+        }
+    }
+
+    async fn tick(&self, payload: Value) -> Result<Value, lambda_runtime::Error> {
+        let event = LambdaEvent::new(payload, Context::default());
+        self.poller.handle(event).await
+    }
+}
+
+#[tokio::test]
+async fn a_tick_by_hand_or_by_the_schedule_finds_a_lost_hint() {
+    let stage = Stage::set().await;
+    stage.clock.advance(Millis::from_seconds(240));
+    for payload in [
+        json!({}),
+        Value::Null,
+        serde_json::from_str(SAMPLE).unwrap(),
+    ] {
+        let told = stage.tick(payload).await.unwrap();
+        assert_eq!(
+            told,
+            json!({"hints_sent": 1, "oldest_due_age_seconds": 240})
+        );
+        assert_eq!(stage.line.take().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_tick_that_could_not_send_fails_so_that_it_is_made_again() {
+    let stage = Stage::set().await;
+    stage.clock.advance(Millis::from_seconds(240));
+    stage.line.close();
+    assert!(stage.tick(json!({})).await.is_err());
+}

@@ -1,0 +1,26 @@
+//! The publisher on Lambda.
+
+use std::sync::Arc;
+
+use lambda_runtime::{Error, service_fn};
+use postrider_adapter_aws::dynamodb::Follower;
+use postrider_adapter_aws::sns::SnsTopic;
+use postrider_adapter_system::SystemClock;
+use postrider_publisher::Publisher;
+use postrider_wiring::Aws;
+use postrider_wiring::settings::PublisherSettings;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let settings = PublisherSettings::from_environment()?;
+    settings.common.start()?;
+    let aws = Aws::load().await;
+    let store = postrider_wiring::store(&aws, &settings.store);
+    let topic = SnsTopic::new(aws_sdk_sns::Client::new(aws.config()), settings.topic_arn);
+    let publisher = Publisher::new(
+        Arc::new(Follower::of(store)),
+        Arc::new(topic),
+        Arc::new(SystemClock),
+    );
+    lambda_runtime::run(service_fn(|event| publisher.handle(event))).await
+}

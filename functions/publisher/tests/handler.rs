@@ -1,0 +1,152 @@
+//! Batches of changes as Lambda hands them over. What follows from a change is the store's to show, on its own tests; here
+//! it is one announcement for each.
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use lambda_runtime::{Context, LambdaEvent};
+use parking_lot::Mutex;
+use postrider_adapter_aws::dynamodb::Record;
+use postrider_domain::notice::{Notice, NoticeKind};
+use postrider_domain::time::Timestamp;
+use postrider_ports::notices::Topic;
+use postrider_ports::{Error, Result};
+use postrider_publisher::{Follows, Publisher};
+use postrider_testkit::clock::SteppedClock;
+use serde_json::{Value, json};
+
+const ROW: &str = "c4ca4238a0b923820dcc509a6f75849b";
+const STATE: &str = "c81e728d9d4c2f636f067f89cc14862c";
+const REMOVED: &str = "a87ff679a2f3e71d9181a67b7542122c";
+const UNREADABLE_SEQUENCE: &str = "4421584500000000017450439093";
+
+/// Says of each change that it is announced, but of the one named here that it has to be told again.
+#[derive(Default)]
+struct Changes {
+    told_again: Option<&'static str>,
+    seen: Mutex<Vec<Record>>,
+}
+
+#[async_trait]
+impl Follows for Changes {
+    async fn follow(&self, records: Vec<Record>, _: Timestamp) -> Vec<Result<Vec<Notice>>> {
+        self.seen.lock().extend(records.clone());
+        let follow = |record: Record| match self.told_again {
+            Some(id) if id == record.id => Err(Error::Unavailable("throttled".to_owned())),
+            Some(_) | None => Ok(vec![notice(record.id)]),
+        };
+        records.into_iter().map(follow).collect()
+    }
+}
+
+/// A topic that refuses the announcement named here.
+#[derive(Default)]
+struct Board {
+    refused: Option<&'static str>,
+    published: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Topic for Board {
+    async fn publish(&self, notices: &[Notice]) -> Vec<Result<()>> {
+        let publish = |notice: &Notice| {
+            if self.refused == Some(notice.id.as_str()) {
+                return Err(Error::Unavailable("throttled".to_owned()));
+            }
+            self.published.lock().push(notice.id.clone());
+            Ok(())
+        };
+        notices.iter().map(publish).collect()
+    }
+}
+
+fn notice(id: String) -> Notice {
+    Notice {
+        id,
+        kind: NoticeKind::DeliveryDelivered,
+        tenant: "default".parse().unwrap(),
+        at: Timestamp::ZERO,
+        data: json!({}),
+    }
+}
+
+fn recorded() -> Value {
+    serde_json::from_str(include_str!("events/batch.json")).unwrap()
+}
+
+async fn handled(
+    changes: Changes,
+    board: Board,
+    event: Value,
+) -> (Value, Vec<Record>, Vec<String>) {
+    let (changes, board) = (Arc::new(changes), Arc::new(board));
+    let clock = Arc::new(SteppedClock::at(Timestamp::ZERO));
+    let publisher = Publisher::new(changes.clone(), board.clone(), clock);
+    let event = LambdaEvent::new(event, Context::default());
+    let response = publisher.handle(event).await.unwrap();
+    let (seen, published) = (changes.seen.lock().clone(), board.published.lock().clone());
+    (serde_json::to_value(response).unwrap(), seen, published)
+}
+
+fn failures(sequences: &[&str]) -> Value {
+    let failures = sequences
+        .iter()
+        .map(|sequence| json!({"itemIdentifier": sequence}));
+    json!({"batchItemFailures": failures.collect::<Vec<_>>()})
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_read_fails_alone() {
+    let (response, seen, published) =
+        handled(Changes::default(), Board::default(), recorded()).await;
+    assert_eq!(response, failures(&[UNREADABLE_SEQUENCE]));
+    assert_eq!(published, [ROW, STATE, REMOVED]);
+    let images: Vec<_> = seen
+        .iter()
+        .map(|record| (record.before.is_some(), record.after.is_some()))
+        .collect();
+    assert_eq!(images, [(true, true), (true, true), (true, false)]);
+    assert_eq!(seen[0].at, Timestamp::from_millis(1_794_816_000_000));
+}
+
+#[tokio::test]
+async fn images_arrive_with_every_kind_of_value() {
+    let (_, seen, _) = handled(Changes::default(), Board::default(), recorded()).await;
+    let after = seen[0].after.as_ref().unwrap();
+    assert_eq!(after["status"].as_s().unwrap(), "delivered");
+    assert_eq!(after["version"].as_n().unwrap(), "3");
+    assert_eq!(after["a1"].as_b().unwrap().as_ref()[1], 0xc8);
+    assert!(seen[1].after.as_ref().unwrap()["reason"].is_null());
+}
+
+#[tokio::test]
+async fn what_could_not_be_followed_is_told_again_and_not_announced() {
+    let changes = Changes {
+        told_again: Some(ROW),
+        ..Changes::default()
+    };
+    let (response, _, published) = handled(changes, Board::default(), recorded()).await;
+    let expected = ["4421584500000000017450439091", UNREADABLE_SEQUENCE];
+    assert_eq!(response, failures(&expected));
+    assert_eq!(published, [STATE, REMOVED]);
+}
+
+#[tokio::test]
+async fn what_could_not_be_announced_is_told_again() {
+    let board = Board {
+        refused: Some(REMOVED),
+        ..Board::default()
+    };
+    let (response, _, published) = handled(Changes::default(), board, recorded()).await;
+    let expected = [UNREADABLE_SEQUENCE, "4421584500000000017450439094"];
+    assert_eq!(response, failures(&expected));
+    assert_eq!(published, [ROW, STATE]);
+}
+
+#[tokio::test]
+async fn a_batch_without_changes_is_done() {
+    let empty = json!({"Records": []});
+    let (response, _, _) = handled(Changes::default(), Board::default(), empty).await;
+    assert_eq!(response, failures(&[]));
+}

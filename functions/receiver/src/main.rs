@@ -1,0 +1,17 @@
+//! The receiver on Lambda.
+
+use std::sync::Arc;
+
+use lambda_http::Error;
+use postrider_gateway::Gateway;
+use postrider_wiring::Parts;
+use postrider_wiring::settings::ReceiverSettings;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let settings = ReceiverSettings::from_environment()?;
+    settings.common.start()?;
+    let parts = Parts::assemble(&settings.backend).await?;
+    let gateway = Gateway::new(parts.ports, parts.catalogue, parts.queue, settings.limits);
+    lambda_http::run(postrider_receiver::router(Arc::new(gateway))).await
+}

@@ -1,0 +1,238 @@
+//! A gateway on a SQLite store in a directory of its own, a clock that stands still, and a queue that keeps its hints.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use data_encoding::HEXLOWER;
+use hmac::{Hmac, KeyInit, Mac};
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use parking_lot::Mutex;
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::delivery::{Delivery, Lease};
+use postrider_domain::egress::Rules;
+use postrider_domain::event::Event;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::retry::RuntimeRetry;
+use postrider_domain::route::RouteDraft;
+use postrider_domain::source::{Source, SourceDraft};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::settings::GatewaySettings;
+use postrider_gateway::{Gateway, Ports};
+use postrider_ports::deliveries::Parcel;
+use postrider_ports::queue::{Hint, Queue};
+use postrider_testkit::builders::{self, NOW};
+use postrider_testkit::clock::{CountedEntropy, SteppedClock};
+use serde_json::Value;
+use sha2::Sha256;
+use tower::ServiceExt;
+
+/// Small, so that bodies over it are quickly made.
+pub(crate) const MAX_BODY: usize = 10_000;
+pub(crate) const SECRET: &str = "It's a Secret to Everybody";
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Hints(Mutex<Vec<Hint>>);
+
+#[async_trait]
+impl Queue for Hints {
+    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
+        None
+    }
+
+    fn start(&self, _: Parcel) {}
+
+    fn decline(&self, _: &TenantId, _: WebhookId) {}
+
+    async fn send(&self, hints: Vec<Hint>) -> Vec<postrider_ports::Result<()>> {
+        let answers = hints.iter().map(|_| Ok(())).collect();
+        self.0.lock().extend(hints);
+        answers
+    }
+
+    async fn depth(&self) -> postrider_ports::Result<u64> {
+        Ok(0)
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) clock: Arc<SteppedClock>,
+    pub(crate) router: Router,
+    hints: Arc<Hints>,
+    _dir: tempfile::TempDir,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    /// The JSON of an answer with this status.
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    /// Checks the form of a problem; returns its detail.
+    pub(crate) fn problem(&self, status: u16, code: &str) -> String {
+        let problem = self.expect(status);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        assert_eq!(
+            (&problem["code"], &problem["status"]),
+            (&code.into(), &status.into())
+        );
+        problem["detail"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path(), Options::default()).unwrap();
+        let clock = Arc::new(SteppedClock::at(NOW));
+        let ports = Ports {
+            store: store.clone(),
+            clock: clock.clone(),
+            entropy: Arc::new(CountedEntropy::seeded(7)),
+        };
+        let settings = GatewaySettings {
+            max_body_bytes: MAX_BODY,
+            egress: Rules::default(),
+            retry: RuntimeRetry::default(),
+        };
+        let (catalogue, hints) = (Arc::new(Catalogue::new(store)), Arc::new(Hints::default()));
+        let gateway = Arc::new(Gateway::new(ports, catalogue, hints.clone(), settings));
+        Self {
+            router: postrider_receiver::router(Arc::clone(&gateway)),
+            gateway,
+            clock,
+            hints,
+            _dir: dir,
+        }
+    }
+
+    /// A webhook that subscribes to nothing that is sent here.
+    pub(crate) async fn webhook(&self, n: u32) -> WebhookId {
+        let mut webhook = builders::webhook(&TenantId::default(), n);
+        webhook.settings.event_types = vec!["nothing.of.this".parse().unwrap()];
+        let id = webhook.id;
+        self.gateway
+            .ports
+            .store
+            .create_webhook(webhook)
+            .await
+            .unwrap();
+        id
+    }
+
+    /// A source with these routes: pattern, intent, session and webhook.
+    pub(crate) async fn source(&self, routes: &[(&str, &str, Option<&str>, WebhookId)]) -> Source {
+        let routes = routes
+            .iter()
+            .map(|(pattern, intent, session, webhook)| RouteDraft {
+                event_type: (*pattern).to_owned(),
+                intent: (*intent).to_owned(),
+                target_session: session.map(str::to_owned),
+                webhook_id: webhook.to_string(),
+            });
+        let draft = SourceDraft {
+            name: "Peer".to_owned(),
+            scheme: "postrider".to_owned(),
+            routes: routes.collect(),
+            ..SourceDraft::default()
+        };
+        let sources = &self.gateway.sources;
+        sources
+            .create(&TenantId::default(), draft, SECRET)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8(bytes.to_vec()).unwrap(),
+        }
+    }
+
+    /// Posts a body with these headers to a source.
+    pub(crate) async fn post(&self, source: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut request = Request::post(format!("/gateway/webhooks/{source}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Body::from(body.to_vec())).unwrap())
+            .await
+    }
+
+    /// Posts a body that is signed with the source's first secret, under this delivery id.
+    pub(crate) async fn deliver(
+        &self,
+        source: &Source,
+        id: &str,
+        event_type: &str,
+        body: &str,
+    ) -> Answer {
+        let signature = sign(SECRET, body.as_bytes());
+        let headers = [
+            ("x-webhook-signature", signature.as_str()),
+            ("webhook-id", id),
+            ("x-webhook-event", event_type),
+            ("content-type", "application/json"),
+        ];
+        self.post(&source.id.to_string(), &headers, body.as_bytes())
+            .await
+    }
+
+    /// What was stored of the event that an answer names.
+    pub(crate) async fn event(&self, answer: &Value) -> Arc<Event> {
+        let id = answer["id"].as_str().unwrap().parse().unwrap();
+        let found = self
+            .gateway
+            .ports
+            .store
+            .event(&TenantId::default(), id)
+            .await;
+        found.unwrap().unwrap()
+    }
+
+    /// What was stored of the deliveries that an answer names.
+    pub(crate) async fn rows(&self, answer: &Value) -> Vec<Delivery> {
+        let mut rows = Vec::new();
+        for delivery in answer["deliveries"].as_array().unwrap() {
+            let id = delivery["id"].as_str().unwrap().parse().unwrap();
+            let found = self
+                .gateway
+                .ports
+                .store
+                .delivery(&TenantId::default(), id)
+                .await;
+            rows.push(found.unwrap().unwrap());
+        }
+        rows
+    }
+
+    /// The hints that were sent since this was asked the last time.
+    pub(crate) fn take_hints(&self) -> Vec<Hint> {
+        std::mem::take(&mut *self.hints.0.lock())
+    }
+}
+
+/// `sha256=<hex>`, made apart from the gateway's own code.
+pub(crate) fn sign(secret: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(body);
+    format!("sha256={}", HEXLOWER.encode(&mac.finalize().into_bytes()))
+}

@@ -1,0 +1,136 @@
+//! What a million deliveries cost on AWS: write and read units counted on DynamoDB Local, everything else by its price
+//! and the assumptions that are printed with the sums. `make costs` runs it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    dead_code,
+    reason = "a report for people, made with what the tests are made of"
+)]
+
+mod prices;
+#[path = "../../tests/dynamodb/support/mod.rs"]
+mod support;
+
+use postrider_domain::decide::Transition;
+use postrider_testkit::builders::{NOW, after};
+
+use crate::support::Metered;
+
+/// What is not counted but assumed. Each is on the dear side for a gateway that has something to do.
+const ASSUMED: &str = "\
+Assumed: one event for one webhook with a session. The api function takes 20 ms at 512 MB, an attempt 250 ms.
+Quiet: every hint and every change of a row comes alone, so each has an invocation of its own.
+Busy: hints come in tens, changes of rows in hundreds, messages to the topic in tens.
+A log line has 600 bytes. Rows are kept for 30 days, and so is what they cost to store.";
+
+const MEMORY_GB: f64 = 0.5;
+const API_SECONDS: f64 = 0.02;
+const ATTEMPT_SECONDS: f64 = 0.25;
+const PUBLISHER_SECONDS: f64 = 0.03;
+const LOG_LINE_KB: f64 = 0.6;
+/// What a row, its place in four indexes and its event's overhead take beside the body.
+const ROW_KB: f64 = 2.0;
+/// What the publisher writes of one change: its share of a counter and of the live feed.
+const PUBLISHER_WRITES_QUIET: f64 = 2.0;
+const PUBLISHER_WRITES_BUSY: f64 = 0.6;
+
+struct Case {
+    name: &'static str,
+    body_bytes: usize,
+    failures: u64,
+}
+
+/// The units of one delivery.
+struct Units {
+    writes: f64,
+    reads: f64,
+}
+
+#[tokio::main]
+async fn main() {
+    let cases = [
+        case("1 KB, delivered at once", 1024, 0),
+        case("10 KB, delivered at once", 10 * 1024, 0),
+        case("1 KB, two retries", 1024, 2),
+        case("10 KB, two retries", 10 * 1024, 2),
+    ];
+    println!("| a million deliveries | write units each | read units each | quiet | busy |");
+    println!("|---|---|---|---|---|");
+    for case in cases {
+        let units = counted(&case).await;
+        let (quiet, busy) = (sum(&case, &units, false), sum(&case, &units, true));
+        println!(
+            "| {} | {} | {:.1} | ${quiet:.2} | ${busy:.2} |",
+            case.name, units.writes, units.reads
+        );
+    }
+    println!("\n{ASSUMED}");
+}
+
+const fn case(name: &'static str, body_bytes: usize, failures: u64) -> Case {
+    Case {
+        name,
+        body_bytes,
+        failures,
+    }
+}
+
+/// Lives the delivery through on DynamoDB Local and counts.
+async fn counted(case: &Case) -> Units {
+    let metered = Metered::start().await;
+    let session = "session-of-an-agent-0042".parse().unwrap();
+    let (id, accepted) = metered.accept(Some(session), case.body_bytes).await;
+    let mut units = Units {
+        writes: accepted.writes,
+        reads: accepted.reads,
+    };
+    for n in 0..=case.failures {
+        let (now, next_retry_at) = (after(60 * n), after(60 * (n + 1)));
+        let transition = if n == case.failures {
+            Transition::Deliver
+        } else {
+            Transition::Retry { next_retry_at }
+        };
+        let looked = metered.look(id).await;
+        let (claimed, claim) = metered.claim(id, now).await;
+        let applied = metered.apply(&claimed, transition, now).await;
+        units.writes += claim.writes + applied.writes;
+        units.reads += looked.reads + claim.reads + applied.reads;
+    }
+    let _ = NOW;
+    units
+}
+
+/// A million of them, in dollars.
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn sum(case: &Case, units: &Units, busy: bool) -> f64 {
+    let attempts = (case.failures + 1) as f64;
+    let (hints_together, changes_together, messages_together) = if busy {
+        (10.0, 100.0, 10.0)
+    } else {
+        (1.0, 1.0, 1.0)
+    };
+    let publisher_writes = if busy {
+        PUBLISHER_WRITES_BUSY
+    } else {
+        PUBLISHER_WRITES_QUIET
+    };
+    let table = units.writes * prices::WRITES
+        + units.reads * prices::READS
+        + attempts * publisher_writes * prices::WRITES;
+    let stored = (case.body_bytes as f64 / 1024.0 + ROW_KB) * prices::STORED_GB_MONTH;
+    let api = prices::HTTP_API + invocation(1.0, API_SECONDS);
+    let dispatching = invocation(attempts / hints_together, ATTEMPT_SECONDS);
+    let publishing = invocation(attempts / changes_together, PUBLISHER_SECONDS);
+    let queue = attempts * (1.0 + 2.0 / hints_together) * prices::QUEUE;
+    let topic = attempts / messages_together * prices::TOPIC;
+    let logs = (1.0 + attempts) * LOG_LINE_KB * prices::LOGS_GB;
+    table + stored + api + dispatching + publishing + queue + topic + logs
+}
+
+/// A million invocations times `share`, each of so many seconds.
+fn invocation(share: f64, seconds: f64) -> f64 {
+    share * (prices::INVOCATIONS + seconds * MEMORY_GB * prices::GB_SECOND * 1e6)
+}

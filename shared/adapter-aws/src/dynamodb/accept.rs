@@ -1,0 +1,207 @@
+//! Storing events with their rows: the event with its plan first, then row by row, each by a conditional put of its own.
+//! Whoever repeats a call that broke off half-way finds the event and carries out its plan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use postrider_domain::delivery::{Claimed, Delivery, Status};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Acceptance, Accepted, NewRow, Parcel};
+use postrider_ports::queue::Hint;
+
+use super::DynamoStore;
+use super::calls::Table;
+use super::event::{self, Kept, Planned};
+use super::keys::Key;
+use super::row;
+use super::state::{State, version_of};
+use crate::fault;
+
+/// How many events one call works on at once, and how many rows of each.
+const EVENTS_AT_ONCE: usize = 8;
+const ROWS_AT_ONCE: usize = 16;
+
+type States = HashMap<(TenantId, WebhookId), State>;
+
+/// What became of a row that was to be put.
+enum Inserted {
+    /// It is stored now.
+    Free,
+    /// It is stored now, and held.
+    Held(Box<Claimed>),
+    /// It was there.
+    Before,
+}
+
+impl DynamoStore {
+    /// Stores each event with its rows.
+    pub(super) async fn accept_all(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>> {
+        let each: Vec<_> = batch.into_iter().map(|one| self.accept_one(one)).collect();
+        stream::iter(each).buffered(EVENTS_AT_ONCE).collect().await
+    }
+
+    async fn accept_one(&self, acceptance: Acceptance) -> Result<Accepted> {
+        let event = &acceptance.event;
+        let (version, states) = self.read_around(&acceptance).await?;
+        if version != acceptance.config_version {
+            // A repeated call is answered as such even if nothing could be planned for it any more.
+            let earlier = self.earlier(&acceptance).await?;
+            return Ok(earlier.unwrap_or(Accepted::Outdated));
+        }
+        let item = event::item(&acceptance, self.retention)?;
+        let absent = event::absent(event.created_at);
+        if !self.put(Table::Deliveries, item, Some(absent)).await? {
+            let earlier = self.earlier(&acceptance).await?;
+            return earlier.ok_or_else(|| fault::contended("the event"));
+        }
+        let inserted = self.insert_all(&acceptance.rows, &states).await?;
+        let held = inserted
+            .into_iter()
+            .filter_map(|(_, inserted)| match inserted {
+                Inserted::Held(claimed) => Some(Parcel {
+                    claimed: *claimed,
+                    event: Arc::clone(event),
+                }),
+                Inserted::Free | Inserted::Before => None,
+            });
+        Ok(Accepted::New {
+            claimed: held.collect(),
+        })
+    }
+
+    /// The version of the tenant's webhooks and the states of those planned for, by one call.
+    async fn read_around(&self, acceptance: &Acceptance) -> Result<(u64, States)> {
+        let tenant = &acceptance.event.tenant;
+        let state = |new: &NewRow| (Table::Deliveries, Key::state(tenant, new.row.id.webhook));
+        let mut keys: Vec<_> = acceptance.rows.iter().map(state).collect();
+        keys.push((Table::Configs, Key::version(tenant)));
+        let (mut version, mut states) = (0, States::new());
+        for (table, item) in self.get_all(keys).await? {
+            match table {
+                Table::Configs => version = version_of(&item)?,
+                Table::Deliveries => {
+                    states.insert(Key::of(&item)?.as_webhook()?, State::of(item)?);
+                }
+            }
+        }
+        Ok((version, states))
+    }
+
+    /// What an earlier request under this id makes of this one; none when there is none. An equal one's plan is carried
+    /// out, as far as it was not.
+    async fn earlier(&self, acceptance: &Acceptance) -> Result<Option<Accepted>> {
+        let event = &acceptance.event;
+        let kept = self.kept(&event.tenant, event.id).await?;
+        let current = |kept: &Kept| kept.expires_at >= event.created_at.as_seconds();
+        let Some(kept) = kept.filter(current) else {
+            return Ok(None);
+        };
+        if kept.request_hash != acceptance.request_hash {
+            return Ok(Some(Accepted::Conflict));
+        }
+        let rows = planned_rows(&kept, acceptance);
+        let webhooks = rows
+            .iter()
+            .map(|new| (event.tenant.clone(), new.row.id.webhook));
+        let states = self.states(webhooks.collect::<Vec<_>>()).await?;
+        let inserted = self.insert_all(&rows, &states).await?;
+        let missing = inserted
+            .iter()
+            .filter_map(|(row, inserted)| match inserted {
+                Inserted::Free | Inserted::Held(_) => Some(Hint::of(row)),
+                Inserted::Before => None,
+            });
+        Ok(Some(Accepted::Duplicate {
+            event: event.id,
+            deliveries: rows.iter().map(|new| new.row.id).collect(),
+            completed: missing.collect(),
+        }))
+    }
+
+    async fn insert_all<'a>(
+        &self,
+        rows: &'a [NewRow],
+        states: &States,
+    ) -> Result<Vec<(&'a Delivery, Inserted)>> {
+        let puts: Vec<_> = rows.iter().map(|new| self.insert(new, states)).collect();
+        let puts = stream::iter(puts).buffered(ROWS_AT_ONCE);
+        puts.try_collect().await
+    }
+
+    /// Puts a row parked, claimed or free. One that is there stays as it is.
+    async fn insert<'a>(
+        &self,
+        new: &'a NewRow,
+        states: &States,
+    ) -> Result<(&'a Delivery, Inserted)> {
+        let mut row = new.row.clone();
+        let state = states.get(&(row.tenant.clone(), row.id.webhook));
+        row.parked = state.is_some_and(|state| state.health.status.parks());
+        let due_at = row.next_retry_at.unwrap_or(row.created_at);
+        let lease = new.lease.as_ref().filter(|_| !row.parked);
+        let held = lease.and_then(|lease| row.clone().claim(lease, due_at).ok());
+        let stored = held.as_ref().map_or(&row, Claimed::delivery);
+        let item = row::item(stored, self.around(row.created_at))?;
+        let absent = event::absent(row.created_at);
+        if !self.put(Table::Deliveries, item, Some(absent)).await? {
+            return Ok((&new.row, Inserted::Before));
+        }
+        let inserted = held.map_or(Inserted::Free, |held| Inserted::Held(Box::new(held)));
+        Ok((&new.row, inserted))
+    }
+}
+
+/// The rows of a stored plan, free. The plan does not hold URLs, to stay small: a row that was missing gets the one that
+/// the repeated call planned with, if it still plans for this webhook; the first attempt sets it anyway.
+fn planned_rows(kept: &Kept, repeated: &Acceptance) -> Vec<NewRow> {
+    let url_of = |webhook| {
+        let rows = repeated.rows.iter().map(|new| &new.row);
+        let found = rows.into_iter().find(|row| row.id.webhook == webhook);
+        found.map_or_else(String::new, |row| row.target_url.clone())
+    };
+    let mut rows: Vec<_> = kept
+        .plan
+        .iter()
+        .flat_map(|group| group.webhooks.iter().map(move |webhook| (group, *webhook)))
+        .map(|(group, webhook)| NewRow {
+            row: planned_row(kept, group, webhook, url_of(webhook)),
+            lease: None,
+        })
+        .collect();
+    rows.sort_by_key(|new| new.row.id);
+    rows
+}
+
+fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: String) -> Delivery {
+    let event = &*kept.event;
+    Delivery {
+        id: DeliveryId {
+            event: event.id,
+            webhook,
+        },
+        tenant: event.tenant.clone(),
+        event_type: event.event_type.clone(),
+        session_id: group.session_id.clone(),
+        intent: group.intent.clone(),
+        target_url,
+        signature: String::new(),
+        status: Status::Pending,
+        dead_cause: None,
+        attempt_count: 0,
+        attempts_total: 0,
+        max_attempts: group.max_attempts,
+        last_attempted_at: None,
+        next_retry_at: Some(event.created_at),
+        created_at: event.created_at,
+        error_detail: None,
+        generation: 0,
+        paced: false,
+        parked: false,
+        version: 0,
+        lease_owner: None,
+        lease_until: Timestamp::ZERO,
+    }
+}

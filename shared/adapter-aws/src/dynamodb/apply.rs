@@ -1,0 +1,53 @@
+//! Writing what an attempt came to. The webhook's health, the counters and the announcements follow from the stream.
+
+use postrider_domain::delivery::{Claimed, Completion};
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use postrider_ports::deliveries::Applied;
+
+use super::DynamoStore;
+use super::calls::Table;
+use super::claim::is_still;
+use super::keys::Key;
+use super::{packed, row};
+use crate::fault::unreadable;
+
+impl DynamoStore {
+    /// Writes the attempt, then the row that names it, if the claim still holds.
+    pub(super) async fn complete(
+        &self,
+        claimed: &Claimed,
+        completion: &Completion,
+        now: Timestamp,
+    ) -> Result<Applied> {
+        let before = claimed.delivery();
+        let after = before.completed(completion);
+        let attempt = &completion.attempt;
+        let expires_at = self.retention.expires_at(&after);
+        self.keep_event(&after.tenant, after.id.event, after.created_at, expires_at)
+            .await?;
+        self.record(&after, attempt, expires_at).await?;
+        let change = row::replace(&after, self.around(now))?
+            .set(&packed::slot(attempt.number), packed::pack(attempt))
+            .only_if(is_still(claimed));
+        match self.change(change).await? {
+            Some(_) => Ok(Applied::Done(Box::new(after))),
+            None => self.recognise(claimed, attempt.number).await,
+        }
+    }
+
+    /// The attempt is known by the version at claim: if the row names it, an earlier call wrote it.
+    async fn recognise(&self, claimed: &Claimed, number: u32) -> Result<Applied> {
+        let row = claimed.delivery();
+        let key = Key::delivery(&row.tenant, row.id);
+        let Some(item) = self.get(Table::Deliveries, &key).await? else {
+            return Ok(Applied::Stale);
+        };
+        let attempts = packed::unpack_all(&item).ok_or_else(|| unreadable("an attempt"))?;
+        let is_its = |version, its| version == claimed.version() && its == number;
+        if attempts.iter().any(|one| is_its(one.version, one.number)) {
+            return Ok(Applied::Done(Box::new(row::delivery(item)?)));
+        }
+        Ok(Applied::Stale)
+    }
+}

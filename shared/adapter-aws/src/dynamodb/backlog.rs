@@ -1,0 +1,116 @@
+//! Open rows by the time they are due, one shard and lane at a time.
+
+use async_trait::async_trait;
+use postrider_domain::delivery::Lane;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::backlog::{Backlog, Rows, Stretch};
+use postrider_ports::history::Cursor;
+use postrider_ports::queue::Hint;
+use postrider_ports::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::DynamoStore;
+use super::calls::{Condition, Order, Query, Table};
+use super::item::{Item, ms, s};
+use super::keys::{self, Key};
+use super::tables::Index;
+use crate::fault::unreadable;
+
+#[async_trait]
+impl Backlog for DynamoStore {
+    fn shards(&self) -> u16 {
+        self.shards
+    }
+
+    async fn rows_between(
+        &self,
+        stretch: Stretch,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Rows> {
+        let nothing = stretch.lane == Lane::Parked || stretch.from >= stretch.to || limit == 0;
+        if nothing {
+            return Ok(Rows {
+                hints: Vec::new(),
+                next: None,
+            });
+        }
+        // Parked rows are in nobody's backlog, so no webhook's lane is asked for.
+        let lane = keys::lane(stretch.lane, WebhookId::from_bytes([0; 16]), stretch.shard);
+        let after = after.map(|cursor| Place::read(cursor, &lane, stretch));
+        let found = self
+            .query(Query {
+                table: Table::Deliveries,
+                index: Some(Index::Due),
+                keys: due_between(&lane, stretch.from, stretch.to),
+                order: Order::Ascending,
+                limit: Some(limit),
+                after: after.transpose()?,
+            })
+            .await?;
+        let place = |end: &Item| Place::cursor(end, &lane, stretch);
+        Ok(Rows {
+            hints: found.items.iter().map(hint).collect::<Result<_>>()?,
+            next: found.next.as_ref().map(place).transpose()?,
+        })
+    }
+}
+
+/// The rows of one lane that are due from `from` to before `to`.
+pub(super) fn due_between(lane: &str, from: Timestamp, to: Timestamp) -> Condition {
+    Condition::new("#lane = :lane AND #next_retry_at BETWEEN :from AND :last")
+        .with("lane", s(lane))
+        .with("from", ms(from))
+        .with("last", ms(to.minus(Millis::new(1))))
+}
+
+/// The hint for an entry of the index.
+pub(super) fn hint(entry: &Item) -> Result<Hint> {
+    let (tenant, id) = Key::of(entry)?.as_delivery()?;
+    Ok(Hint {
+        tenant,
+        id,
+        next_retry_at: due_at(entry)?,
+    })
+}
+
+fn due_at(entry: &Item) -> Result<Timestamp> {
+    let text = entry.get("next_retry_at").and_then(|due| due.as_n().ok());
+    let ms = text.and_then(|text| text.parse().ok());
+    ms.map(Timestamp::from_millis)
+        .ok_or_else(|| unreadable("next_retry_at"))
+}
+
+/// Where a page ended, bound to its stretch.
+#[derive(Serialize, Deserialize)]
+struct Place(String, Timestamp, Timestamp, String, String, Timestamp);
+
+impl Place {
+    fn cursor(end: &Item, lane: &str, stretch: Stretch) -> Result<Cursor> {
+        let Key { pk, sk } = Key::of(end)?;
+        let place = Self(
+            lane.to_owned(),
+            stretch.from,
+            stretch.to,
+            pk,
+            sk,
+            due_at(end)?,
+        );
+        let text = serde_json::to_string(&place);
+        text.map(Cursor)
+            .map_err(|error| Error::Broken(error.to_string()))
+    }
+
+    fn read(cursor: &Cursor, lane: &str, stretch: Stretch) -> Result<Item> {
+        let place = serde_json::from_str(&cursor.0).map_err(|_| Error::InvalidCursor)?;
+        let Self(of, from, to, pk, sk, due_at) = place;
+        if of != lane || (from, to) != (stretch.from, stretch.to) {
+            return Err(Error::InvalidCursor);
+        }
+        let mut end = Key::new(pk, sk).item();
+        end.insert("lane".to_owned(), s(lane));
+        end.insert("next_retry_at".to_owned(), ms(due_at));
+        Ok(end)
+    }
+}

@@ -1,0 +1,185 @@
+//! The few calls that everything is made of. Reads are strongly consistent; a failed condition is a value.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::types::{KeysAndAttributes, ReturnValue};
+use postrider_ports::{Error, Result};
+
+use super::DynamoStore;
+pub(super) use super::expression::{Change, Condition};
+use super::expression::{filled, names, some};
+use super::item::Item;
+use super::keys::Key;
+pub(super) use super::query::{Order, Query};
+pub(super) use super::transact::{Step, Transacted};
+use crate::fault;
+
+/// The most keys of one BatchGetItem.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html>
+const BATCH_KEYS: usize = 100;
+
+/// How often unprocessed keys and transactions that met others are tried again.
+pub(super) const ROUNDS: u32 = 6;
+
+/// Which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Table {
+    /// Of deliveries and what changes often.
+    Deliveries,
+    /// Of settings.
+    Configs,
+}
+
+impl DynamoStore {
+    /// The name of a table.
+    pub(super) fn table(&self, table: Table) -> &str {
+        match table {
+            Table::Deliveries => &self.tables.deliveries,
+            Table::Configs => &self.tables.configs,
+        }
+    }
+
+    /// One item, strongly consistent.
+    pub(super) async fn get(&self, table: Table, key: &Key) -> Result<Option<Item>> {
+        let call = self.client.get_item().table_name(self.table(table));
+        let call = call.set_key(Some(key.item())).consistent_read(true);
+        let answer = call.send().await.map_err(|error| fault::of(&error))?;
+        Ok(answer.item)
+    }
+
+    /// Many items, strongly consistent, in no order; those that are not there are left out.
+    pub(super) async fn get_all(&self, wanted: Vec<(Table, Key)>) -> Result<Vec<(Table, Item)>> {
+        let mut found = Vec::with_capacity(wanted.len());
+        for chunk in wanted.chunks(BATCH_KEYS) {
+            let mut left: HashMap<String, KeysAndAttributes> = HashMap::new();
+            for table in [Table::Deliveries, Table::Configs] {
+                let keys = chunk.iter().filter(|(of, _)| *of == table);
+                let keys: Vec<_> = keys.map(|(_, key)| key.item()).collect();
+                if !keys.is_empty() {
+                    let asked = KeysAndAttributes::builder().set_keys(Some(keys));
+                    let asked = asked.consistent_read(true).build();
+                    let asked = asked.map_err(|error| Error::Broken(error.to_string()))?;
+                    left.insert(self.table(table).to_owned(), asked);
+                }
+            }
+            self.drain(left, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    /// Asks until nothing is left unprocessed.
+    async fn drain(
+        &self,
+        mut left: HashMap<String, KeysAndAttributes>,
+        found: &mut Vec<(Table, Item)>,
+    ) -> Result<()> {
+        for round in 0..ROUNDS {
+            let call = self.client.batch_get_item().set_request_items(Some(left));
+            let answer = call.send().await.map_err(|error| fault::of(&error))?;
+            for (name, items) in answer.responses.unwrap_or_default() {
+                let table = if name == self.tables.configs {
+                    Table::Configs
+                } else {
+                    Table::Deliveries
+                };
+                found.extend(items.into_iter().map(|item| (table, item)));
+            }
+            left = answer.unprocessed_keys.unwrap_or_default();
+            if left.is_empty() {
+                return Ok(());
+            }
+            pause(round).await;
+        }
+        Err(Error::Unavailable("aws: keys left unprocessed".to_owned()))
+    }
+
+    /// Puts an item if the condition holds. Returns whether it did.
+    pub(super) async fn put(
+        &self,
+        table: Table,
+        item: Item,
+        condition: Option<Condition>,
+    ) -> Result<bool> {
+        let condition = condition.unwrap_or_default();
+        let call = self
+            .client
+            .put_item()
+            .table_name(self.table(table))
+            .set_item(Some(item))
+            .set_expression_attribute_names(names(&[&condition.expression]))
+            .set_expression_attribute_values(some(condition.values))
+            .set_condition_expression(filled(condition.expression));
+        match call.send().await {
+            Ok(_) => Ok(true),
+            Err(SdkError::ServiceError(refusal))
+                if refusal.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(fault::of(&error)),
+        }
+    }
+
+    /// Changes an item if the condition holds, and returns it as it is then; none if the condition does not hold.
+    pub(super) async fn change(&self, change: Change) -> Result<Option<Item>> {
+        let (table, key) = (change.table, change.key.item());
+        let (expression, condition) = change.into_parts();
+        let call = self
+            .client
+            .update_item()
+            .table_name(self.table(table))
+            .set_key(Some(key))
+            .set_expression_attribute_names(names(&[&expression, &condition.expression]))
+            .set_expression_attribute_values(some(condition.values))
+            .set_condition_expression(filled(condition.expression))
+            .update_expression(expression)
+            .return_values(ReturnValue::AllNew);
+        match call.send().await {
+            Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
+            Err(SdkError::ServiceError(refusal))
+                if refusal.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(fault::of(&error)),
+        }
+    }
+
+    /// Removes an item if the condition holds; one that is not there is removed already.
+    pub(super) async fn remove(
+        &self,
+        table: Table,
+        key: &Key,
+        condition: Option<Condition>,
+    ) -> Result<()> {
+        let condition = condition.unwrap_or_default();
+        let call = self
+            .client
+            .delete_item()
+            .table_name(self.table(table))
+            .set_key(Some(key.item()))
+            .set_expression_attribute_names(names(&[&condition.expression]))
+            .set_expression_attribute_values(some(condition.values))
+            .set_condition_expression(filled(condition.expression));
+        match call.send().await {
+            Ok(_) => Ok(()),
+            Err(SdkError::ServiceError(refusal))
+                if refusal.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(fault::of(&error)),
+        }
+    }
+}
+
+/// Waits a little longer each round.
+pub(super) async fn pause(round: u32) {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "backing off from a service that is busy is real time, whatever the gateway's clock says"
+    )]
+    tokio::time::sleep(Duration::from_millis(20 << round)).await;
+}

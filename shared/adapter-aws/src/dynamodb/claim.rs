@@ -1,0 +1,214 @@
+//! Claiming rows and keeping them claimed.
+
+use futures_util::StreamExt;
+use futures_util::future::try_join;
+use futures_util::stream;
+use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Unclaimable};
+use postrider_domain::time::Timestamp;
+use postrider_ports::deliveries::{Claim, Move, Parcel, Renewed, Wanted};
+use postrider_ports::{Error, Result};
+
+use super::DynamoStore;
+use super::calls::{Change, Condition, Step, Table, Transacted};
+use super::event::Kept;
+use super::item::{ms, n, s};
+use super::keys::Key;
+use super::row::{self, Surroundings};
+use super::state::{self, State};
+use crate::fault;
+
+/// What the row of a deleted webhook says.
+pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
+
+/// How many rows one call works on at once.
+const AT_ONCE: usize = 16;
+
+/// How often a claim looks again when row or webhook changed under it.
+const TRIES: usize = 5;
+
+/// What a look at a row told.
+enum Looked {
+    /// The claim is answered.
+    Answered(Claim),
+    /// It can be claimed.
+    Free(Box<Delivery>),
+}
+
+impl DynamoStore {
+    /// Claims each row, or says why not.
+    pub(super) async fn claim_all(
+        &self,
+        wanted: Vec<Wanted>,
+        now: Timestamp,
+    ) -> Vec<Result<Claim>> {
+        let webhooks = wanted
+            .iter()
+            .map(|one| (one.tenant.clone(), one.id.webhook));
+        let states = match self.states(webhooks.collect::<Vec<_>>()).await {
+            Ok(states) => states,
+            Err(error) => return wanted.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let claim = |one: Wanted| {
+            let known = states.get(&(one.tenant.clone(), one.id.webhook));
+            self.claim_one(one, known.cloned(), now)
+        };
+        let claims: Vec<_> = wanted.into_iter().map(claim).collect();
+        stream::iter(claims).buffered(AT_ONCE).collect().await
+    }
+
+    async fn claim_one(
+        &self,
+        wanted: Wanted,
+        mut known: Option<State>,
+        now: Timestamp,
+    ) -> Result<Claim> {
+        for _ in 0..TRIES {
+            let answer = match &known {
+                None => self.orphan(&wanted, now).await?,
+                Some(state) if state.health.status.parks() => self.park(&wanted, now).await?,
+                Some(_) => self.hold(&wanted, now).await?,
+            };
+            match answer {
+                Some(claim) => return Ok(claim),
+                None => known = self.state(&wanted.tenant, wanted.id.webhook).await?,
+            }
+        }
+        Err(fault::contended("the row"))
+    }
+
+    /// Claims a row of an active webhook in one write that touches no index.
+    async fn hold(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
+        let condition = row::is_free("#next_retry_at <= :now", now);
+        let change = Change::of(Table::Deliveries, Key::delivery(&wanted.tenant, wanted.id))
+            .set("lease_owner", s(row::owner(&wanted.lease.owner)))
+            .set("lease_until", ms(wanted.lease.until))
+            .add("version", n(1))
+            .only_if(condition);
+        let event = self.kept(&wanted.tenant, wanted.id.event);
+        let (changed, event) = try_join(self.change(change), event).await?;
+        let Some(item) = changed else {
+            return match self.look(wanted, now).await? {
+                Looked::Answered(claim) => Ok(Some(claim)),
+                Looked::Free(_) => Ok(None),
+            };
+        };
+        // The row is ours now, and a claim repeated by its owner succeeds.
+        match row::delivery(item)?.claim(&wanted.lease, now) {
+            Ok(claimed) => hand_over(claimed, event).map(Some),
+            Err(why) => Ok(Some(Claim::Refused(why))),
+        }
+    }
+
+    /// Sets a row aside, unless its webhook was resumed meanwhile: then a release might have passed already.
+    async fn park(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
+        let row = match self.look(wanted, now).await? {
+            Looked::Answered(claim) => return Ok(Some(claim)),
+            Looked::Free(row) => row,
+        };
+        let parked = row::replace(&row.park(), self.around(now))?;
+        let webhook = Key::state(&wanted.tenant, wanted.id.webhook);
+        let steps = [
+            Step::Check(Table::Deliveries, webhook, state::still_parks()),
+            Step::Change(parked.only_if(row::unchanged(&row))),
+        ];
+        Ok(match self.transact(&steps).await? {
+            Transacted::Done => Some(Claim::Refused(Unclaimable::Parked)),
+            Transacted::Refused(_) => None,
+        })
+    }
+
+    /// Ends the row of a deleted webhook, when its time has come.
+    async fn orphan(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
+        let row = match self.look(wanted, now).await? {
+            Looked::Answered(claim) => return Ok(Some(claim)),
+            Looked::Free(row) => row,
+        };
+        let buried = self.bury_row(&row, now).await?;
+        Ok(buried.then_some(Claim::Orphaned))
+    }
+
+    /// Ends a row of a deleted webhook. Returns whether nobody was faster.
+    pub(super) async fn bury_row(&self, row: &Delivery, now: Timestamp) -> Result<bool> {
+        let dead = row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
+        let change = row::replace(&dead, self.around(now))?;
+        let changed = self.change(change.only_if(row::unchanged(row))).await?;
+        Ok(changed.is_some())
+    }
+
+    /// What the rules say of a row as it is stored.
+    async fn look(&self, wanted: &Wanted, now: Timestamp) -> Result<Looked> {
+        let key = Key::delivery(&wanted.tenant, wanted.id);
+        let Some(item) = self.get(Table::Deliveries, &key).await? else {
+            return Ok(Looked::Answered(Claim::Missing));
+        };
+        let row = row::delivery(item)?;
+        match row.clone().claim(&wanted.lease, now) {
+            Err(why) => Ok(Looked::Answered(Claim::Refused(why))),
+            Ok(claimed) if claimed.version() == row.version => {
+                // Claimed before by the same owner: the first answer was lost.
+                let event = self.kept(&wanted.tenant, wanted.id.event).await?;
+                hand_over(claimed, event).map(Looked::Answered)
+            }
+            Ok(_) => Ok(Looked::Free(Box::new(row))),
+        }
+    }
+
+    /// Prolongs a lease that still holds. The version stays: it is what the claim is known by.
+    pub(super) async fn prolong(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed> {
+        let row = claimed.delivery();
+        let change = Change::of(Table::Deliveries, Key::delivery(&row.tenant, row.id))
+            .set("lease_until", ms(until))
+            .only_if(is_still(claimed));
+        Ok(match self.change(change).await? {
+            Some(_) => Renewed::Held,
+            None => Renewed::Lost,
+        })
+    }
+
+    /// Moves rows to their turns, unless they are closed, held, parked or were changed since.
+    pub(super) async fn move_all(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
+        let moves: Vec<_> = moves
+            .into_iter()
+            .map(|step| self.move_one(step, now))
+            .collect();
+        let moved: Vec<Result<()>> = stream::iter(moves).buffered(AT_ONCE).collect().await;
+        moved.into_iter().collect()
+    }
+
+    async fn move_one(&self, step: Move, now: Timestamp) -> Result<()> {
+        let unmoved = row::is_free("#next_retry_at = :seen", now).with("seen", ms(step.seen));
+        let change = Change::of(Table::Deliveries, Key::delivery(&step.tenant, step.id))
+            .set("next_retry_at", ms(step.to))
+            .set("lane", s(row::lane_at(step.id, step.to, self.around(now))))
+            .set("paced", aws_sdk_dynamodb::types::AttributeValue::Bool(true))
+            .set("changed_at", ms(now))
+            .set("lease_until", n(0))
+            .remove("lease_owner")
+            .add("version", n(1));
+        self.change(change.only_if(unmoved)).await?;
+        Ok(())
+    }
+
+    /// What a store knows beside a row when it writes one at `now`.
+    pub(super) const fn around(&self, now: Timestamp) -> Surroundings {
+        Surroundings {
+            shards: self.shards,
+            retention: self.retention,
+            now,
+        }
+    }
+}
+
+/// The row is still the claimed one, but for how long it is held.
+pub(super) fn is_still(claimed: &Claimed) -> Condition {
+    Condition::new("#version = :version AND #lease_owner = :owner")
+        .with("version", n(claimed.version()))
+        .with("owner", s(row::owner(claimed.owner())))
+}
+
+fn hand_over(claimed: Claimed, event: Option<Kept>) -> Result<Claim> {
+    let id = claimed.delivery().id;
+    let missing = || Error::Broken(format!("the event of {id} is missing"));
+    let event = event.ok_or_else(missing)?.event;
+    Ok(Claim::Claimed(Box::new(Parcel { claimed, event })))
+}

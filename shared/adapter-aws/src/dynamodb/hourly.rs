@@ -1,0 +1,55 @@
+//! Once an hour the parked rows of every active webhook are looked for: whatever went wrong, none is stranded.
+
+use postrider_domain::ids::TenantId;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+
+use super::DynamoStore;
+use super::calls::{Change, Condition, Query, Table};
+use super::item::ms;
+use super::keys::{CHORES, Key, TENANTS, WEBHOOK_PREFIX};
+use crate::fault::unreadable;
+
+const EVERY: Millis = Millis::from_seconds(3600);
+
+impl DynamoStore {
+    /// Marks every active webhook to be checked, if the last time is an hour ago and nobody else does it.
+    pub(super) async fn mark_hourly(&self, now: Timestamp) -> Result<()> {
+        let clock = || Change::of(Table::Deliveries, Key::new(CHORES, "hourly")).set("at", ms(now));
+        let due = Condition::new("#at <= :before").with("before", ms(now.minus(EVERY)));
+        if self.change(clock().only_if(due)).await?.is_some() {
+            for tenant in self.tenants().await? {
+                self.mark_active(&tenant, now).await?;
+            }
+            return Ok(());
+        }
+        // The first hour begins now.
+        let first = Condition::new("attribute_not_exists(#pk)");
+        self.change(clock().only_if(first)).await?;
+        Ok(())
+    }
+
+    async fn tenants(&self) -> Result<Vec<TenantId>> {
+        let tenants = self.query_all(Query::partition(Table::Configs, TENANTS));
+        let name = |item| {
+            let name = Key::of(&item)?.sk.parse();
+            name.map_err(|_| unreadable("a tenant"))
+        };
+        tenants.await?.into_iter().map(name).collect()
+    }
+
+    async fn mark_active(&self, tenant: &TenantId, now: Timestamp) -> Result<()> {
+        let webhooks = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
+        let mut ids = Vec::new();
+        for item in self.query_all(webhooks).await? {
+            let id = Key::of(&item)?.sk.parse();
+            ids.push((tenant.clone(), id.map_err(|_| unreadable("a webhook"))?));
+        }
+        for ((tenant, webhook), state) in self.states(ids).await? {
+            if !state.health.status.parks() {
+                self.mark_for_check(tenant, webhook, now).await?;
+            }
+        }
+        Ok(())
+    }
+}

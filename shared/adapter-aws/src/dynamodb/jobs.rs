@@ -1,0 +1,130 @@
+//! Bulk retries and how far they are. A running one has a marker among the chores, so that the poller finds it.
+
+use async_trait::async_trait;
+use postrider_domain::ids::{JobId, TenantId};
+use postrider_domain::time::Millis;
+use postrider_ports::jobs::{JobState, Jobs, RetryJob};
+use postrider_ports::{Error, Result};
+
+use super::DynamoStore;
+use super::calls::{Condition, Query, Step, Table, Transacted};
+use super::item::{s, seconds};
+use super::keys::{CHORES, Key};
+use crate::fault::{self, unreadable};
+
+/// How long a job is remembered.
+const KEPT: Millis = Millis::from_seconds(30 * 86_400);
+
+/// How often a change is tried when others change the same job.
+const TRIES: usize = 5;
+
+const MARKER: &str = "job#";
+
+#[async_trait]
+impl Jobs for DynamoStore {
+    async fn create_job(&self, tenant: &TenantId, job: RetryJob) -> Result<()> {
+        self.save(tenant, &job, None).await?;
+        Ok(())
+    }
+
+    async fn job(&self, tenant: &TenantId, id: JobId) -> Result<Option<RetryJob>> {
+        Ok(self.stored_job(tenant, id).await?.map(|(job, _)| job))
+    }
+
+    async fn progress_job(&self, tenant: &TenantId, job: RetryJob) -> Result<Option<RetryJob>> {
+        let progress = |stored: RetryJob| {
+            let state = match stored.state {
+                JobState::Running => job.state,
+                ended @ (JobState::Cancelled | JobState::Done) => ended,
+            };
+            RetryJob {
+                state,
+                ..job.clone()
+            }
+        };
+        self.change_job(tenant, job.id, progress).await
+    }
+
+    async fn cancel_job(&self, tenant: &TenantId, id: JobId) -> Result<Option<RetryJob>> {
+        let cancel = |stored: RetryJob| {
+            let state = match stored.state {
+                JobState::Running | JobState::Cancelled => JobState::Cancelled,
+                JobState::Done => JobState::Done,
+            };
+            RetryJob { state, ..stored }
+        };
+        self.change_job(tenant, id, cancel).await
+    }
+
+    async fn running_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
+        let markers = Query::prefix(Table::Deliveries, CHORES, MARKER);
+        let mut running = Vec::new();
+        for marker in self.query_all(markers).await? {
+            let (tenant, id) = read_marker(&Key::of(&marker)?)?;
+            let job = self.job(&tenant, id).await?;
+            running.extend(
+                job.filter(|job| job.state == JobState::Running)
+                    .map(|job| (tenant, job)),
+            );
+        }
+        running.sort_by_key(|(_, job)| job.created_at);
+        Ok(running)
+    }
+}
+
+impl DynamoStore {
+    /// Changes a job by a rule that sees it as it is stored.
+    async fn change_job(
+        &self,
+        tenant: &TenantId,
+        id: JobId,
+        rule: impl Fn(RetryJob) -> RetryJob + Send + Sync,
+    ) -> Result<Option<RetryJob>> {
+        for _ in 0..TRIES {
+            let Some((stored, text)) = self.stored_job(tenant, id).await? else {
+                return Ok(None);
+            };
+            let changed = rule(stored.clone());
+            if changed == stored || self.save(tenant, &changed, Some(text)).await? {
+                return Ok(Some(changed));
+            }
+        }
+        Err(fault::contended("the job"))
+    }
+
+    /// A job, and the text it was stored as.
+    async fn stored_job(&self, tenant: &TenantId, id: JobId) -> Result<Option<(RetryJob, String)>> {
+        let key = Key::job(tenant, id);
+        let Some(item) = self.get(Table::Deliveries, &key).await? else {
+            return Ok(None);
+        };
+        let text = item.get("job").and_then(|text| text.as_s().ok());
+        let text = text.ok_or_else(|| unreadable("a job"))?;
+        let job = serde_json::from_str(text).map_err(|_| unreadable("a job"))?;
+        Ok(Some((job, text.clone())))
+    }
+
+    /// Stores a job, if it still is as it was seen, and marks it while it runs. Returns whether it was.
+    async fn save(&self, tenant: &TenantId, job: &RetryJob, seen: Option<String>) -> Result<bool> {
+        let text = serde_json::to_string(job).map_err(|error| Error::Broken(error.to_string()))?;
+        let mut item = Key::job(tenant, job.id).item();
+        item.insert("job".to_owned(), s(text));
+        item.insert("expires_at".to_owned(), seconds(job.created_at.plus(KEPT)));
+        let condition = seen.map(|seen| Condition::new("#job = :seen").with("seen", s(seen)));
+        let marker = Key::new(CHORES, format!("{MARKER}{tenant}#{}", job.id));
+        let marked = match job.state {
+            JobState::Running => Step::Put(Table::Deliveries, marker.item(), None),
+            JobState::Done | JobState::Cancelled => Step::Delete(Table::Deliveries, marker, None),
+        };
+        let steps = [Step::Put(Table::Deliveries, item, condition), marked];
+        Ok(self.transact(&steps).await? == Transacted::Done)
+    }
+}
+
+fn read_marker(marker: &Key) -> Result<(TenantId, JobId)> {
+    let parts = || {
+        let (tenant, id) = marker.sk.strip_prefix(MARKER)?.split_once('#')?;
+        Some((tenant.parse().ok()?, id.parse().ok()?))
+    };
+    parts().ok_or_else(|| unreadable("the marker of a job"))
+}

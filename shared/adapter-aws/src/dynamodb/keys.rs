@@ -1,0 +1,228 @@
+//! Every key of both tables, and the values that the indexes are divided by.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use data_encoding::HEXLOWER;
+use postrider_domain::delivery::{Lane, Status};
+use postrider_domain::event::Label;
+use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
+use postrider_domain::key::KeyDigest;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+
+use super::item::Item;
+use crate::fault::unreadable;
+
+/// The partition key of both tables.
+pub(super) const PK: &str = "pk";
+/// The sort key of both tables.
+pub(super) const SK: &str = "sk";
+
+/// Where small markers of work for the poller lie. No tenant can be named so.
+pub(super) const CHORES: &str = "#chores";
+/// Where every tenant with a webhook is listed.
+pub(super) const TENANTS: &str = "#tenants";
+
+/// How the sort keys of a tenant's webhooks, sources, API keys and jobs, and of a row begin.
+pub(super) const WEBHOOK_PREFIX: &str = WebhookId::PREFIX;
+pub(super) const SOURCE_PREFIX: &str = SourceId::PREFIX;
+pub(super) const API_KEY_PREFIX: &str = KeyId::PREFIX;
+pub(super) const FEED_PREFIX: &str = "feed#";
+pub(super) const STATS_PREFIX: &str = "stats#";
+pub(super) const DELIVERY_PREFIX: &str = "delivery#";
+
+/// The key of one item.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// The partition.
+    pub(super) pk: String,
+    /// The place in it.
+    pub(super) sk: String,
+}
+
+impl Key {
+    pub(super) fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        Self {
+            pk: pk.into(),
+            sk: sk.into(),
+        }
+    }
+
+    /// As the SDK takes it.
+    pub(super) fn item(&self) -> Item {
+        [(PK, &self.pk), (SK, &self.sk)]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), AttributeValue::S(value.clone())))
+            .collect()
+    }
+
+    /// The key that an item carries.
+    pub(super) fn of(item: &Item) -> Result<Self> {
+        let part = |name| {
+            let value = item.get(name).and_then(|value| value.as_s().ok());
+            value.cloned().ok_or_else(|| unreadable(name))
+        };
+        Ok(Self {
+            pk: part(PK)?,
+            sk: part(SK)?,
+        })
+    }
+
+    /// An event.
+    pub(super) fn event(tenant: &TenantId, id: EventId) -> Self {
+        Self::new(format!("{tenant}#{id}"), "event")
+    }
+
+    /// A delivery's row.
+    pub(super) fn delivery(tenant: &TenantId, id: DeliveryId) -> Self {
+        let DeliveryId { event, webhook } = id;
+        Self::new(
+            format!("{tenant}#{event}"),
+            format!("{DELIVERY_PREFIX}{webhook}"),
+        )
+    }
+
+    /// What one failed attempt of a delivery got.
+    pub(super) fn attempt(tenant: &TenantId, id: DeliveryId, version: u64) -> Self {
+        let DeliveryId { event, webhook } = id;
+        Self::new(
+            format!("{tenant}#{event}"),
+            format!("attempt#{webhook}#{version}"),
+        )
+    }
+
+    /// The state of a webhook.
+    pub(super) fn state(tenant: &TenantId, webhook: WebhookId) -> Self {
+        Self::new(format!("{tenant}#{webhook}"), "state")
+    }
+
+    /// The turns of a webhook's retries.
+    pub(super) fn pace(tenant: &TenantId, webhook: WebhookId) -> Self {
+        Self::new(format!("{tenant}#{webhook}"), "pace")
+    }
+
+    /// The counters of a webhook's hour.
+    pub(super) fn stats(tenant: &TenantId, webhook: WebhookId, hour: Timestamp) -> Self {
+        Self::new(
+            format!("{tenant}#{webhook}"),
+            format!("{STATS_PREFIX}{:013}", hour.as_millis()),
+        )
+    }
+
+    /// A bulk retry.
+    pub(super) fn job(tenant: &TenantId, id: JobId) -> Self {
+        Self::new(tenant.as_str(), format!("job#{id}"))
+    }
+
+    /// Announcements of one batch.
+    pub(super) fn feed(tenant: &TenantId, ms: i64) -> Self {
+        Self::new(tenant.as_str(), format!("{FEED_PREFIX}{ms:013}"))
+    }
+
+    /// The settings of a webhook.
+    pub(super) fn webhook(tenant: &TenantId, id: WebhookId) -> Self {
+        Self::new(tenant.as_str(), id.to_string())
+    }
+
+    /// A source among its tenant's.
+    pub(super) fn source(tenant: &TenantId, id: SourceId) -> Self {
+        Self::new(tenant.as_str(), id.to_string())
+    }
+
+    /// Whose source it is.
+    pub(super) fn source_owner(id: SourceId) -> Self {
+        Self::new(id.to_string(), "source")
+    }
+
+    /// An API key among its tenant's.
+    pub(super) fn api_key(tenant: &TenantId, id: KeyId) -> Self {
+        Self::new(tenant.as_str(), id.to_string())
+    }
+
+    /// An API key by its digest.
+    pub(super) fn digest(digest: KeyDigest) -> Self {
+        Self::new(format!("key#{}", HEXLOWER.encode(&digest.0)), "key")
+    }
+
+    /// The version of a tenant's webhooks, and how many there are.
+    pub(super) fn version(tenant: &TenantId) -> Self {
+        Self::new(tenant.as_str(), "version")
+    }
+
+    /// The tenant's data key, encrypted.
+    pub(super) fn data_key(tenant: &TenantId) -> Self {
+        Self::new(tenant.as_str(), "datakey")
+    }
+
+    /// The tenant among all tenants.
+    pub(super) fn tenant(tenant: &TenantId) -> Self {
+        Self::new(TENANTS, tenant.as_str())
+    }
+
+    /// The delivery whose row has this key.
+    pub(super) fn as_delivery(&self) -> Result<(TenantId, DeliveryId)> {
+        let parts = || {
+            let (tenant, event) = self.pk.split_once('#')?;
+            let webhook = self.sk.strip_prefix(DELIVERY_PREFIX)?;
+            let id = DeliveryId {
+                event: event.parse().ok()?,
+                webhook: webhook.parse().ok()?,
+            };
+            Some((tenant.parse().ok()?, id))
+        };
+        parts().ok_or_else(|| unreadable("the key of a row"))
+    }
+
+    /// The webhook whose state (or pace, or counters) has this key.
+    pub(super) fn as_webhook(&self) -> Result<(TenantId, WebhookId)> {
+        let parts = || {
+            let (tenant, webhook) = self.pk.split_once('#')?;
+            Some((tenant.parse().ok()?, webhook.parse().ok()?))
+        };
+        parts().ok_or_else(|| unreadable("the key of a webhook"))
+    }
+}
+
+/// The shard that a row lies in, for as long as their number stays.
+pub(super) fn shard_of(id: DeliveryId, shards: u16) -> u16 {
+    // FNV-1a. Ids end in random bits, so any hash spreads them; this one needs no crate and never changes.
+    let bytes = id.event.as_bytes().iter().chain(id.webhook.as_bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    u16::try_from(hash % u64::from(shards.max(1))).unwrap_or(0)
+}
+
+/// What the index of due rows is divided by.
+pub(super) fn lane(lane: Lane, webhook: WebhookId, shard: u16) -> String {
+    match lane {
+        Lane::Queued => format!("queued#{shard:02}"),
+        Lane::Waiting => format!("waiting#{shard:02}"),
+        Lane::Parked => format!("{PARKED_PREFIX}{webhook}#{shard:02}"),
+    }
+}
+
+/// How the lane of every parked row begins.
+pub(super) const PARKED_PREFIX: &str = "parked#";
+
+/// What the index of all rows is divided by.
+pub(super) fn recent(tenant: &TenantId, shard: u16) -> String {
+    format!("{tenant}#{shard:02}")
+}
+
+/// What the index of a webhook's rows is divided by.
+pub(super) fn by_webhook(tenant: &TenantId, webhook: WebhookId, shard: u16) -> String {
+    format!("{tenant}#{webhook}#{shard:02}")
+}
+
+/// What the index of a session's rows is divided by.
+pub(super) fn by_session(tenant: &TenantId, session: &Label, shard: u16) -> String {
+    format!("{tenant}#{}#{shard:02}", session.as_str())
+}
+
+/// What the index of failed and dead rows is divided by; none for the others.
+pub(super) fn trouble(tenant: &TenantId, status: Status, shard: u16) -> Option<String> {
+    match status {
+        Status::Failed | Status::Dead => Some(format!("{tenant}#{status}#{shard:02}")),
+        Status::Pending | Status::Delivered => None,
+    }
+}

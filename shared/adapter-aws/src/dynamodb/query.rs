@@ -1,0 +1,111 @@
+//! Reading along a partition or an index.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use postrider_ports::Result;
+
+use super::DynamoStore;
+use super::calls::Table;
+use super::expression::{Condition, names, some};
+use super::item::Item;
+use super::tables::Index;
+use crate::fault;
+
+/// A page of a query.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// The items.
+    pub(super) items: Vec<Item>,
+    /// Where to go on.
+    pub(super) next: Option<Item>,
+}
+
+/// What a query goes through.
+#[derive(Clone, Debug)]
+pub(super) struct Query {
+    /// Which table.
+    pub(super) table: Table,
+    /// Which index; none for the table itself, which is then read strongly consistent.
+    pub(super) index: Option<Index>,
+    /// What must hold of the keys, by `#name` and `:name`.
+    pub(super) keys: Condition,
+    /// Whether the first come first.
+    pub(super) order: Order,
+    /// How many at the most.
+    pub(super) limit: Option<usize>,
+    /// Where an earlier page ended.
+    pub(super) after: Option<Item>,
+}
+
+/// In which order a query goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By the sort key.
+    Ascending,
+    /// Against it.
+    Descending,
+}
+
+impl DynamoStore {
+    /// One page of a query.
+    pub(super) async fn query(&self, query: Query) -> Result<Found> {
+        let limit = query
+            .limit
+            .map(|limit| i32::try_from(limit).unwrap_or(i32::MAX));
+        let call = self
+            .client
+            .query()
+            .table_name(self.table(query.table))
+            .set_index_name(query.index.map(|index| index.name().to_owned()))
+            .consistent_read(query.index.is_none())
+            .set_expression_attribute_names(names(&[&query.keys.expression]))
+            .set_expression_attribute_values(some(query.keys.values))
+            .key_condition_expression(query.keys.expression)
+            .scan_index_forward(query.order == Order::Ascending)
+            .set_limit(limit)
+            .set_exclusive_start_key(query.after);
+        let answer = call.send().await.map_err(|error| fault::of(&error))?;
+        Ok(Found {
+            items: answer.items.unwrap_or_default(),
+            next: answer.last_evaluated_key,
+        })
+    }
+
+    /// A query to its end.
+    pub(super) async fn query_all(&self, mut query: Query) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        loop {
+            let found = self.query(query.clone()).await?;
+            items.extend(found.items);
+            match found.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(items),
+            }
+        }
+    }
+}
+
+impl Query {
+    /// Every item of a partition.
+    pub(super) fn partition(table: Table, pk: impl Into<String>) -> Self {
+        let keys = Condition::new("#pk = :pk").with("pk", AttributeValue::S(pk.into()));
+        Self {
+            table,
+            index: None,
+            keys,
+            order: Order::Ascending,
+            limit: None,
+            after: None,
+        }
+    }
+
+    /// Every item of a partition whose sort key begins so.
+    pub(super) fn prefix(table: Table, pk: impl Into<String>, prefix: &str) -> Self {
+        let keys = Condition::new("#pk = :pk AND begins_with(#sk, :prefix)")
+            .with("pk", AttributeValue::S(pk.into()))
+            .with("prefix", AttributeValue::S(prefix.to_owned()));
+        Self {
+            keys,
+            ..Self::partition(table, "")
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The row of a delivery as an item.
+//!
+//! Every write of a row is billed by the size of the whole item, so it is kept below 1 KB: the session is read back from
+//! the index's key, a signature is kept as its bytes, and what one attempt got lies in an item of its own. A target URL of
+//! more than about 120 characters, or more than about ten attempts, may lead beyond it: then a write costs a unit more.
+
+use postrider_domain::delivery::{DeadCause, Delivery, HINT_REACH, Lane, LeaseOwner, Status};
+use postrider_domain::event::Label;
+use postrider_domain::ids::DeliveryId;
+use postrider_domain::pattern::EventType;
+use postrider_domain::retention::Retention;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use serde::{Deserialize, Serialize};
+
+use super::calls::{Change, Condition, Table};
+use super::item::{Item, from_item, n, s, to_item};
+use super::keys::{self, Key};
+use super::signature::Signature;
+use crate::fault::unreadable;
+
+/// What may change about a row. What lists go by is not among it, but for `trouble`.
+const CHANGING: [&str; 19] = [
+    "target_url",
+    "signature",
+    "status",
+    "dead_cause",
+    "attempt_count",
+    "attempts_total",
+    "last_attempted_at",
+    "next_retry_at",
+    "error_detail",
+    "generation",
+    "paced",
+    "version",
+    "lease_owner",
+    "lease_until",
+    "lane",
+    "trouble",
+    "expires_at",
+    "changed_at",
+    "max_attempts",
+];
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    pk: String,
+    sk: String,
+    event_type: EventType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    intent: Option<Label>,
+    // An empty text is left out: it says nothing, and older emulators refuse it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    target_url: String,
+    #[serde(default, skip_serializing_if = "Signature::is_empty")]
+    signature: Signature,
+    status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dead_cause: Option<DeadCause>,
+    attempt_count: u32,
+    attempts_total: u32,
+    max_attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_attempted_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_retry_at: Option<Timestamp>,
+    created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error_detail: Option<String>,
+    generation: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    paced: bool,
+    version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease_owner: Option<String>,
+    // Always there: without it a row could never be claimed.
+    lease_until: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lane: Option<String>,
+    recent: String,
+    by_webhook: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by_session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
+    expires_at: i64,
+    changed_at: Timestamp,
+}
+
+/// What a store knows beside a row when it writes one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings {
+    /// Over how many shards the indexes are spread.
+    pub(super) shards: u16,
+    /// How long rows are kept.
+    pub(super) retention: Retention,
+    /// When it is written.
+    pub(super) now: Timestamp,
+}
+
+/// The whole item, to be put.
+pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
+    let key = Key::delivery(&row.tenant, row.id);
+    let shard = keys::shard_of(row.id, around.shards);
+    let (tenant, webhook) = (&row.tenant, row.id.webhook);
+    let session = row.session_id.as_ref();
+    to_item(&Stored {
+        pk: key.pk,
+        sk: key.sk,
+        event_type: row.event_type.clone(),
+        intent: row.intent.clone(),
+        target_url: row.target_url.clone(),
+        signature: Signature(row.signature.clone()),
+        status: row.status,
+        dead_cause: row.dead_cause,
+        attempt_count: row.attempt_count,
+        attempts_total: row.attempts_total,
+        max_attempts: row.max_attempts,
+        last_attempted_at: row.last_attempted_at,
+        next_retry_at: row.next_retry_at,
+        created_at: row.created_at,
+        error_detail: row.error_detail.clone(),
+        generation: row.generation,
+        paced: row.paced,
+        version: row.version,
+        lease_owner: row.lease_owner.as_ref().map(owner),
+        lease_until: row.lease_until,
+        lane: row
+            .lane(around.now)
+            .map(|lane| keys::lane(lane, webhook, shard)),
+        recent: keys::recent(tenant, shard),
+        by_webhook: keys::by_webhook(tenant, webhook, shard),
+        by_session: session.map(|session| keys::by_session(tenant, session, shard)),
+        trouble: keys::trouble(tenant, row.status, shard),
+        expires_at: around.retention.expires_at(row).as_seconds(),
+        changed_at: around.now,
+    })
+}
+
+/// A stored row becomes this one; the index of a list is touched only if `trouble` changes.
+pub(super) fn replace(row: &Delivery, around: Surroundings) -> Result<Change> {
+    let mut item = item(row, around)?;
+    let change = Change::of(Table::Deliveries, Key::delivery(&row.tenant, row.id));
+    Ok(CHANGING.into_iter().fold(change, |change, name| {
+        change.set_or_remove(name, item.remove(name))
+    }))
+}
+
+/// The row that an item holds; also the image in a stream's record.
+pub(super) fn delivery(item: Item) -> Result<Delivery> {
+    let stored: Stored = from_item(item, "a row")?;
+    let (tenant, id) = Key::new(stored.pk, stored.sk).as_delivery()?;
+    let lease_owner = stored.lease_owner.as_deref();
+    Ok(Delivery {
+        id,
+        tenant,
+        event_type: stored.event_type,
+        session_id: stored.by_session.as_deref().map(session).transpose()?,
+        intent: stored.intent,
+        target_url: stored.target_url,
+        signature: stored.signature.0,
+        status: stored.status,
+        dead_cause: stored.dead_cause,
+        attempt_count: stored.attempt_count,
+        attempts_total: stored.attempts_total,
+        max_attempts: stored.max_attempts,
+        last_attempted_at: stored.last_attempted_at,
+        next_retry_at: stored.next_retry_at,
+        created_at: stored.created_at,
+        error_detail: stored.error_detail,
+        generation: stored.generation,
+        paced: stored.paced,
+        parked: stored
+            .lane
+            .is_some_and(|lane| lane.starts_with(keys::PARKED_PREFIX)),
+        version: stored.version,
+        lease_owner: lease_owner.map(read_owner).transpose()?,
+        lease_until: stored.lease_until,
+    })
+}
+
+/// Who holds a row, as text.
+pub(super) fn owner(owner: &LeaseOwner) -> String {
+    format!("{}/{}", owner.process, owner.claim)
+}
+
+fn read_owner(text: &str) -> Result<LeaseOwner> {
+    let parts = || {
+        let (process, claim) = text.rsplit_once('/')?;
+        Some(LeaseOwner {
+            process: process.to_owned(),
+            claim: claim.parse().ok()?,
+        })
+    };
+    parts().ok_or_else(|| unreadable("lease_owner"))
+}
+
+/// The session in `<tenant>#<session>#<shard>`; a tenant has no `#` in its name.
+fn session(by_session: &str) -> Result<Label> {
+    let parts = || {
+        let (_, rest) = by_session.split_once('#')?;
+        let (session, _) = rest.rsplit_once('#')?;
+        session.parse().ok()
+    };
+    parts().ok_or_else(|| unreadable("by_session"))
+}
+
+/// Nobody wrote it since.
+pub(super) fn unchanged(row: &Delivery) -> Condition {
+    Condition::new("#version = :version").with("version", n(row.version))
+}
+
+/// It is open, free at `now` and not parked.
+pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
+    // Strictly before: with `<=` two could hold a row at once.
+    let free = "#status IN (:pending, :failed) AND #lease_until < :now AND NOT begins_with(#lane, :parked)";
+    Condition::new(&format!("{free} AND {and}"))
+        .with("pending", s(Status::Pending.as_str()))
+        .with("failed", s(Status::Failed.as_str()))
+        .with("now", n(now.as_millis()))
+        .with("parked", s(keys::PARKED_PREFIX))
+}
+
+/// The lane of an open row that is due at `due_at` and not parked.
+pub(super) fn lane_at(id: DeliveryId, due_at: Timestamp, around: Surroundings) -> String {
+    let lane = if due_at > around.now.plus(HINT_REACH) {
+        Lane::Waiting
+    } else {
+        Lane::Queued
+    };
+    keys::lane(lane, id.webhook, keys::shard_of(id, around.shards))
+}

@@ -1,0 +1,126 @@
+//! Hourly counters: an item for each webhook and hour, raised by the publisher.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+use postrider_ports::history::HourlyStats;
+
+use super::calls::{Change, Condition, Order, Query, Table};
+use super::item::{Item, n, s, seconds};
+use super::keys::{Key, STATS_PREFIX, WEBHOOK_PREFIX};
+use super::{DynamoStore, webhook_item};
+use crate::fault::unreadable;
+
+/// How long counters are kept: a year can be compared with the one before.
+const KEPT_FOR: Millis = Millis::from_seconds(800 * 86_400);
+/// How many webhooks are asked at once.
+const AT_ONCE: usize = 16;
+
+impl DynamoStore {
+    /// Adds to the counters of a webhook's hour. Not idempotent: whoever repeats it counts twice.
+    pub(super) async fn count(&self, tenant: &TenantId, more: &HourlyStats) -> Result<()> {
+        let key = Key::stats(tenant, more.webhook, more.hour);
+        let change =
+            Change::of(Table::Deliveries, key).set("expires_at", seconds(more.hour.plus(KEPT_FOR)));
+        let counters = counters(more).into_iter();
+        let change = counters
+            .filter(|(_, count)| *count > 0)
+            .fold(change, |change, (name, count)| change.add(&name, n(count)));
+        self.change(change).await?;
+        Ok(())
+    }
+
+    /// The counters of one webhook for the hours from `from` to before `to`.
+    pub(super) async fn hours(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<Vec<HourlyStats>> {
+        let last = Timestamp::from_millis(to.as_millis().saturating_sub(1));
+        let (from, last) = (from.max(Timestamp::ZERO), last);
+        if last < from {
+            return Ok(Vec::new());
+        }
+        let (first, last) = (
+            Key::stats(tenant, webhook, from),
+            Key::stats(tenant, webhook, last),
+        );
+        let keys = Condition::new("#pk = :pk AND #sk BETWEEN :first AND :last")
+            .with("pk", s(first.pk))
+            .with("first", s(first.sk))
+            .with("last", s(last.sk));
+        let query = Query {
+            table: Table::Deliveries,
+            index: None,
+            keys,
+            order: Order::Ascending,
+            limit: None,
+            after: None,
+        };
+        let items = self.query_all(query).await?;
+        items.iter().map(|item| read(item, webhook)).collect()
+    }
+
+    /// The counters of all webhooks that the tenant has; those of deleted ones are found by their ids alone.
+    pub(super) async fn hours_of_all(
+        &self,
+        tenant: &TenantId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<Vec<HourlyStats>> {
+        let query = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
+        let items = self.query_all(query).await?;
+        let webhooks = items.iter().map(webhook_item::id);
+        let webhooks = webhooks.collect::<Result<Vec<_>>>()?;
+        let hours = webhooks
+            .into_iter()
+            .map(|webhook| self.hours(tenant, webhook, from, to));
+        let hours: Vec<_> = stream::iter(hours).buffered(AT_ONCE).try_collect().await?;
+        Ok(hours.concat())
+    }
+}
+
+/// The counters with the names of their attributes.
+fn counters(stats: &HourlyStats) -> Vec<(String, u64)> {
+    let plain = [
+        ("delivered", stats.delivered),
+        ("dead", stats.dead),
+        ("attempts", stats.attempts),
+        ("retried", stats.retried),
+        ("retries", stats.retries),
+    ];
+    let plain = plain.map(|(name, count)| (name.to_owned(), count));
+    let latency = stats.latency.iter().enumerate();
+    let latency = latency.map(|(bucket, count)| (latency_name(bucket), *count));
+    plain.into_iter().chain(latency).collect()
+}
+
+/// Each bucket is an attribute of its own, because only those can be raised without being read.
+fn latency_name(bucket: usize) -> String {
+    format!("latency_{bucket}")
+}
+
+fn read(item: &Item, webhook: WebhookId) -> Result<HourlyStats> {
+    let key = Key::of(item)?;
+    let hour = key.sk.strip_prefix(STATS_PREFIX);
+    let hour = hour.and_then(|text| text.parse().ok());
+    let hour = Timestamp::from_millis(hour.ok_or_else(|| unreadable("an hour's key"))?);
+    let count = |name: &str| match item.get(name).map(|value| value.as_n()) {
+        None => Ok(0),
+        Some(Ok(text)) => text.parse().map_err(|_| unreadable(name)),
+        Some(Err(_)) => Err(unreadable(name)),
+    };
+    let mut stats = HourlyStats::empty(webhook, hour);
+    stats.delivered = count("delivered")?;
+    stats.dead = count("dead")?;
+    stats.attempts = count("attempts")?;
+    stats.retried = count("retried")?;
+    stats.retries = count("retries")?;
+    for (bucket, latency) in stats.latency.iter_mut().enumerate() {
+        *latency = count(&latency_name(bucket))?;
+    }
+    Ok(stats)
+}

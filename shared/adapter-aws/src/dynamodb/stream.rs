@@ -1,0 +1,164 @@
+//! What a record of the table's stream says: that a row changed, that a webhook's state changed, or nothing that anybody
+//! waits for.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use postrider_domain::delivery::{DeadCause, Delivery};
+use postrider_domain::health::Health;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::notice::{Notice, effects, health_notice};
+use postrider_domain::stats::StatsDelta;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+
+use super::item::Item;
+use super::keys::{DELIVERY_PREFIX, Key};
+use super::row;
+use super::state::State;
+use crate::fault::unreadable;
+
+/// An item as the stream shows it.
+pub type Image = HashMap<String, AttributeValue>;
+
+/// One change of an item, as the stream tells it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Names the change; the same when it is told again.
+    pub id: String,
+    /// The item before; none when it is new.
+    pub before: Option<Image>,
+    /// The item after; none when it was removed.
+    pub after: Option<Image>,
+    /// When the stream heard of it.
+    pub at: Timestamp,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Change {
+    /// Of a delivery.
+    Row(Box<RowChange>),
+    /// Of a webhook's state.
+    State(Box<StateChange>),
+    /// Nothing that anybody waits for.
+    Nothing,
+}
+
+/// A delivery before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RowChange {
+    pub(super) before: Delivery,
+    pub(super) after: Delivery,
+    pub(super) at: Timestamp,
+}
+
+/// A webhook's state before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct StateChange {
+    tenant: TenantId,
+    webhook: WebhookId,
+    before: Health,
+    after: Health,
+    at: Timestamp,
+}
+
+impl Change {
+    /// Reads a record.
+    pub(super) fn of(record: Record) -> Result<Self> {
+        let Some(before) = record.before else {
+            return Ok(Self::Nothing);
+        };
+        let key = Key::of(&before)?;
+        if key.sk.starts_with(DELIVERY_PREFIX) {
+            return Self::of_row(before, record.after, record.at);
+        }
+        match record.after {
+            Some(after) if key.sk == "state" => Self::of_state(&key, before, after),
+            Some(_) | None => Ok(Self::Nothing),
+        }
+    }
+
+    fn of_row(before: Item, after: Option<Item>, heard_at: Timestamp) -> Result<Self> {
+        let before = row::delivery(before)?;
+        let changed_at = after.as_ref().and_then(|item| instant(item, "changed_at"));
+        let after = after.map(row::delivery).transpose()?;
+        // A row whose time was over may be put anew before it was removed: then the old one is gone all the same.
+        let after = after.filter(|after| after.created_at == before.created_at);
+        let (after, at) = match after {
+            Some(after) => (after, changed_at.ok_or_else(|| unreadable("changed_at"))?),
+            None if before.status.is_open() => {
+                (before.died(DeadCause::Expired, "expired"), heard_at)
+            }
+            None => return Ok(Self::Nothing),
+        };
+        Ok(Self::Row(Box::new(RowChange { before, after, at })))
+    }
+
+    fn of_state(key: &Key, before: Item, after: Item) -> Result<Self> {
+        let (tenant, webhook) = key.as_webhook()?;
+        let (before, after) = (State::of(before)?, State::of(after)?);
+        Ok(Self::State(Box::new(StateChange {
+            tenant,
+            webhook,
+            before: before.health,
+            after: after.health,
+            at: after.noted_at,
+        })))
+    }
+
+    /// What it announces. Webhooks are announced from the records of their states alone: a crash between storing a
+    /// state and announcing it loses nothing, because the stream still has it.
+    pub(super) fn notices(&self) -> Vec<Notice> {
+        match self {
+            Self::Row(row) => row.effects_on(&Health::default()).notices,
+            Self::State(state) => {
+                let StateChange {
+                    tenant,
+                    webhook,
+                    before,
+                    after,
+                    at,
+                } = &**state;
+                let notice = health_notice(tenant, *webhook, before, after, *at);
+                notice.into_iter().collect()
+            }
+            Self::Nothing => Vec::new(),
+        }
+    }
+
+    /// The change of a row, if that is what it is.
+    pub(super) const fn row(&self) -> Option<&RowChange> {
+        match self {
+            Self::Row(row) => Some(row),
+            Self::State(_) | Self::Nothing => None,
+        }
+    }
+}
+
+impl RowChange {
+    /// The webhook that the row belongs to.
+    pub(super) fn webhook(&self) -> (TenantId, WebhookId) {
+        (self.after.tenant.clone(), self.after.id.webhook)
+    }
+
+    /// What is counted.
+    pub(super) fn counted(&self) -> Option<StatsDelta> {
+        StatsDelta::of_change(&self.before, &self.after)
+    }
+
+    /// Whether it says something of its webhook.
+    pub(super) fn was_attempted(&self) -> bool {
+        self.after.attempts_total > self.before.attempts_total
+    }
+
+    /// Everything that follows for a webhook in this state.
+    pub(super) fn effects_on(&self, health: &Health) -> postrider_domain::notice::Effects {
+        effects(&self.before, &self.after, health, self.at)
+    }
+}
+
+fn instant(item: &Item, name: &str) -> Option<Timestamp> {
+    let text = item.get(name)?.as_n().ok()?;
+    text.parse().ok().map(Timestamp::from_millis)
+}

@@ -1,0 +1,234 @@
+//! Webhooks: settings in one table, state beside the rows in the other, and the version that makes plans outdated.
+//! Whatever changes a webhook changes all three in one transaction.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook};
+use postrider_ports::configs::{Changed, Created, WebhookChange, WebhookList, Webhooks};
+use postrider_ports::{Error, Result};
+use postrider_sealed::StoredWebhook;
+
+use super::calls::{Change, Condition, Query, Step, Table, Transacted};
+use super::item::{Item, ms, n, s};
+use super::keys::{Key, WEBHOOK_PREFIX};
+use super::state::State;
+use super::{DynamoStore, chores, webhook_item};
+use crate::fault;
+
+/// The attribute of the version item that every change raises.
+const VERSION: &str = "version";
+/// The attribute of the version item that says how many webhooks there are.
+const COUNT: &str = "webhooks";
+/// How often a change of state is tried again when somebody else was faster.
+const ROUNDS: u32 = 10;
+
+#[async_trait]
+impl Webhooks for DynamoStore {
+    async fn webhooks_version(&self, tenant: &TenantId) -> Result<u64> {
+        let item = self.get(Table::Configs, &Key::version(tenant)).await?;
+        version_in(item.as_ref())
+    }
+
+    async fn webhooks(&self, tenant: &TenantId) -> Result<WebhookList> {
+        // The version first: what is read after it is at least as new, so that a plan can only be taken for older than
+        // it is.
+        let version = self.webhooks_version(tenant).await?;
+        let query = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
+        let items = self.query_all(query).await?;
+        let ids = items
+            .iter()
+            .map(|item| Ok((tenant.clone(), webhook_item::id(item)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let states = self.states(ids).await?;
+        let webhooks = self.assemble(tenant, items, states).await?;
+        Ok(WebhookList { version, webhooks })
+    }
+
+    async fn webhook(&self, tenant: &TenantId, id: WebhookId) -> Result<Option<Webhook>> {
+        let keys = vec![
+            (Table::Configs, Key::webhook(tenant, id)),
+            (Table::Deliveries, Key::state(tenant, id)),
+        ];
+        let (mut items, mut states) = (Vec::new(), HashMap::new());
+        for (table, item) in self.get_all(keys).await? {
+            match table {
+                Table::Configs => items.push(item),
+                Table::Deliveries => {
+                    states.insert((tenant.clone(), id), State::of(item)?);
+                }
+            }
+        }
+        Ok(self.assemble(tenant, items, states).await?.pop())
+    }
+
+    async fn create_webhook(&self, webhook: Webhook) -> Result<Created> {
+        let (tenant, id) = (&webhook.tenant, webhook.id);
+        let vault = self.vault_for_sealing(tenant).await?;
+        let stored = StoredWebhook::of(&vault, tenant, id, &webhook.settings, &webhook.secrets)?;
+        let state = State::default().changed(webhook.health.clone(), webhook.created_at);
+        let fresh = Condition::new("attribute_not_exists(#pk)");
+        let room = Condition::new("attribute_not_exists(#webhooks) OR #webhooks < :most")
+            .with("most", n(MAX_WEBHOOKS));
+        let steps = [
+            Step::Change(raised(tenant).add(COUNT, n(1)).only_if(room)),
+            Step::Put(
+                Table::Configs,
+                webhook_item::item(&webhook, stored)?,
+                Some(fresh),
+            ),
+            Step::Put(Table::Deliveries, state.item(tenant, id)?, None),
+            Step::Put(Table::Configs, Key::tenant(tenant).item(), None),
+        ];
+        match self.transact(&steps).await? {
+            Transacted::Done => Ok(Created::Done),
+            Transacted::Refused(places) if places.contains(&0) => Ok(Created::TooMany),
+            Transacted::Refused(_) => Err(Error::Broken("the webhook is there already".to_owned())),
+        }
+    }
+
+    async fn change_webhook(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        change: WebhookChange,
+    ) -> Result<Changed> {
+        let key = Key::webhook(tenant, id);
+        if self.get(Table::Configs, &key).await?.is_none() {
+            return Ok(Changed::Missing);
+        }
+        let vault = self.vault_for_sealing(tenant).await?;
+        let stored = StoredWebhook::of(&vault, tenant, id, &change.settings, &change.secrets)?;
+        let seen = Condition::new("#updated_at = :seen").with("seen", ms(change.seen));
+        let steps = [
+            Step::Change(
+                Change::of(Table::Configs, key.clone())
+                    .set("settings", s(stored.settings))
+                    .set(webhook_item::SEALED, webhook_item::sealed(stored.sealed))
+                    .set("updated_at", ms(change.updated_at))
+                    .only_if(seen),
+            ),
+            Step::Change(raised(tenant)),
+        ];
+        match self.transact(&steps).await? {
+            Transacted::Done => Ok(Changed::Done),
+            Transacted::Refused(_) => {
+                let there = self.get(Table::Configs, &key).await?.is_some();
+                Ok(if there {
+                    Changed::Outdated
+                } else {
+                    Changed::Missing
+                })
+            }
+        }
+    }
+
+    async fn set_webhook_status(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        status: WebhookStatus,
+        reason: Option<String>,
+        now: Timestamp,
+    ) -> Result<Option<Health>> {
+        for _ in 0..ROUNDS {
+            let Some(before) = self.state(tenant, id).await? else {
+                return Ok(None);
+            };
+            if before.health.status == status {
+                return Ok(Some(before.health));
+            }
+            let after = before.health.set(status, reason.clone(), now);
+            if self
+                .change_state(tenant, id, &before, after.clone(), now)
+                .await?
+            {
+                return Ok(Some(after));
+            }
+        }
+        Err(fault::contended("the state of a webhook"))
+    }
+
+    async fn delete_webhook(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let there = Condition::new("attribute_exists(#pk)");
+        let mut steps = vec![
+            Step::Delete(Table::Configs, Key::webhook(tenant, id), Some(there)),
+            Step::Delete(Table::Deliveries, Key::state(tenant, id), None),
+            Step::Delete(Table::Deliveries, Key::pace(tenant, id), None),
+            Step::Change(raised(tenant).add(COUNT, n(-1))),
+        ];
+        steps.extend(chores::after_deletion(tenant, id, now)?);
+        Ok(self.transact(&steps).await? == Transacted::Done)
+    }
+}
+
+impl DynamoStore {
+    /// Stores a changed state, unless somebody was faster. A changed status changes what may be planned, so the version
+    /// goes up; a mere count of failures does not. Returns whether it is stored.
+    pub(super) async fn change_state(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        before: &State,
+        after: Health,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let status = after.status;
+        let item = before.changed(after, now).item(tenant, id)?;
+        let unchanged = Some(before.unchanged());
+        if before.health.status == status {
+            return self.put(Table::Deliveries, item, unchanged).await;
+        }
+        let mut steps = vec![
+            Step::Put(Table::Deliveries, item, unchanged),
+            Step::Change(raised(tenant)),
+        ];
+        if status == WebhookStatus::Active {
+            steps.extend(chores::after_resume(tenant, id, now)?);
+        }
+        Ok(self.transact(&steps).await? == Transacted::Done)
+    }
+
+    async fn assemble(
+        &self,
+        tenant: &TenantId,
+        items: Vec<Item>,
+        mut states: HashMap<(TenantId, WebhookId), State>,
+    ) -> Result<Vec<Webhook>> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vault = self.vault(tenant).await?;
+        let mut webhooks = Vec::with_capacity(items.len());
+        for item in items {
+            let id = webhook_item::id(&item)?;
+            // One without a state was deleted between the two reads.
+            if let Some(state) = states.remove(&(tenant.clone(), id)) {
+                webhooks.push(webhook_item::webhook(item, tenant, state.health, &vault)?);
+            }
+        }
+        Ok(webhooks)
+    }
+}
+
+/// Every plan made before is outdated.
+fn raised(tenant: &TenantId) -> Change {
+    Change::of(Table::Configs, Key::version(tenant)).add(VERSION, n(1))
+}
+
+/// The version that the tenant's version item holds; 0 when there is none.
+pub(super) fn version_in(item: Option<&Item>) -> Result<u64> {
+    let Some(value) = item.and_then(|item| item.get(VERSION)) else {
+        return Ok(0);
+    };
+    let number = value.as_n().ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| fault::unreadable("the version of the webhooks"))
+}

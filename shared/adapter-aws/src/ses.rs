@@ -1,0 +1,50 @@
+//! Letters by SES.
+
+use async_trait::async_trait;
+use aws_sdk_sesv2::error::BuildError;
+use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
+use postrider_ports::mail::{Letter, Mail};
+use postrider_ports::{Error, Result};
+
+use crate::fault;
+
+/// Sends letters from one address, which SES must know as ours.
+pub struct SesMail {
+    client: aws_sdk_sesv2::Client,
+    from: String,
+}
+
+impl SesMail {
+    /// Letters from this address. Calls nobody yet.
+    #[must_use]
+    pub const fn new(client: aws_sdk_sesv2::Client, from: String) -> Self {
+        Self { client, from }
+    }
+}
+
+#[async_trait]
+impl Mail for SesMail {
+    async fn send(&self, letter: Letter) -> Result<()> {
+        let to = Destination::builder().to_addresses(&letter.to).build();
+        let message = message(&letter).map_err(|error| Error::Broken(error.to_string()))?;
+        let call = self
+            .client
+            .send_email()
+            .from_email_address(&self.from)
+            .destination(to)
+            .content(EmailContent::builder().simple(message).build());
+        call.send().await.map_err(|error| fault::of(&error))?;
+        Ok(())
+    }
+}
+
+fn message(letter: &Letter) -> std::result::Result<Message, BuildError> {
+    let utf8 = |text: &str| Content::builder().data(text).charset("UTF-8").build();
+    let body = Body::builder()
+        .text(utf8(&letter.text)?)
+        .html(utf8(&letter.html)?);
+    let message = Message::builder()
+        .subject(utf8(&letter.subject)?)
+        .body(body.build());
+    Ok(message.build())
+}

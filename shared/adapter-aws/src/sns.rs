@@ -1,0 +1,145 @@
+//! Announcements on an SNS topic.
+
+use async_trait::async_trait;
+use aws_sdk_sns::error::BuildError;
+use aws_sdk_sns::types::{MessageAttributeValue, PublishBatchRequestEntry};
+use postrider_domain::notice::Notice;
+use postrider_ports::notices::Topic;
+use postrider_ports::{Error, Result};
+use serde_json::Value;
+
+use crate::fault;
+
+/// The most messages of one call.
+/// <https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html>
+const BATCH: usize = 10;
+
+/// A topic that everything is announced on, as CloudEvents JSON. Type, tenant, webhook and session are attributes, too,
+/// for subscribers to filter by.
+pub struct SnsTopic {
+    client: aws_sdk_sns::Client,
+    arn: String,
+}
+
+impl SnsTopic {
+    /// The topic with this ARN. Calls nobody yet.
+    #[must_use]
+    pub const fn new(client: aws_sdk_sns::Client, arn: String) -> Self {
+        Self { client, arn }
+    }
+
+    async fn publish_batch(&self, notices: &[Notice]) -> Result<Vec<Result<()>>> {
+        let entries = notices
+            .iter()
+            .enumerate()
+            .map(|(place, notice)| entry(place, notice))
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|error| Error::Broken(error.to_string()))?;
+        let call = self.client.publish_batch().topic_arn(&self.arn);
+        let call = call.set_publish_batch_request_entries(Some(entries));
+        let answer = call.send().await.map_err(|error| fault::of(&error))?;
+        // One that is named nowhere was not taken.
+        let unnamed = Err(Error::Unavailable("aws: no word of a message".to_owned()));
+        let mut results = vec![unnamed; notices.len()];
+        let mut set = |id: Option<&str>, result| {
+            let place = id.and_then(|id| id.parse::<usize>().ok());
+            if let Some(found) = place.and_then(|place| results.get_mut(place)) {
+                *found = result;
+            }
+        };
+        for taken in answer.successful() {
+            set(taken.id(), Ok(()));
+        }
+        for failed in answer.failed() {
+            let said = format!("aws: {}", failed.code());
+            let error = if failed.sender_fault() {
+                Error::Broken(said)
+            } else {
+                Error::Unavailable(said)
+            };
+            set(Some(failed.id()), Err(error));
+        }
+        Ok(results)
+    }
+}
+
+#[async_trait]
+impl Topic for SnsTopic {
+    async fn publish(&self, notices: &[Notice]) -> Vec<Result<()>> {
+        let mut results = Vec::with_capacity(notices.len());
+        for batch in notices.chunks(BATCH) {
+            match self.publish_batch(batch).await {
+                Ok(each) => results.extend(each),
+                Err(error) => results.extend(vec![Err(error); batch.len()]),
+            }
+        }
+        results
+    }
+}
+
+fn entry(
+    place: usize,
+    notice: &Notice,
+) -> std::result::Result<PublishBatchRequestEntry, BuildError> {
+    let mut entry = PublishBatchRequestEntry::builder()
+        .id(place.to_string())
+        .message(notice.to_cloud_event().to_string());
+    for (name, value) in attributes(notice) {
+        let value = MessageAttributeValue::builder()
+            .data_type("String")
+            .string_value(value);
+        entry = entry.message_attributes(name, value.build()?);
+    }
+    entry.build()
+}
+
+/// What subscribers may filter by.
+fn attributes(notice: &Notice) -> Vec<(&'static str, &str)> {
+    let said = |name: &'static str| {
+        let text = notice.data.get(name).and_then(Value::as_str);
+        text.map(|text| (name, text))
+    };
+    let always = [
+        ("type", notice.kind.as_str()),
+        ("tenant", notice.tenant.as_str()),
+    ];
+    let known = ["webhook_id", "session_id"].into_iter().filter_map(said);
+    always.into_iter().chain(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_domain::notice::NoticeKind;
+    use postrider_domain::time::Timestamp;
+    use serde_json::json;
+
+    fn notice(data: Value) -> Notice {
+        Notice {
+            id: "id".to_owned(),
+            kind: NoticeKind::DeliveryDead,
+            tenant: "acme".parse().unwrap(),
+            at: Timestamp::ZERO,
+            data,
+        }
+    }
+
+    #[test]
+    fn a_message_can_be_filtered_by_what_it_is_about() {
+        let about = notice(json!({"webhook_id": "wh_1", "session_id": "s", "status": "dead"}));
+        let expected = [
+            ("type", "delivery.dead"),
+            ("tenant", "acme"),
+            ("webhook_id", "wh_1"),
+            ("session_id", "s"),
+        ];
+        assert_eq!(attributes(&about), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_attribute() {
+        let about = notice(json!({"webhook_id": "wh_1", "session_id": null}));
+        let names: Vec<_> = attributes(&about).iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["type", "tenant", "webhook_id"]);
+    }
+}

@@ -1,0 +1,196 @@
+//! The queue of hints: an SQS standard queue, fair between webhooks.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
+use futures_util::StreamExt;
+use futures_util::stream;
+use postrider_domain::delivery::{HINT_REACH, Lease};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+use postrider_ports::clock::Clock;
+use postrider_ports::deliveries::Parcel;
+use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::{Error, Result};
+
+use crate::fault;
+
+/// The most messages of one call.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
+const BATCH: usize = 10;
+/// How many calls are under way at once for one `send`.
+const BATCHES_AT_ONCE: usize = 4;
+/// How often a message is tried; a batch can fail in part, and the SDK repeats only whole calls.
+const TRIES: usize = 2;
+
+/// Sends hints to a queue.
+pub struct SqsQueue {
+    client: Client,
+    url: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl SqsQueue {
+    /// The queue at this URL. Calls nobody yet.
+    #[must_use]
+    pub fn new(client: Client, url: String, clock: Arc<dyn Clock>) -> Self {
+        Self { client, url, clock }
+    }
+
+    /// Sends up to ten hints; one result each.
+    async fn send_batch(&self, hints: &[Hint]) -> Vec<Result<()>> {
+        let mut results: Vec<Result<()>> = vec![Err(unanswered()); hints.len()];
+        for _ in 0..TRIES {
+            let open: Vec<usize> = (0..hints.len())
+                .filter(|n| matches!(results.get(*n), Some(Err(_))))
+                .collect();
+            if open.is_empty() {
+                break;
+            }
+            self.try_batch(hints, &open, &mut results).await;
+        }
+        results
+    }
+
+    /// Sends those hints of a batch that stand at `open`, and notes what became of them.
+    async fn try_batch(&self, hints: &[Hint], open: &[usize], results: &mut [Result<()>]) {
+        let now = self.clock.now();
+        let mut note = |n: usize, result: Result<()>| {
+            if let Some(place) = results.get_mut(n) {
+                *place = result;
+            }
+        };
+        let mut call = self.client.send_message_batch().queue_url(&self.url);
+        for n in open {
+            match hints.get(*n).map(|hint| entry(*n, hint, now)) {
+                Some(Ok(entry)) => call = call.entries(entry),
+                Some(Err(error)) => note(*n, Err(error)),
+                None => {}
+            }
+        }
+        match call.send().await {
+            Ok(answer) => {
+                for done in answer.successful {
+                    if let Ok(n) = done.id.parse() {
+                        note(n, Ok(()));
+                    }
+                }
+                for failed in answer.failed {
+                    if let Ok(n) = failed.id.parse() {
+                        let said = format!("aws: a hint was refused: {}", failed.code);
+                        note(n, Err(Error::Unavailable(said)));
+                    }
+                }
+            }
+            Err(error) => {
+                let error = fault::of(&error);
+                open.iter().for_each(|n| note(*n, Err(error.clone())));
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Queue for SqsQueue {
+    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
+        // A function that accepts does not send.
+        None
+    }
+
+    fn start(&self, _parcel: Parcel) {}
+
+    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
+
+    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+        let batches: Vec<_> = hints
+            .chunks(BATCH)
+            .map(|batch| self.send_batch(batch))
+            .collect();
+        stream::iter(batches)
+            .buffered(BATCHES_AT_ONCE)
+            .concat()
+            .await
+    }
+
+    async fn depth(&self) -> Result<u64> {
+        let name = QueueAttributeName::ApproximateNumberOfMessages;
+        let call = self.client.get_queue_attributes().queue_url(&self.url);
+        let answer = call.attribute_names(name.clone()).send().await;
+        let answer = answer.map_err(|error| fault::of(&error))?;
+        let depth = answer
+            .attributes
+            .as_ref()
+            .and_then(|known| known.get(&name));
+        depth
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| Error::Broken("aws: the queue does not say how deep it is".to_owned()))
+    }
+}
+
+fn entry(n: usize, hint: &Hint, now: Timestamp) -> Result<SendMessageBatchRequestEntry> {
+    let unwritable = |_| Error::Broken("a hint cannot be written".to_owned());
+    SendMessageBatchRequestEntry::builder()
+        .id(n.to_string())
+        .message_body(serde_json::to_string(hint).map_err(|_| unwritable(()))?)
+        .message_group_id(hint.id.webhook.to_string())
+        .delay_seconds(delay_seconds(hint.next_retry_at, now))
+        .build()
+        .map_err(|_| unwritable(()))
+}
+
+/// Whole seconds until a row is due, rounded up so that its hint does not come early; at most what SQS takes.
+fn delay_seconds(due_at: Timestamp, now: Timestamp) -> i32 {
+    let left = due_at.since(now).min(HINT_REACH).get().div_ceil(1000);
+    i32::try_from(left).unwrap_or(i32::MAX)
+}
+
+fn unanswered() -> Error {
+    Error::Unavailable("aws: the queue did not answer for a hint".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::time::Millis;
+    use postrider_testkit::builders::{NOW, event_id, webhook_id};
+
+    use super::*;
+
+    fn hint() -> Hint {
+        Hint {
+            tenant: TenantId::default(),
+            id: postrider_domain::ids::DeliveryId {
+                event: event_id(1),
+                webhook: webhook_id(2),
+            },
+            next_retry_at: NOW.plus(Millis::new(29_001)),
+        }
+    }
+
+    #[test]
+    fn a_delay_is_rounded_up_and_never_more_than_the_queue_takes() {
+        let after = |ms| delay_seconds(NOW.plus(Millis::new(ms)), NOW);
+        assert_eq!((after(0), after(1), after(1000), after(1001)), (0, 1, 1, 2));
+        assert_eq!((after(900_000), after(900_001)), (900, 900));
+        assert_eq!(delay_seconds(Timestamp::ZERO, NOW), 0, "long overdue");
+    }
+
+    #[test]
+    fn a_message_names_the_row_and_its_time_and_is_grouped_by_webhook() {
+        let hint = hint();
+        let entry = entry(3, &hint, NOW).unwrap();
+        let body: serde_json::Value = serde_json::from_str(entry.message_body()).unwrap();
+        let expected = serde_json::json!({
+            "tenant": "default",
+            "id": hint.id.to_string(),
+            "next_retry_at": hint.next_retry_at.as_millis(),
+        });
+        assert_eq!(body, expected);
+        assert_eq!(entry.id(), "3");
+        assert_eq!(entry.delay_seconds(), Some(30));
+        let webhook = hint.id.webhook.to_string();
+        assert_eq!(entry.message_group_id(), Some(webhook.as_str()));
+    }
+}

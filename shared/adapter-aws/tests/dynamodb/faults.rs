@@ -1,0 +1,214 @@
+//! Calls that fail on their way: nothing acknowledged is lost, and what is repeated is completed.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use postrider_adapter_aws::dynamodb::DynamoStore;
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::Delivery;
+use postrider_domain::ids::DeliveryId;
+use postrider_ports::configs::Webhooks;
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries};
+use postrider_ports::history::History;
+use postrider_ports::queue::Hint;
+use postrider_testkit::builders::{NOW, after, completion};
+use postrider_testkit::store_suite::{Fixture, Scene};
+
+use crate::support::{Dynamo, Fault, Faults, fixture};
+
+/// A store whose calls fail so, and which does not try again by itself.
+fn failing(tables: &Dynamo, faults: &Faults) -> Arc<DynamoStore> {
+    let config = tables.config().retry_config(RetryConfig::disabled());
+    let config = config.interceptor(faults.clone());
+    tables.store_with(Client::from_conf(config.build()))
+}
+
+#[tokio::test]
+async fn throttling_lost_answers_and_lost_connections_are_transient() {
+    let tables = fixture().await;
+    for fault in [Fault::Throttled, Fault::AnswerLost, Fault::Unreachable] {
+        let store = failing(&tables, &Faults::at(0, fault));
+        let version = store.webhooks_version(&Default::default()).await;
+        assert!(version.unwrap_err().is_transient(), "{fault:?}");
+        let again = store.webhooks_version(&Default::default()).await;
+        assert_eq!(again, Ok(0), "the next call goes through");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_table_is_not_transient() {
+    let mut tables = fixture().await;
+    tables.tables.configs.push_str("-misspelt");
+    let store = tables.store_with(tables.client.clone());
+    let version = store.webhooks_version(&Default::default()).await;
+    assert!(!version.unwrap_err().is_transient());
+}
+
+/// Whatever was stored when the process ended: the repeated call stores the rest and names it, and nothing else.
+#[tokio::test]
+async fn an_accept_that_broke_off_at_any_call_is_completed_by_repeating_it() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let mut webhooks = Vec::new();
+    for _ in 0..5 {
+        webhooks.push(scene.webhook().await.id);
+    }
+    for fault in [Fault::Unreachable, Fault::AnswerLost] {
+        for broke_off_at in 0..7 {
+            let acceptance = scene.plan(scene.event(NOW), &webhooks).await;
+            let faults = Faults::from(broke_off_at, fault);
+            let broken = failing(&tables, &faults);
+            let failed = broken.accept(vec![acceptance.clone()]).await.remove(0);
+            assert!(failed.unwrap_err().is_transient());
+            let mut missing = Vec::new();
+            for new in &acceptance.rows {
+                if stored(&tables, new.row.id).await.is_none() {
+                    missing.push(Hint::of(&new.row));
+                }
+            }
+            let event = tables.store.event(&scene.tenant, acceptance.event.id).await;
+            let was_there = event.unwrap().is_some();
+            match scene.accept_one(acceptance.clone()).await.unwrap() {
+                Accepted::New { .. } => assert!(!was_there && missing.len() == 5),
+                Accepted::Duplicate {
+                    deliveries,
+                    completed,
+                    ..
+                } => {
+                    assert!(was_there);
+                    assert_eq!(deliveries.len(), 5);
+                    assert_eq!(completed, missing);
+                }
+                other => panic!("{other:?}"),
+            }
+            for new in &acceptance.rows {
+                let row = stored(&tables, new.row.id).await.unwrap();
+                let signature = row.signature.clone();
+                assert_eq!(
+                    row,
+                    Delivery {
+                        signature,
+                        ..new.row.clone()
+                    }
+                );
+            }
+        }
+    }
+}
+
+async fn stored(tables: &Dynamo, id: DeliveryId) -> Option<Delivery> {
+    let tenant = Default::default();
+    tables.store.delivery(&tenant, id).await.unwrap()
+}
+
+/// The one who claimed has it, and nobody else.
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_is_repeated_by_its_owner() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let wanted = scene.wanted(id, NOW);
+    // The webhook's state is read first; row and event follow together.
+    let store = failing(&tables, &Faults::from(1, Fault::AnswerLost));
+    let lost = store.claim(vec![wanted.clone()], NOW).await.remove(0);
+    assert!(lost.unwrap_err().is_transient());
+    let version = scene.stored(id).await.version;
+    assert_eq!(version, 1, "it was carried out");
+    assert!(matches!(scene.try_claim(id, NOW).await, Claim::Refused(_)));
+    let again = scene.claim_as(wanted, NOW).await;
+    let Claim::Claimed(parcel) = again else {
+        panic!("{again:?}");
+    };
+    assert_eq!(parcel.claimed.version(), 1);
+}
+
+/// Recorded once, wherever the call broke off.
+#[tokio::test]
+async fn an_apply_that_broke_off_at_any_call_is_completed_by_repeating_it() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    for fault in [Fault::Throttled, Fault::AnswerLost] {
+        for broke_off_at in 0..2 {
+            let id = scene.row(webhook).await;
+            let claimed = scene.claimed(id, NOW).await;
+            let retry = Transition::Retry {
+                next_retry_at: after(60),
+            };
+            let done = completion(&claimed, retry, NOW);
+            let store = failing(&tables, &Faults::from(broke_off_at, fault));
+            let failed = store.apply(&claimed, done.clone(), NOW).await;
+            assert!(failed.unwrap_err().is_transient());
+            let again = scene.apply(&claimed, done.clone(), NOW).await.unwrap();
+            let expected = claimed.delivery().completed(&done);
+            assert_eq!(again, Applied::Done(Box::new(expected.clone())));
+            assert_eq!(scene.stored(id).await, expected);
+            let attempts = scene.attempts(&scene.tenant, id).await.unwrap();
+            assert_eq!(attempts, [done.attempt]);
+        }
+    }
+}
+
+/// An attempt that was written but never named by the row does not count.
+#[tokio::test]
+async fn an_attempt_that_the_row_does_not_name_is_not_shown() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let claimed = scene.claimed(id, NOW).await;
+    let retry = |at| Transition::Retry { next_retry_at: at };
+    let done = completion(&claimed, retry(after(60)), NOW);
+    let store = failing(&tables, &Faults::from(1, Fault::Unreachable));
+    assert!(store.apply(&claimed, done, NOW).await.is_err());
+    // The lease ends; somebody else attempts it.
+    scene.attempt(id, retry(after(90)), after(30)).await;
+    let attempts = scene.attempts(&scene.tenant, id).await.unwrap();
+    let seen: Vec<_> = attempts
+        .iter()
+        .map(|one| (one.number, one.version))
+        .collect();
+    assert_eq!(seen, [(1, 2)]);
+}
+
+/// A turn may stay unused; none is given twice.
+#[tokio::test]
+async fn turns_whose_answer_was_lost_are_not_given_to_another() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    let reserve = |store: Arc<dyn postrider_ports::Store>| async move {
+        store.reserve(&Default::default(), webhook, 1, 5, NOW).await
+    };
+    let first = reserve(tables.store.clone()).await.unwrap();
+    let lost = failing(&tables, &Faults::at(0, Fault::AnswerLost));
+    assert!(reserve(lost).await.is_err());
+    let third = reserve(tables.store.clone()).await.unwrap();
+    assert_eq!(first, [NOW]);
+    assert!(third[0] > NOW);
+}
+
+/// The client's own repeating helps over a short trouble: the caller does not notice.
+#[tokio::test]
+async fn a_single_lost_answer_is_not_noticed() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    for broke_off_at in 0..3 {
+        let faults = Faults::at(broke_off_at, Fault::AnswerLost);
+        let config = tables.config().interceptor(faults.clone());
+        let store = tables.store_with(Client::from_conf(config.build()));
+        let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+        let id = acceptance.rows[0].row.id;
+        let accepted = store.accept(vec![acceptance]).await.remove(0).unwrap();
+        // A repeated put of the event meets the first one: the caller is told of a duplicate, and misses nothing.
+        assert!(matches!(
+            accepted,
+            Accepted::New { .. } | Accepted::Duplicate { .. }
+        ));
+        assert!(faults.made() > 3, "one call was repeated");
+        let wanted = scene.wanted(id, NOW);
+        let claims = store.claim(vec![wanted], NOW).await;
+        assert!(matches!(claims[0], Ok(Claim::Claimed(_))));
+    }
+}

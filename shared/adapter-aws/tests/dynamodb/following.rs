@@ -1,0 +1,159 @@
+//! What follows from the stream: told twice, told to two, told what cannot be read.
+
+use postrider_adapter_aws::dynamodb::{Follower, Record};
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{DeadCause, Status};
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::notice::Notice;
+use postrider_ports::history::{Filter, History};
+use postrider_testkit::builders::{NOW, after};
+use postrider_testkit::store_suite::{Fixture, Scene};
+
+use crate::support::{Dynamo, fixture};
+
+async fn stage() -> (Dynamo, Scene, WebhookId) {
+    let fixture = fixture().await;
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    (fixture, scene, webhook)
+}
+
+async fn attempts_counted(scene: &Scene, webhook: WebhookId) -> u64 {
+    let stats = scene
+        .handle
+        .store
+        .stats(&scene.tenant, Some(webhook), NOW.hour(), after(7_200));
+    let stats = stats.await.unwrap();
+    stats.iter().map(|hour| hour.attempts).sum()
+}
+
+async fn followed(follower: &Follower, changes: Vec<Record>) -> Vec<Notice> {
+    let followed = follower.follow(changes, NOW).await;
+    followed.into_iter().flat_map(Result::unwrap).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_told_again_to_the_same_process_is_counted_once() {
+    let (fixture, scene, webhook) = stage().await;
+    scene.failed(webhook).await;
+    let changes = fixture.changes().await;
+    let follower = Follower::of(fixture.store.clone());
+    let first = followed(&follower, changes.clone()).await;
+    let second = followed(&follower, changes).await;
+    assert_eq!(first, second, "what has to be announced stays the same");
+    assert_eq!(first.len(), 1);
+    assert_eq!(scene.health(webhook).await.failure_count, 1);
+    assert_eq!(attempts_counted(&scene, webhook).await, 1);
+    assert_eq!(scene.announced_kinds().await, ["delivery.failed"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_told_again_to_another_process_fails_the_webhook_once() {
+    let (fixture, scene, webhook) = stage().await;
+    let id = scene.row(webhook).await;
+    let exhausted = Transition::Die {
+        cause: DeadCause::ExhaustedFailingWebhook,
+    };
+    scene.attempt(id, exhausted, after(3)).await;
+    let changes = fixture.changes().await;
+    for _ in 0..2 {
+        let follower = Follower::of(fixture.store.clone());
+        let notices = followed(&follower, changes.clone()).await;
+        let version = scene.stored(id).await.version;
+        assert_eq!(notices[0].id, format!("{id}/{version}/delivery.dead"));
+    }
+    let health = scene.health(webhook).await;
+    assert_eq!(
+        (health.status, health.changed_at),
+        (WebhookStatus::Failed, Some(after(3)))
+    );
+    let follower = Follower::of(fixture.store.clone());
+    let notices = followed(&follower, fixture.changes().await).await;
+    let kinds: Vec<_> = notices.iter().map(|notice| notice.kind.as_str()).collect();
+    assert_eq!(kinds, ["webhook.failed"]);
+    assert_eq!(notices[0].data["retries"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_who_follow_at_once_lose_no_failure() {
+    let (fixture, scene, webhook) = stage().await;
+    for _ in 0..10 {
+        scene.failed(webhook).await;
+    }
+    let mut changes = fixture.changes().await;
+    let rest = changes.split_off(changes.len() / 2);
+    let followers = [(); 2].map(|()| Follower::of(fixture.store.clone()));
+    tokio::join!(
+        followed(&followers[0], changes),
+        followed(&followers[1], rest)
+    );
+    assert_eq!(scene.health(webhook).await.failure_count, 10);
+    assert_eq!(attempts_counted(&scene, webhook).await, 10);
+    assert_eq!(scene.announcements().await.len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_cannot_be_read_fails_alone() {
+    let (fixture, scene, webhook) = stage().await;
+    scene.failed(webhook).await;
+    scene.failed(webhook).await;
+    let changes = fixture.changes().await;
+    let applied = |record: &Record| {
+        let status = record.after.as_ref().and_then(|item| item.get("status"));
+        status
+            .and_then(|status| status.as_s().ok())
+            .map(String::as_str)
+            == Some("failed")
+    };
+    let spoilt = changes.iter().position(applied).unwrap();
+    let mut told = changes;
+    let image = told[spoilt].after.as_mut().unwrap();
+    image.remove("version");
+    let results = Follower::of(fixture.store.clone()).follow(told, NOW).await;
+    for (place, result) in results.iter().enumerate() {
+        assert_eq!(result.is_err(), place == spoilt, "{result:?}");
+    }
+    assert_eq!(scene.health(webhook).await.failure_count, 1);
+    assert_eq!(scene.announced_kinds().await, ["delivery.failed"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_row_that_expires_is_announced_as_dead() {
+    let (fixture, scene, webhook) = stage().await;
+    let (open, closed) = (scene.row(webhook).await, scene.delivered(webhook).await);
+    fixture.flush().await;
+    for id in [open, closed] {
+        let key = |text: String| aws_sdk_dynamodb::types::AttributeValue::S(text);
+        let removed = fixture
+            .client
+            .delete_item()
+            .table_name(&fixture.tables.deliveries)
+            .key("pk", key(format!("{}#{}", scene.tenant, id.event)))
+            .key("sk", key(format!("delivery#{webhook}")));
+        removed.send().await.unwrap();
+    }
+    let follower = Follower::of(fixture.store.clone());
+    let notices = followed(&follower, fixture.changes().await).await;
+    assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0].data["webhook_delivery_id"], open.to_string());
+    assert_eq!(notices[0].data["reason"], "expired");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_goes_on_though_its_last_row_has_left_the_index() {
+    let (_fixture, scene, webhook) = stage().await;
+    for _ in 0..7 {
+        scene.failed(webhook).await;
+    }
+    let failed = Filter {
+        status: Some(Status::Failed),
+        ..Filter::default()
+    };
+    let first = scene.page(&failed, 3).await;
+    let last = first.items.last().unwrap().id;
+    scene.attempt(last, Transition::Deliver, after(60)).await;
+    let store = &scene.handle.store;
+    let rest = store.list(&scene.tenant, &failed, 10, first.next.as_ref());
+    assert_eq!(rest.await.unwrap().items.len(), 4);
+}

@@ -1,0 +1,115 @@
+//! Calls that fail on their way: DynamoDB Local neither throttles nor loses answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
+};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_smithy_types::config_bag::{Storable, StoreReplace};
+
+const OPERATION: &str = "x-amz-target";
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is refused for a while; nothing happens.
+    Throttled,
+    /// It is carried out, and the answer is lost.
+    AnswerLost,
+    /// Nobody is reached.
+    Unreachable,
+}
+
+/// What was done to the request under way.
+#[derive(Debug)]
+struct Struck(Option<Fault>);
+
+impl Storable for Struck {
+    type Storer = StoreReplace<Self>;
+}
+
+/// Lets calls fail from one on.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    fault: Fault,
+    first: usize,
+    last: usize,
+    made: Arc<AtomicUsize>,
+}
+
+impl Faults {
+    /// The `n`-th call fails, counted from 0.
+    pub fn at(n: usize, fault: Fault) -> Self {
+        let made = Arc::default();
+        let (first, last) = (n, n);
+        Self {
+            fault,
+            first,
+            last,
+            made,
+        }
+    }
+
+    /// Every call from the `n`-th on fails, as after a crash.
+    pub fn from(n: usize, fault: Fault) -> Self {
+        Self {
+            last: usize::MAX,
+            ..Self::at(n, fault)
+        }
+    }
+
+    /// How many calls were made.
+    pub fn made(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
+    }
+}
+
+impl Intercept for Faults {
+    fn name(&self) -> &'static str {
+        "Faults"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let call = self.made.fetch_add(1, Ordering::Relaxed);
+        let struck = (self.first..=self.last).contains(&call);
+        let struck = struck.then_some(self.fault);
+        config.interceptor_state().store_put(Struck(struck));
+        let request = context.request_mut();
+        match struck {
+            // Whatever it asks for, nothing is carried out.
+            Some(Fault::Throttled) => {
+                request
+                    .headers_mut()
+                    .insert(OPERATION, "DynamoDB_20120810.Nothing");
+            }
+            Some(Fault::Unreachable) => request.set_uri("http://127.0.0.1:1/")?,
+            Some(Fault::AnswerLost) | None => {}
+        }
+        Ok(())
+    }
+
+    fn modify_before_deserialization(
+        &self,
+        context: &mut BeforeDeserializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let (status, code) = match config.load::<Struck>().and_then(|struck| struck.0) {
+            Some(Fault::Throttled) => (400, "ThrottlingException"),
+            Some(Fault::AnswerLost) => (500, "InternalServerError"),
+            Some(Fault::Unreachable) | None => return Ok(()),
+        };
+        let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}"}}"#);
+        *context.response_mut() = HttpResponse::new(status.try_into()?, body.into());
+        Ok(())
+    }
+}

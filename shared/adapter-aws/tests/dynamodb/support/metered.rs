@@ -1,0 +1,126 @@
+//! The life of a delivery with what each step costs.
+
+use aws_sdk_dynamodb::Client;
+use postrider_domain::attempt::{Attempt, Verdict};
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Claimed, Completion};
+use postrider_domain::event::{Event, Label};
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_domain::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Response, Timings};
+use postrider_domain::time::Timestamp;
+use postrider_ports::deliveries::Applied;
+use postrider_testkit::builders::NOW;
+use postrider_testkit::store_suite::{Fixture, Handle, Scene};
+
+use super::{Dynamo, Meter, Spent, fixture};
+
+/// An ordinary receiver's.
+const URL: &str = "https://hooks.example.com/tenants/4711/webhooks/incoming";
+
+/// A store with a webhook, every call of which is metered.
+pub struct Metered {
+    pub tables: Dynamo,
+    pub scene: Scene,
+    pub meter: Meter,
+    pub webhook: WebhookId,
+}
+
+impl Metered {
+    /// On fresh tables.
+    pub async fn start() -> Self {
+        let tables = fixture().await;
+        let webhook = Scene::of(tables.handle()).webhook().await.id;
+        let meter = Meter::default();
+        let config = tables.config().interceptor(meter.clone());
+        let store = tables.store_with(Client::from_conf(config.build()));
+        let process = "i-0123456789abcdef0:4f1c2a9e".to_owned();
+        Self {
+            scene: Scene::of(Handle { store, process }),
+            tables,
+            meter,
+            webhook,
+        }
+    }
+
+    /// Accepts an event with a body of this size.
+    pub async fn accept(&self, session: Option<Label>, body_bytes: usize) -> (DeliveryId, Spent) {
+        let event = Event {
+            session_id: session,
+            body: vec![b'x'; body_bytes].into(),
+            ..self.scene.event(NOW)
+        };
+        let id = DeliveryId {
+            event: event.id,
+            webhook: self.webhook,
+        };
+        let mut acceptance = self.scene.plan(event, &[self.webhook]).await;
+        for new in &mut acceptance.rows {
+            URL.clone_into(&mut new.row.target_url);
+            new.row.signature.clear();
+        }
+        self.meter.take();
+        self.scene.accept_new(acceptance).await;
+        (id, self.meter.take())
+    }
+
+    /// Reads the row.
+    pub async fn look(&self, id: DeliveryId) -> Spent {
+        self.meter.take();
+        self.scene.stored(id).await;
+        self.meter.take()
+    }
+
+    /// Claims the row.
+    pub async fn claim(&self, id: DeliveryId, now: Timestamp) -> (Claimed, Spent) {
+        self.meter.take();
+        let claimed = self.scene.claimed(id, now).await;
+        (claimed, self.meter.take())
+    }
+
+    /// Ends an attempt whose answer is as long as any that is kept.
+    pub async fn apply(&self, claimed: &Claimed, transition: Transition, now: Timestamp) -> Spent {
+        let completion = completion(claimed, transition, now);
+        self.meter.take();
+        let applied = self.scene.apply(claimed, completion, now).await;
+        assert!(matches!(applied, Ok(Applied::Done(_))));
+        self.meter.take()
+    }
+
+    /// Claims and ends an attempt; the write units of both.
+    pub async fn attempt(&self, id: DeliveryId, transition: Transition, now: Timestamp) -> f64 {
+        let (claimed, claim) = self.claim(id, now).await;
+        claim.writes + self.apply(&claimed, transition, now).await.writes
+    }
+}
+
+fn completion(claimed: &Claimed, transition: Transition, now: Timestamp) -> Completion {
+    let (status, verdict) = match transition {
+        Transition::Deliver => (200, Verdict::Success),
+        Transition::Retry { .. } | Transition::Die { .. } => (503, Verdict::Failure),
+    };
+    let response = Response {
+        status,
+        retry_after: None,
+        body: "ü".repeat(KEPT_BODY_BYTES / 2),
+    };
+    let timings = Timings {
+        dns_ms: Some(31),
+        connect_ms: Some(142),
+        tls_ms: Some(287),
+        first_byte_ms: Some(1_960),
+        body_ms: Some(11),
+        total_ms: 2_431,
+    };
+    let outcome = Outcome {
+        result: Answer::Response(response),
+        timings,
+    };
+    let number = claimed.delivery().attempts_total + 1;
+    Completion {
+        attempt: Attempt::record(number, claimed.version(), now, &outcome, verdict),
+        transition,
+        target_url: URL.to_owned(),
+        signature: format!("sha256={}", "5e".repeat(32)),
+        generation: 0,
+    }
+}

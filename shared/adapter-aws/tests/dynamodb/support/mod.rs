@@ -1,0 +1,165 @@
+//! A fresh pair of tables for one test.
+
+mod faults;
+mod meter;
+mod metered;
+mod schema;
+mod servers;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
+use aws_sdk_dynamodb::{Client, Config};
+use postrider_adapter_aws::dynamodb::{
+    DEFAULT_SHARDS, DataKeys, DynamoStore, Follower, Options, Record, Tables,
+};
+use postrider_domain::retention::Retention;
+use postrider_testkit::builders::NOW;
+use postrider_testkit::store_suite::{Fixture, Handle};
+use tokio::sync::Mutex;
+
+pub use faults::{Fault, Faults};
+pub use meter::{Meter, Spent};
+pub use metered::Metered;
+pub use servers::{Servers, servers};
+use stream::Stream;
+
+/// A store on tables of its own.
+pub struct Dynamo {
+    pub servers: Servers,
+    pub tables: Tables,
+    pub client: Client,
+    pub store: Arc<DynamoStore>,
+    key: String,
+    processes: AtomicU32,
+    stream: Mutex<Stream>,
+    follower: Follower,
+}
+
+/// A store on fresh tables.
+pub async fn fixture() -> Dynamo {
+    let servers = tokio::task::spawn_blocking(servers).await.unwrap();
+    let client = Client::from_conf(config(servers).build());
+    let tables = fresh_tables();
+    let arn = schema::create(&client, &tables).await;
+    let made = kms(servers).create_key().send().await.unwrap();
+    let key = made.key_metadata.unwrap().key_id;
+    let store = open(servers, &tables, client.clone(), &key);
+    Dynamo {
+        servers,
+        tables,
+        client,
+        store: Arc::clone(&store),
+        key,
+        processes: AtomicU32::new(1),
+        stream: Mutex::new(Stream::of(servers, arn)),
+        follower: Follower::of(Arc::clone(&store)),
+    }
+}
+
+/// Names that no other test uses: the server outlives them all, and it is one database, because with several at once
+/// DynamoDB Local fails every now and then.
+fn fresh_tables() -> Tables {
+    let mut drawn = [0; 8];
+    #[expect(clippy::disallowed_methods, reason = "a name for a table")]
+    aws_lc_rs::rand::fill(&mut drawn).unwrap();
+    let name = format!("{:016x}", u64::from_be_bytes(drawn));
+    Tables {
+        deliveries: format!("deliveries-{name}"),
+        configs: format!("configs-{name}"),
+    }
+}
+
+fn config(servers: Servers) -> Builder {
+    Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(format!("http://{}", servers.dynamodb))
+        .region(Region::from_static("us-east-1"))
+        .credentials_provider(credentials())
+}
+
+fn credentials() -> Credentials {
+    Credentials::new("test", "test", None, None, "test")
+}
+
+fn kms(servers: Servers) -> aws_sdk_kms::Client {
+    let config = aws_sdk_kms::Config::builder()
+        .behavior_version(aws_sdk_kms::config::BehaviorVersion::latest())
+        .endpoint_url(format!("http://{}", servers.ministack))
+        .region(aws_sdk_kms::config::Region::from_static("us-east-1"))
+        .credentials_provider(credentials());
+    aws_sdk_kms::Client::from_conf(config.build())
+}
+
+fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
+    let options = Options {
+        tables: tables.clone(),
+        shards: DEFAULT_SHARDS,
+        retention: Retention::default(),
+    };
+    DynamoStore::new(client, DataKeys::new(kms(servers), key.to_owned()), options)
+}
+
+impl Dynamo {
+    /// How to reach the tables' server.
+    pub fn config(&self) -> Builder {
+        config(self.servers)
+    }
+
+    /// Another store on the same tables, whose calls go through this client.
+    pub fn store_with(&self, client: Client) -> Arc<DynamoStore> {
+        open(self.servers, &self.tables, client, &self.key)
+    }
+
+    /// What the stream tells and nobody has followed yet.
+    pub async fn changes(&self) -> Vec<Record> {
+        let mut stream = self.stream.lock().await;
+        let mut changes = Vec::new();
+        loop {
+            let more = stream.records().await;
+            if more.is_empty() {
+                return changes;
+            }
+            changes.extend(more);
+        }
+    }
+
+    fn process(&self) -> String {
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        format!("process-{process}")
+    }
+}
+
+#[async_trait]
+impl Fixture for Dynamo {
+    fn handle(&self) -> Handle {
+        Handle {
+            store: Arc::clone(&self.store) as _,
+            process: "process-0".to_owned(),
+        }
+    }
+
+    async fn another_process(&self) -> Handle {
+        Handle {
+            store: self.store_with(self.client.clone()) as _,
+            process: self.process(),
+        }
+    }
+
+    /// Plays the publisher: what follows from the changes of rows is written by it.
+    async fn flush(&self) {
+        let mut stream = self.stream.lock().await;
+        loop {
+            let records = stream.records().await;
+            if records.is_empty() {
+                return;
+            }
+            for followed in self.follower.follow(records, NOW).await {
+                followed.unwrap();
+            }
+        }
+    }
+}

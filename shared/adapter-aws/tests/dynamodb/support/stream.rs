@@ -1,0 +1,102 @@
+//! The table's stream, read to its end.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodbstreams::types::{
+    AttributeValue as Streamed, Record as Told, ShardIteratorType,
+};
+use aws_sdk_dynamodbstreams::{Client, Config};
+use postrider_adapter_aws::dynamodb::{Image, Record};
+use postrider_domain::time::Timestamp;
+
+use super::Servers;
+
+/// A reader that remembers how far it came.
+pub struct Stream {
+    client: Client,
+    arn: String,
+    /// Where each shard goes on; none at the end of a closed one.
+    iterators: HashMap<String, Option<String>>,
+}
+
+impl Stream {
+    pub fn of(servers: Servers, arn: String) -> Self {
+        let config = Config::builder()
+            .behavior_version(aws_sdk_dynamodbstreams::config::BehaviorVersion::latest())
+            .endpoint_url(format!("http://{}", servers.dynamodb))
+            .region(aws_sdk_dynamodbstreams::config::Region::from_static(
+                "us-east-1",
+            ))
+            .credentials_provider(super::credentials());
+        Self {
+            client: Client::from_conf(config.build()),
+            arn,
+            iterators: HashMap::new(),
+        }
+    }
+
+    /// What was written since the last call.
+    pub async fn records(&mut self) -> Vec<Record> {
+        let described = self.client.describe_stream().stream_arn(&self.arn);
+        let described = described.send().await.unwrap().stream_description.unwrap();
+        let mut records = Vec::new();
+        for shard in described.shards() {
+            let id = shard.shard_id().unwrap().to_owned();
+            let mut next = match self.iterators.remove(&id) {
+                Some(known) => known,
+                None => Some(self.beginning(&id).await),
+            };
+            while let Some(iterator) = &next {
+                let call = self.client.get_records().shard_iterator(iterator);
+                let answer = call.send().await.unwrap();
+                let told = answer.records.unwrap_or_default();
+                let is_end = told.is_empty();
+                records.extend(told.into_iter().map(record));
+                next = answer.next_shard_iterator;
+                if is_end {
+                    break;
+                }
+            }
+            self.iterators.insert(id, next);
+        }
+        records
+    }
+
+    async fn beginning(&self, shard: &str) -> String {
+        let call = self.client.get_shard_iterator().stream_arn(&self.arn);
+        let call = call.shard_id(shard);
+        let call = call.shard_iterator_type(ShardIteratorType::TrimHorizon);
+        call.send().await.unwrap().shard_iterator.unwrap()
+    }
+}
+
+fn record(told: Told) -> Record {
+    let told = told.dynamodb.unwrap();
+    let at = told.approximate_creation_date_time.unwrap();
+    Record {
+        id: told.sequence_number.unwrap(),
+        before: told.old_image.map(image),
+        after: told.new_image.map(image),
+        at: Timestamp::from_millis(at.to_millis().unwrap()),
+    }
+}
+
+fn image(streamed: HashMap<String, Streamed>) -> Image {
+    let attribute = |(name, of)| (name, value(of));
+    streamed.into_iter().map(attribute).collect()
+}
+
+fn value(streamed: Streamed) -> AttributeValue {
+    match streamed {
+        Streamed::S(text) => AttributeValue::S(text),
+        Streamed::N(number) => AttributeValue::N(number),
+        Streamed::B(bytes) => AttributeValue::B(Blob::new(bytes.into_inner())),
+        Streamed::Bool(truth) => AttributeValue::Bool(truth),
+        Streamed::L(list) => AttributeValue::L(list.into_iter().map(value).collect()),
+        Streamed::M(map) => AttributeValue::M(image(map)),
+        Streamed::Null(_) => AttributeValue::Null(true),
+        other => panic!("not written by the store: {other:?}"),
+    }
+}

@@ -1,0 +1,174 @@
+//! Every verb of every port, once for both sides: what the client asks and what the server answers.
+//!
+//! `[&]` is an argument that is lent. An argument that holds a reference inside says what it is when owned, how it is
+//! made so, and how it is lent again. `one for each` names the batch that an answer has one result for each item of.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use postrider_domain::attempt::Attempt;
+use postrider_domain::delivery::{Claimed, Completion, Delivery, Force, Lease};
+use postrider_domain::event::Event;
+use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
+use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::source::Source;
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::backlog::{Backlog, Rows, Stretch};
+use postrider_ports::configs::{Changed, Created, Keys, WebhookChange, WebhookList, Webhooks};
+use postrider_ports::deliveries::{
+    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Parcel, Renewed, Wanted,
+};
+use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
+use postrider_ports::interventions::{Interventions, Requeued};
+use postrider_ports::jobs::{Jobs, RetryJob};
+use postrider_ports::notices::{Announced, Notices};
+use postrider_ports::pace::Pace;
+use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::sources::{SourceChange, Sources};
+use postrider_sealed::Vault;
+
+use crate::client::{DevQueue, DevStore};
+use crate::server::Served;
+use crate::wire::{Form, Wire};
+
+macro_rules! owned {
+    ($given:ty) => {
+        $given
+    };
+    ($given:ty, $owned:ty) => {
+        $owned
+    };
+}
+
+macro_rules! verbs {
+    ($($port:ident of $side:ident on $client:ident $(with { $($local:tt)+ })? {
+        $($verb:ident($($([$by:tt])? $arg:ident: $given:ty $([$owned:ty, $own:ident, $lend:ident])?),*)
+            -> $answer:ty $([one for each $batch:ident])?;)+
+    })+) => {
+        $(#[async_trait]
+        impl $port for $client {
+            $($($local)+)?
+
+            $(async fn $verb(&self, $($arg: $($by)? $given),*) -> $answer {
+                let results = [$($batch.len())?].first().copied().unwrap_or(1);
+                $($(let $arg = $arg.$own();)?)*
+                let asked = self.line.pack(|_vault| Ok(($($arg.pack(_vault)?,)*)));
+                self.line.ask(stringify!($verb), asked, results).await
+            })+
+        })+
+
+        /// What the named verb answers; none when there is no such verb.
+        pub(crate) async fn answer(
+            served: &Served,
+            vault: &Vault,
+            verb: &str,
+            asked: &[u8],
+        ) -> Result<Option<Vec<u8>>> {
+            match verb {
+                $($(stringify!($verb) => {
+                    let ($($arg,)*): ($(Form<owned!($given $(, $owned)?)>,)*) = read(asked)?;
+                    $(let $arg = <owned!($given $(, $owned)?)>::unpack($arg, vault)?;)*
+                    let answer = served.$side.$verb($($($by)? $arg $(.$lend())?),*).await;
+                    written(&answer.pack(vault)?).map(Some)
+                })+)+
+                _ => Ok(None),
+            }
+        }
+    };
+}
+
+verbs! {
+    Deliveries of store on DevStore {
+        accept(batch: Vec<Acceptance>) -> Vec<Result<Accepted>> [one for each batch];
+        claim(wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> [one for each wanted];
+        renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
+        apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
+        postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
+    }
+    Backlog of store on DevStore with {
+        fn shards(&self) -> u16 {
+            self.shards
+        }
+    } {
+        rows_between(stretch: Stretch, limit: usize, after: Option<&Cursor> [Option<Cursor>, cloned, as_ref])
+            -> Result<Rows>;
+    }
+    Pace of store on DevStore {
+        reserve([&] tenant: TenantId, webhook: WebhookId, count: usize, per_second: u32, now: Timestamp)
+            -> Result<Vec<Timestamp>>;
+    }
+    Interventions of store on DevStore {
+        requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
+        release(limit: usize, now: Timestamp) -> Result<Vec<Hint>>;
+        bury(limit: usize, now: Timestamp) -> Result<usize>;
+    }
+    History of store on DevStore {
+        delivery([&] tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>>;
+        event([&] tenant: TenantId, id: EventId) -> Result<Option<Arc<Event>>>;
+        attempts([&] tenant: TenantId, id: DeliveryId) -> Result<Vec<Attempt>>;
+        list([&] tenant: TenantId, [&] filter: Filter, limit: usize,
+            cursor: Option<&Cursor> [Option<Cursor>, cloned, as_ref]) -> Result<Page<Delivery>>;
+        stats([&] tenant: TenantId, webhook: Option<WebhookId>, from: Timestamp, to: Timestamp)
+            -> Result<Vec<HourlyStats>>;
+    }
+    Webhooks of store on DevStore {
+        webhooks_version([&] tenant: TenantId) -> Result<u64>;
+        webhooks([&] tenant: TenantId) -> Result<WebhookList>;
+        webhook([&] tenant: TenantId, id: WebhookId) -> Result<Option<Webhook>>;
+        create_webhook(webhook: Webhook) -> Result<Created>;
+        change_webhook([&] tenant: TenantId, id: WebhookId, change: WebhookChange) -> Result<Changed>;
+        set_webhook_status([&] tenant: TenantId, id: WebhookId, status: WebhookStatus, reason: Option<String>,
+            now: Timestamp) -> Result<Option<Health>>;
+        delete_webhook([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<bool>;
+    }
+    Keys of store on DevStore {
+        key_by_digest(digest: KeyDigest) -> Result<Option<ApiKey>>;
+        keys([&] tenant: TenantId) -> Result<Vec<ApiKey>>;
+        put_key(key: ApiKey) -> Result<()>;
+        revoke_key([&] tenant: TenantId, id: KeyId) -> Result<bool>;
+        touch_key([&] tenant: TenantId, id: KeyId, at: Timestamp) -> Result<()>;
+    }
+    Sources of store on DevStore {
+        sources([&] tenant: TenantId) -> Result<Vec<Source>>;
+        source([&] tenant: TenantId, id: SourceId) -> Result<Option<Source>>;
+        source_by_id(id: SourceId) -> Result<Option<Source>>;
+        create_source(source: Source) -> Result<Created>;
+        change_source([&] tenant: TenantId, id: SourceId, change: SourceChange) -> Result<Changed>;
+        delete_source([&] tenant: TenantId, id: SourceId) -> Result<bool>;
+    }
+    Jobs of store on DevStore {
+        create_job([&] tenant: TenantId, job: RetryJob) -> Result<()>;
+        job([&] tenant: TenantId, id: JobId) -> Result<Option<RetryJob>>;
+        progress_job([&] tenant: TenantId, job: RetryJob) -> Result<Option<RetryJob>>;
+        cancel_job([&] tenant: TenantId, id: JobId) -> Result<Option<RetryJob>>;
+        running_jobs() -> Result<Vec<(TenantId, RetryJob)>>;
+    }
+    Notices of store on DevStore {
+        announced_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<Announced>>;
+        newest_announcement([&] tenant: TenantId) -> Result<u64>;
+    }
+    Queue of queue on DevQueue with {
+        // The row is in another process than the one that will send it.
+        fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
+            None
+        }
+
+        fn start(&self, _: Parcel) {}
+
+        fn decline(&self, _: &TenantId, _: WebhookId) {}
+    } {
+        send(hints: Vec<Hint>) -> Vec<Result<()>> [one for each hints];
+        depth() -> Result<u64>;
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(asked: &[u8]) -> Result<T> {
+    serde_json::from_slice(asked).map_err(|_| crate::wire::unfit("a call"))
+}
+
+fn written<T: serde::Serialize>(answer: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec(answer).map_err(|_| crate::wire::unfit("an answer"))
+}

@@ -1,0 +1,169 @@
+//! The store suite and the model over the wire: a client, a server, and SQLite behind it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "test code: a broken expectation ends the run, with its place"
+)]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use postrider_adapter_dev::{DevQueue, DevStore, Pass, Served, router};
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::delivery::Lease;
+use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+use postrider_ports::deliveries::Parcel;
+use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::{Error, Result};
+use postrider_testkit::store_suite::{Fixture, Handle};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+/// A queue that keeps what it is sent, and takes no hint of another tenant.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Hint>>);
+
+#[async_trait]
+impl Queue for Kept {
+    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
+        None
+    }
+
+    fn start(&self, _: Parcel) {}
+
+    fn decline(&self, _: &TenantId, _: WebhookId) {}
+
+    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+        let take = |hint: Hint| {
+            if hint.tenant == TenantId::default() {
+                self.0.lock().push(hint);
+                Ok(())
+            } else {
+                Err(Error::Unavailable("not mine".to_owned()))
+            }
+        };
+        hints.into_iter().map(take).collect()
+    }
+
+    async fn depth(&self) -> Result<u64> {
+        Ok(self.0.lock().len() as u64)
+    }
+}
+
+struct Dev {
+    url: String,
+    queue: Arc<Kept>,
+    // Before the directory, so that it is closed when that is removed.
+    store: Arc<DevStore>,
+    dir: TempDir,
+}
+
+async fn fixture() -> Dev {
+    let dir = tempfile::tempdir().unwrap();
+    let queue = Arc::new(Kept::default());
+    let url = serve(&dir, Arc::clone(&queue)).await;
+    Dev {
+        store: Arc::new(DevStore::connect(&url).await.unwrap()),
+        url,
+        queue,
+        dir,
+    }
+}
+
+/// A server with a store of its own on the directory. It ends with the test's runtime.
+async fn serve(dir: &TempDir, queue: Arc<Kept>) -> String {
+    let path = dir.path().to_owned();
+    let opening = move || SqliteStore::open(&path, Options::default()).unwrap();
+    let store = tokio::task::spawn_blocking(opening).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let pass = Pass::new([7; 32]);
+    let url = pass.url(listener.local_addr().unwrap());
+    let served = Served {
+        process: store.process().to_owned(),
+        store,
+        queue,
+    };
+    let router = router(served, pass).unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+fn handle(store: &Arc<DevStore>) -> Handle {
+    Handle {
+        process: store.process().to_owned(),
+        store: Arc::clone(store) as _,
+    }
+}
+
+#[async_trait]
+impl Fixture for Dev {
+    fn handle(&self) -> Handle {
+        handle(&self.store)
+    }
+
+    async fn another_process(&self) -> Handle {
+        let url = serve(&self.dir, Arc::clone(&self.queue)).await;
+        handle(&Arc::new(DevStore::connect(&url).await.unwrap()))
+    }
+}
+
+postrider_testkit::store_suite!(fixture);
+
+#[test]
+fn store_and_model_agree() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let fixture = runtime.block_on(fixture());
+    postrider_testkit::model::check(&fixture, &runtime, 16);
+}
+
+fn hint(tenant: &str) -> Hint {
+    Hint {
+        tenant: tenant.parse().unwrap(),
+        id: DeliveryId {
+            event: EventId::from_bytes([1; 16]),
+            webhook: WebhookId::from_bytes([2; 16]),
+        },
+        next_retry_at: Timestamp::from_millis(1_700_000_000_123),
+    }
+}
+
+#[tokio::test]
+async fn hints_arrive_with_a_result_each() {
+    let dev = fixture().await;
+    let queue = DevQueue::connect(&dev.url).unwrap();
+    let sent = queue.send(vec![hint("default"), hint("other")]).await;
+    let refused = Err(Error::Unavailable("not mine".to_owned()));
+    assert_eq!(sent, [Ok(()), refused]);
+    assert_eq!(*dev.queue.0.lock(), [hint("default")]);
+    assert_eq!(queue.depth().await, Ok(1));
+}
+
+#[tokio::test]
+async fn nobody_gets_in_without_the_pass() {
+    let dev = fixture().await;
+    let (origin, _) = Pass::from_url(&dev.url).unwrap();
+    let address = origin.socket_addrs(|| None).unwrap()[0];
+    let wrong = Pass::new([8; 32]).url(address);
+    let refused = DevStore::connect(&wrong).await.err().unwrap();
+    assert!(!refused.is_transient(), "{refused}");
+    let queue = DevQueue::connect(&wrong).unwrap();
+    assert!(queue.send(vec![hint("default")]).await[0].is_err());
+    assert_eq!(dev.queue.0.lock().len(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_a_transient_error_for_each_item() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Pass::new([7; 32]).url(listener.local_addr().unwrap());
+    drop(listener);
+    let queue = DevQueue::connect(&url).unwrap();
+    let sent = queue.send(vec![hint("default"), hint("default")]).await;
+    assert_eq!(sent.len(), 2);
+    for result in sent {
+        let error = result.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Why a refused request was refused: what would have matched.
+//!
+//! One thing is changed at a time, and the signature looked at as always, without regard to its time: another secret,
+//! another scheme, another body, another URL. The work is bounded: each look costs a digest of the body per way and
+//! secret, and there are at most [`MAX_LOOKS`] of them.
+
+mod bodies;
+mod finding;
+mod urls;
+
+pub use finding::{BodyChange, Finding, UrlChange};
+
+use crate::inbound::Inbound;
+use crate::scheme::{Encoding, Evidence, Request, Scheme, TimeFit, Way};
+use crate::secret::SharedSecret;
+use crate::source::Source;
+use crate::time::Timestamp;
+
+/// The most looks at a request.
+pub const MAX_LOOKS: usize = 128;
+/// The most retired secrets that are tried, newest first.
+pub const MAX_RETIRED: usize = 10;
+/// The longest body that is changed in search of the one that was signed; longer ones are not kept either.
+pub const MAX_CHANGED_BYTES: usize = 64 * 1024;
+
+/// Says what would have matched. `retired` are secrets that the source had once, newest first; `now` is when the
+/// request came in. Nothing that is said holds a secret or a signature.
+#[must_use]
+pub fn diagnose(
+    inbound: &Inbound,
+    source: &Source,
+    retired: &[SharedSecret],
+    now: Timestamp,
+) -> Vec<Finding> {
+    let mut bench = Bench::new(inbound, source, now);
+    let mut findings = bench.as_it_is();
+    if findings.is_empty() {
+        findings.extend(bench.old_secrets(retired));
+        findings.extend(bench.changed_bodies());
+        findings.extend(bench.changed_urls());
+        findings.extend(bench.other_schemes());
+    }
+    if findings.is_empty() {
+        findings.extend(bench.missing_parts());
+    }
+    if findings.is_empty() {
+        findings.push(Finding::Nothing);
+    }
+    findings
+}
+
+/// A request on the bench, and how often it may still be looked at.
+struct Bench<'a> {
+    inbound: &'a Inbound,
+    scheme: &'a Scheme,
+    public_url: Option<&'a str>,
+    live: Vec<&'a SharedSecret>,
+    expired: Vec<&'a SharedSecret>,
+    now: Timestamp,
+    looks_left: usize,
+}
+
+/// What a look shows: a right signature, and how far its time is off.
+struct Right {
+    time: TimeFit,
+}
+
+impl<'a> Bench<'a> {
+    fn new(inbound: &'a Inbound, source: &'a Source, now: Timestamp) -> Self {
+        let retiring = source.secrets.retiring.iter();
+        let expired = retiring.filter(|old| old.expires_at <= now);
+        Self {
+            inbound,
+            scheme: &source.settings.scheme,
+            public_url: source.settings.public_url.as_ref().map(url::Url::as_str),
+            live: source.secrets.live(now).collect(),
+            expired: expired.map(|old| &old.secret).collect(),
+            now,
+            looks_left: MAX_LOOKS,
+        }
+    }
+
+    fn look(
+        &mut self,
+        scheme: &Scheme,
+        request: Request<'_>,
+        secrets: &[&SharedSecret],
+    ) -> Option<Right> {
+        self.looks_left = self.looks_left.checked_sub(1)?;
+        let mut shown = scheme
+            .ways
+            .iter()
+            .map(|way| way.evidence(request, secrets, self.now));
+        let right = shown.find(|Evidence { is_right, .. }| *is_right)?;
+        Some(Right { time: right.time })
+    }
+
+    fn request(&self) -> Request<'a> {
+        Request {
+            inbound: self.inbound,
+            public_url: self.public_url,
+        }
+    }
+
+    fn as_it_is(&mut self) -> Vec<Finding> {
+        let live = self.live.clone();
+        let right = self.look(self.scheme, self.request(), &live);
+        right
+            .map(|Right { time }| finding::of_time(time))
+            .into_iter()
+            .collect()
+    }
+
+    fn old_secrets(&mut self, retired: &'a [SharedSecret]) -> Vec<Finding> {
+        let known = std::mem::take(&mut self.expired);
+        let mut old = known.into_iter().chain(retired).take(MAX_RETIRED);
+        let found = old.find_map(|secret| self.look(self.scheme, self.request(), &[secret]));
+        found.map_or_else(Vec::new, |Right { time }| {
+            let mut findings = vec![Finding::OldSecret];
+            findings.extend(finding::of_off_time(time));
+            findings
+        })
+    }
+
+    fn changed_bodies(&mut self) -> Vec<Finding> {
+        if self.inbound.body.len() > MAX_CHANGED_BYTES {
+            return Vec::new();
+        }
+        let live = self.live.clone();
+        let mut changes = bodies::changed(&self.inbound.body).into_iter();
+        let found = changes.find_map(|(change, body)| {
+            let changed = Inbound {
+                body,
+                ..self.inbound.clone()
+            };
+            let request = Request {
+                inbound: &changed,
+                ..self.request()
+            };
+            self.look(self.scheme, request, &live)
+                .map(|_| Finding::ChangedBody { change })
+        });
+        found.into_iter().collect()
+    }
+
+    fn changed_urls(&mut self) -> Vec<Finding> {
+        if !self.scheme.signs_url() {
+            return Vec::new();
+        }
+        let live = self.live.clone();
+        let mut changes = urls::changed(self.inbound, self.public_url).into_iter();
+        let found = changes.find_map(|change| {
+            let changed = Inbound {
+                query: change.query,
+                ..self.inbound.clone()
+            };
+            let request = Request {
+                inbound: &changed,
+                public_url: Some(&change.url),
+            };
+            let right = self.look(self.scheme, request, &live);
+            right.map(|_| Finding::ChangedUrl {
+                change: change.what,
+            })
+        });
+        found.into_iter().collect()
+    }
+
+    fn other_schemes(&mut self) -> Vec<Finding> {
+        let live = self.live.clone();
+        let others = Scheme::all().filter(|other| other.name != self.scheme.name);
+        let found = others.filter(|other| self.look(other, self.request(), &live).is_some());
+        found
+            .map(|other| Finding::OtherScheme { scheme: other.name })
+            .collect()
+    }
+
+    /// What the scheme looks for and the request does not have: signatures, or the time that they cover.
+    fn missing_parts(&self) -> Vec<Finding> {
+        let is_signed = |way: &&Way| !way.given(self.inbound).is_empty();
+        let mut findings = Vec::new();
+        match self.scheme.ways.iter().find(is_signed) {
+            Some(way) => findings.extend(self.timeless(way)),
+            None => findings.extend(self.scheme.ways.iter().map(|way| self.unsigned(way))),
+        }
+        findings.dedup();
+        findings
+    }
+
+    fn timeless(&self, way: &Way) -> Option<Finding> {
+        let places = &way.time.as_ref()?.at;
+        let is_there = places.iter().any(|place| place.is_there(self.inbound));
+        let expected = places.first()?.shape("time");
+        (!is_there).then_some(Finding::Missing { expected })
+    }
+
+    fn unsigned(&self, way: &Way) -> Finding {
+        let written = match way.encoding {
+            Encoding::Hex => "hex, lower case",
+            Encoding::Base64 => "base64",
+            Encoding::Text => "secret",
+        };
+        let is_there = way
+            .signature
+            .iter()
+            .any(|field| field.is_there(self.inbound));
+        let shapes: Vec<_> = way
+            .signature
+            .iter()
+            .map(|field| field.shape(written))
+            .collect();
+        let expected = shapes.join(" or ");
+        if is_there {
+            Finding::OtherForm { expected }
+        } else {
+            Finding::Missing { expected }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What some senders ask before they send events: whether the address is its owner's.
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::inbound::{Inbound, is_genuine};
+use crate::scheme::{Handshake, query_field, text_at, word_at};
+use crate::secret::SharedSecret;
+use crate::signature;
+use crate::source::Source;
+use crate::time::Timestamp;
+
+/// The longest text that is sent back.
+const MAX_ECHO_BYTES: usize = 256;
+
+/// What a sender is answered instead of an event being stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// What the body is.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+impl Reply {
+    const fn text(body: String) -> Self {
+        Self {
+            status: 200,
+            content_type: "text/plain; charset=utf-8",
+            body,
+        }
+    }
+
+    fn json(body: &serde_json::Value) -> Self {
+        Self {
+            status: 200,
+            content_type: "application/json",
+            body: body.to_string(),
+        }
+    }
+}
+
+/// The answer to a request that is a handshake and genuine. Any other is left to [`verify`](crate::inbound::verify),
+/// which refuses those that are not: Discord sends such ones on purpose.
+#[must_use]
+pub fn handshake(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+    match source.settings.scheme.handshake? {
+        Handshake::Slack => slack(inbound, source, now),
+        Handshake::Zoom => zoom(inbound, source, now),
+        Handshake::Meta => meta(inbound, source, now),
+        Handshake::Discord => discord(inbound, source, now),
+    }
+}
+
+/// The secret by which a request is genuine.
+fn signer<'a>(inbound: &Inbound, source: &'a Source, now: Timestamp) -> Option<&'a SharedSecret> {
+    let mut secrets = source.secrets.live(now);
+    secrets.find(|secret| is_genuine(inbound, source, &[secret], now).is_ok())
+}
+
+/// <https://docs.slack.dev/reference/events/url_verification>
+fn slack(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+    if word_at(inbound, "/type")? != "url_verification" {
+        return None;
+    }
+    signer(inbound, source, now)?;
+    let challenge = word_at(inbound, "/challenge")?;
+    Some(Reply::text(challenge)).filter(|reply| reply.body.len() <= MAX_ECHO_BYTES)
+}
+
+/// <https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint>. What is answered is a digest by the
+/// very secret that signs events: only a signed request gets one, and only of what cannot be a signed message, which
+/// would have colons.
+fn zoom(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+    if word_at(inbound, "/event")? != "endpoint.url_validation" {
+        return None;
+    }
+    let secret = signer(inbound, source, now)?;
+    let token = word_at(inbound, "/payload/plainToken")?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+/=".contains(&byte);
+    if token.len() > MAX_ECHO_BYTES || !token.bytes().all(is_plain) {
+        return None;
+    }
+    let mac = signature::hmac(secret.expose().as_bytes(), &[token.as_bytes()]);
+    let encrypted = data_encoding::HEXLOWER.encode(&mac);
+    Some(Reply::json(
+        &json!({ "plainToken": token, "encryptedToken": encrypted }),
+    ))
+}
+
+/// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
+fn meta(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+    let query = inbound
+        .query
+        .as_deref()
+        .filter(|_| inbound.method == http::Method::GET)?;
+    if query_field(query, "hub.mode")? != "subscribe" {
+        return None;
+    }
+    let token = Sha256::digest(query_field(query, "hub.verify_token")?);
+    let is_it = |known: &SharedSecret| token.ct_eq(&Sha256::digest(known.expose())).into();
+    let is_known = match &source.settings.verify_token {
+        Some(known) => is_it(known),
+        None => source.secrets.live(now).any(is_it),
+    };
+    let challenge = query_field(query, "hub.challenge").filter(|_| is_known)?;
+    let fits =
+        challenge.len() <= MAX_ECHO_BYTES && challenge.bytes().all(|byte| byte.is_ascii_graphic());
+    fits.then(|| Reply::text(challenge))
+}
+
+/// A PING is of type 1 among interactions, where `{"type":1}` is the answer, and of type 0 among events, where 204 is;
+/// type 1 among events is an event. <https://docs.discord.com/developers/events/webhook-events#preparing-for-events>
+fn discord(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+    let is_event = word_at(inbound, "/event/type").is_some();
+    let reply = match text_at(inbound, "/type")?.as_str() {
+        "1" if !is_event => Reply::json(&json!({ "type": 1 })),
+        "0" if !is_event => Reply {
+            status: 204,
+            content_type: "application/json",
+            body: String::new(),
+        },
+        _ => return None,
+    };
+    signer(inbound, source, now)?;
+    Some(reply)
+}

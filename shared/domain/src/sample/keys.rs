@@ -1,0 +1,100 @@
+//! Keys to sign samples with: for most schemes one secret, for some a pair of keys.
+
+use data_encoding::{BASE64, HEXLOWER};
+use ed25519_dalek::Signer;
+use p256::ecdsa::signature::hazmat::PrehashSigner;
+use p256::pkcs8::EncodePublicKey;
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+use crate::scheme::{Digest, KeyForm, Message, Scheme, Way};
+use crate::secret::SharedSecret;
+
+/// What a source keeps, and what signs for it.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// What the source is given: a secret, or a public key.
+    pub secret: SharedSecret,
+    private: Option<Private>,
+}
+
+#[derive(Clone)]
+struct Private(Zeroizing<[u8; 32]>);
+
+impl std::fmt::Debug for Private {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Private(hidden)")
+    }
+}
+
+impl Keys {
+    /// Keys of a source whose secret is known; schemes with public keys cannot be signed for.
+    #[must_use]
+    pub const fn of(secret: SharedSecret) -> Self {
+        Self {
+            secret,
+            private: None,
+        }
+    }
+
+    /// The signature in this way; nothing if these are no keys for it.
+    pub(crate) fn sign(&self, way: &Way, message: &Message<'_>) -> Option<Vec<u8>> {
+        let key = way.key(&self.secret)?;
+        let private = self.private.as_ref().map(|Private(seed)| seed);
+        match way.digest {
+            Digest::Ed25519 => {
+                let key = ed25519_dalek::SigningKey::from_bytes(private?);
+                Some(key.sign(&message.concat()).to_bytes().to_vec())
+            }
+            Digest::EcdsaP256 => {
+                let key = p256::ecdsa::SigningKey::from_slice(&private?[..]).ok()?;
+                let signature: p256::ecdsa::Signature =
+                    key.sign_prehash(&Sha256::digest(message.concat())).ok()?;
+                Some(signature.to_der().as_bytes().to_vec())
+            }
+            Digest::HmacSha1
+            | Digest::HmacSha256
+            | Digest::HmacSha512
+            | Digest::Sha256
+            | Digest::Token => way.digest.sign(key.as_ref(), message),
+        }
+    }
+}
+
+/// Keys for the first way of a scheme, made of these random bytes; nothing for a seed that is no key, which is one in
+/// 2^32 for P-256.
+#[must_use]
+pub fn keys(scheme: &Scheme, seed: &[u8; 32]) -> Option<Keys> {
+    keys_for(scheme.ways.first()?, seed)
+}
+
+/// As [`keys`], for this way.
+#[must_use]
+pub fn keys_for(way: &Way, seed: &[u8; 32]) -> Option<Keys> {
+    let (bytes, private) = match way.digest {
+        Digest::Ed25519 => {
+            let key = ed25519_dalek::SigningKey::from_bytes(seed);
+            (key.verifying_key().to_bytes().to_vec(), true)
+        }
+        Digest::EcdsaP256 => {
+            let key = p256::ecdsa::SigningKey::from_slice(seed).ok()?;
+            let public = key.verifying_key().to_public_key_der().ok()?;
+            (public.as_bytes().to_vec(), true)
+        }
+        Digest::HmacSha1
+        | Digest::HmacSha256
+        | Digest::HmacSha512
+        | Digest::Sha256
+        | Digest::Token => (seed.to_vec(), false),
+    };
+    let text = Zeroizing::new(match way.key {
+        KeyForm::Text | KeyForm::Hex => HEXLOWER.encode(&bytes),
+        KeyForm::Base64 => BASE64.encode(&bytes),
+        KeyForm::Whsec => format!("whsec_{}", BASE64.encode(&bytes)),
+        KeyForm::Whpk => format!("whpk_{}", BASE64.encode(&bytes)),
+    });
+    Some(Keys {
+        secret: SharedSecret::parse(&text).ok()?,
+        private: private.then(|| Private(Zeroizing::new(*seed))),
+    })
+}

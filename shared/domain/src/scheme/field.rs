@@ -1,0 +1,123 @@
+//! Where in a request something stands.
+
+use std::borrow::Cow;
+
+use super::pick::{Leaf, pick};
+use super::{Text, form};
+use crate::inbound::Inbound;
+use crate::signature::MAX_SIGNATURES;
+
+/// The most parts of a header that are looked at.
+const MAX_PARTS: usize = 4 * MAX_SIGNATURES;
+
+/// A place, and how what is sought is written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The place.
+    pub at: At,
+    /// What parts several of them from each other.
+    pub separator: Option<char>,
+    /// What stands before each; what does not begin with it is something else.
+    pub prefix: Text,
+}
+
+/// A place in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    /// This header.
+    Header(Text),
+    /// The headers of this name with `-1`, `-2` and so on behind it.
+    Numbered(Text),
+    /// In the body, at this JSON pointer.
+    Body(Text),
+    /// In the body, the field of a form.
+    Form(Text),
+}
+
+impl Field {
+    /// All that stand here, in order, at most as many as signatures are looked at.
+    pub(crate) fn texts<'a>(&'a self, inbound: &'a Inbound) -> Vec<Cow<'a, str>> {
+        let mut found = Vec::new();
+        self.collect(inbound, &mut found);
+        found.truncate(MAX_SIGNATURES);
+        found
+    }
+
+    /// The first that stands here and is not blank.
+    pub(crate) fn text<'a>(&'a self, inbound: &'a Inbound) -> Option<Cow<'a, str>> {
+        let mut texts = self.texts(inbound).into_iter();
+        texts.find(|text| !text.trim().is_empty())
+    }
+
+    /// As [`text`](Self::text), where a number of the body is none.
+    pub(crate) fn word<'a>(&'a self, inbound: &'a Inbound) -> Option<Cow<'a, str>> {
+        match &self.at {
+            At::Body(pointer) => match pick(&inbound.body, pointer)? {
+                Leaf::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
+                Leaf::Number(_) => None,
+            },
+            At::Header(_) | At::Numbered(_) | At::Form(_) => self.text(inbound),
+        }
+    }
+
+    /// Whether the place itself is there, whatever is written in it.
+    pub(crate) fn is_there(&self, inbound: &Inbound) -> bool {
+        match &self.at {
+            At::Header(name) => inbound.headers.contains_key(name.as_ref()),
+            At::Numbered(name) => numbered(name).any(|name| inbound.headers.contains_key(name)),
+            At::Body(pointer) => pick(&inbound.body, pointer).is_some(),
+            At::Form(name) => form::field(&inbound.body, name).is_some(),
+        }
+    }
+
+    /// The place and how `what` is written there, for people.
+    pub(crate) fn shape(&self, what: &str) -> String {
+        let prefix = &self.prefix;
+        match &self.at {
+            At::Header(name) => format!("header `{name}: {prefix}<{what}>`"),
+            At::Numbered(name) => format!("header `{name}-1: {prefix}<{what}>`"),
+            At::Body(pointer) => format!("`{pointer}` of the JSON body"),
+            At::Form(name) => format!("`{name}` of the form"),
+        }
+    }
+
+    fn collect<'a>(&'a self, inbound: &'a Inbound, found: &mut Vec<Cow<'a, str>>) {
+        let values = |name: &str| {
+            let values = inbound.headers.get_all(name).into_iter();
+            values.filter_map(|value| value.to_str().ok())
+        };
+        match &self.at {
+            At::Header(name) => values(name).for_each(|value| self.split(value, found)),
+            At::Numbered(name) => {
+                numbered(name)
+                    .for_each(|name| values(&name).for_each(|value| self.split(value, found)));
+            }
+            At::Body(pointer) => match pick(&inbound.body, pointer) {
+                Some(Leaf::Text(text)) => found.push(text),
+                Some(Leaf::Number(text)) => found.push(Cow::Borrowed(text)),
+                None => {}
+            },
+            At::Form(name) => {
+                if form::is_form(&inbound.headers) {
+                    found.extend(form::field(&inbound.body, name).map(Cow::Owned));
+                }
+            }
+        }
+    }
+
+    fn split<'a>(&self, value: &'a str, found: &mut Vec<Cow<'a, str>>) {
+        let mut keep = |part: &'a str| {
+            if let Some(text) = part.trim().strip_prefix(self.prefix.as_ref()) {
+                found.push(Cow::Borrowed(text));
+            }
+        };
+        match self.separator {
+            Some(separator) => value.split(separator).take(MAX_PARTS).for_each(keep),
+            None => keep(value),
+        }
+    }
+}
+
+fn numbered(name: &str) -> impl Iterator<Item = String> {
+    (1..=MAX_SIGNATURES).map(move |n| format!("{name}-{n}"))
+}

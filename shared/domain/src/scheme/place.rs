@@ -1,0 +1,61 @@
+//! Places in a request, as a user writes them: `header:<name>`, `body:<JSON pointer>` or `form:<field>`.
+
+use http::HeaderName;
+
+use super::{At, Field, Text};
+
+const MAX_NAME_BYTES: usize = 100;
+const MAX_POINTER_BYTES: usize = 200;
+const MAX_PLACES: usize = 4;
+
+pub(super) fn header_name(text: &str) -> Result<Text, String> {
+    let name: Option<HeaderName> = text.parse().ok().filter(|_| text.len() <= MAX_NAME_BYTES);
+    let name = name.map(|name| Text::Owned(name.as_str().to_owned()));
+    name.ok_or_else(|| format!("must be the name of a header, 1 to {MAX_NAME_BYTES} characters"))
+}
+
+pub(super) fn place(text: &str) -> Result<Field, String> {
+    let at = match text.split_once(':') {
+        Some(("header", name)) => At::Header(header_name(name)?),
+        Some(("body", pointer))
+            if pointer.starts_with('/') && pointer.len() <= MAX_POINTER_BYTES =>
+        {
+            At::Body(Text::Owned(pointer.to_owned()))
+        }
+        Some(("form", name)) if (1..=MAX_NAME_BYTES).contains(&name.len()) => {
+            At::Form(Text::Owned(name.to_owned()))
+        }
+        _ => {
+            return Err(format!(
+                "must be `header:<name>`, `body:/<JSON pointer>` (at most {MAX_POINTER_BYTES} characters) or `form:<field>` (at most {MAX_NAME_BYTES})"
+            ));
+        }
+    };
+    Ok(Field {
+        at,
+        separator: None,
+        prefix: Text::Borrowed(""),
+    })
+}
+
+pub(super) fn places(texts: &[String]) -> Result<Vec<Field>, String> {
+    if texts.len() > MAX_PLACES {
+        return Err(format!("must be at most {MAX_PLACES} places"));
+    }
+    texts.iter().map(|text| place(text)).collect()
+}
+
+pub(super) fn write_place(field: &Field) -> String {
+    let (kind, name) = match &field.at {
+        At::Header(name) | At::Numbered(name) => ("header", name),
+        At::Body(pointer) => ("body", pointer),
+        At::Form(name) => ("form", name),
+    };
+    format!("{kind}:{name}")
+}
+
+pub(super) fn name_of(field: &Field) -> String {
+    match &field.at {
+        At::Header(name) | At::Numbered(name) | At::Body(name) | At::Form(name) => name.to_string(),
+    }
+}

@@ -1,0 +1,132 @@
+//! When a request was signed, and whether that is now.
+
+use super::Field;
+use crate::time::Timestamp;
+
+/// When a request was signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// Where it stands: the first place that has one.
+    pub at: Vec<Field>,
+    /// How it is written.
+    pub form: TimeForm,
+    /// How far it may lie from now, in seconds, either way.
+    pub window_seconds: Option<u32>,
+}
+
+/// How a time is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeForm {
+    /// Whole seconds since the epoch.
+    Seconds,
+    /// Whole milliseconds since the epoch.
+    Millis,
+    /// RFC 3339.
+    Rfc3339,
+}
+
+/// How a request's time fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeFit {
+    /// There is none to look at, or it lies in the window.
+    Fits,
+    /// It is missing or not in its form.
+    Malformed,
+    /// It lies outside the window, so many seconds after now, or before it if negative.
+    Off(i64),
+}
+
+impl Time {
+    /// How a time that was written so fits.
+    pub(super) fn fit(&self, text: &str, now: Timestamp) -> TimeFit {
+        let Some(at) = self.form.read(text) else {
+            return TimeFit::Malformed;
+        };
+        let off = self.form.between(now, at);
+        match self.window_seconds {
+            Some(window) if off.unsigned_abs() > self.form.units(window) => {
+                TimeFit::Off(self.form.seconds(off))
+            }
+            Some(_) | None => TimeFit::Fits,
+        }
+    }
+}
+
+impl TimeForm {
+    /// A time in this form; integers are strict: digits and nothing else.
+    fn read(self, text: &str) -> Option<Timestamp> {
+        let whole = || {
+            let is_strict = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse::<i64>().ok().filter(|_| is_strict)
+        };
+        match self {
+            Self::Seconds => whole()?.checked_mul(1000).map(Timestamp::from_millis),
+            Self::Millis => whole().map(Timestamp::from_millis),
+            Self::Rfc3339 => Timestamp::parse_rfc3339(text).ok(),
+        }
+    }
+
+    /// How a time is written in this form.
+    pub(crate) fn write(self, at: Timestamp) -> String {
+        match self {
+            Self::Seconds => at.as_seconds().to_string(),
+            Self::Millis => at.as_millis().to_string(),
+            Self::Rfc3339 => at.to_string(),
+        }
+    }
+
+    /// How far `at` lies after `now`, in the units of this form: who counts seconds cannot be held to milliseconds.
+    fn between(self, now: Timestamp, at: Timestamp) -> i64 {
+        match self {
+            Self::Seconds => at.as_seconds().saturating_sub(now.as_seconds()),
+            Self::Millis | Self::Rfc3339 => at.as_millis().saturating_sub(now.as_millis()),
+        }
+    }
+
+    fn units(self, seconds: u32) -> u64 {
+        match self {
+            Self::Seconds => u64::from(seconds),
+            Self::Millis | Self::Rfc3339 => u64::from(seconds) * 1000,
+        }
+    }
+
+    fn seconds(self, units: i64) -> i64 {
+        match self {
+            Self::Seconds => units,
+            Self::Millis | Self::Rfc3339 => units / 1000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_strict() {
+        for form in [TimeForm::Seconds, TimeForm::Millis] {
+            assert!(form.read("1771668000").is_some());
+            for bad in [
+                "",
+                "+1",
+                "-1",
+                " 1",
+                "1.0",
+                "1e9",
+                "0x1",
+                "99999999999999999999",
+            ] {
+                assert_eq!(form.read(bad), None, "{bad}");
+            }
+        }
+        assert_eq!(TimeForm::Rfc3339.read("1771668000"), None);
+    }
+
+    #[test]
+    fn a_time_is_read_as_it_is_written() {
+        let at = Timestamp::from_millis(1_771_668_000_000);
+        for form in [TimeForm::Seconds, TimeForm::Millis, TimeForm::Rfc3339] {
+            assert_eq!(form.read(&form.write(at)), Some(at));
+        }
+    }
+}

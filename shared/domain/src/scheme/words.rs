@@ -1,0 +1,95 @@
+//! The words by which users name what a scheme is made of.
+
+use super::{Digest, Encoding, KeyForm, TimeForm};
+
+/// A value that has a word.
+pub(super) trait Word: Copy + PartialEq + 'static {
+    /// All words, the one that is meant when nothing is said first.
+    const WORDS: &'static [(Self, &'static str)];
+
+    /// What is meant when nothing is said.
+    fn first() -> Self;
+
+    /// Its word.
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(value, _)| *value == self);
+        found.map_or("", |(_, word)| word)
+    }
+
+    /// What this word names.
+    fn read(text: &str) -> Result<Self, String> {
+        let found = Self::WORDS.iter().find(|(_, word)| *word == text);
+        found.map(|(value, _)| *value).ok_or_else(|| {
+            let words: Vec<_> = Self::WORDS.iter().map(|(_, word)| *word).collect();
+            format!("must be one of {}", words.join(", "))
+        })
+    }
+}
+
+impl Word for Digest {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::HmacSha256, "hmac-sha256"),
+        (Self::HmacSha1, "hmac-sha1"),
+        (Self::HmacSha512, "hmac-sha512"),
+        (Self::Sha256, "sha256"),
+        (Self::Ed25519, "ed25519"),
+        (Self::EcdsaP256, "ecdsa-p256"),
+        (Self::Token, "token"),
+    ];
+
+    fn first() -> Self {
+        Self::HmacSha256
+    }
+}
+
+impl Word for Encoding {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Hex, "hex"),
+        (Self::Base64, "base64"),
+        (Self::Text, "text"),
+    ];
+
+    fn first() -> Self {
+        Self::Hex
+    }
+}
+
+impl Word for KeyForm {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Text, "text"),
+        (Self::Base64, "base64"),
+        (Self::Hex, "hex"),
+        (Self::Whsec, "whsec"),
+        (Self::Whpk, "whpk"),
+    ];
+
+    fn first() -> Self {
+        Self::Text
+    }
+}
+
+impl Word for TimeForm {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Seconds, "seconds"),
+        (Self::Millis, "milliseconds"),
+        (Self::Rfc3339, "rfc3339"),
+    ];
+
+    fn first() -> Self {
+        Self::Seconds
+    }
+}
+
+impl Digest {
+    /// Whether signatures of this kind can be written so, with a key of this form.
+    pub(super) fn fits(self, encoding: Encoding, key: KeyForm) -> bool {
+        let key_fits = match self {
+            Self::Ed25519 => matches!(key, KeyForm::Hex | KeyForm::Base64 | KeyForm::Whpk),
+            Self::EcdsaP256 => key == KeyForm::Base64,
+            Self::HmacSha1 | Self::HmacSha256 | Self::HmacSha512 | Self::Sha256 | Self::Token => {
+                key != KeyForm::Whpk
+            }
+        };
+        key_fits && (encoding == Encoding::Text) == (self == Self::Token)
+    }
+}

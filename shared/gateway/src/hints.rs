@@ -1,0 +1,188 @@
+//! What the dispatcher function does with hints: looks at the rows, gives retries their turns, attempts what is due.
+
+mod attempts;
+mod look;
+mod turns;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use futures_util::future::{join, join_all};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::schedule::DueRow;
+use postrider_ports::{Error, Result};
+use tokio::select;
+
+use crate::Ports;
+use crate::catalogue::Catalogue;
+use crate::deadline;
+use crate::dispatch::Dispatcher;
+use crate::hints::look::{Look, look};
+
+/// When whatever is unfinished is given up, so that the rest of the batch can still be reported.
+const REPORT_MARGIN: Millis = Millis::from_seconds(1);
+
+/// Handles hints.
+pub struct Hints {
+    ports: Ports,
+    dispatcher: Dispatcher,
+    catalogue: Arc<Catalogue>,
+    queue: Arc<dyn Queue>,
+    process: String,
+}
+
+/// What became of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// Its row was attempted, and what that came to is stored.
+    Attempted,
+    /// It was sent again: it came early, or there was no time left for an attempt.
+    SentAgain,
+    /// Its row was moved to a later turn.
+    Postponed,
+    /// There was nothing to do.
+    Dropped(Needless),
+}
+
+/// Why there was nothing to do for a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needless {
+    /// There is no such row.
+    Missing,
+    /// It is delivered or dead, or died just now because its webhook was deleted.
+    Closed,
+    /// It waits for its webhook to be resumed.
+    Parked,
+    /// Somebody else is attempting it.
+    Held,
+    /// It is due at another time, for which another hint was or will be sent.
+    Superseded,
+    /// The same batch names it twice.
+    Doubled,
+    /// It was claimed and not attempted, or by the end somebody else had it. The poller looks after it.
+    NotCounted,
+}
+
+type Answer = (DeliveryId, Result<Handled>);
+
+impl Hints {
+    /// Over these ports; claims in the name of `process`.
+    #[must_use]
+    pub fn new(
+        ports: Ports,
+        dispatcher: Dispatcher,
+        catalogue: Arc<Catalogue>,
+        queue: Arc<dyn Queue>,
+        process: String,
+    ) -> Self {
+        Self {
+            ports,
+            dispatcher,
+            catalogue,
+            queue,
+            process,
+        }
+    }
+
+    /// Handles a batch, all at once; one result each, in order. An `Err` means that we could not do our work and the
+    /// hint should come again; a receiver's failure never is one.
+    pub async fn handle(&self, hints: Vec<Hint>, deadline: Timestamp) -> Vec<Result<Handled>> {
+        let now = self.ports.clock.now();
+        let deadline = deadline::known(deadline, now);
+        let looks = hints
+            .iter()
+            .map(|hint| self.in_time(deadline, look(&self.ports, hint)));
+        let looks = join_all(looks).await;
+        let mut batch = Batch::default();
+        let mut answers: Vec<_> = hints
+            .into_iter()
+            .zip(looks)
+            .map(|(hint, look)| batch.sort(hint, look))
+            .collect();
+        let due = batch
+            .due
+            .into_iter()
+            .map(|((tenant, webhook), rows)| self.handle_due(tenant, webhook, rows, deadline));
+        let early = self.send_each(batch.early, Handled::SentAgain);
+        let (early, due) = join(early, join_all(due)).await;
+        for (id, answer) in early.into_iter().chain(due.into_iter().flatten()) {
+            let place = batch.places.get(&id).and_then(|at| answers.get_mut(*at));
+            if let Some(place) = place {
+                *place = Some(answer);
+            }
+        }
+        let unanswered = || Err(Error::Broken("a hint was left unanswered".into()));
+        answers
+            .into_iter()
+            .map(|answer| answer.unwrap_or_else(unanswered))
+            .collect()
+    }
+
+    async fn send(&self, hint: Hint) -> Result<()> {
+        let sent = self.queue.send(vec![hint]).await.pop();
+        sent.unwrap_or_else(|| Err(Error::Broken("no answer from the queue".into())))
+    }
+
+    async fn send_each(&self, hints: Vec<Hint>, done: Handled) -> Vec<Answer> {
+        if hints.is_empty() {
+            return Vec::new();
+        }
+        let ids: Vec<_> = hints.iter().map(|hint| hint.id).collect();
+        let sent = self.queue.send(hints).await;
+        let done = sent.into_iter().map(|sent| sent.map(|()| done));
+        ids.into_iter().zip(done).collect()
+    }
+
+    /// What the work comes to, if it ends in time. Whatever is broken off is as if the function had ended there: its
+    /// lease runs out, and the row is attempted again.
+    async fn in_time<T>(
+        &self,
+        deadline: Timestamp,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        select! {
+            biased;
+            done = work => done,
+            () = self.ports.clock.sleep_until(deadline.minus(REPORT_MARGIN)) => {
+                Err(Error::Unavailable("the function's time was over".into()))
+            }
+        }
+    }
+}
+
+/// A batch, sorted by what there is to do.
+#[derive(Default)]
+struct Batch {
+    early: Vec<Hint>,
+    due: BTreeMap<(TenantId, WebhookId), Vec<DueRow>>,
+    /// Where in the batch a row was named first.
+    places: HashMap<DeliveryId, usize>,
+    seen: usize,
+}
+
+impl Batch {
+    /// Sorts the next hint in; returns its answer, if that is known already.
+    fn sort(&mut self, hint: Hint, look: Result<Look>) -> Option<Result<Handled>> {
+        let place = self.seen;
+        self.seen += 1;
+        let look = match look {
+            Err(error) => return Some(Err(error)),
+            Ok(Look::Dropped(why)) => return Some(Ok(Handled::Dropped(why))),
+            Ok(look) => look,
+        };
+        if self.places.contains_key(&hint.id) {
+            return Some(Ok(Handled::Dropped(Needless::Doubled)));
+        }
+        self.places.insert(hint.id, place);
+        match look {
+            Look::Due(row) => {
+                let webhook = (row.tenant.clone(), row.id.webhook);
+                self.due.entry(webhook).or_default().push(row);
+            }
+            Look::Early | Look::Dropped(_) => self.early.push(hint),
+        }
+        None
+    }
+}

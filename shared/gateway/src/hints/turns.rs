@@ -1,0 +1,119 @@
+//! Due rows of one webhook: which go out now, and which later.
+
+use futures_util::future::join_all;
+use postrider_domain::delivery::{HINT_REACH, Lease, LeaseOwner};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Claim, Move, Wanted};
+use postrider_ports::queue::Hint;
+use postrider_ports::schedule::DueRow;
+
+use super::{Answer, Handled, Hints};
+use crate::pacing::{Paced, paced};
+
+/// What must be left of a function's time after an attempt: to write down what it came to, and to report.
+const START_MARGIN: Millis = Millis::from_seconds(3);
+/// For how long a row is held beyond the end of the function that attempts it.
+const LEASE_MARGIN: Millis = Millis::from_seconds(5);
+/// A deep queue makes rows late by itself. Were their turns void by then, they would ask again and again and never go
+/// out; rows later than this are poked hourly, and may ask anew.
+const TURN_HOLDS_FOR: Millis = HINT_REACH;
+
+impl Hints {
+    /// Due rows of one webhook: sent again, moved to their turns, or attempted.
+    pub(super) async fn handle_due(
+        &self,
+        tenant: TenantId,
+        webhook: WebhookId,
+        rows: Vec<DueRow>,
+        deadline: Timestamp,
+    ) -> Vec<Answer> {
+        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        let taking = self.take_turns(&tenant, webhook, rows, deadline);
+        match self.in_time(deadline, taking).await {
+            Ok((mut answers, claims)) => {
+                let attempts = claims
+                    .into_iter()
+                    .map(|(id, claim)| self.finish(id, claim, deadline));
+                answers.extend(join_all(attempts).await);
+                answers
+            }
+            Err(error) => ids.into_iter().map(|id| (id, Err(error.clone()))).collect(),
+        }
+    }
+
+    /// Answers rows that do not go out now, and claims those that do.
+    async fn take_turns(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        rows: Vec<DueRow>,
+        deadline: Timestamp,
+    ) -> Result<(Vec<Answer>, Vec<(DeliveryId, Result<Claim>)>)> {
+        let now = self.ports.clock.now();
+        let snapshot = self.catalogue.recent(tenant, now).await?;
+        let known = snapshot.get(webhook);
+        let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
+        if now.plus(timeout).plus(START_MARGIN) > deadline {
+            let hints = rows.into_iter().map(hint_of).collect();
+            return Ok((self.send_each(hints, Handled::SentAgain).await, Vec::new()));
+        }
+        let store = &*self.ports.store;
+        let Paced { ready, moves } = paced(store, known, rows, TURN_HOLDS_FOR, now).await?;
+        let answers = self.postpone(moves, now).await?;
+        let ids: Vec<_> = ready.iter().map(|row| row.id).collect();
+        let wanted = ready
+            .into_iter()
+            .map(|row| self.wanted(row, deadline))
+            .collect();
+        let claims = store.claim(wanted, self.ports.clock.now()).await;
+        Ok((answers, ids.into_iter().zip(claims).collect()))
+    }
+
+    /// Moves rows to their turns, with their hints. One further ahead than a hint reaches is the poller's to send.
+    async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<Vec<Answer>> {
+        if moves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (near, far): (Vec<_>, Vec<_>) = moves
+            .iter()
+            .cloned()
+            .partition(|step| step.to <= now.plus(HINT_REACH));
+        self.ports.store.postpone(moves, now).await?;
+        let hints = near.into_iter().map(|step| Hint {
+            tenant: step.tenant,
+            id: step.id,
+            next_retry_at: step.to,
+        });
+        let mut answers = self.send_each(hints.collect(), Handled::Postponed).await;
+        answers.extend(
+            far.into_iter()
+                .map(|step| (step.id, Ok(Handled::Postponed))),
+        );
+        Ok(answers)
+    }
+
+    fn wanted(&self, row: DueRow, deadline: Timestamp) -> Wanted {
+        let owner = LeaseOwner {
+            process: self.process.clone(),
+            claim: u64::from_ne_bytes(self.ports.entropy.bytes()),
+        };
+        Wanted {
+            tenant: row.tenant,
+            id: row.id,
+            lease: Lease {
+                owner,
+                until: deadline.plus(LEASE_MARGIN),
+            },
+        }
+    }
+}
+
+fn hint_of(row: DueRow) -> Hint {
+    Hint {
+        tenant: row.tenant,
+        id: row.id,
+        next_retry_at: row.next_retry_at,
+    }
+}

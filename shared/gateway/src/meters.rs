@@ -1,0 +1,87 @@
+//! What this process counts, for whoever scrapes it. Counting costs next to nothing while nobody has installed a
+//! recorder. Labels are few words of ours: never an id, never what somebody wrote.
+
+use metrics::{counter, describe_counter, describe_histogram, histogram};
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::stats::LATENCY_BOUNDS_MS;
+
+use crate::ingest::Repeated;
+
+/// Events that were accepted, by whether they were new.
+pub const EVENTS: &str = "postrider_events_total";
+/// Attempts made, by what they came to.
+pub const ATTEMPTS: &str = "postrider_attempts_total";
+/// How long attempts took.
+pub const ATTEMPT_SECONDS: &str = "postrider_attempt_seconds";
+/// Deliveries that an attempt finished, by their end.
+pub const FINISHED: &str = "postrider_deliveries_finished_total";
+/// From event to delivered.
+pub const LATENCY_SECONDS: &str = "postrider_delivery_latency_seconds";
+
+/// Bounds of the histogram of attempts, in seconds; no attempt takes longer than 31.
+pub const ATTEMPT_BOUNDS: [f64; 12] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// Bounds of the histogram of latencies, in seconds.
+#[must_use]
+pub fn latency_bounds() -> Vec<f64> {
+    LATENCY_BOUNDS_MS.map(seconds).to_vec()
+}
+
+/// Tells a recorder what is counted.
+pub fn describe() {
+    describe_counter!(EVENTS, "Events accepted; result is new or repeated");
+    describe_counter!(
+        ATTEMPTS,
+        "Attempts made; outcome is delivered, failed or dead"
+    );
+    describe_histogram!(ATTEMPT_SECONDS, "How long attempts took");
+    describe_counter!(
+        FINISHED,
+        "Deliveries that an attempt finished; status is delivered or dead"
+    );
+    describe_histogram!(LATENCY_SECONDS, "From event to delivered, retries included");
+}
+
+pub(crate) fn accepted(repeated: Repeated) {
+    let result = match repeated {
+        Repeated::No => "new",
+        Repeated::Yes => "repeated",
+    };
+    counter!(EVENTS, "result" => result).increment(1);
+}
+
+pub(crate) fn attempted(transition: Transition, elapsed_ms: u32) {
+    let outcome = match transition {
+        Transition::Deliver => "delivered",
+        Transition::Retry { .. } => "failed",
+        Transition::Die { .. } => "dead",
+    };
+    counter!(ATTEMPTS, "outcome" => outcome).increment(1);
+    histogram!(ATTEMPT_SECONDS).record(seconds(u64::from(elapsed_ms)));
+}
+
+/// Counts a row that an attempt has left, if that finished it.
+pub(crate) fn finished(after: &Delivery) {
+    let status = match after.status {
+        Status::Pending | Status::Failed => return,
+        Status::Delivered => {
+            let arrived_at = after.last_attempted_at.unwrap_or(after.created_at);
+            let latency = arrived_at.since(after.created_at);
+            histogram!(LATENCY_SECONDS).record(seconds(latency.get()));
+            "delivered"
+        }
+        Status::Dead => "dead",
+    };
+    counter!(FINISHED, "status" => status).increment(1);
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds beyond 2^53 are 285,000 years"
+)]
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}

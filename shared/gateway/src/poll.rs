@@ -1,0 +1,254 @@
+//! The poller: sends the hints of rows that are due soon and were too far ahead before, and those that were lost.
+//! It remembers nothing from one tick to the next.
+
+mod rules;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use postrider_domain::delivery::Lane;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+use postrider_ports::backlog::{Backlog, Stretch};
+use postrider_ports::clock::Clock;
+use postrider_ports::queue::{Hint, Queue};
+use tokio::select;
+
+use crate::deadline;
+use crate::poll::rules::{Depth, Overdue, Span};
+use crate::telemetry;
+
+/// From this many hints on the queue counts as deep: what is overdue is in it already.
+const DEEP: u64 = 20_000;
+/// How many rows a tick pokes at the most while the queue is deep.
+const POKES_WHEN_DEEP: usize = 1000;
+/// How many rows are read at once.
+const PAGE: usize = 1000;
+/// How many shards are read at once; enough to keep a function busy, few enough for its connections.
+const SHARDS_AT_ONCE: usize = 8;
+/// How long before its deadline a tick ends, to report and to leave some time for chores.
+const STOP_BEFORE: Millis = Millis::from_seconds(5);
+
+/// Brings rows to the queue.
+pub struct Poll {
+    backlog: Arc<dyn Backlog>,
+    queue: Arc<dyn Queue>,
+    clock: Arc<dyn Clock>,
+    grace: Millis,
+}
+
+/// What a tick came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticked {
+    /// How many hints were sent.
+    pub hints_sent: usize,
+    /// How many could not be.
+    pub hints_failed: usize,
+    /// How long ago the oldest open row was due, of those overdue by more than the grace; zero without any.
+    pub oldest_due_age: Millis,
+    /// How many hints waited in the queue; unknown when it could not be asked.
+    pub queue_depth: Option<u64>,
+    /// Whether it did all it had to.
+    pub ended: Ended,
+}
+
+/// How a tick ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All rows were seen, and all their hints sent.
+    Complete,
+    /// Something failed. The same tick should be made again: a hint sent twice is harmless.
+    Failed,
+    /// Its time was over. Made again it would come no further; rows that it left are poked when their grace is over.
+    OutOfTime,
+}
+
+/// The counts of a tick under way.
+#[derive(Default)]
+struct Counts {
+    sent: AtomicUsize,
+    failed: AtomicUsize,
+    oldest_age_ms: AtomicU64,
+    broken: AtomicBool,
+}
+
+/// A stretch to be walked over, and which of its rows are wanted: all, or those a rule names.
+struct Walk {
+    stretch: Stretch,
+    overdue: Option<Overdue>,
+}
+
+impl Poll {
+    /// A poller that pokes rows overdue by more than `grace`.
+    #[must_use]
+    pub fn new(
+        backlog: Arc<dyn Backlog>,
+        queue: Arc<dyn Queue>,
+        clock: Arc<dyn Clock>,
+        grace: Millis,
+    ) -> Self {
+        Self {
+            backlog,
+            queue,
+            clock,
+            grace,
+        }
+    }
+
+    /// One tick, for the minute it was scheduled for: made late or again, it sends the hints of that minute.
+    pub async fn tick(&self, scheduled_at: Option<Timestamp>, deadline: Timestamp) -> Ticked {
+        let deadline = deadline::known(deadline, self.clock.now());
+        let counts = Counts::default();
+        let queue_depth = self.depth().await;
+        let work = self.work(scheduled_at, queue_depth, &counts);
+        let in_time = select! {
+            biased;
+            () = work => true,
+            () = self.clock.sleep_until(deadline.minus(STOP_BEFORE)) => false,
+        };
+        let hints_failed = counts.failed.load(Ordering::Relaxed);
+        let failed = hints_failed > 0 || counts.broken.load(Ordering::Relaxed);
+        let ticked = Ticked {
+            hints_sent: counts.sent.load(Ordering::Relaxed),
+            hints_failed,
+            oldest_due_age: Millis::new(counts.oldest_age_ms.load(Ordering::Relaxed)),
+            queue_depth,
+            ended: match (in_time, failed) {
+                (false, _) => Ended::OutOfTime,
+                (true, true) => Ended::Failed,
+                (true, false) => Ended::Complete,
+            },
+        };
+        telemetry::ticked(&ticked);
+        ticked
+    }
+
+    async fn depth(&self) -> Option<u64> {
+        match self.queue.depth().await {
+            Ok(depth) => Some(depth),
+            Err(error) => {
+                telemetry::poll_failed("depth", &error);
+                None
+            }
+        }
+    }
+
+    async fn work(&self, scheduled_at: Option<Timestamp>, depth: Option<u64>, counts: &Counts) {
+        let now = self.clock.now();
+        let scheduled_at = rules::scheduled(scheduled_at, now);
+        let window = rules::window(scheduled_at);
+        let upcoming = self.shards().map(|shard| Walk {
+            stretch: stretch(shard, Lane::Waiting, window),
+            overdue: None,
+        });
+        self.walk_all(upcoming.collect(), None, counts).await;
+        // One that could not be asked may be deep; but a row whose hint was lost has nobody else.
+        let (depth, pokes) = match depth {
+            Some(depth) if depth > DEEP => (Depth::Deep, Some(AtomicUsize::new(POKES_WHEN_DEEP))),
+            Some(_) | None => (Depth::Usual, None),
+        };
+        let rule = Overdue::new(scheduled_at, now, self.grace, depth);
+        let late = self.shards().flat_map(|shard| {
+            [Lane::Queued, Lane::Waiting].map(|lane| Walk {
+                stretch: stretch(shard, lane, rule.span()),
+                overdue: Some(rule),
+            })
+        });
+        self.walk_all(late.collect(), pokes.as_ref(), counts).await;
+    }
+
+    fn shards(&self) -> impl Iterator<Item = u16> + use<> {
+        0..self.backlog.shards()
+    }
+
+    /// Walks over stretches, some at once. Trouble with one is logged and does not keep the others waiting.
+    async fn walk_all(&self, walks: Vec<Walk>, pokes: Option<&AtomicUsize>, counts: &Counts) {
+        stream::iter(walks)
+            .for_each_concurrent(SHARDS_AT_ONCE, |walk| async {
+                if let Err(error) = self.walk(walk, pokes, counts).await {
+                    telemetry::poll_failed("rows", &error);
+                    counts.broken.store(true, Ordering::Relaxed);
+                }
+            })
+            .await;
+    }
+
+    async fn walk(&self, walk: Walk, pokes: Option<&AtomicUsize>, counts: &Counts) -> Result<()> {
+        let Walk {
+            mut stretch,
+            overdue,
+        } = walk;
+        let mut after = None;
+        loop {
+            let mut page = self
+                .backlog
+                .rows_between(stretch, PAGE, after.as_ref())
+                .await?;
+            let last_due_at = page.hints.last().map(|hint| hint.next_retry_at);
+            if let Some(rule) = overdue {
+                self.note_oldest(page.hints.first(), counts);
+                page.hints.retain(|hint| rule.wants(hint.next_retry_at));
+            }
+            page.hints.truncate(allowed(pokes, page.hints.len()));
+            self.send(page.hints, counts).await;
+            if page.next.is_none() || pokes.is_some_and(|left| left.load(Ordering::Relaxed) == 0) {
+                return Ok(());
+            }
+            after = page.next;
+            if let (Some(rule), Some(last)) = (overdue, last_due_at) {
+                match rule.next_wanted(last) {
+                    None => return Ok(()),
+                    Some(at) if at > last => (stretch.from, after) = (at, None),
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+
+    fn note_oldest(&self, first: Option<&Hint>, counts: &Counts) {
+        if let Some(hint) = first {
+            let age = self.clock.now().since(hint.next_retry_at);
+            counts.oldest_age_ms.fetch_max(age.get(), Ordering::Relaxed);
+        }
+    }
+
+    async fn send(&self, hints: Vec<Hint>, counts: &Counts) {
+        if hints.is_empty() {
+            return;
+        }
+        let mut first_error = None;
+        for sent in self.queue.send(hints).await {
+            match sent {
+                Ok(()) => counts.sent.fetch_add(1, Ordering::Relaxed),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                    counts.failed.fetch_add(1, Ordering::Relaxed)
+                }
+            };
+        }
+        if let Some(error) = first_error {
+            telemetry::poll_failed("hints", &error);
+        }
+    }
+}
+
+const fn stretch(shard: u16, lane: Lane, span: Span) -> Stretch {
+    Stretch {
+        shard,
+        lane,
+        from: span.from,
+        to: span.to,
+    }
+}
+
+/// Takes as many of `wanted` pokes as are left.
+fn allowed(left: Option<&AtomicUsize>, wanted: usize) -> usize {
+    let Some(left) = left else {
+        return wanted;
+    };
+    let take = |left: usize| Some(left.saturating_sub(wanted));
+    let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+    before.unwrap_or_else(|left| left).min(wanted)
+}

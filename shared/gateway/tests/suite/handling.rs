@@ -1,0 +1,198 @@
+//! What becomes of hints.
+
+use postrider_domain::delivery::Status;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_gateway::hints::{Handled, Needless};
+use postrider_ports::clock::Clock;
+use postrider_ports::queue::Hint;
+use postrider_testkit::builders::{event_id, webhook_id};
+use postrider_testkit::receiver::Answer;
+
+use crate::stage::{Stage, tenant};
+
+fn only<T>(mut all: Vec<T>) -> T {
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+#[tokio::test]
+async fn a_hint_is_attempted_and_delivered() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let handled = stage.handle(stage.line.take()).await;
+    assert_eq!(handled, [Ok(Handled::Attempted)]);
+    assert_eq!(stage.row(id).await.status, Status::Delivered);
+    assert_eq!(stage.receiver.requests().len(), 1);
+    assert!(stage.line.take().is_empty(), "nothing is left to do");
+}
+
+#[tokio::test]
+async fn a_receivers_failure_is_no_failure_of_the_hint_and_the_next_one_is_sent_for_its_time() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(500));
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let handled = stage.handle(stage.line.take()).await;
+    assert_eq!(handled, [Ok(Handled::Attempted)]);
+    let row = stage.row(id).await;
+    assert_eq!(row.status, Status::Failed);
+    assert_eq!(stage.line.take(), [Hint::of(&row)]);
+}
+
+#[tokio::test]
+async fn a_row_due_further_ahead_than_a_hint_reaches_is_left_to_the_poller() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(500));
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    for _ in 0..4 {
+        let hint = only(stage.line.take());
+        stage.clock.set(hint.next_retry_at);
+        assert_eq!(stage.handle(vec![hint]).await, [Ok(Handled::Attempted)]);
+    }
+    let due_at = stage.row(id).await.next_retry_at.unwrap();
+    assert_eq!(due_at.since(stage.in_a_minute()).get(), 3_540_000);
+    assert!(stage.line.take().is_empty(), "an hour ahead");
+}
+
+#[tokio::test]
+async fn an_early_hint_is_sent_again_and_attempts_nothing() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(500));
+    let webhook = stage.webhook().await;
+    stage.publish(webhook).await;
+    stage.handle(stage.line.take()).await;
+    let early = only(stage.line.take());
+    let handled = stage.handle(vec![early.clone()]).await;
+    assert_eq!(handled, [Ok(Handled::SentAgain)]);
+    assert_eq!(stage.line.take(), [early]);
+    assert_eq!(stage.receiver.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_hint_for_another_time_is_dropped() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(500));
+    let webhook = stage.webhook().await;
+    stage.publish(webhook).await;
+    let first = stage.line.take();
+    stage.handle(first.clone()).await;
+    stage.line.take();
+    let handled = stage.handle(first).await;
+    assert_eq!(handled, [Ok(Handled::Dropped(Needless::Superseded))]);
+    assert!(stage.line.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_doubled_hint_is_harmless() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.publish(webhook).await;
+    let hint = only(stage.line.take());
+    let handled = stage.handle(vec![hint.clone(), hint.clone()]).await;
+    let doubled = Ok(Handled::Dropped(Needless::Doubled));
+    assert_eq!(handled, [Ok(Handled::Attempted), doubled]);
+    let handled = stage.handle(vec![hint]).await;
+    assert_eq!(handled, [Ok(Handled::Dropped(Needless::Closed))]);
+    assert_eq!(stage.receiver.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn two_dispatchers_on_one_delivery_make_one_post() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..20 {
+        stage.publish(webhook).await;
+        let hints = stage.line.take();
+        let (one, other) = (stage.dispatcher(), stage.dispatcher());
+        let deadline = stage.in_a_minute();
+        let (one, other) = tokio::join!(
+            one.handle(hints.clone(), deadline),
+            other.handle(hints, deadline)
+        );
+        let attempted = [only(one), only(other)]
+            .into_iter()
+            .filter(|handled| *handled == Ok(Handled::Attempted));
+        assert_eq!(attempted.count(), 1);
+    }
+    assert_eq!(stage.receiver.requests().len(), 20);
+}
+
+#[tokio::test]
+async fn a_hint_that_names_nothing_does_not_disturb_the_others() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.publish(webhook).await;
+    let mut hints = stage.line.take();
+    let mut stray = hints[0].clone();
+    stray.id.event = event_id(99);
+    stray.id.webhook = webhook_id(99);
+    hints.insert(0, stray);
+    let handled = stage.handle(hints).await;
+    let missing = Ok(Handled::Dropped(Needless::Missing));
+    assert_eq!(handled, [missing, Ok(Handled::Attempted)]);
+}
+
+#[tokio::test]
+async fn without_time_for_an_attempt_a_hint_is_sent_again() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.publish(webhook).await;
+    let hints = stage.line.take();
+    let too_soon = stage.clock.now().plus(Millis::from_seconds(12));
+    let handled = stage.dispatcher().handle(hints.clone(), too_soon).await;
+    assert_eq!(handled, [Ok(Handled::SentAgain)]);
+    assert_eq!(stage.line.take(), hints);
+    let unknown = stage.dispatcher().handle(hints, Timestamp::ZERO).await;
+    assert_eq!(unknown, [Ok(Handled::Attempted)], "a deadline in 1970");
+}
+
+#[tokio::test]
+async fn a_queue_that_takes_nothing_fails_the_hint_but_not_what_was_attempted() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(500));
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let hints = stage.line.take();
+    stage.line.close();
+    let handled = only(stage.handle(hints).await);
+    assert!(handled.unwrap_err().is_transient());
+    assert_eq!(stage.row(id).await.attempts_total, 1);
+}
+
+#[tokio::test]
+async fn rows_of_paused_and_deleted_webhooks_are_not_sent() {
+    let stage = Stage::set().await;
+    let (paused, deleted) = (stage.webhook().await, stage.webhook().await);
+    stage.publish(paused).await;
+    stage.publish(deleted).await;
+    let hints = stage.line.take();
+    let manage = &stage.gateway.manage;
+    manage.pause(&tenant(), paused).await.unwrap();
+    manage.delete(&tenant(), deleted).await.unwrap();
+    let handled = stage.handle(hints).await;
+    let dropped = |why| Ok(Handled::Dropped(why));
+    assert_eq!(
+        handled,
+        [dropped(Needless::Parked), dropped(Needless::Closed)]
+    );
+    assert!(stage.receiver.requests().is_empty());
+}
+
+#[tokio::test]
+async fn an_attempt_that_outlasts_the_function_leaves_time_to_report_the_others() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.publish(webhook).await;
+    let hints = stage.line.take();
+    stage.receiver.hold();
+    let (dispatcher, deadline) = (stage.dispatcher(), stage.in_a_minute());
+    let handling = dispatcher.handle(hints, deadline);
+    let passing = async {
+        stage.receiver.received(1).await;
+        stage.clock.set(deadline.minus(Millis::from_seconds(1)));
+    };
+    let (handled, ()) = tokio::join!(handling, passing);
+    assert!(only(handled).unwrap_err().is_transient());
+}

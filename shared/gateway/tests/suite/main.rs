@@ -1,0 +1,13 @@
+//! The use-cases of the functions, over SQLite and real sockets, with a clock that is stepped.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation ends the run, with its place"
+)]
+
+mod handling;
+mod pacing;
+mod polling;
+mod stage;

@@ -1,0 +1,78 @@
+//! Turns of retries.
+
+use std::collections::HashMap;
+
+use postrider_domain::delivery::Status;
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_domain::time::Millis;
+use postrider_gateway::hints::Handled;
+use postrider_ports::queue::Hint;
+use postrider_testkit::receiver::Answer;
+
+use crate::stage::Stage;
+
+/// Rows that failed once, and the hints of their retries, all due now.
+async fn failed_rows(stage: &Stage, webhook: WebhookId, count: usize) -> Vec<Hint> {
+    stage.receiver.answer(Answer::status(500));
+    for _ in 0..count {
+        stage.publish(webhook).await;
+    }
+    stage.handle(stage.line.take()).await;
+    let hints = stage.line.take();
+    stage.clock.advance(Millis::from_seconds(30));
+    stage.receiver.answer(Answer::status(200));
+    hints
+}
+
+#[tokio::test]
+async fn retries_take_turns_and_each_is_moved_once() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let hints = failed_rows(&stage, webhook, 10).await;
+    let ids: Vec<_> = hints.iter().map(|hint| hint.id).collect();
+    let handled = stage.handle(hints).await;
+    let count = |what| handled.iter().filter(|one| **one == Ok(what)).count();
+    assert_eq!(count(Handled::Attempted), 1, "{handled:?}");
+    assert_eq!(count(Handled::Postponed), 9);
+    let mut moved: HashMap<DeliveryId, usize> = HashMap::new();
+    let mut waiting = stage.line.take();
+    waiting.sort_by_key(|hint| hint.next_retry_at);
+    for hint in waiting {
+        *moved.entry(hint.id).or_default() += 1;
+        // As late as a queue that rounds delays up makes it.
+        stage.clock.set(hint.next_retry_at.plus(Millis::new(950)));
+        assert_eq!(stage.handle(vec![hint]).await, [Ok(Handled::Attempted)]);
+    }
+    assert!(stage.line.take().is_empty(), "no hint goes round");
+    assert!(moved.len() == 9 && moved.values().all(|times| *times == 1));
+    for id in ids {
+        assert_eq!(stage.row(id).await.status, Status::Delivered);
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_is_minutes_late_does_not_make_paced_rows_ask_again() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let hints = failed_rows(&stage, webhook, 10).await;
+    stage.handle(hints).await;
+    let waiting = stage.line.take();
+    stage.clock.advance(Millis::from_seconds(600));
+    let handled = stage.handle(waiting).await;
+    assert!(
+        handled.iter().all(|one| *one == Ok(Handled::Attempted)),
+        "{handled:?}"
+    );
+}
+
+#[tokio::test]
+async fn first_attempts_are_not_held() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..10 {
+        stage.publish(webhook).await;
+    }
+    let handled = stage.handle(stage.line.take()).await;
+    assert!(handled.iter().all(|one| *one == Ok(Handled::Attempted)));
+    assert_eq!(stage.receiver.requests().len(), 10);
+}

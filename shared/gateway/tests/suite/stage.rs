@@ -1,0 +1,156 @@
+//! A store, a receiver, a queue and the functions' use-cases over them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use postrider_adapter_http::{HttpSender, SenderSettings};
+use postrider_adapter_local::{Options, SqliteStore};
+use postrider_domain::delivery::Delivery;
+use postrider_domain::egress::{Rules, Settings as EgressSettings};
+use postrider_domain::event::Origin;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::retry::RuntimeRetry;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookDraft;
+use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::dispatch::Dispatcher;
+use postrider_gateway::hints::{Handled, Hints};
+use postrider_gateway::ingest::EventDraft;
+use postrider_gateway::poll::{Poll, Ticked};
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS};
+use postrider_gateway::{Gateway, Ports};
+use postrider_ports::clock::Clock;
+use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::{Result, Store};
+use postrider_testkit::builders::NOW;
+use postrider_testkit::clock::{CountedEntropy, SteppedClock};
+use postrider_testkit::line::Line;
+use postrider_testkit::receiver::Receiver;
+
+/// What a function has.
+pub(crate) const MINUTE: Millis = Millis::from_seconds(60);
+const GRACE: Millis = Millis::from_seconds(180);
+
+pub(crate) struct Stage {
+    _directory: tempfile::TempDir,
+    pub(crate) clock: Arc<SteppedClock>,
+    pub(crate) receiver: Receiver,
+    pub(crate) line: Arc<Line>,
+    pub(crate) gateway: Gateway,
+    store: Arc<SqliteStore>,
+    ports: Ports,
+    egress: Rules,
+}
+
+impl Stage {
+    pub(crate) async fn set() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let clock = Arc::new(SteppedClock::at(NOW));
+        let ports = Ports {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            entropy: Arc::new(CountedEntropy::seeded(1)),
+        };
+        let allow = vec!["127.0.0.1/32".parse().unwrap()];
+        let egress = Rules::new(EgressSettings {
+            allow,
+            ..EgressSettings::default()
+        })
+        .unwrap();
+        let line = Arc::new(Line::default());
+        let limits = GatewaySettings {
+            max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+            egress: egress.clone(),
+            retry: RuntimeRetry::default(),
+        };
+        let catalogue = Arc::new(Catalogue::new(Arc::clone(&ports.store)));
+        let queue = Arc::clone(&line) as Arc<dyn Queue>;
+        Self {
+            gateway: Gateway::new(ports.clone(), catalogue, queue, limits),
+            _directory: directory,
+            clock,
+            receiver: Receiver::start().await,
+            line,
+            store,
+            ports,
+            egress,
+        }
+    }
+
+    /// A dispatcher function of its own: nothing is shared with another but store and queue.
+    pub(crate) fn dispatcher(&self) -> Hints {
+        let sender = SenderSettings {
+            rules: self.egress.clone(),
+            ..SenderSettings::default()
+        };
+        let sender = Arc::new(HttpSender::new(sender).unwrap());
+        let catalogue = Arc::new(Catalogue::new(Arc::clone(&self.ports.store)));
+        let dispatcher = Dispatcher::new(
+            self.ports.clone(),
+            sender,
+            Arc::clone(&catalogue),
+            RuntimeRetry::default(),
+        );
+        // The store takes the leases of processes that it does not know for void.
+        let process = self.store.process().to_owned();
+        let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
+        Hints::new(self.ports.clone(), dispatcher, catalogue, queue, process)
+    }
+
+    /// Hands hints to a dispatcher that has a minute.
+    pub(crate) async fn handle(&self, hints: Vec<Hint>) -> Vec<Result<Handled>> {
+        self.dispatcher().handle(hints, self.in_a_minute()).await
+    }
+
+    pub(crate) fn in_a_minute(&self) -> Timestamp {
+        self.clock.now().plus(MINUTE)
+    }
+
+    pub(crate) async fn tick(&self) -> Ticked {
+        let backlog = Arc::clone(&self.store);
+        let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        let now = self.clock.now();
+        let poll = Poll::new(backlog, queue, clock, GRACE);
+        poll.tick(Some(now), now.plus(MINUTE)).await
+    }
+
+    pub(crate) async fn webhook(&self) -> WebhookId {
+        self.webhook_with(WebhookDraft::default()).await
+    }
+
+    pub(crate) async fn webhook_with(&self, draft: WebhookDraft) -> WebhookId {
+        let draft = WebhookDraft {
+            name: "Upload Notifications".into(),
+            target_url: self.receiver.url(),
+            event_types: vec!["task.*".into()],
+            ..draft
+        };
+        let made = self.gateway.manage.create(&tenant(), draft, None).await;
+        made.unwrap().id
+    }
+
+    /// Publishes an event for a webhook; its hint is in the line.
+    pub(crate) async fn publish(&self, webhook: WebhookId) -> DeliveryId {
+        let draft = EventDraft {
+            event_type: "task.completed".into(),
+            body: Bytes::from_static(b"{}"),
+            content_type: "application/json".into(),
+            session_id: None,
+            webhook_id: Some(webhook.to_string()),
+            origin: Origin::Api,
+        };
+        let published = self.gateway.ingest.publish(&tenant(), draft, None).await;
+        published.unwrap().deliveries[0]
+    }
+
+    pub(crate) async fn row(&self, id: DeliveryId) -> Delivery {
+        let found = self.ports.store.delivery(&tenant(), id).await;
+        found.unwrap().unwrap()
+    }
+}
+
+pub(crate) fn tenant() -> TenantId {
+    TenantId::default()
+}

@@ -1,0 +1,286 @@
+//! Every error that is answered: an RFC 9457 problem with a stable code. The one place that maps refusals to answers.
+
+mod code;
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use postrider_domain::invalid::{FieldError, Invalid};
+use postrider_domain::route::Unroutable;
+use postrider_gateway::Refusal;
+use postrider_gateway::refusal::Conflict;
+use serde::Serialize;
+
+pub use code::Code;
+
+/// Where the codes are explained; the code follows.
+const PAGE: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/problems.md#");
+/// When to try again after a 429 or 503, in seconds.
+const RETRY_AFTER_SECONDS: &str = "2";
+/// The most faults that are listed.
+const MAX_ERRORS: usize = 100;
+/// The most bytes of a text that may repeat what a caller wrote.
+const MAX_TEXT_BYTES: usize = 500;
+
+/// One thing that went wrong, ready to be answered.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    code: Code,
+    detail: Cow<'static, str>,
+    errors: Vec<FieldError>,
+}
+
+impl Problem {
+    /// A problem of this code.
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// A body or payload over a limit, which it names.
+    #[must_use]
+    pub fn too_large(what: &str, limit: usize) -> Self {
+        let detail = format!("the {what} is larger than the {limit} bytes allowed");
+        Self::new(Code::PayloadTooLarge, detail)
+    }
+
+    /// Nothing has this id, or it belongs to somebody else: the same for both.
+    #[must_use]
+    pub fn not_found(what: &'static str) -> Self {
+        Refusal::NotFound { what }.into()
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    fn with_error(mut self, field: &str, message: &str) -> Self {
+        let (field, message) = (field.to_owned(), message.to_owned());
+        self.errors.push(FieldError { field, message });
+        self
+    }
+
+    /// What is answered.
+    #[must_use]
+    pub fn body(&self) -> ProblemBody {
+        ProblemBody {
+            kind: format!("{PAGE}{}", self.code.as_str()),
+            title: self.code.title(),
+            status: self.code.status().as_u16(),
+            detail: self.detail.clone().into_owned(),
+            code: self.code.as_str(),
+            errors: self.errors.iter().map(Fault::from).collect(),
+        }
+    }
+}
+
+/// An RFC 9457 problem, as every error is answered.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody {
+    /// Where the code is explained.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The same for every problem of this code.
+    title: &'static str,
+    /// The status of the answer.
+    status: u16,
+    /// What went wrong this time.
+    detail: String,
+    /// What went wrong, for programs; never changes.
+    #[schema(schema_with = codes)]
+    code: &'static str,
+    /// Every field at fault; empty when none is.
+    errors: Vec<Fault>,
+}
+
+/// One field and what it must be.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = FieldError)]
+pub struct Fault {
+    /// The path of the field, such as `retry.delays_seconds`; a header or parameter by its name; `body` for the whole.
+    field: String,
+    /// What it must be, naming the limit.
+    message: String,
+}
+
+impl From<&FieldError> for Fault {
+    fn from(fault: &FieldError) -> Self {
+        Self {
+            field: cut(&fault.field).to_owned(),
+            message: cut(&fault.message).to_owned(),
+        }
+    }
+}
+
+fn codes() -> utoipa::openapi::Object {
+    crate::words(Code::ALL.map(Code::as_str))
+}
+
+/// The start of a text, so that an answer does not repeat without end what a caller wrote.
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_TEXT_BYTES))
+        .unwrap_or_default()
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.code.status(), axum::Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        match self.code.status() {
+            StatusCode::UNAUTHORIZED => {
+                let challenge = if self.code == Code::InvalidSignature {
+                    "Signature realm=\"postrider\""
+                } else {
+                    "Bearer realm=\"postrider\""
+                };
+                headers.insert(
+                    header::WWW_AUTHENTICATE,
+                    HeaderValue::from_static(challenge),
+                );
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                let seconds = HeaderValue::from_static(RETRY_AFTER_SECONDS);
+                headers.insert(header::RETRY_AFTER, seconds);
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        let detail = cut(&invalid.to_string()).to_owned();
+        let mut errors = invalid.into_fields();
+        errors.truncate(MAX_ERRORS);
+        Self {
+            code: Code::InvalidRequest,
+            detail: detail.into(),
+            errors,
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let said = refusal.to_string();
+        match refusal {
+            Refusal::Invalid(invalid) => invalid.into(),
+            Refusal::TooLarge { limit } => Self::too_large("payload", limit),
+            Refusal::Unverified => Self::new(Code::InvalidSignature, said),
+            Refusal::KeyReused => Self::new(Code::IdempotencyKeyReused, said)
+                .with_error("Idempotency-Key", "was used for another request"),
+            Refusal::Unroutable(reason) => {
+                let code = match reason {
+                    Unroutable::Unknown => Code::NotFound,
+                    Unroutable::Disabled => Code::WebhookDisabled,
+                };
+                Self::new(code, said.clone()).with_error("webhook_id", &said)
+            }
+            Refusal::NotFound { .. } => Self::new(Code::NotFound, said),
+            Refusal::Conflict(conflict) => Self::new(conflict_code(conflict), said),
+            Refusal::TooMany { .. } => Self::new(Code::LimitReached, said),
+            Refusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<postrider_ports::Error> for Problem {
+    fn from(error: postrider_ports::Error) -> Self {
+        match error {
+            postrider_ports::Error::Unavailable(_) => {
+                tracing::warn!(%error, "api.store_unavailable");
+                let detail = "the store cannot be reached right now; try again in a moment";
+                Self::new(Code::Unavailable, detail)
+            }
+            postrider_ports::Error::InvalidCursor => Invalid::field(
+                "cursor",
+                "must be a next_cursor of this list with this filter",
+            )
+            .into(),
+            postrider_ports::Error::Broken(_) => {
+                tracing::error!(%error, "api.store_broken");
+                let detail = "what went wrong is in the gateway's log";
+                Self::new(Code::Internal, detail)
+            }
+        }
+    }
+}
+
+const fn conflict_code(conflict: Conflict) -> Code {
+    match conflict {
+        Conflict::InFlight => Code::DeliveryInFlight,
+        Conflict::Delivered => Code::DeliveryDelivered,
+        Conflict::Pending => Code::DeliveryPending,
+        Conflict::WebhookDisabled => Code::WebhookDisabled,
+        Conflict::ChangedMeanwhile => Code::ChangedMeanwhile,
+        Conflict::TooManySecrets(_) => Code::TooManySecrets,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_broken_inside_stays_inside() {
+        let broken = Refusal::Store(postrider_ports::Error::Broken("row 7 of canary".into()));
+        let problem = Problem::from(broken);
+        assert_eq!(problem.code(), Code::Internal);
+        let shown = serde_json::to_string(&problem.body()).unwrap();
+        assert!(!shown.contains("canary"), "{shown}");
+        let away = Refusal::Store(postrider_ports::Error::Unavailable("canary".into()));
+        let response = Problem::from(away.clone()).into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[header::RETRY_AFTER], RETRY_AFTER_SECONDS);
+        let shown = serde_json::to_string(&Problem::from(away).body()).unwrap();
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+
+    #[test]
+    fn every_conflict_has_its_code() {
+        use postrider_domain::secret::TooManySecrets;
+        for (conflict, code) in [
+            (Conflict::InFlight, "delivery_in_flight"),
+            (Conflict::Delivered, "delivery_delivered"),
+            (Conflict::Pending, "delivery_pending"),
+            (Conflict::WebhookDisabled, "webhook_disabled"),
+            (Conflict::ChangedMeanwhile, "changed_meanwhile"),
+            (
+                Conflict::TooManySecrets(TooManySecrets { limit: 5 }),
+                "too_many_secrets",
+            ),
+        ] {
+            let problem = Problem::from(Refusal::from(conflict));
+            assert_eq!(problem.code().as_str(), code);
+            assert_eq!(problem.code().status(), StatusCode::CONFLICT);
+        }
+    }
+
+    #[test]
+    fn an_answer_does_not_repeat_without_end_what_a_caller_wrote() {
+        let mut faults = Invalid::default();
+        for _ in 0..1000 {
+            faults.add("ä".repeat(100_000), "is not known");
+        }
+        let body = Problem::from(faults).body();
+        assert_eq!(body.errors.len(), MAX_ERRORS);
+        assert!(body.detail.len() <= MAX_TEXT_BYTES);
+        assert!(
+            body.errors
+                .iter()
+                .all(|fault| fault.field.len() <= MAX_TEXT_BYTES)
+        );
+    }
+}

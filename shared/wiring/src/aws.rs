@@ -1,0 +1,63 @@
+//! The SDK, set up once: one configuration, one client for each service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use postrider_adapter_aws::dynamodb::{DataKeys, DynamoStore, Options};
+
+use crate::settings::StoreSettings;
+
+/// A service of the same region answers in milliseconds; one that does not connect within this is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long one try may take.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a call may take with all its tries; well below what a function has.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(6);
+const ATTEMPTS: u32 = 3;
+
+/// The configuration that all clients of a function share.
+pub struct Aws(SdkConfig);
+
+impl Aws {
+    /// From the environment of the function.
+    pub async fn load() -> Self {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+            .operation_timeout(OPERATION_TIMEOUT)
+            .build();
+        let retries = RetryConfig::standard().with_max_attempts(ATTEMPTS);
+        // Pinned: a newer SDK must not change how calls behave by itself.
+        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .timeout_config(timeouts)
+            .retry_config(retries);
+        Self(config.load().await)
+    }
+
+    /// What every client is made from.
+    #[must_use]
+    pub const fn config(&self) -> &SdkConfig {
+        &self.0
+    }
+}
+
+/// The store that these settings name. Calls nobody yet.
+#[must_use]
+pub fn store(aws: &Aws, settings: &StoreSettings) -> Arc<DynamoStore> {
+    let kms = aws_sdk_kms::Client::new(aws.config());
+    // Without a key it can do all but unseal, which its function has no need and no permission for.
+    let data_keys = DataKeys::new(kms, settings.kms_key.clone().unwrap_or_default());
+    let options = Options {
+        tables: settings.tables.clone(),
+        shards: settings.shards,
+        retention: settings.retention,
+    };
+    DynamoStore::new(
+        aws_sdk_dynamodb::Client::new(aws.config()),
+        data_keys,
+        options,
+    )
+}

@@ -1,0 +1,84 @@
+//! What functions make of their environment.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation ends the run, with its place"
+)]
+
+use postrider_adapter_aws::dynamodb::Tables;
+use postrider_domain::retention::Retention;
+use postrider_gateway::settings::BadSettings;
+use postrider_wiring::settings::{
+    ApiSettings, Backend, DispatcherSettings, NotifierSettings, PollerSettings, PublisherSettings,
+    StoreSettings,
+};
+
+const AWS: [(&str, &str); 4] = [
+    ("POSTRIDER_DELIVERIES_TABLE", "deliveries"),
+    ("POSTRIDER_CONFIGS_TABLE", "configs"),
+    ("POSTRIDER_QUEUE_URL", "http://127.0.0.1/hints"),
+    ("POSTRIDER_KMS_KEY", "key"),
+];
+
+fn lookup(pairs: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+    let pairs: Vec<(String, String)> = AWS
+        .iter()
+        .chain(pairs)
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    move |name| {
+        let found = pairs.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    }
+}
+
+fn faults<T: std::fmt::Debug>(read: Result<T, BadSettings>) -> Vec<String> {
+    read.unwrap_err().0
+}
+
+#[test]
+fn what_is_not_set_has_the_documented_default() {
+    let settings = PollerSettings::read(&lookup(&[])).unwrap();
+    assert_eq!(settings.grace.get(), 180_000);
+    assert_eq!(settings.common.log_filter, "info");
+    let store = StoreSettings {
+        tables: Tables {
+            deliveries: "deliveries".to_owned(),
+            configs: "configs".to_owned(),
+        },
+        shards: 16,
+        retention: Retention::default(),
+        kms_key: None,
+    };
+    let queue_url = "http://127.0.0.1/hints".to_owned();
+    assert_eq!(settings.backend, Backend::Aws { store, queue_url });
+    let api = ApiSettings::read(&lookup(&[("POSTRIDER_FIRST_KEY_SECRET", " ")])).unwrap();
+    assert_eq!(api.first_key_secret, None, "an empty setting is unset");
+    assert_eq!(api.limits.max_body_bytes, 350 * 1024);
+}
+
+#[test]
+fn everything_wrong_with_a_function_is_named_at_once() {
+    let bad = lookup(&[
+        ("POSTRIDER_DELIVERIES_TABLE", ""),
+        ("POSTRIDER_KMS_KEY", ""),
+        ("POSTRIDER_SHARDS", "0"),
+        ("POSTRIDER_RETRY_BUDGET", "many"),
+        ("POSTRIDER_EGRESS_HTTP", "maybe"),
+    ]);
+    let faults = faults(DispatcherSettings::read(&bad));
+    assert_eq!(faults.len(), 5, "{faults:?}");
+}
+
+#[test]
+fn a_function_asks_for_nothing_it_does_not_use() {
+    let bad = lookup(&[
+        ("POSTRIDER_KMS_KEY", ""),
+        ("POSTRIDER_EGRESS_HTTP", "maybe"),
+    ]);
+    assert!(PollerSettings::read(&bad).is_ok());
+    assert!(NotifierSettings::read(&lookup(&[("POSTRIDER_QUEUE_URL", "")])).is_ok());
+    let faults = faults(PublisherSettings::read(&bad));
+    assert_eq!(faults, ["POSTRIDER_TOPIC_ARN: must be set"]);
+}

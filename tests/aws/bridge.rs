@@ -1,0 +1,71 @@
+//! AWS's API, spoken by the SDK that came with the emulator: a call is a line to a process, its answer a line back.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
+
+use super::emulator::{Emulator, tool};
+use crate::command::PATIENCE;
+
+struct Pipes {
+    to: ChildStdin,
+    from: Lines<BufReader<ChildStdout>>,
+}
+
+/// AWS's API at one emulator.
+pub(super) struct Bridge {
+    pipes: Mutex<Pipes>,
+    _process: Child,
+}
+
+impl Bridge {
+    /// A bridge to this emulator. It survives the emulator's restart.
+    pub(super) fn start(emulator: &Emulator) -> Self {
+        let mut process = tool("python")
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/aws/bridge.py"))
+            .envs(emulator.credentials())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let to = process.stdin.take().unwrap();
+        let from = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self {
+            pipes: Mutex::new(Pipes { to, from }),
+            _process: process,
+        }
+    }
+
+    /// Calls an operation, both named as boto3 names them; an error is what AWS says.
+    pub(super) async fn try_call(
+        &self,
+        service: &str,
+        operation: &str,
+        parameters: Value,
+    ) -> Result<Value, String> {
+        let call = json!({"service": service, "operation": operation, "parameters": parameters});
+        let mut pipes = self.pipes.lock().await;
+        let line = format!("{call}\n");
+        pipes.to.write_all(line.as_bytes()).await.unwrap();
+        let answer = tokio::time::timeout(PATIENCE, pipes.from.next_line()).await;
+        let answer = answer
+            .expect("the bridge answers")
+            .unwrap()
+            .expect("the bridge runs");
+        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        match answer.get("error") {
+            Some(error) => Err(error.as_str().unwrap().to_owned()),
+            None => Ok(answer["ok"].take()),
+        }
+    }
+
+    /// Calls an operation and expects success.
+    pub(super) async fn call(&self, service: &str, operation: &str, parameters: Value) -> Value {
+        let answer = self.try_call(service, operation, parameters).await;
+        answer.unwrap_or_else(|error| panic!("{service} {operation}: {error}"))
+    }
+}

@@ -1,0 +1,77 @@
+//! Where the emulator departs from AWS, and what a test does about it right after the deployment.
+
+use serde_json::{Value, json};
+
+use super::bridge::Bridge;
+use super::stack::output;
+
+/// All of it.
+pub(super) async fn all(aws: &Bridge, outputs: &Value) {
+    concurrency(aws).await;
+    expiry(aws, outputs).await;
+    batches(aws).await;
+}
+
+/// A number from a parameter reaches the event source as text, over which it stumbles.
+async fn concurrency(aws: &Bridge) {
+    let mappings = aws
+        .call("lambda", "list_event_source_mappings", json!({}))
+        .await;
+    for mapping in mappings["EventSourceMappings"].as_array().unwrap() {
+        if mapping.get("ScalingConfig").is_some() {
+            let number =
+                json!({"UUID": mapping["UUID"], "ScalingConfig": {"MaximumConcurrency": 10}});
+            aws.call("lambda", "update_event_source_mapping", number)
+                .await;
+        }
+    }
+}
+
+/// The tables' time to live is dropped.
+async fn expiry(aws: &Bridge, outputs: &Value) {
+    for table in ["DeliveriesTable", "ConfigsTable"] {
+        let expiry = json!({"AttributeName": "expires_at", "Enabled": true});
+        let expiry =
+            json!({"TableName": output(outputs, table), "TimeToLiveSpecification": expiry});
+        aws.call("dynamodb", "update_time_to_live", expiry).await;
+    }
+}
+
+/// AWS allows a batch to whoever may do the single call; the emulator asks for an action named after the batch.
+const BATCHES: [(&str, &str); 2] = [
+    ("sqs:SendMessage", "sqs:SendMessageBatch"),
+    ("sns:Publish", "sns:PublishBatch"),
+];
+
+async fn batches(aws: &Bridge) {
+    let roles = aws.call("iam", "list_roles", json!({})).await;
+    for role in roles["Roles"].as_array().unwrap() {
+        let role = &role["RoleName"];
+        let policies = json!({"RoleName": role});
+        let policies = aws.call("iam", "list_role_policies", policies).await;
+        for name in policies["PolicyNames"].as_array().unwrap() {
+            let policy = json!({"RoleName": role, "PolicyName": name});
+            let mut held = aws.call("iam", "get_role_policy", policy.clone()).await;
+            for statement in held["PolicyDocument"]["Statement"].as_array_mut().unwrap() {
+                let single = statement["Action"].take();
+                statement["Action"] = with_batches(single);
+            }
+            let mut mended = policy;
+            mended["PolicyDocument"] = held["PolicyDocument"].to_string().into();
+            aws.call("iam", "put_role_policy", mended).await;
+        }
+    }
+}
+
+fn with_batches(actions: Value) -> Value {
+    let mut actions = match actions {
+        Value::Array(actions) => actions,
+        one => vec![one],
+    };
+    for (single, batch) in BATCHES {
+        if actions.iter().any(|action| action == single) {
+            actions.push(batch.into());
+        }
+    }
+    Value::Array(actions)
+}

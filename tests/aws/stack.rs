@@ -1,0 +1,119 @@
+//! The stack of `template.yaml`, built from the binaries of this checkout and deployed as a user would.
+
+use std::time::Duration;
+
+use postrider_tests::api::Api;
+use serde_json::{Value, json};
+
+use super::bridge::Bridge;
+use super::emulator::Emulator;
+use super::{mend, sam};
+
+/// The functions of the stack.
+pub(super) const FUNCTIONS: [&str; 6] = [
+    "receiver",
+    "api",
+    "poller",
+    "dispatcher",
+    "publisher",
+    "notifier",
+];
+/// Who sends the mails of the stack.
+pub(super) const SENDER: &str = "postrider@example.com";
+/// The deployed stack.
+pub(super) struct Stack {
+    /// Its API, called with the first key.
+    pub(super) api: Api,
+    /// The first key.
+    pub(super) token: String,
+    /// AWS's own API.
+    pub(super) aws: Bridge,
+    /// What it runs on.
+    pub(super) emulator: Emulator,
+    outputs: Value,
+}
+
+impl Stack {
+    /// Builds and deploys it on an emulator of its own.
+    pub(super) async fn deploy() -> Self {
+        let emulator = Emulator::start().await;
+        let aws = Bridge::start(&emulator);
+        aws.call(
+            "sesv2",
+            "create_email_identity",
+            json!({"EmailIdentity": SENDER}),
+        )
+        .await;
+        sam::build(&emulator).await;
+        sam::deploy(&emulator).await;
+        let outputs = sam::outputs(&emulator).await;
+        mend::all(&aws, &outputs).await;
+        let secret = json!({"SecretId": output(&outputs, "FirstKeySecret")});
+        let secret = aws.call("secretsmanager", "get_secret_value", secret).await;
+        let token = secret["SecretString"].as_str().unwrap().to_owned();
+        let url = address(&emulator, output(&outputs, "ApiUrl"));
+        Self {
+            api: Api::new(url, token.clone()),
+            token,
+            aws,
+            emulator,
+            outputs,
+        }
+    }
+
+    /// One of the stack's outputs.
+    pub(super) fn output(&self, name: &str) -> &str {
+        output(&self.outputs, name)
+    }
+
+    /// Invokes a function; returns its answer, or what it failed with.
+    pub(super) async fn try_invoke(&self, function: &str, event: &Value) -> Result<Value, String> {
+        let name = format!("postrider-dev-{function}");
+        let call = json!({"FunctionName": name, "Payload": event.to_string()});
+        let answer = self.aws.call("lambda", "invoke", call).await;
+        let payload = answer["Payload"].as_str().unwrap();
+        match answer.get("FunctionError") {
+            Some(_) => Err(payload.to_owned()),
+            None => Ok(serde_json::from_str(payload).unwrap()),
+        }
+    }
+
+    /// Invokes a function and expects success.
+    pub(super) async fn invoke(&self, function: &str, event: &Value) -> Value {
+        let answer = self.try_invoke(function, event).await;
+        answer.unwrap_or_else(|error| panic!("{function}: {error}"))
+    }
+
+    /// Ticks the poller until a delivery is delivered or dead; returns it.
+    pub(super) async fn ticked_until_settled(&self, delivery: &str) -> Value {
+        let tick = include_str!("../../infra/events/poller.json");
+        let tick: Value = serde_json::from_str(tick).unwrap();
+        let mut turns = tokio::time::interval(Duration::from_secs(1));
+        let ticking = async {
+            loop {
+                turns.tick().await;
+                self.invoke("poller", &tick).await;
+            }
+        };
+        tokio::select! {
+            row = self.api.settled(delivery) => row,
+            () = ticking => unreachable!("it ticks on"),
+        }
+    }
+}
+
+/// One of the outputs.
+pub(super) fn output<'a>(outputs: &'a Value, name: &str) -> &'a str {
+    let mut outputs = outputs.as_array().unwrap().iter();
+    let found = outputs.find(|output| output["OutputKey"] == name);
+    found.unwrap_or_else(|| panic!("no output {name}"))["OutputValue"]
+        .as_str()
+        .unwrap()
+}
+
+/// The emulator serves the API by its path, too, which needs no name to be resolved.
+fn address(emulator: &Emulator, api_url: &str) -> String {
+    let host = api_url.split("//").nth(1).unwrap();
+    let id = host.split('.').next().unwrap();
+    format!("{}/_aws/execute-api/{id}", emulator.url())
+}

@@ -1,0 +1,21 @@
+//! The whole gateway, deployed once, and everything that must hold of it, one after the other: a deployment takes longer
+//! than most of the sections.
+
+use super::stack::Stack;
+use super::{announcing, delivering, recovering};
+
+#[tokio::test]
+async fn the_deployed_stack_delivers_announces_and_recovers() {
+    let mut stack = Stack::deploy().await;
+    delivering::what_is_published_is_delivered(&stack).await;
+    delivering::a_body_of_the_largest_size_is_delivered_and_a_larger_one_refused(&stack).await;
+    delivering::the_command_works_against_it(&stack).await;
+    announcing::a_failing_receiver_leads_to_retries_death_an_event_and_a_mail(&stack).await;
+    announcing::what_waits_for_a_failed_webhook_goes_out_when_it_is_resumed(&stack).await;
+    delivering::a_dead_delivery_is_sent_again_when_a_person_says_so(&stack).await;
+    recovering::two_dispatchers_on_one_delivery_make_one_post(&stack).await;
+    recovering::a_lost_hint_is_made_good_by_the_poller(&stack).await;
+    recovering::a_poison_message_ends_in_the_redrive_queue_alone(&stack).await;
+    recovering::a_function_without_its_role_can_do_nothing(&stack).await;
+    recovering::everything_restarts_between_two_attempts(&mut stack).await;
+}

@@ -1,0 +1,179 @@
+//! What `template.yaml` promises and the emulator would drop unseen.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::emulator::{repository, tool};
+
+/// A template as JSON, with its short forms (`!Ref`, `!GetAtt`, …) written out.
+pub(super) async fn template(path: &str) -> Value {
+    let written_out = "import json, sys\nfrom samcli.yamlhelper import yaml_parse\n\
+                       print(json.dumps(yaml_parse(open(sys.argv[1]).read())))";
+    let mut python = tool("python");
+    python
+        .args(["-c", written_out])
+        .arg(repository().join(path));
+    let ended = python.output().await.unwrap();
+    let failed = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{failed}");
+    serde_json::from_slice(&ended.stdout).unwrap()
+}
+
+/// The resources of one type, by name, and their properties.
+pub(super) fn of_type<'a>(template: &'a Value, kind: &str) -> Vec<(&'a String, &'a Value)> {
+    let resources = template["Resources"].as_object().unwrap();
+    let found = resources.iter().filter(|(_, it)| it["Type"] == kind);
+    let found: Vec<_> = found.map(|(name, it)| (name, &it["Properties"])).collect();
+    assert!(!found.is_empty(), "the template has no {kind}");
+    found
+}
+
+/// The elements of a list, or the one that stands for it.
+pub(super) fn list(value: &Value) -> Vec<&Value> {
+    match value.as_array() {
+        Some(values) => values.iter().collect(),
+        None => vec![value],
+    }
+}
+
+#[tokio::test]
+async fn each_function_has_a_role_of_its_own_and_logs_that_end() {
+    let template = template("template.yaml").await;
+    let functions = of_type(&template, "AWS::Serverless::Function");
+    let mut roles = BTreeSet::new();
+    for (name, function) in &functions {
+        let role = function["Role"]["Fn::GetAtt"][0].as_str().unwrap();
+        assert!(roles.insert(role), "{name} shares {role}");
+        // With these sam would add policies that hold a star.
+        assert!(function.get("Policies").is_none(), "{name}");
+        let logs = function["LoggingConfig"]["LogGroup"]["Ref"]
+            .as_str()
+            .unwrap();
+        let logs = &template["Resources"][logs]["Properties"];
+        assert_eq!(logs["RetentionInDays"]["Ref"], "LogRetentionDays", "{name}");
+    }
+    assert_eq!(functions.len(), 6);
+}
+
+#[tokio::test]
+async fn tables_expire_can_be_restored_and_outlive_the_stack() {
+    let template = template("template.yaml").await;
+    for (name, table) in of_type(&template, "AWS::DynamoDB::Table") {
+        let whole = &template["Resources"][name];
+        assert_eq!(whole["DeletionPolicy"], "Retain", "{name}");
+        assert_eq!(whole["UpdateReplacePolicy"], "Retain", "{name}");
+        assert_eq!(table["BillingMode"], "PAY_PER_REQUEST", "{name}");
+        let restore = &table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"];
+        assert_eq!(restore, true, "{name}");
+        let expiry = &table["TimeToLiveSpecification"];
+        assert_eq!(expiry["AttributeName"], "expires_at", "{name}");
+        assert_eq!(expiry["Enabled"], true, "{name}");
+        let given_key = &table["SSESpecification"]["Fn::If"];
+        assert_eq!(given_key[0], "GivenKey", "{name}");
+        assert_eq!(given_key[1]["KMSMasterKeyId"]["Ref"], "KmsKeyArn", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn queues_are_encrypted_and_what_they_cannot_hand_over_is_kept_and_watched() {
+    let template = template("template.yaml").await;
+    let queues = of_type(&template, "AWS::SQS::Queue");
+    for (name, queue) in &queues {
+        assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
+    }
+    let alarms = template_of_alarms().await;
+    for kept in ["HintDeadLetters", "StreamFailures", "MailDeadLetters"] {
+        assert!(alarms.contains(kept), "no alarm on {kept}");
+    }
+    let hints = &template["Resources"]["HintQueue"]["Properties"];
+    assert_eq!(hints["RedrivePolicy"]["maxReceiveCount"], 5);
+    let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
+    // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
+    assert!(default("QueueVisibilitySeconds") >= 6 * default("DispatcherTimeoutSeconds"));
+}
+
+async fn template_of_alarms() -> BTreeSet<String> {
+    let alarms = template("infra/alarms.yaml").await;
+    let alarms = of_type(&alarms, "AWS::CloudWatch::Alarm").into_iter();
+    alarms
+        .flat_map(|(_, alarm)| {
+            list(&alarm["Dimensions"])
+                .into_iter()
+                .map(|it| it["Value"].clone())
+                .collect::<Vec<_>>()
+        })
+        .filter_map(|value| value["Ref"].as_str().map(ToOwned::to_owned))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
+    let template = template("template.yaml").await;
+    let stages = of_type(&template, "AWS::ApiGatewayV2::Stage");
+    let settings = &stages[0].1["DefaultRouteSettings"];
+    assert_eq!(settings["ThrottlingRateLimit"]["Ref"], "ThrottleRate");
+    assert_eq!(settings["ThrottlingBurstLimit"]["Ref"], "ThrottleBurst");
+    let source = |function: &str, event: &str| {
+        template["Resources"][function]["Properties"]["Events"][event]["Properties"].clone()
+    };
+    let stream = source("PublisherFunction", "Changes");
+    assert_eq!(stream["BisectBatchOnFunctionError"], true);
+    assert_eq!(
+        stream["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0],
+        "StreamFailures"
+    );
+    let filters = stream["FilterCriteria"]["Filters"].as_array().unwrap();
+    let rows: Value = serde_json::from_str(filters[0]["Pattern"].as_str().unwrap()).unwrap();
+    // A claim holds a lease; the publisher must not be woken by it.
+    assert_eq!(rows["dynamodb"]["NewImage"]["lease_until"]["N"][0], "0");
+    for events in [
+        stream,
+        source("DispatcherFunction", "Hints"),
+        source("NotifierFunction", "Notices"),
+    ] {
+        assert_eq!(
+            events["FunctionResponseTypes"][0],
+            "ReportBatchItemFailures"
+        );
+    }
+    // Lambda would end a delivery's hints after 16 rounds as a runaway loop.
+    let dispatcher = &template["Resources"]["DispatcherFunction"]["Properties"];
+    assert_eq!(dispatcher["RecursiveLoop"], "Allow");
+}
+
+fn settings_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !(letter.is_ascii_uppercase() || letter == '_'));
+    let settings = words.filter(|word| word.starts_with("POSTRIDER_"));
+    settings.map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn every_setting_of_the_template_is_one_that_the_functions_read() {
+    let text = |path: &str| std::fs::read_to_string(repository().join(path)).unwrap();
+    let set: String = text("template.yaml")
+        .lines()
+        .filter(|line| line.trim_start().starts_with("POSTRIDER_"))
+        .collect();
+    let set = settings_in(&set);
+    let read = [
+        "shared/wiring/src/settings.rs",
+        "shared/gateway/src/settings/shared.rs",
+    ];
+    let read: BTreeSet<_> = read
+        .into_iter()
+        .flat_map(|path| settings_in(&text(path)))
+        .collect();
+    let unread: Vec<_> = set.difference(&read).collect();
+    assert!(!set.is_empty() && unread.is_empty(), "{unread:?}");
+}
+
+#[test]
+fn each_function_has_a_sample_event() {
+    for function in super::stack::FUNCTIONS {
+        let path = repository().join(format!("infra/events/{function}.json"));
+        let sample = std::fs::read(&path).unwrap_or_else(|_| panic!("{}", path.display()));
+        let sample: Value = serde_json::from_slice(&sample).unwrap();
+        assert!(sample.is_object(), "{function}");
+    }
+}

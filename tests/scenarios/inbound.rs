@@ -1,0 +1,138 @@
+//! `features/inbound.feature`.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::inbound::Inbound;
+use postrider_domain::retry::RetrySettings;
+use postrider_domain::route::RouteDraft;
+use postrider_domain::secret::SigningSecret;
+use postrider_domain::signature;
+use postrider_domain::source::{Source, SourceDraft};
+use postrider_gateway::Refusal;
+use postrider_gateway::ingest::{Published, Repeated};
+use postrider_ports::history::Filter;
+use postrider_testkit::receiver::{Answer, Receiver};
+
+use super::world::World;
+
+const BODY: &str = "{ \"action\" : \"opened\" }";
+
+fn secret() -> SigningSecret {
+    SigningSecret::from_key(&[5; 32])
+}
+
+fn route(event_type: &str, intent: &str, webhook_id: WebhookId) -> RouteDraft {
+    RouteDraft {
+        event_type: event_type.to_owned(),
+        intent: intent.to_owned(),
+        target_session: Some("reviewer-cluster".to_owned()),
+        webhook_id: webhook_id.to_string(),
+    }
+}
+
+async fn source(world: &World, routes: Vec<RouteDraft>) -> Source {
+    let draft = SourceDraft {
+        name: "Forge".to_owned(),
+        scheme: "postrider".to_owned(),
+        routes,
+        ..SourceDraft::default()
+    };
+    let (sources, tenant) = (&world.gateway().sources, TenantId::default());
+    let made = sources.create(&tenant, draft, secret().expose()).await;
+    made.unwrap()
+}
+
+/// A signed `pull_request.opened`, whose body is then replaced by `sent`.
+async fn send(world: &World, source: &Source, id: &str, sent: &str) -> Result<Published, Refusal> {
+    let mut headers = HeaderMap::new();
+    let signature = signature::plain(&secret(), BODY.as_bytes());
+    headers.insert("x-observatory-signature", signature.parse().unwrap());
+    headers.insert("x-webhook-event", "pull_request.opened".parse().unwrap());
+    headers.insert("webhook-id", id.parse().unwrap());
+    headers.insert("content-type", "application/json".parse().unwrap());
+    let inbound = Inbound::post(headers, Bytes::copy_from_slice(sent.as_bytes()));
+    let to = source.id.to_string();
+    let published = world.gateway().receive.receive(&to, inbound).await;
+    world.idle().await;
+    published
+}
+
+#[tokio::test]
+async fn a_signed_request_is_routed_through_to_the_receiver() {
+    let world = World::new().await;
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let routes = vec![route("pull_request.*", "code_review", webhook.id)];
+    let source = source(&world, routes).await;
+    let published = send(&world, &source, "1", BODY).await.unwrap();
+    assert_eq!(published.deliveries.len(), 1);
+    let received = world.receiver.requests();
+    let request = &received[0];
+    assert_eq!(request.body, BODY);
+    assert_eq!(request.header("x-webhook-intent"), "code_review");
+    assert_eq!(request.header("x-webhook-session"), "reviewer-cluster");
+    assert_eq!(request.header("x-webhook-event"), "pull_request.opened");
+    let id = published.deliveries[0].to_string();
+    assert_eq!(request.header("webhook-id"), id);
+}
+
+#[tokio::test]
+async fn a_forged_request_reaches_nobody() {
+    let world = World::new().await;
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let source = source(&world, vec![route("*", "do", webhook.id)]).await;
+    let refused = send(&world, &source, "1", "{ \"action\" : \"closed\" }").await;
+    assert!(matches!(refused, Err(Refusal::Unverified)), "{refused:?}");
+    let tenant = TenantId::default();
+    let rows = world
+        .store()
+        .list(&tenant, &Filter::default(), 10, None)
+        .await;
+    assert_eq!(rows.unwrap().items, []);
+    assert!(world.receiver.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_sender_that_repeats_a_delivery_is_answered_with_the_first_one() {
+    let mut world = World::new().await;
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let source = source(&world, vec![route("*", "do", webhook.id)]).await;
+    let first = send(&world, &source, "1", BODY).await.unwrap();
+    world.restart().await;
+    let again = send(&world, &source, "1", BODY).await.unwrap();
+    assert_eq!(
+        (first.repeated, again.repeated),
+        (Repeated::No, Repeated::Yes)
+    );
+    assert_eq!(
+        (first.event, first.deliveries),
+        (again.event, again.deliveries)
+    );
+    world.cycle().await;
+    assert_eq!(world.receiver.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_route_decides_for_each_webhook_once() {
+    let world = World::new().await;
+    let other = Receiver::start().await;
+    other.answer(Answer::status(204));
+    let first = world.webhook(RetrySettings::default()).await;
+    let second = world
+        .webhook_at(&other.url(), RetrySettings::default())
+        .await;
+    let routes = vec![
+        route("pull_request.*", "code_review", first.id),
+        route("*", "archive", first.id),
+        route("**", "archive", second.id),
+    ];
+    let source = source(&world, routes).await;
+    let published = send(&world, &source, "1", BODY).await.unwrap();
+    let webhooks: Vec<_> = published.deliveries.iter().map(|id| id.webhook).collect();
+    assert_eq!(webhooks, [first.id, second.id]);
+    for (receiver, intent) in [(&world.receiver, "code_review"), (&other, "archive")] {
+        let received = receiver.requests();
+        assert_eq!(received.len(), 1);
+        assert_eq!(received[0].header("x-webhook-intent"), intent);
+    }
+}

@@ -1,0 +1,152 @@
+//! The poller at scale, in virtual time: the real code of the poller over millions of rows that fit into memory, and a
+//! queue that takes as long as it is assumed to.
+
+mod queue;
+mod rows;
+mod time;
+
+use std::fmt;
+use std::sync::Arc;
+
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_gateway::poll::Poll;
+use postrider_ports::clock::Clock;
+
+use queue::AssumedQueue;
+use rows::Rows;
+use time::VirtualClock;
+
+pub use queue::HINTS_PER_SECOND;
+pub use rows::PAGE_TAKES;
+
+/// On the minute.
+const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);
+const MINUTE_MS: u64 = 60_000;
+/// No row is due sooner: what is due sooner has its hint already.
+const FIRST_DUE: Millis = Millis::from_seconds(960);
+/// What the template gives the function.
+const FUNCTION_TIMEOUT: Millis = Millis::from_seconds(55);
+const GRACE: Millis = Millis::from_seconds(180);
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// How many rows wait.
+    pub rows: usize,
+    /// Over how many shards.
+    pub shards: u16,
+    /// Over how many minutes they become due.
+    pub minutes: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    scenario: Scenario,
+    /// How late half of the hints were, at the most.
+    pub p50: Millis,
+    /// How late 99 of 100 were, at the most.
+    pub p99: Millis,
+    /// How late the last one was.
+    pub max: Millis,
+    /// Rows that never got a hint.
+    pub forgotten: usize,
+    /// Hints beyond the first of a row.
+    pub doubled: usize,
+    /// The most hints of one tick.
+    pub most_in_a_tick: usize,
+    ticks: usize,
+    sent: usize,
+    longest_tick: Millis,
+}
+
+/// Runs a scenario to its end: each minute a tick, none of them punctual, some minutes late.
+#[must_use]
+pub fn simulate(scenario: Scenario) -> Outcome {
+    let clock = Arc::new(VirtualClock::at(START));
+    let rows = Arc::new(Rows::spread(scenario, START, FIRST_DUE, Arc::clone(&clock)));
+    let queue = Arc::new(AssumedQueue::new(Arc::clone(&rows), Arc::clone(&clock)));
+    let poll = Poll::new(
+        Arc::clone(&rows) as _,
+        queue,
+        Arc::clone(&clock) as _,
+        GRACE,
+    );
+    let mut ticks: Vec<_> = (0..scenario.minutes + FIRST_DUE.get() / MINUTE_MS + 15)
+        .map(|minute| {
+            let scheduled_at = START.plus(Millis::new(minute * MINUTE_MS));
+            (scheduled_at.plus(stray(minute)), scheduled_at)
+        })
+        .collect();
+    ticks.sort();
+    let (mut sent, mut most_in_a_tick, mut longest_tick) = (0, 0, Millis::ZERO);
+    for (starts_at, scheduled_at) in &ticks {
+        clock.reach(*starts_at);
+        let began_at = clock.now();
+        let deadline = began_at.plus(FUNCTION_TIMEOUT);
+        let ticked = clock.run(poll.tick(Some(*scheduled_at), deadline));
+        longest_tick = longest_tick.max(clock.now().since(began_at));
+        most_in_a_tick = most_in_a_tick.max(ticked.hints_sent);
+        sent += ticked.hints_sent;
+    }
+    let (mut late, forgotten) = rows.lateness();
+    late.sort_unstable();
+    let at = |part: usize| {
+        let place = (late.len().saturating_sub(1)) * part / 100;
+        Millis::new(u64::from(late.get(place).copied().unwrap_or(0)))
+    };
+    Outcome {
+        scenario,
+        p50: at(50),
+        p99: at(99),
+        max: at(100),
+        forgotten,
+        doubled: rows.doubled(),
+        most_in_a_tick,
+        ticks: ticks.len(),
+        sent,
+        longest_tick,
+    }
+}
+
+/// How late a tick starts: up to five seconds, and now and then minutes, as when it fails and is made again.
+fn stray(minute: u64) -> Millis {
+    let usual = Millis::new(rows::mix(minute) % 5000);
+    match minute % 20 {
+        7 => usual.plus(Millis::from_seconds(60)),
+        13 => usual.plus(Millis::from_seconds(180)),
+        _ => usual,
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scenario {
+            rows,
+            shards,
+            minutes,
+        } = self.scenario;
+        writeln!(
+            f,
+            "{rows} waiting rows, {shards} shards, due within {minutes} minutes"
+        )?;
+        writeln!(
+            f,
+            "  late      p50 {}  p99 {}  max {}",
+            self.p50, self.p99, self.max
+        )?;
+        writeln!(
+            f,
+            "  hints     {} a tick on average, {} at the most; {} doubled, {} rows forgotten",
+            self.sent / self.ticks.max(1),
+            self.most_in_a_tick,
+            self.doubled,
+            self.forgotten
+        )?;
+        write!(
+            f,
+            "  ticks     {}, the longest took {}",
+            self.ticks, self.longest_tick
+        )
+    }
+}
