@@ -1,4 +1,4 @@
-"""Calls AWS's API through boto3: one JSON line in, {"service", "operation", "parameters"}, one JSON line out."""
+"""Calls AWS's API through boto3: a JSON line in, {"call", "service", "operation", "parameters"}, a JSON line out."""
 
 import functools
 import json
@@ -21,9 +21,9 @@ def plain(value):
 def answer(call):
     try:
         operation = getattr(client(call["service"]), call["operation"])
-        return {"ok": operation(**call["parameters"])}
+        return {"call": call["call"], "ok": operation(**call["parameters"])}
     except Exception as error:  # the test decides what an error means
-        return {"error": str(error)}
+        return {"call": call["call"], "error": str(error)}
 
 
 for line in sys.stdin:

@@ -11,6 +11,7 @@ use super::emulator::{Emulator, tool};
 use crate::command::PATIENCE;
 
 struct Pipes {
+    calls: u64,
     to: ChildStdin,
     from: Lines<BufReader<ChildStdout>>,
 }
@@ -35,7 +36,7 @@ impl Bridge {
         let to = process.stdin.take().unwrap();
         let from = BufReader::new(process.stdout.take().unwrap()).lines();
         Self {
-            pipes: Mutex::new(Pipes { to, from }),
+            pipes: Mutex::new(Pipes { calls: 0, to, from }),
             _process: process,
         }
     }
@@ -47,16 +48,26 @@ impl Bridge {
         operation: &str,
         parameters: Value,
     ) -> Result<Value, String> {
-        let call = json!({"service": service, "operation": operation, "parameters": parameters});
         let mut pipes = self.pipes.lock().await;
+        pipes.calls += 1;
+        let number = pipes.calls;
+        let call = json!({"call": number, "service": service, "operation": operation, "parameters": parameters});
         let line = format!("{call}\n");
         pipes.to.write_all(line.as_bytes()).await.unwrap();
-        let answer = tokio::time::timeout(PATIENCE, pipes.from.next_line()).await;
-        let answer = answer
-            .expect("the bridge answers")
-            .unwrap()
-            .expect("the bridge runs");
-        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        let answer = async {
+            loop {
+                let line = pipes.from.next_line().await.unwrap();
+                let line = line.expect("the bridge runs");
+                let answer: Value = serde_json::from_str(&line).unwrap();
+                // The answer to a call that its caller gave up waiting for may come first.
+                if answer["call"] == number {
+                    return answer;
+                }
+            }
+        };
+        let mut answer = tokio::time::timeout(PATIENCE, answer)
+            .await
+            .expect("the bridge answers");
         match answer.get("error") {
             Some(error) => Err(error.as_str().unwrap().to_owned()),
             None => Ok(answer["ok"].take()),

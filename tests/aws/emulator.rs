@@ -63,6 +63,7 @@ impl Emulator {
         let python = concat!(env!("CARGO_MANIFEST_DIR"), "/aws/emulator");
         let process = tool("ministack")
             .env("HOME", self.folder.path())
+            .env("TMPDIR", self.folder.path())
             .env("GATEWAY_PORT", self.port.to_string())
             .env("BIND_HOST", "127.0.0.1")
             .env("IOT_MTLS_ENABLED", "0")
@@ -76,8 +77,7 @@ impl Emulator {
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
-            // So that it and the functions it runs can be ended together.
-            .process_group(0)
+            // The functions end by themselves when it is gone.
             .kill_on_drop(true)
             .spawn()
             .unwrap();
@@ -105,7 +105,6 @@ impl Emulator {
             .await
             .expect("the emulator stops")
             .unwrap();
-        end_group(&pid);
         self.rewind_streams();
         self.run().await;
     }
@@ -138,25 +137,13 @@ impl Emulator {
         ]
     }
 
-    /// The end of its log, for a test that fails.
-    pub(super) fn log(&self) -> String {
+    fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("emulator.log")).unwrap()
     }
 }
 
-fn end_group(pid: &str) {
-    // It fails when nobody is left, which is what it is for.
-    let _ = std::process::Command::new("kill")
-        .args(["-KILL", "--", &format!("-{pid}")])
-        .stderr(Stdio::null())
-        .status();
-}
-
 impl Drop for Emulator {
     fn drop(&mut self) {
-        if let Some(pid) = self.process.as_ref().and_then(Child::id) {
-            end_group(&pid.to_string());
-        }
         if std::thread::panicking() {
             let log = self.log();
             let lines: Vec<&str> = log.lines().collect();

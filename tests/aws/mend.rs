@@ -9,7 +9,7 @@ use super::stack::output;
 pub(super) async fn all(aws: &Bridge, outputs: &Value) {
     concurrency(aws).await;
     expiry(aws, outputs).await;
-    batches(aws).await;
+    roles(aws).await;
 }
 
 /// A number from a parameter reaches the event source as text, over which it stumbles.
@@ -43,7 +43,8 @@ const BATCHES: [(&str, &str); 2] = [
     ("sns:Publish", "sns:PublishBatch"),
 ];
 
-async fn batches(aws: &Bridge) {
+/// The roles say to the emulator what they say to AWS.
+async fn roles(aws: &Bridge) {
     let roles = aws.call("iam", "list_roles", json!({})).await;
     for role in roles["Roles"].as_array().unwrap() {
         let role = &role["RoleName"];
@@ -55,6 +56,10 @@ async fn batches(aws: &Bridge) {
             for statement in held["PolicyDocument"]["Statement"].as_array_mut().unwrap() {
                 let single = statement["Action"].take();
                 statement["Action"] = with_batches(single);
+                // AWS asks for the sender's identity; the emulator knows no resource of a mail.
+                if statement["Action"] == json!(["ses:SendEmail"]) {
+                    statement["Resource"] = json!("*");
+                }
             }
             let mut mended = policy;
             mended["PolicyDocument"] = held["PolicyDocument"].to_string().into();
@@ -64,10 +69,8 @@ async fn batches(aws: &Bridge) {
 }
 
 fn with_batches(actions: Value) -> Value {
-    let mut actions = match actions {
-        Value::Array(actions) => actions,
-        one => vec![one],
-    };
+    let several = actions.as_array().cloned();
+    let mut actions = several.unwrap_or_else(|| vec![actions]);
     for (single, batch) in BATCHES {
         if actions.iter().any(|action| action == single) {
             actions.push(batch.into());

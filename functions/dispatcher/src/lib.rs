@@ -62,7 +62,9 @@ impl Batches {
             .zip(self.hints.handle(hints, deadline).await)
         {
             match handled {
-                Ok(handled) => debug!(message_id = id, ?handled, "hint.handled"),
+                Ok(handled) => {
+                    debug!(message_id = id, ?handled, "hint.handled");
+                }
                 Err(reason) => {
                     warn!(message_id = id, %reason, "hint.failed");
                     response.add_failure(id);

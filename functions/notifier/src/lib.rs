@@ -85,7 +85,7 @@ impl Notifier {
         let to = owner.or(self.addresses.alert_address.as_ref());
         let (Some(to), Some(mail)) = (to, &self.mail) else {
             let webhook_id = alert.webhook.to_string();
-            warn!(webhook_id, "webhook.failed.nobody_told");
+            warn!(webhook_id, "notice.nobody_told");
             return Ok(Handled::NobodyToMail);
         };
         let public_url = self.addresses.public_url.as_deref();

@@ -13,10 +13,11 @@ struct Batch {
     records: Vec<Value>,
 }
 
-/// The changes of an event with their sequence numbers.
-pub(crate) fn read(
-    event: Value,
-) -> Result<Vec<(String, Result<Record, serde_json::Error>)>, Error> {
+/// A change with its sequence number.
+pub(crate) type Numbered = (String, Result<Record, serde_json::Error>);
+
+/// The changes of an event.
+pub(crate) fn read(event: Value) -> Result<Vec<Numbered>, Error> {
     let batch: Batch = serde_json::from_value(event)?;
     let mut records = Vec::with_capacity(batch.records.len());
     for record in batch.records {

@@ -23,6 +23,7 @@ const PASSING: [&str; 13] = [
 
 /// A failed call in the words of the ports. Throttling, timeouts, lost connections and the service's own faults may pass;
 /// everything else will not go away by itself.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the SDK's errors may grow")]
 pub(crate) fn of<E>(error: &SdkError<E, HttpResponse>) -> Error
 where
     E: ProvideErrorMetadata,

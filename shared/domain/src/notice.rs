@@ -171,7 +171,7 @@ pub struct Effects {
 #[must_use]
 pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timestamp) -> Effects {
     let mut effects = Effects {
-        stats: StatsDelta::of_change(before, after),
+        stats: StatsDelta::of_change(before, after, at),
         ..Effects::default()
     };
     let attempted = after.attempts_total > before.attempts_total;

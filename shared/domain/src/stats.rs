@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::{Delivery, Status};
-use crate::time::Millis;
+use crate::time::{Millis, Timestamp};
 
 /// Upper bounds of the latency histogram in milliseconds; the last bucket has none. Finer around the 10 s at which
 /// ADR-0040 alerts.
@@ -51,9 +51,10 @@ pub struct StatsDelta {
 }
 
 impl StatsDelta {
-    /// What the change from `before` to `after` counts for, if anything.
+    /// What the change from `before` to `after` at that instant counts for, if anything. A latency runs to the change,
+    /// not to the beginning of the attempt that led to it: a receiver may take its time.
     #[must_use]
-    pub fn of_change(before: &Delivery, after: &Delivery) -> Option<Self> {
+    pub fn of_change(before: &Delivery, after: &Delivery, at: Timestamp) -> Option<Self> {
         let attempts = after.attempts_total.saturating_sub(before.attempts_total);
         let finished = before.status.is_open() && !after.status.is_open();
         if attempts == 0 && !finished {
@@ -69,11 +70,7 @@ impl StatsDelta {
         }
         if finished && after.status == Status::Delivered {
             delta.delivered = 1;
-            let elapsed = after
-                .last_attempted_at
-                .unwrap_or(after.created_at)
-                .since(after.created_at);
-            delta.latency_bucket = Some(latency_bucket(elapsed));
+            delta.latency_bucket = Some(latency_bucket(at.since(after.created_at)));
         } else if finished {
             delta.dead = 1;
         }

@@ -170,7 +170,7 @@ impl Dispatcher {
                 .await
             {
                 Ok(Applied::Done(after)) => {
-                    meters::finished(&after);
+                    meters::finished(&after, now);
                     return Ok(Attempted::Done(after));
                 }
                 Ok(Applied::Stale) => return Ok(Attempted::Stale),

@@ -5,6 +5,7 @@ use metrics::{counter, describe_counter, describe_histogram, histogram};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::stats::LATENCY_BOUNDS_MS;
+use postrider_domain::time::Timestamp;
 
 use crate::ingest::Repeated;
 
@@ -64,12 +65,11 @@ pub(crate) fn attempted(transition: Transition, elapsed_ms: u32) {
 }
 
 /// Counts a row that an attempt has left, if that finished it.
-pub(crate) fn finished(after: &Delivery) {
+pub(crate) fn finished(after: &Delivery, at: Timestamp) {
     let status = match after.status {
         Status::Pending | Status::Failed => return,
         Status::Delivered => {
-            let arrived_at = after.last_attempted_at.unwrap_or(after.created_at);
-            let latency = arrived_at.since(after.created_at);
+            let latency = at.since(after.created_at);
             histogram!(LATENCY_SECONDS).record(seconds(latency.get()));
             "delivered"
         }

@@ -289,7 +289,7 @@ impl Recount {
         ] {
             match value(name).as_f64() {
                 Some(value) => {
-                    assert!((value - expected).abs() < 1e-9, "{name} {value} {expected}")
+                    assert!((value - expected).abs() < 1e-9, "{name} {value} {expected}");
                 }
                 None => assert!(finished < 1.0, "{name} {shown}"),
             }

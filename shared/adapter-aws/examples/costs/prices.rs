@@ -2,20 +2,20 @@
 //! for your region before you rely on a sum.
 
 /// A million write request units, on demand.
-pub const WRITES: f64 = 0.625;
+pub(crate) const WRITES: f64 = 0.625;
 /// A million read request units, on demand.
-pub const READS: f64 = 0.125;
+pub(crate) const READS: f64 = 0.125;
 /// A gigabyte stored for a month.
-pub const STORED_GB_MONTH: f64 = 0.25;
+pub(crate) const STORED_GB_MONTH: f64 = 0.25;
 /// A million requests to an HTTP API, each up to 512 KB.
-pub const HTTP_API: f64 = 1.0;
+pub(crate) const HTTP_API: f64 = 1.0;
 /// A million invocations of a function.
-pub const INVOCATIONS: f64 = 0.2;
+pub(crate) const INVOCATIONS: f64 = 0.2;
 /// A gigabyte of a function's memory for a second, arm64.
-pub const GB_SECOND: f64 = 0.000_013_333_4;
+pub(crate) const GB_SECOND: f64 = 0.000_013_333_4;
 /// A million requests to a standard queue whose messages carry a group, as a fair queue's do.
-pub const QUEUE: f64 = 0.4 + 0.1;
+pub(crate) const QUEUE: f64 = 0.4 + 0.1;
 /// A million requests to publish to a topic.
-pub const TOPIC: f64 = 0.5;
+pub(crate) const TOPIC: f64 = 0.5;
 /// A gigabyte of logs taken in.
-pub const LOGS_GB: f64 = 0.5;
+pub(crate) const LOGS_GB: f64 = 0.5;

@@ -6,7 +6,7 @@
 //! stream hears that its batch is done: `failure_count` and the hourly counters of that one batch, and its announcements
 //! in the feed. A batch that is told again to the same process is recognised.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -19,6 +19,7 @@ use postrider_ports::history::HourlyStats;
 use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
+use super::done::{Done, Step};
 use super::stream::{Change, Record, RowChange};
 use crate::fault;
 
@@ -26,19 +27,6 @@ use crate::fault;
 const AT_ONCE: usize = 16;
 /// How often a state is read again when somebody else was faster.
 const ROUNDS: u32 = 10;
-/// How many steps are remembered: those of the last batches, each of a thousand records at the most.
-const REMEMBERED: usize = 10_000;
-
-/// What is done for a record, each at most once by one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Step {
-    /// Its webhook's state has seen it.
-    Judged,
-    /// It is in the counters.
-    Counted,
-    /// It is in the feed.
-    Told,
-}
 
 /// Follows the stream of a store's table.
 pub struct Follower {
@@ -216,30 +204,5 @@ impl DynamoStore {
             }
         }
         Err(fault::contended("the state of a webhook"))
-    }
-}
-
-/// The steps that this process has done lately.
-#[derive(Default)]
-struct Done {
-    steps: HashSet<(Step, String)>,
-    order: VecDeque<(Step, String)>,
-}
-
-impl Done {
-    fn has(&self, step: Step, id: &str) -> bool {
-        self.steps.contains(&(step, id.to_owned()))
-    }
-
-    fn note(&mut self, step: Step, id: &str) {
-        let key = (step, id.to_owned());
-        if self.steps.insert(key.clone()) {
-            self.order.push_back(key);
-        }
-        while self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.steps.remove(&oldest);
-        }
     }
 }

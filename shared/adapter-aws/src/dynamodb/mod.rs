@@ -17,6 +17,7 @@ mod chores;
 mod claim;
 mod datakeys;
 mod deliveries;
+mod done;
 mod event;
 mod expression;
 mod follow;

@@ -144,7 +144,7 @@ impl RowChange {
 
     /// What is counted.
     pub(super) fn counted(&self) -> Option<StatsDelta> {
-        StatsDelta::of_change(&self.before, &self.after)
+        StatsDelta::of_change(&self.before, &self.after, self.at)
     }
 
     /// Whether it says something of its webhook.

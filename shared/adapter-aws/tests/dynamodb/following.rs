@@ -6,7 +6,7 @@ use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::notice::Notice;
-use postrider_ports::history::{Filter, History};
+use postrider_ports::history::Filter;
 use postrider_testkit::builders::{NOW, after};
 use postrider_testkit::store_suite::{Fixture, Scene};
 

@@ -73,6 +73,14 @@ async fn the_tenth_attempt_costs_what_the_second_did() {
 }
 
 #[tokio::test]
+async fn a_look_at_a_row_costs_one_read_unit() {
+    let metered = Metered::start().await;
+    let (id, _) = metered.accept(None, SMALL).await;
+    let looked = metered.look(id).await;
+    assert_eq!((looked.reads, looked.writes), (1.0, 0.0));
+}
+
+#[tokio::test]
 async fn a_renewal_costs_one_unit() {
     let metered = Metered::start().await;
     let (id, _) = metered.accept(None, SMALL).await;

@@ -1,4 +1,11 @@
 //! Every signature scheme: accepted as its provider signs, refused when anything about it was changed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a failed expectation shall stop the test where it stands"
+)]
 
 mod custom;
 mod diagnoses;

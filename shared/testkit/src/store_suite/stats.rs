@@ -52,7 +52,7 @@ async fn step(
 ) {
     let before = scene.stored(id).await;
     let row = scene.attempt(id, transition, at).await;
-    let delta = StatsDelta::of_change(&before, &row).unwrap();
+    let delta = StatsDelta::of_change(&before, &row, at).unwrap();
     expected.delivered += u64::from(delta.delivered);
     expected.dead += u64::from(delta.dead);
     expected.attempts += u64::from(delta.attempts);

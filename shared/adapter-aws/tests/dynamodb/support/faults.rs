@@ -15,7 +15,7 @@ const OPERATION: &str = "x-amz-target";
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// It is refused for a while; nothing happens.
     Throttled,
     /// It is carried out, and the answer is lost.
@@ -34,7 +34,7 @@ impl Storable for Struck {
 
 /// Lets calls fail from one on.
 #[derive(Clone, Debug)]
-pub struct Faults {
+pub(crate) struct Faults {
     fault: Fault,
     first: usize,
     last: usize,
@@ -43,7 +43,7 @@ pub struct Faults {
 
 impl Faults {
     /// The `n`-th call fails, counted from 0.
-    pub fn at(n: usize, fault: Fault) -> Self {
+    pub(crate) fn at(n: usize, fault: Fault) -> Self {
         let made = Arc::default();
         let (first, last) = (n, n);
         Self {
@@ -55,7 +55,7 @@ impl Faults {
     }
 
     /// Every call from the `n`-th on fails, as after a crash.
-    pub fn from(n: usize, fault: Fault) -> Self {
+    pub(crate) fn from(n: usize, fault: Fault) -> Self {
         Self {
             last: usize::MAX,
             ..Self::at(n, fault)
@@ -63,7 +63,7 @@ impl Faults {
     }
 
     /// How many calls were made.
-    pub fn made(&self) -> usize {
+    pub(crate) fn made(&self) -> usize {
         self.made.load(Ordering::Relaxed)
     }
 }

@@ -18,27 +18,27 @@ use parking_lot::Mutex;
 
 /// Units spent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// Write units, those of the indexes included.
-    pub writes: f64,
+    pub(crate) writes: f64,
     /// Read units.
-    pub reads: f64,
+    pub(crate) reads: f64,
     /// Write units of each index.
-    pub indexes: BTreeMap<String, f64>,
+    pub(crate) indexes: BTreeMap<String, f64>,
 }
 
 /// Counts the units of every call of a client.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<Spent>>);
+pub(crate) struct Meter(Arc<Mutex<Spent>>);
 
 impl Meter {
     /// What was spent since the last time.
-    pub fn take(&self) -> Spent {
+    pub(crate) fn take(&self) -> Spent {
         std::mem::take(&mut *self.0.lock())
     }
 
     fn wrote(&self, capacity: Option<&ConsumedCapacity>) {
-        let capacity = capacity.expect("the capacity was asked for");
+        let capacity = capacity.unwrap();
         let mut spent = self.0.lock();
         spent.writes += capacity.capacity_units().unwrap();
         for (index, units) in capacity.global_secondary_indexes().into_iter().flatten() {

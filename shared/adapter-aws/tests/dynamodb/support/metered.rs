@@ -18,16 +18,16 @@ use super::{Dynamo, Meter, Spent, fixture};
 const URL: &str = "https://hooks.example.com/tenants/4711/webhooks/incoming";
 
 /// A store with a webhook, every call of which is metered.
-pub struct Metered {
-    pub tables: Dynamo,
-    pub scene: Scene,
-    pub meter: Meter,
-    pub webhook: WebhookId,
+pub(crate) struct Metered {
+    pub(crate) tables: Dynamo,
+    pub(crate) scene: Scene,
+    pub(crate) meter: Meter,
+    pub(crate) webhook: WebhookId,
 }
 
 impl Metered {
     /// On fresh tables.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let tables = fixture().await;
         let webhook = Scene::of(tables.handle()).webhook().await.id;
         let meter = Meter::default();
@@ -43,7 +43,11 @@ impl Metered {
     }
 
     /// Accepts an event with a body of this size.
-    pub async fn accept(&self, session: Option<Label>, body_bytes: usize) -> (DeliveryId, Spent) {
+    pub(crate) async fn accept(
+        &self,
+        session: Option<Label>,
+        body_bytes: usize,
+    ) -> (DeliveryId, Spent) {
         let event = Event {
             session_id: session,
             body: vec![b'x'; body_bytes].into(),
@@ -64,21 +68,26 @@ impl Metered {
     }
 
     /// Reads the row.
-    pub async fn look(&self, id: DeliveryId) -> Spent {
+    pub(crate) async fn look(&self, id: DeliveryId) -> Spent {
         self.meter.take();
         self.scene.stored(id).await;
         self.meter.take()
     }
 
     /// Claims the row.
-    pub async fn claim(&self, id: DeliveryId, now: Timestamp) -> (Claimed, Spent) {
+    pub(crate) async fn claim(&self, id: DeliveryId, now: Timestamp) -> (Claimed, Spent) {
         self.meter.take();
         let claimed = self.scene.claimed(id, now).await;
         (claimed, self.meter.take())
     }
 
     /// Ends an attempt whose answer is as long as any that is kept.
-    pub async fn apply(&self, claimed: &Claimed, transition: Transition, now: Timestamp) -> Spent {
+    pub(crate) async fn apply(
+        &self,
+        claimed: &Claimed,
+        transition: Transition,
+        now: Timestamp,
+    ) -> Spent {
         let completion = completion(claimed, transition, now);
         self.meter.take();
         let applied = self.scene.apply(claimed, completion, now).await;
@@ -87,7 +96,12 @@ impl Metered {
     }
 
     /// Claims and ends an attempt; the write units of both.
-    pub async fn attempt(&self, id: DeliveryId, transition: Transition, now: Timestamp) -> f64 {
+    pub(crate) async fn attempt(
+        &self,
+        id: DeliveryId,
+        transition: Transition,
+        now: Timestamp,
+    ) -> f64 {
         let (claimed, claim) = self.claim(id, now).await;
         claim.writes + self.apply(&claimed, transition, now).await.writes
     }

@@ -1,6 +1,6 @@
 //! A fresh pair of tables for one test.
 
-mod faults;
+pub(crate) mod faults;
 mod meter;
 mod metered;
 mod schema;
@@ -21,18 +21,17 @@ use postrider_testkit::builders::NOW;
 use postrider_testkit::store_suite::{Fixture, Handle};
 use tokio::sync::Mutex;
 
-pub use faults::{Fault, Faults};
-pub use meter::{Meter, Spent};
-pub use metered::Metered;
-pub use servers::{Servers, servers};
+pub(crate) use meter::{Meter, Spent};
+pub(crate) use metered::Metered;
+pub(crate) use servers::{Servers, servers};
 use stream::Stream;
 
 /// A store on tables of its own.
-pub struct Dynamo {
-    pub servers: Servers,
-    pub tables: Tables,
-    pub client: Client,
-    pub store: Arc<DynamoStore>,
+pub(crate) struct Dynamo {
+    pub(crate) servers: Servers,
+    pub(crate) tables: Tables,
+    pub(crate) client: Client,
+    pub(crate) store: Arc<DynamoStore>,
     key: String,
     processes: AtomicU32,
     stream: Mutex<Stream>,
@@ -40,7 +39,7 @@ pub struct Dynamo {
 }
 
 /// A store on fresh tables.
-pub async fn fixture() -> Dynamo {
+pub(crate) async fn fixture() -> Dynamo {
     let servers = tokio::task::spawn_blocking(servers).await.unwrap();
     let client = Client::from_conf(config(servers).build());
     let tables = fresh_tables();
@@ -105,17 +104,17 @@ fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<Dyn
 
 impl Dynamo {
     /// How to reach the tables' server.
-    pub fn config(&self) -> Builder {
+    pub(crate) fn config(&self) -> Builder {
         config(self.servers)
     }
 
     /// Another store on the same tables, whose calls go through this client.
-    pub fn store_with(&self, client: Client) -> Arc<DynamoStore> {
+    pub(crate) fn store_with(&self, client: Client) -> Arc<DynamoStore> {
         open(self.servers, &self.tables, client, &self.key)
     }
 
     /// What the stream tells and nobody has followed yet.
-    pub async fn changes(&self) -> Vec<Record> {
+    pub(crate) async fn changes(&self) -> Vec<Record> {
         let mut stream = self.stream.lock().await;
         let mut changes = Vec::new();
         loop {

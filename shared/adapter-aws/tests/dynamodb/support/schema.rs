@@ -17,7 +17,7 @@ const INDEXES: [(&str, &str, &str); 5] = [
 ];
 
 /// Makes both tables. Returns the ARN of the deliveries' stream.
-pub async fn create(client: &Client, tables: &Tables) -> String {
+pub(crate) async fn create(client: &Client, tables: &Tables) -> String {
     let configs = client
         .create_table()
         .table_name(&tables.configs)

@@ -9,18 +9,21 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// How many DynamoDB Locals there are: each does one thing at a time.
+const DYNAMODBS: u32 = 2;
+
 /// Held by this process until it ends.
 static IN_USE: OnceLock<File> = OnceLock::new();
 
 /// Where the servers listen.
 #[derive(Clone, Copy, Debug)]
-pub struct Servers {
-    pub dynamodb: SocketAddr,
-    pub ministack: SocketAddr,
+pub(crate) struct Servers {
+    pub(crate) dynamodb: SocketAddr,
+    pub(crate) ministack: SocketAddr,
 }
 
 /// The servers, running. Blocks until they do.
-pub fn servers() -> Servers {
+pub(crate) fn servers() -> Servers {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/aws-servers");
     fs::create_dir_all(&dir).unwrap();
     IN_USE.get_or_init(|| {
@@ -30,8 +33,9 @@ pub fn servers() -> Servers {
     });
     let start = open(&dir.join("start"));
     start.lock().unwrap();
+    let which = std::process::id() % DYNAMODBS;
     Servers {
-        dynamodb: running(&dir, "dynamodb-local", dynamodb_local),
+        dynamodb: running(&dir, &format!("dynamodb-local-{which}"), dynamodb_local),
         ministack: running(&dir, "ministack", ministack),
     }
 }
@@ -50,7 +54,7 @@ fn running(dir: &Path, name: &str, command: fn(u16) -> Command) -> SocketAddr {
         return known;
     }
     let address = at(free_port());
-    keep(dir, command(address.port()));
+    keep(dir, &command(address.port()));
     for _ in 0..600 {
         if answers(address) {
             fs::write(&port_file, address.port().to_string()).unwrap();
@@ -86,7 +90,7 @@ fn answers(address: SocketAddr) -> bool {
 }
 
 /// Runs a server beside this process: in a group of its own, with none of its handles.
-fn keep(dir: &Path, server: Command) {
+fn keep(dir: &Path, server: &Command) {
     use std::os::unix::process::CommandExt;
 
     let mut keeper = Command::new("sh");
@@ -108,6 +112,7 @@ fn keep(dir: &Path, server: Command) {
     if let Some(dir) = server.get_current_dir() {
         keeper.current_dir(dir);
     }
+    #[expect(clippy::zombie_processes, reason = "it outlives this process")]
     keeper.spawn().unwrap();
 }
 

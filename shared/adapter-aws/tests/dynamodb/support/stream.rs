@@ -14,7 +14,7 @@ use postrider_domain::time::Timestamp;
 use super::Servers;
 
 /// A reader that remembers how far it came.
-pub struct Stream {
+pub(crate) struct Stream {
     client: Client,
     arn: String,
     /// Where each shard goes on; none at the end of a closed one.
@@ -22,7 +22,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn of(servers: Servers, arn: String) -> Self {
+    pub(crate) fn of(servers: Servers, arn: String) -> Self {
         let config = Config::builder()
             .behavior_version(aws_sdk_dynamodbstreams::config::BehaviorVersion::latest())
             .endpoint_url(format!("http://{}", servers.dynamodb))
@@ -38,7 +38,7 @@ impl Stream {
     }
 
     /// What was written since the last call.
-    pub async fn records(&mut self) -> Vec<Record> {
+    pub(crate) async fn records(&mut self) -> Vec<Record> {
         let described = self.client.describe_stream().stream_arn(&self.arn);
         let described = described.send().await.unwrap().stream_description.unwrap();
         let mut records = Vec::new();
@@ -97,6 +97,8 @@ fn value(streamed: Streamed) -> AttributeValue {
         Streamed::L(list) => AttributeValue::L(list.into_iter().map(value).collect()),
         Streamed::M(map) => AttributeValue::M(image(map)),
         Streamed::Null(_) => AttributeValue::Null(true),
-        other => panic!("not written by the store: {other:?}"),
+        Streamed::Bs(_) | Streamed::Ns(_) | Streamed::Ss(_) | _ => {
+            panic!("not written by the store")
+        }
     }
 }

@@ -1,0 +1,56 @@
+//! A key that a deployment brings along.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use postrider_domain::ids::TenantId;
+use postrider_domain::key::Scope;
+use postrider_domain::time::Millis;
+use postrider_ports::Result;
+use postrider_ports::first_key::FirstKey;
+
+use crate::stage::Stage;
+
+const TOKEN: &str = "the key that came with the deployment";
+
+/// A deployment whose key is this one.
+struct Deployment(&'static str);
+
+#[async_trait]
+impl FirstKey for Deployment {
+    async fn is_first(&self, token: &str) -> Result<bool> {
+        Ok(token == self.0)
+    }
+}
+
+#[tokio::test]
+async fn the_first_key_is_stored_with_all_scopes_when_it_is_first_used() {
+    let stage = Stage::set().await;
+    let keyring = &stage.gateway.keyring;
+    assert!(keyring.recognise(TOKEN).await.unwrap().is_none());
+    keyring.welcome(Arc::new(Deployment(TOKEN)));
+    assert!(keyring.recognise("another key").await.unwrap().is_none());
+    let key = keyring.recognise(TOKEN).await.unwrap().unwrap();
+    assert_eq!(
+        (&key.tenant, key.scopes.as_slice()),
+        (&TenantId::default(), Scope::ALL.as_slice())
+    );
+    stage.clock.advance(Millis::from_seconds(60));
+    assert!(keyring.recognise(TOKEN).await.unwrap().is_some());
+    assert_eq!(keyring.list(&key.tenant).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_new_first_key_takes_the_place_of_the_old_one() {
+    let stage = Stage::set().await;
+    let keyring = &stage.gateway.keyring;
+    let tenant = TenantId::default();
+    let old = keyring.replace(&tenant, "POSTRIDER_FIRST_KEY_SECRET", "old".to_owned());
+    old.await.unwrap();
+    let other = keyring.create(&tenant, "somebody's", vec![Scope::Read]);
+    let other = other.await.unwrap();
+    keyring.welcome(Arc::new(Deployment(TOKEN)));
+    assert!(keyring.recognise(TOKEN).await.unwrap().is_some());
+    assert!(keyring.recognise("old").await.unwrap().is_none());
+    assert!(keyring.recognise(&other.token).await.unwrap().is_some());
+}
