@@ -8,6 +8,7 @@ mod emulator;
 mod mend;
 mod policies;
 mod queue;
+mod receiving;
 mod recovering;
 mod sam;
 mod stack;

@@ -2,7 +2,7 @@
 //! than most of the sections.
 
 use super::stack::Stack;
-use super::{announcing, delivering, recovering};
+use super::{announcing, delivering, receiving, recovering};
 
 #[tokio::test]
 async fn the_deployed_stack_delivers_announces_and_recovers() {
@@ -10,6 +10,7 @@ async fn the_deployed_stack_delivers_announces_and_recovers() {
     delivering::what_is_published_is_delivered(&stack).await;
     delivering::a_body_of_the_largest_size_is_delivered_and_a_larger_one_refused(&stack).await;
     delivering::the_command_works_against_it(&stack).await;
+    receiving::a_signed_request_is_routed_and_a_forged_one_refused(&stack).await;
     announcing::a_failing_receiver_leads_to_retries_death_an_event_and_a_mail(&stack).await;
     announcing::what_waits_for_a_failed_webhook_goes_out_when_it_is_resumed(&stack).await;
     delivering::a_dead_delivery_is_sent_again_when_a_person_says_so(&stack).await;

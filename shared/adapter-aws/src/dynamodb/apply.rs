@@ -26,7 +26,7 @@ impl DynamoStore {
         let expires_at = self.retention.expires_at(&after);
         self.keep_event(&after.tenant, after.id.event, after.created_at, expires_at)
             .await?;
-        self.record(&after, attempt, expires_at).await?;
+        self.record(before, &after, attempt).await?;
         let change = row::replace(&after, self.around(now))?
             .set(&packed::slot(attempt.number), packed::pack(attempt))
             .only_if(is_still(claimed));

@@ -1,23 +1,32 @@
-//! What failed attempts got: an item each, which counts only if the row names it.
+//! What failed attempts got: an item each, which counts only if the row names it. It is never written twice: the first
+//! one to end a claim's attempt is the one that the row may name.
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::attempt::Attempt;
-use postrider_domain::delivery::Delivery;
+use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
-use super::calls::{Query, Table};
-use super::item::{Item, from_item, to_item};
+use super::calls::{Condition, Query, Table};
+use super::item::{Item, from_item, s, seconds, to_item};
 use super::keys::Key;
 use super::packed;
 use crate::fault::unreadable;
 
 /// The largest item of an attempt: two write units.
 const MAX_BYTES: usize = 2048;
+
+/// The largest one of the failure after which a row that had failed before is dead: one write unit, because the index of
+/// troubles, in which it moves, takes two.
+const MAX_LAST_BYTES: usize = 1024;
+
+/// The attempt as it is packed on the row that names it.
+const PACKED: &str = "attempt";
 
 /// How much of the reason is kept; the rest is for the response.
 const ERROR_BYTES: usize = 512;
@@ -38,15 +47,19 @@ impl DynamoStore {
     /// Writes what a failed attempt got. Nothing to write for a delivered one.
     pub(super) async fn record(
         &self,
-        row: &Delivery,
+        before: &Delivery,
+        after: &Delivery,
         attempt: &Attempt,
-        expires_at: Timestamp,
     ) -> Result<()> {
         if attempt.error.is_none() && attempt.response_body.is_none() {
             return Ok(());
         }
-        let item = item(row, attempt, expires_at)?;
-        self.put(Table::Deliveries, item, None).await?;
+        let is_last = (before.status, after.status) == (Status::Failed, Status::Dead);
+        let max_bytes = if is_last { MAX_LAST_BYTES } else { MAX_BYTES };
+        let expires_at = self.retention.expires_at(after);
+        let item = item(after, attempt, expires_at, max_bytes)?;
+        let absent = Condition::new("attribute_not_exists(#pk)");
+        self.put(Table::Deliveries, item, Some(absent)).await?;
         Ok(())
     }
 
@@ -62,14 +75,18 @@ impl DynamoStore {
         };
         let prefix = format!("attempt#{}#", id.webhook);
         let items = self.query_all(Query::prefix(Table::Deliveries, key.pk, &prefix));
-        let texts = items.await?.into_iter().map(|item| {
-            let texts: Texts = from_item(item, "an attempt")?;
-            Ok((texts.version, texts))
-        });
-        let mut texts = texts.collect::<Result<HashMap<_, _>>>()?;
+        let mut texts = HashMap::new();
+        for mut item in items.await? {
+            let packed = item.remove(PACKED);
+            let of: Texts = from_item(item, "an attempt")?;
+            texts.insert(of.version, (packed, of));
+        }
         let mut attempts = packed::unpack_all(&row).ok_or_else(|| unreadable("an attempt"))?;
         for attempt in &mut attempts {
-            if let Some(texts) = texts.remove(&attempt.version) {
+            let named = row.get(&packed::slot(attempt.number));
+            if let Some((packed, texts)) = texts.remove(&attempt.version)
+                && packed.as_ref() == named
+            {
                 attempt.error = texts.error;
                 attempt.phase = texts.phase;
                 attempt.response_body = texts.response_body;
@@ -79,7 +96,12 @@ impl DynamoStore {
     }
 }
 
-fn item(row: &Delivery, attempt: &Attempt, expires_at: Timestamp) -> Result<Item> {
+fn item(
+    row: &Delivery,
+    attempt: &Attempt,
+    expires_at: Timestamp,
+    max_bytes: usize,
+) -> Result<Item> {
     let texts = Texts {
         version: attempt.version,
         error: attempt.error.as_deref().map(|text| cut(text, ERROR_BYTES)),
@@ -88,21 +110,23 @@ fn item(row: &Delivery, attempt: &Attempt, expires_at: Timestamp) -> Result<Item
     };
     let mut item = to_item(&texts)?;
     item.extend(Key::attempt(&row.tenant, row.id, attempt.version).item());
-    item.insert("expires_at".to_owned(), super::item::seconds(expires_at));
+    item.insert(PACKED.to_owned(), packed::pack(attempt));
+    item.insert("expires_at".to_owned(), seconds(expires_at));
     if let Some(body) = &attempt.response_body {
         let name = "response_body";
-        let left = MAX_BYTES.saturating_sub(size(&item) + name.len());
-        item.insert(name.to_owned(), super::item::s(cut(body, left)));
+        let left = max_bytes.saturating_sub(size(&item) + name.len());
+        item.insert(name.to_owned(), s(cut(body, left)));
     }
     Ok(item)
 }
 
-/// What an item of texts and numbers is billed by: names and values, a number at the most a byte for two digits and one.
+/// What an item is billed by at the most: names and values, a number being shorter than its digits.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
 fn size(item: &Item) -> usize {
-    let value = |value: &aws_sdk_dynamodb::types::AttributeValue| {
-        let text = value.as_s().or_else(|_| value.as_n());
-        text.map_or(0, String::len)
+    let value = |value: &AttributeValue| {
+        let text = value.as_s().or_else(|_| value.as_n()).map(String::len);
+        text.or_else(|_| value.as_b().map(|bytes| bytes.as_ref().len()))
+            .unwrap_or(0)
     };
     item.iter().map(|(name, of)| name.len() + value(of)).sum()
 }

@@ -1,7 +1,7 @@
 //! Claiming rows and keeping them claimed.
 
 use futures_util::StreamExt;
-use futures_util::future::try_join;
+use futures_util::future::join;
 use futures_util::stream;
 use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
@@ -85,7 +85,9 @@ impl DynamoStore {
             .add("version", n(1))
             .only_if(condition);
         let event = self.kept(&wanted.tenant, wanted.id.event);
-        let (changed, event) = try_join(self.change(change), event).await?;
+        // Both to their ends: a write that is dropped half-way may be carried out all the same.
+        let (changed, event) = join(self.change(change), event).await;
+        let (changed, event) = (changed?, event?);
         let Some(item) = changed else {
             return match self.look(wanted, now).await? {
                 Looked::Answered(claim) => Ok(Some(claim)),

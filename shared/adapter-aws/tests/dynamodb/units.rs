@@ -53,7 +53,7 @@ async fn a_first_failure_costs_eight_units_more_and_each_further_one_six() {
     };
     let spent = metered.attempt(id, die, after(240)).await;
     println!("the last failure: {spent} write units");
-    assert!(spent <= 7.0, "{spent} units");
+    assert!(spent <= 6.0, "{spent} units");
 }
 
 #[tokio::test]
