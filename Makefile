@@ -67,6 +67,7 @@ bench: ## the figures to stand by, printed: make bench ARGS=--quick (not in the 
 
 bench-aws: ## the functions as deployed: size of each zip, cold start beside an empty function's (not in the gate)
 	@tools/setup aws
+	@tools/setup lambda
 	tools/bench-aws $(ARGS)
 
 costs: ## what a million deliveries cost on AWS, from units counted on DynamoDB Local (not in the gate)

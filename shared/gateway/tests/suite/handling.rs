@@ -27,6 +27,21 @@ async fn a_hint_is_attempted_and_delivered() {
     assert!(stage.line.take().is_empty(), "nothing is left to do");
 }
 
+/// A warm function remembers a tenant's webhooks for some seconds.
+#[tokio::test]
+async fn a_webhook_younger_than_what_is_remembered_is_attempted_at_once() {
+    let stage = Stage::set().await;
+    let dispatcher = stage.dispatcher();
+    for _ in 0..2 {
+        let webhook = stage.webhook().await;
+        let id = stage.publish(webhook).await;
+        let hints = stage.line.take();
+        let handled = dispatcher.handle(hints, stage.in_a_minute()).await;
+        assert_eq!(handled, [Ok(Handled::Attempted)]);
+        assert_eq!(stage.row(id).await.status, Status::Delivered);
+    }
+}
+
 #[tokio::test]
 async fn a_receivers_failure_is_no_failure_of_the_hint_and_the_next_one_is_sent_for_its_time() {
     let stage = Stage::set().await;
