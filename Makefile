@@ -45,9 +45,10 @@ template: ## is the AWS template sound? (cfn-lint, sam validate)
 build: local ## the binaries and the tests
 	cargo build --locked --workspace --bins --tests
 
-# They have the names of the deployed ones, so they are put aside before those are built.
+# They have the names of the deployed ones, so they are put aside before those are built. With the tests, although
+# nobody runs these: a selection without them has other features, and the SDK would be built twice.
 local: ## the functions with the feature `local`, for `postrider dev`, in target/debug/local
-	cargo build --locked --workspace --bins --features '$(LOCAL:%=%/local)'
+	cargo build --locked --workspace --bins --tests --features '$(LOCAL:%=%/local)'
 	mkdir -p $(TARGET)/debug/local
 	install -m 755 $(LOCAL:%=$(TARGET)/debug/%) $(TARGET)/debug/local
 
