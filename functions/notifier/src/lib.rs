@@ -63,7 +63,9 @@ impl Notifier {
         for message in event.payload.records {
             let id = message.message_id.unwrap_or_default();
             match self.notify(&message.body.unwrap_or_default()).await {
-                Ok(handled) => info!(message_id = id, ?handled, "notice.handled"),
+                Ok(handled) => {
+                    info!(message_id = id, ?handled, "notice.handled");
+                }
                 Err(reason) => {
                     error!(message_id = id, %reason, "notice.failed");
                     response.add_failure(id);
