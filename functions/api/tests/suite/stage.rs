@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
@@ -11,22 +10,21 @@ use http_body_util::BodyExt;
 use postrider_adapter_local::{Options, SqliteStore};
 use postrider_api::Streaming;
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{DeadCause, Lease};
+use postrider_domain::delivery::DeadCause;
 use postrider_domain::egress::Rules;
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::{Applied, Claim, Parcel, Wanted};
+use postrider_ports::deliveries::{Applied, Claim, Wanted};
 use postrider_ports::notices::Listening;
-use postrider_ports::queue::{Hint, Queue};
 use postrider_testkit::builders::{completion, lease};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
+use postrider_testkit::line::Line;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt;
@@ -35,28 +33,6 @@ use tower::ServiceExt;
 pub(crate) const BEGIN: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 /// Small, so that bodies over it are quickly made.
 pub(crate) const MAX_PAYLOAD: usize = 10_000;
-
-/// A queue that starts nothing: rows stay as they were accepted.
-struct Nobody;
-
-#[async_trait]
-impl Queue for Nobody {
-    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _: Parcel) {}
-
-    fn decline(&self, _: &TenantId, _: WebhookId) {}
-
-    async fn send(&self, hints: Vec<Hint>) -> Vec<postrider_ports::Result<()>> {
-        hints.iter().map(|_| Ok(())).collect()
-    }
-
-    async fn depth(&self) -> postrider_ports::Result<u64> {
-        Ok(0)
-    }
-}
 
 pub(crate) struct Stage {
     pub(crate) gateway: Arc<Gateway>,
@@ -158,7 +134,9 @@ impl Stage {
             retry: RuntimeRetry::default(),
         };
         let catalogue = Arc::new(Catalogue::new(store));
-        let gateway = Arc::new(Gateway::new(ports, catalogue, Arc::new(Nobody), settings));
+        // It starts nothing: rows stay as they were accepted.
+        let line = Arc::new(Line::default());
+        let gateway = Arc::new(Gateway::new(ports, catalogue, line, settings));
         let (shutdown, stopped) = watch::channel(false);
         let streaming = Streaming::Open {
             listening,

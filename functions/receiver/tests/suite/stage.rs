@@ -2,31 +2,27 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
-use parking_lot::Mutex;
 use postrider_adapter_local::{Options, SqliteStore};
-use postrider_domain::delivery::{Delivery, Lease};
+use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::Rules;
 use postrider_domain::event::Event;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::route::RouteDraft;
 use postrider_domain::source::{Source, SourceDraft};
-use postrider_domain::time::Timestamp;
-use postrider_domain::webhook::Webhook;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
 use postrider_gateway::{Gateway, Ports};
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::Hint;
 use postrider_testkit::builders::{self, NOW};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
+use postrider_testkit::line::Line;
 use serde_json::Value;
 use sha2::Sha256;
 use tower::ServiceExt;
@@ -35,36 +31,11 @@ use tower::ServiceExt;
 pub(crate) const MAX_BODY: usize = 10_000;
 pub(crate) const SECRET: &str = "It's a Secret to Everybody";
 
-/// Keeps what it is told.
-#[derive(Default)]
-struct Hints(Mutex<Vec<Hint>>);
-
-#[async_trait]
-impl Queue for Hints {
-    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _: Parcel) {}
-
-    fn decline(&self, _: &TenantId, _: WebhookId) {}
-
-    async fn send(&self, hints: Vec<Hint>) -> Vec<postrider_ports::Result<()>> {
-        let answers = hints.iter().map(|_| Ok(())).collect();
-        self.0.lock().extend(hints);
-        answers
-    }
-
-    async fn depth(&self) -> postrider_ports::Result<u64> {
-        Ok(0)
-    }
-}
-
 pub(crate) struct Stage {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) router: Router,
-    hints: Arc<Hints>,
+    hints: Arc<Line>,
     _dir: tempfile::TempDir,
 }
 
@@ -108,7 +79,7 @@ impl Stage {
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
         };
-        let (catalogue, hints) = (Arc::new(Catalogue::new(store)), Arc::new(Hints::default()));
+        let (catalogue, hints) = (Arc::new(Catalogue::new(store)), Arc::new(Line::default()));
         let gateway = Arc::new(Gateway::new(ports, catalogue, hints.clone(), settings));
         Self {
             router: postrider_receiver::router(Arc::clone(&gateway)),
@@ -226,7 +197,7 @@ impl Stage {
 
     /// The hints that were sent since this was asked the last time.
     pub(crate) fn take_hints(&self) -> Vec<Hint> {
-        std::mem::take(&mut *self.hints.0.lock())
+        self.hints.take()
     }
 }
 
