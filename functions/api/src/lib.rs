@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
-use bytes::Bytes;
 use postrider_gateway::Gateway;
 use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
@@ -39,7 +38,7 @@ struct Shared {
     gateway: Arc<Gateway>,
     streaming: Streaming,
     streams: Arc<Semaphore>,
-    openapi: Bytes,
+    openapi: openapi::Served,
 }
 
 type Api = Arc<Shared>;
@@ -66,7 +65,7 @@ pub fn router(gateway: Arc<Gateway>, streaming: Streaming) -> Router {
         gateway,
         streaming,
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
-        openapi: openapi::to_bytes(&document),
+        openapi: openapi::served(document),
     };
     routes
         .fallback(envelope::unknown_route)

@@ -1,5 +1,7 @@
 //! The description of the API, made from the code.
 
+use std::sync::LazyLock;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -84,9 +86,14 @@ pub(crate) enum DocumentProblems {
     Unsupported(ProblemBody),
 }
 
-/// The document as it is served.
-pub(crate) fn to_bytes(document: &utoipa::openapi::OpenApi) -> Bytes {
-    serde_json::to_vec(document).unwrap_or_default().into()
+/// The document as it is served, written when it is first asked for: a function that starts has other things to do.
+pub(crate) type Served = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
+
+/// This document, to be served.
+pub(crate) fn served(document: utoipa::openapi::OpenApi) -> Served {
+    LazyLock::new(Box::new(move || {
+        serde_json::to_vec(&document).unwrap_or_default().into()
+    }))
 }
 
 /// One of a few words, or `null`.
@@ -113,5 +120,5 @@ pub(crate) fn any_json() -> Object {
 ))]
 pub(crate) async fn openapi_json(State(api): State<Api>) -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    (kind, api.openapi.clone()).into_response()
+    (kind, Bytes::clone(&api.openapi)).into_response()
 }

@@ -114,7 +114,7 @@ impl Keyring {
     async fn find(&self, digest: KeyDigest, token: &str) -> Result<Option<ApiKey>, Refusal> {
         let stored = self.ports.store.key_by_digest(digest).await?;
         let Some(first) = self.first.get().filter(|_| stored.is_none()) else {
-            return Ok(stored);
+            return Ok(stored.filter(is_valid));
         };
         if !first.is_first(token).await? {
             return Ok(None);
@@ -190,11 +190,12 @@ impl Keyring {
         name: &str,
         token: String,
     ) -> Result<NewKey, Refusal> {
-        for old in self.list(tenant).await? {
+        for old in self.ports.store.keys(tenant).await? {
             if old.name == name {
-                self.revoke(tenant, old.id).await?;
+                self.ports.store.revoke_key(tenant, old.id).await?;
             }
         }
+        self.forget();
         self.adopt(tenant, name, Scope::ALL.to_vec(), token).await
     }
 
@@ -203,25 +204,40 @@ impl Keyring {
     /// # Errors
     /// When the store cannot be read.
     pub async fn list(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, Refusal> {
-        Ok(self.ports.store.keys(tenant).await?)
+        let keys = self.ports.store.keys(tenant).await?;
+        Ok(keys.into_iter().filter(is_valid).collect())
     }
 
-    /// Revokes a key; in this process at once, in others within 5 seconds.
+    /// Revokes a key; in this process at once, in others within 5 seconds. The one that the deployment brings along
+    /// stays in the store without scopes: it would be taken for a new one otherwise.
     ///
     /// # Errors
     /// When there is no such key.
     pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), Refusal> {
-        let was_there = self.ports.store.revoke_key(tenant, id).await?;
+        let keys = self.list(tenant).await?;
+        let Some(key) = keys.into_iter().find(|key| key.id == id) else {
+            return Err(Refusal::NotFound { what: "key" });
+        };
+        if self.first.get().is_some() && key.name == FIRST_KEY {
+            let scopes = Vec::new();
+            self.ports.store.put_key(ApiKey { scopes, ..key }).await?;
+        } else {
+            self.ports.store.revoke_key(tenant, id).await?;
+        }
+        self.forget();
+        Ok(())
+    }
+
+    fn forget(&self) {
         let mut known = self.known.lock();
         known.clear();
         self.revocations.fetch_add(1, Ordering::AcqRel);
-        drop(known);
-        if was_there {
-            Ok(())
-        } else {
-            Err(Refusal::NotFound { what: "key" })
-        }
     }
+}
+
+/// A key without scopes was revoked.
+fn is_valid(key: &ApiKey) -> bool {
+    !key.scopes.is_empty()
 }
 
 fn hex(bytes: &[u8]) -> String {

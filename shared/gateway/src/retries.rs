@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use postrider_domain::delivery::{Delivery, Force, Status};
 use postrider_domain::ids::{DeliveryId, JobId, TenantId};
 use postrider_domain::invalid::Invalid;
@@ -15,6 +16,8 @@ use crate::{Ports, Refusal};
 
 /// How many rows one slice of a bulk retry puts back.
 const SLICE: usize = 200;
+/// How many of them at once; each is a few calls on AWS.
+const AT_ONCE: usize = 16;
 
 /// Puts deliveries back.
 pub struct Retries {
@@ -120,8 +123,14 @@ impl Retries {
             .store
             .list(tenant, &job.filter, SLICE, cursor)
             .await?;
+        let mut each = Vec::with_capacity(page.items.len());
         for row in &page.items {
-            match self.retry_now(tenant, row.id, Force::No).await {
+            each.push(self.retry_now(tenant, row.id, Force::No));
+        }
+        // All of them before an error counts: a row that was put back shall have its hint.
+        let results: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
+        for result in results {
+            match result {
                 // A row that is pending was put back by a slice that was broken off.
                 Ok(_) | Err(Refusal::Conflict(Conflict::Pending)) => job.done += 1,
                 Err(Refusal::Store(error)) => return Err(error.into()),

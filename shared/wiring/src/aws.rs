@@ -6,6 +6,10 @@ use std::time::Duration;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_runtime_api::client::http::{HttpClient, SharedHttpClient, http_client_fn};
 use postrider_adapter_aws::dynamodb::{DataKeys, DynamoStore, Options};
 
 use crate::settings::StoreSettings;
@@ -32,6 +36,7 @@ impl Aws {
         let retries = RetryConfig::standard().with_max_attempts(ATTEMPTS);
         // Pinned: a newer SDK must not change how calls behave by itself.
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .http_client(https_when_called())
             .timeout_config(timeouts)
             .retry_config(retries);
         Self(config.load().await)
@@ -42,6 +47,15 @@ impl Aws {
     pub const fn config(&self) -> &SdkConfig {
         &self.0
     }
+}
+
+/// One HTTPS client for all services. The SDK's own reads the machine's certificates when a client is made, once for each
+/// service; that is most of a cold start. This one reads them once, with the first call.
+fn https_when_called() -> SharedHttpClient {
+    let https = Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+        .build_https();
+    http_client_fn(move |settings, components| https.http_connector(settings, components))
 }
 
 /// The store that these settings name. Calls nobody yet.

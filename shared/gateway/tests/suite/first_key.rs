@@ -54,3 +54,21 @@ async fn a_new_first_key_takes_the_place_of_the_old_one() {
     assert!(keyring.recognise("old").await.unwrap().is_none());
     assert!(keyring.recognise(&other.token).await.unwrap().is_some());
 }
+
+#[tokio::test]
+async fn a_first_key_that_was_revoked_stays_revoked_until_there_is_another() {
+    let stage = Stage::set().await;
+    let keyring = &stage.gateway.keyring;
+    keyring.welcome(Arc::new(Deployment(TOKEN)));
+    let key = keyring.recognise(TOKEN).await.unwrap().unwrap();
+    keyring.revoke(&key.tenant, key.id).await.unwrap();
+    assert!(keyring.recognise(TOKEN).await.unwrap().is_none());
+    stage.clock.advance(Millis::from_seconds(60));
+    assert!(keyring.recognise(TOKEN).await.unwrap().is_none());
+    assert!(keyring.list(&key.tenant).await.unwrap().is_empty());
+    assert!(keyring.revoke(&key.tenant, key.id).await.is_err());
+    let next = keyring.replace(&key.tenant, "POSTRIDER_FIRST_KEY_SECRET", "next".to_owned());
+    next.await.unwrap();
+    assert!(keyring.recognise("next").await.unwrap().is_some());
+    assert_eq!(keyring.list(&key.tenant).await.unwrap().len(), 1);
+}
