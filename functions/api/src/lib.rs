@@ -2,6 +2,7 @@
 
 mod auth;
 mod deliveries;
+mod endpoints;
 mod envelope;
 mod events;
 mod extract;
@@ -25,9 +26,6 @@ use axum::middleware::from_fn;
 use postrider_gateway::Gateway;
 use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
-use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub use metrics::Counters;
 use postrider_web::{body, problem};
@@ -38,7 +36,6 @@ struct Shared {
     gateway: Arc<Gateway>,
     streaming: Streaming,
     streams: Arc<Semaphore>,
-    openapi: openapi::Served,
 }
 
 type Api = Arc<Shared>;
@@ -60,45 +57,14 @@ pub enum Streaming {
 
 /// The whole API over this gateway.
 pub fn router(gateway: Arc<Gateway>, streaming: Streaming) -> Router {
-    let (routes, document) = documented_routes().split_for_parts();
     let shared = Shared {
         gateway,
         streaming,
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
-        openapi: openapi::served(document),
     };
-    routes
+    endpoints::router()
         .fallback(envelope::unknown_route)
         .method_not_allowed_fallback(envelope::method_not_allowed)
         .layer(from_fn(envelope::wrap))
         .with_state(Arc::new(shared))
-}
-
-/// Route and documentation come from the same line, so that neither can be without the other.
-fn documented_routes() -> OpenApiRouter<Api> {
-    OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .routes(routes!(health::index))
-        .routes(routes!(health::healthz))
-        .routes(routes!(openapi::openapi_json))
-        .routes(routes!(metrics::get))
-        .routes(routes!(stats::get))
-        .routes(routes!(events::publish))
-        .routes(routes!(webhooks::create, webhooks::list))
-        .routes(routes!(webhooks::get, webhooks::patch, webhooks::delete))
-        .routes(routes!(webhooks::rotate_secret))
-        .routes(routes!(webhooks::pause))
-        .routes(routes!(webhooks::resume))
-        .routes(routes!(webhooks::test))
-        .routes(routes!(sources::create, sources::list))
-        .routes(routes!(sources::get, sources::patch, sources::delete))
-        .routes(routes!(sources::rotate_secret))
-        .routes(routes!(sources::get_routes, sources::put_routes))
-        .routes(routes!(deliveries::list))
-        .routes(routes!(deliveries::get))
-        .routes(routes!(deliveries::retry))
-        .routes(routes!(retries::begin))
-        .routes(routes!(retries::get, retries::cancel))
-        .routes(routes!(keys::create, keys::list))
-        .routes(routes!(keys::revoke))
-        .routes(routes!(stream::listen))
 }

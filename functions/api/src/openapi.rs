@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header;
@@ -10,7 +9,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{IntoResponses, Modify, OpenApi};
 
-use crate::Api;
+use crate::endpoints;
 use crate::problem::ProblemBody;
 pub(crate) use postrider_web::words;
 
@@ -86,15 +85,11 @@ pub(crate) enum DocumentProblems {
     Unsupported(ProblemBody),
 }
 
-/// The document as it is served, written when it is first asked for: a function that starts has other things to do.
-pub(crate) type Served = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
-
-/// This document, to be served.
-pub(crate) fn served(document: utoipa::openapi::OpenApi) -> Served {
-    LazyLock::new(Box::new(move || {
-        serde_json::to_vec(&document).unwrap_or_default().into()
-    }))
-}
+/// The document as it is served.
+static SERVED: LazyLock<Bytes> = LazyLock::new(|| {
+    let written = serde_json::to_vec(&endpoints::document());
+    written.unwrap_or_default().into()
+});
 
 /// One of a few words, or `null`.
 pub(crate) fn words_or_null<'a>(choices: impl IntoIterator<Item = &'a str>) -> Object {
@@ -118,7 +113,7 @@ pub(crate) fn any_json() -> Object {
 #[utoipa::path(get, path = "/openapi.json", operation_id = "get_openapi", tag = "gateway", security(()), responses(
     (status = 200, description = "OpenAPI 3.1", body = Object, content_type = "application/json"),
 ))]
-pub(crate) async fn openapi_json(State(api): State<Api>) -> Response {
+pub(crate) async fn openapi_json() -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    (kind, Bytes::clone(&api.openapi)).into_response()
+    (kind, Bytes::clone(&SERVED)).into_response()
 }

@@ -1,0 +1,56 @@
+//! Every endpoint of the API. Route and documentation come from the same line, so that neither can be without the other.
+
+use axum::Router;
+use axum::routing::MethodRouter;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::{
+    Api, deliveries, events, health, keys, metrics, openapi, retries, sources, stats, stream,
+    webhooks,
+};
+
+/// Makes routes and documentation apart: a function that starts has no time for the latter. A test compares the two.
+macro_rules! endpoints {
+    ($($path:literal => $($method:ident $module:ident::$handler:ident),+;)+) => {
+        /// The routes.
+        pub(crate) fn router() -> Router<Api> {
+            Router::new()$(.route($path, MethodRouter::new()$(.$method($module::$handler))+))+
+        }
+
+        /// What the routes do.
+        pub(crate) fn document() -> utoipa::openapi::OpenApi {
+            OpenApiRouter::<Api>::with_openapi(openapi::Document::openapi())
+                $(.routes(routes!($($module::$handler),+)))+
+                .into_openapi()
+        }
+    };
+}
+
+endpoints! {
+    "/" => get health::index;
+    "/healthz" => get health::healthz;
+    "/openapi.json" => get openapi::openapi_json;
+    "/metrics" => get metrics::get;
+    "/v1/stats" => get stats::get;
+    "/v1/events" => post events::publish;
+    "/v1/webhooks" => post webhooks::create, get webhooks::list;
+    "/v1/webhooks/{id}" => get webhooks::get, patch webhooks::patch, delete webhooks::delete;
+    "/v1/webhooks/{id}/rotate-secret" => post webhooks::rotate_secret;
+    "/v1/webhooks/{id}/pause" => post webhooks::pause;
+    "/v1/webhooks/{id}/resume" => post webhooks::resume;
+    "/v1/webhooks/{id}/test" => post webhooks::test;
+    "/v1/sources" => post sources::create, get sources::list;
+    "/v1/sources/{id}" => get sources::get, patch sources::patch, delete sources::delete;
+    "/v1/sources/{id}/rotate-secret" => post sources::rotate_secret;
+    "/v1/sources/{id}/routes" => get sources::get_routes, put sources::put_routes;
+    "/v1/deliveries" => get deliveries::list;
+    "/v1/deliveries/{id}" => get deliveries::get;
+    "/v1/deliveries/{id}/retry" => post deliveries::retry;
+    "/v1/retries" => post retries::begin;
+    "/v1/retries/{id}" => get retries::get, delete retries::cancel;
+    "/v1/keys" => post keys::create, get keys::list;
+    "/v1/keys/{id}" => delete keys::revoke;
+    "/v1/stream" => get stream::listen;
+}
