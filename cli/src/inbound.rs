@@ -27,8 +27,13 @@ pub(crate) struct Source {
 impl Source {
     /// Where its sender posts to, at the gateway that `base` leads to.
     pub(crate) fn address(&self, base: &Url) -> String {
-        format!("{}{}", base.as_str().trim_end_matches('/'), self.url)
+        address(base, &self.url)
     }
+}
+
+/// A path behind an address, which may have a path of its own, as a stage has.
+pub(crate) fn address(base: &Url, path: &str) -> String {
+    format!("{}{path}", base.as_str().trim_end_matches('/'))
 }
 
 /// Where events of some types go. What is read is written again as it was.

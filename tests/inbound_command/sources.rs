@@ -96,6 +96,31 @@ async fn routes_are_set_and_shown_by_command() {
 }
 
 #[tokio::test]
+async fn the_public_url_is_made_of_where_senders_reach_the_gateway() {
+    let stage = Stage::new().await;
+    let line = [
+        "sources",
+        "create",
+        "--scheme",
+        "twilio",
+        "--generate",
+        "--public-base",
+        "https://hooks.example/prod/",
+        "--json",
+    ];
+    let made = stage.run(&line).await.well().json();
+    let expected = format!(
+        "https://hooks.example/prod{}",
+        made["url"].as_str().unwrap()
+    );
+    assert_eq!(made["public_url"], expected);
+    let secret = made["secret"].as_str().unwrap();
+    let line = ["trigger", "twilio", "--secret", secret];
+    let sent = stage.run(&line).await.well();
+    assert!(sent.out.contains("No route"), "{}", sent.out);
+}
+
+#[tokio::test]
 async fn a_wrong_source_is_refused_with_the_field_and_changes_nothing() {
     let stage = Stage::new().await;
     let create = |more: &[&'static str]| [&["sources", "create", "--scheme"], more].concat();

@@ -12,12 +12,12 @@ use serde_json::json;
 use self::diagnose::DiagnoseArgs;
 use self::drawn::Drawn;
 use self::routes::RoutesArgs;
-use self::settings::{CreateArgs, UpdateArgs};
+use self::settings::{CreateArgs, SourceBody, UpdateArgs};
 use super::source_secret::SecretArgs;
 use crate::client::{Answer, Client, is_loopback};
 use crate::failure::{Ending, Failure};
 use crate::hidden::Hidden;
-use crate::inbound::{RotatedSource, Routes, Source};
+use crate::inbound::{RotatedSource, Routes, Source, address};
 use crate::output::Output;
 use crate::pages;
 use crate::when::short_time;
@@ -26,7 +26,7 @@ const AFTER_HELP: &str = "\
 Examples:
   postrider sources create --scheme github --secret-file secret.txt \\
       --route 'pull_request.*=code_review:reviewer-cluster->wh_…'
-  postrider sources create --scheme twilio --public-url https://hooks.example.com/gateway/webhooks/…
+  postrider sources create --scheme twilio --public-base https://hooks.example.com
   postrider sources create --scheme custom --custom scheme.json --generate
   postrider sources rotate-secret src_… --secret-file -
   postrider sources diagnose src_…";
@@ -133,8 +133,14 @@ async fn list(client: &Client, out: Output) -> Result<(), Failure> {
 }
 
 async fn create(args: CreateArgs, client: &Client, out: Output) -> Result<(), Failure> {
+    let base = args.public_base.clone();
     let (body, drawn) = args.into_body()?;
-    let answer = client.post(&["v1", "sources"], &body).await?;
+    let mut answer = client.post(&["v1", "sources"], &body).await?;
+    if let Some(base) = base {
+        let Source { id, url, .. } = &answer.read()?;
+        let body = SourceBody::public_url(address(&base, url));
+        answer = client.patch(&["v1", "sources", id], &body).await?;
+    }
     if out.wants_json() {
         return match drawn {
             Some(drawn) => out.value(&with_drawn(&answer, &drawn)?),

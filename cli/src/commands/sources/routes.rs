@@ -11,8 +11,9 @@ use crate::failure::Failure;
 use crate::inbound::{Route, Routes};
 
 pub(super) const SYNTAX: &str = "\
-A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, in quotes for the shell. The first that fits counts for
-a webhook. What holds `=`, `:` or `->` itself goes into a file: [{\"event_type\",\"intent\",\"target_session\",\"webhook_id\"}].";
+A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, in quotes for the shell. The
+first that fits counts for a webhook. What itself holds `=`, `:` or `->` goes into a file:
+  [{\"event_type\": \"a=b\", \"intent\": \"c\", \"target_session\": null, \"webhook_id\": \"wh_…\"}]";
 
 /// Routes on the command line, or in a file.
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use postrider_domain::scheme::{CUSTOM, CustomDraft, Scheme};
 use serde::Serialize;
 use serde_json::Value;
+use url::Url;
 
 use super::super::input::read_file;
 use super::super::source_secret::SecretArgs;
@@ -27,11 +28,16 @@ pub(super) struct CreateArgs {
     #[arg(long, conflicts_with_all = ["secret", "secret_file"])]
     generate: bool,
 
-    #[command(flatten)]
-    secret: SecretArgs,
+    /// Where senders reach the gateway, such as https://hooks.example.com: makes the public URL of it and the source's
+    /// path
+    #[arg(long, value_name = "URL", conflicts_with = "public_url")]
+    pub(super) public_base: Option<Url>,
 
     #[command(flatten)]
     common: CommonArgs,
+
+    #[command(flatten)]
+    secret: SecretArgs,
 }
 
 #[derive(Debug, Args)]
@@ -88,6 +94,10 @@ impl CreateArgs {
     /// The body, and what was drawn for it.
     pub(super) fn into_body(self) -> Result<(SourceBody, Option<Drawn>), Failure> {
         let mut body = self.common.into_body()?;
+        // A scheme that signs the URL needs one from the start; the id in it is not known yet.
+        body.public_url = body
+            .public_url
+            .or(self.public_base.map(|url| Some(url.into())));
         if (self.scheme == CUSTOM) != body.custom.is_some() {
             return Err(Failure::Input(
                 "--custom must be given for the scheme `custom`, and only then".to_owned(),
@@ -106,6 +116,16 @@ impl CreateArgs {
         body.name = body.name.or_else(|| Some(self.scheme.clone()));
         body.scheme = Some(self.scheme);
         Ok((body, drawn))
+    }
+}
+
+impl SourceBody {
+    /// A change of the public URL alone.
+    pub(super) fn public_url(url: String) -> Self {
+        Self {
+            public_url: Some(Some(url)),
+            ..Self::default()
+        }
     }
 }
 

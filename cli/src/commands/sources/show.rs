@@ -109,14 +109,22 @@ pub(super) fn drawn(drawn: &Drawn, out: Output) -> String {
 }
 
 pub(super) fn next_steps(source: &Source, is_local: bool) -> String {
-    let Source { id, scheme, .. } = source;
-    let reach = if is_local {
-        " Senders elsewhere reach it through a proxy or tunnel of yours."
-    } else {
-        ""
+    let Source {
+        id,
+        scheme,
+        public_url,
+        ..
+    } = source;
+    let (which, reach) = match public_url {
+        Some(_) => ("public url", ""),
+        None if is_local => (
+            "address",
+            " Senders elsewhere reach it through a proxy or tunnel of yours.",
+        ),
+        None => ("address", ""),
     };
     format!(
-        "\nGive the address and the secret to the sender; docs/inbound.md says where.{reach}\n\
+        "\nGive the {which} and the secret to the sender; docs/inbound.md says where.{reach}\n\
          Try it: postrider trigger {scheme} --source {id}"
     )
 }

@@ -34,13 +34,15 @@ pub(super) async fn deliver(
         // A handshake is answered otherwise.
         return show_answer(status, &text, out);
     };
-    let ending = show_published(client, &text, wait, out).await?;
-    if published.deliveries.is_empty() {
-        out.note(format!(
-            "Lead it somewhere: postrider sources routes set {source} --route 'TYPE=INTENT->wh_…'"
-        ));
+    if published.deliveries.is_empty() && !out.wants_json() {
+        out.line(format!(
+            "Event {}\nNo route of {source} leads it anywhere: it is stored.\n\
+             Lead it somewhere: postrider sources routes set {source} --route 'TYPE=INTENT->wh_…'",
+            published.id
+        ))?;
+        return Ok(Ending::Fine);
     }
-    Ok(ending)
+    show_published(client, &text, wait, out).await
 }
 
 async fn post(request: Inbound, target: &Target) -> Result<(StatusCode, String), Failure> {

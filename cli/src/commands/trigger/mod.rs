@@ -33,8 +33,9 @@ Examples:
   postrider trigger github issues.closed --body issue.json --to http://localhost:3000/hook
   postrider trigger slack message --at 10m          as a sender does whose clock is wrong
 
-The gateway does not give a source's secret back, so it is asked for. Where the sender signs with a private key
-(sendgrid, discord, `v1a` of standard), that key takes its place: `sources create --generate` draws a pair.";
+The gateway does not give a source's secret back, so it is asked for. Where the sender signs with
+a private key, that key takes its place: for sendgrid and discord `postrider sources create
+--generate` draws a pair; `whsk_…` signs as version `v1a` of standard.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -76,13 +77,13 @@ pub(crate) struct TriggerArgs {
     dry_run: bool,
 
     #[command(flatten)]
+    wait: WaitArgs,
+
+    #[command(flatten)]
     target: TargetArgs,
 
     #[command(flatten)]
     secret: SecretArgs,
-
-    #[command(flatten)]
-    wait: WaitArgs,
 }
 
 pub(crate) async fn run(

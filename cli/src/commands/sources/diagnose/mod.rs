@@ -23,9 +23,11 @@ Examples:
   postrider sources diagnose src_… rfd_…         one of them, with its headers and body
   postrider sources diagnose --request request.txt --scheme github --secret-file secret.txt
 
-A captured request is a file of header lines, an empty line and the body, byte for byte; a request line such as
-`POST /path?query HTTP/1.1` may stand before them. Refused requests are kept for 7 days, the last 100 of a source.
-The exit code is 1 if something was refused.";
+A captured request is a file of header lines, an empty line and the body, byte for byte; a request
+line such as `POST /path?query HTTP/1.1` may stand before them.
+
+Refused requests are kept for 7 days, the last 100 of a source. The exit code is 1 if something was
+refused.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
