@@ -23,6 +23,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use bytes::Bytes;
+use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
@@ -43,6 +44,13 @@ struct Shared {
 }
 
 type Api = Arc<Shared>;
+
+impl Shared {
+    /// The gateway's time.
+    fn now(&self) -> Timestamp {
+        self.gateway.ports.clock.now()
+    }
+}
 
 /// How `/v1/stream` answers.
 #[derive(Clone)]
@@ -94,6 +102,8 @@ fn documented_routes() -> OpenApiRouter<Api> {
         .routes(routes!(sources::get, sources::patch, sources::delete))
         .routes(routes!(sources::rotate_secret))
         .routes(routes!(sources::get_routes, sources::put_routes))
+        .routes(routes!(sources::refused::list))
+        .routes(routes!(sources::refused::get))
         .routes(routes!(deliveries::list))
         .routes(routes!(deliveries::get))
         .routes(routes!(deliveries::retry))
