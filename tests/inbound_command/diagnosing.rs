@@ -99,6 +99,24 @@ async fn one_refused_request_is_shown_with_headers_and_body() {
 }
 
 #[tokio::test]
+async fn a_key_that_may_only_read_sees_reasons_but_no_headers_or_bodies() {
+    let stage = Stage::new().await;
+    let (id, _) = stage.source("github").await;
+    let line = ["trigger", "github", "--secret", "wrong"];
+    assert_eq!(stage.run(&line).await.code, 3);
+    let make = ["keys", "create", "--name", "r", "--scope", "read", "--json"];
+    let key = stage.run(&make).await.well().json();
+    let key = key["token"].as_str().unwrap();
+    let diagnosed = stage
+        .run(&["sources", "diagnose", &id, "--token", key])
+        .await;
+    assert_eq!(diagnosed.code, 1, "{}", diagnosed.err);
+    assert!(diagnosed.out.contains("no signature matches"));
+    assert!(!diagnosed.out.contains("compare the secrets"));
+    assert!(diagnosed.err.contains("scope manage"), "{}", diagnosed.err);
+}
+
+#[tokio::test]
 async fn a_captured_request_is_diagnosed_without_a_gateway() {
     let stage = Stage::new().await;
     let line = [

@@ -95,6 +95,23 @@ async fn a_scheme_of_ones_own_can_be_triggered() {
 }
 
 #[tokio::test]
+async fn a_handshake_is_answered_as_its_sender_expects() {
+    let stage = Stage::new().await;
+    let (id, secret) = stage.source("slack").await;
+    let line = ["trigger", "slack", "--body", "-", "--secret", &secret];
+    let question = br#"{"type":"url_verification","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}"#;
+    let answered = stage.run_with_input(&line, question).await.well();
+    assert!(answered.out.contains("200 OK"), "{}", answered.out);
+    assert!(answered.out.contains("3eZbrw1aBm2rZg"), "{}", answered.out);
+    let refused = stage.run(&["sources", "diagnose", &id]).await.well();
+    assert!(
+        refused.err.contains("Nothing was refused"),
+        "{}",
+        refused.err
+    );
+}
+
+#[tokio::test]
 async fn any_url_can_be_triggered_without_a_gateway() {
     let stage = Stage::new().await;
     stage

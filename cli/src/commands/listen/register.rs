@@ -6,7 +6,7 @@ use super::super::webhooks::WebhookBody;
 use crate::args::GatewayArgs;
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
-use crate::inbound::{Route, Routes};
+use crate::inbound::{Route, Routes, Source};
 use crate::output::Output;
 use crate::shapes::Webhook;
 
@@ -23,7 +23,7 @@ pub(super) struct Wanted {
 pub(super) struct Registration {
     client: Client,
     webhook: Webhook,
-    source: Option<String>,
+    source: Option<Source>,
 }
 
 /// Makes the webhook and the routes.
@@ -49,11 +49,13 @@ pub(super) async fn register(
         source: None,
     };
     if let Some((source, intent)) = source {
-        if let Err(failure) = registration.attach(&source, &intent, event_types).await {
-            registration.delete_webhook().await?;
-            return Err(failure);
+        match registration.attach(&source, &intent, event_types).await {
+            Ok(source) => registration.source = Some(source),
+            Err(failure) => {
+                registration.delete_webhook().await?;
+                return Err(failure);
+            }
         }
-        registration.source = Some(source);
     }
     Ok(registration)
 }
@@ -91,7 +93,7 @@ impl Registration {
     /// A command that makes something arrive.
     pub(super) fn example(&self) -> String {
         match &self.source {
-            Some(source) => format!("postrider trigger SCHEME TYPE --source {source}"),
+            Some(Source { id, scheme, .. }) => format!("postrider trigger {scheme} --source {id}"),
             None => "postrider send task.completed".to_owned(),
         }
     }
@@ -102,25 +104,26 @@ impl Registration {
         source: &str,
         intent: &str,
         event_types: Vec<String>,
-    ) -> Result<(), Failure> {
-        let path = ["v1", "sources", source, "routes"];
-        let Routes { mut routes } = self.client.get(&path).await?.read()?;
+    ) -> Result<Source, Failure> {
+        let source: Source = self.client.get(&["v1", "sources", source]).await?.read()?;
+        let mut routes = source.routes.clone();
         routes.extend(event_types.into_iter().map(|event_type| Route {
             event_type,
             intent: intent.to_owned(),
             target_session: None,
             webhook_id: self.webhook.id.clone(),
         }));
+        let path = ["v1", "sources", &source.id, "routes"];
         self.client.put(&path, &Routes { routes }).await?;
-        Ok(())
+        Ok(source)
     }
 
     /// Others may have changed the source's routes meanwhile: only our own are taken away.
     async fn detach(&self) -> Result<(), Failure> {
-        let Some(source) = &self.source else {
+        let Some(Source { id, .. }) = &self.source else {
             return Ok(());
         };
-        let path = ["v1", "sources", source, "routes"];
+        let path = ["v1", "sources", id, "routes"];
         let Routes { mut routes } = self.client.get(&path).await?.read()?;
         routes.retain(|route| route.webhook_id != self.webhook.id);
         self.client.put(&path, &Routes { routes }).await?;
@@ -138,8 +141,8 @@ impl Registration {
         let detached = self.detach().await;
         if let (Err(_), Some(source)) = (&detached, &self.source) {
             out.note(format!(
-                "Still there: the routes of {source} to {}",
-                self.webhook.id
+                "Still there: the routes of {} to {}",
+                source.id, self.webhook.id
             ));
         }
         match self.delete_webhook().await {
