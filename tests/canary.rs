@@ -16,6 +16,8 @@ const SECRET: &str = "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5";
 const SOURCE_SECRET: &str = "whsec_c2VjcmV0IG9mIGEgc291cmNlLCBhIGNhbmFyeQ==";
 const CREDENTIAL: &str = "Bearer canary-credential";
 const BODY: &str = "canary-of-the-body";
+/// Of a request that was refused: kept for its owner, sealed.
+const FORGED: &str = "canary-of-a-forgery";
 const QUERY: &str = "canary-of-the-query";
 const LOGGED: [(&str, &str); 2] = [
     ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32"),
@@ -55,8 +57,8 @@ async fn announcements(gateway: &Serve, wanted: &str) -> String {
     seen
 }
 
-/// Makes a source and posts to it what it signed, then something forged.
-async fn receive(gateway: &Serve, webhook: &str) {
+/// Makes a source and posts to it what it signed, then something forged. Returns the path of what is kept of that.
+async fn receive(gateway: &Serve, webhook: &str) -> String {
     let routes = json!([{"event_type": "*", "intent": "look", "webhook_id": webhook}]);
     let draft =
         json!({"name": "canary", "scheme": "postrider", "secret": SOURCE_SECRET, "routes": routes});
@@ -66,7 +68,7 @@ async fn receive(gateway: &Serve, webhook: &str) {
     let secret = SigningSecret::parse(SOURCE_SECRET).unwrap();
     let signature = signature::plain(&secret, BODY.as_bytes());
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    for (body, status) in [(BODY, 202), ("forged", 401)] {
+    for (body, status) in [(BODY, 202), (FORGED, 401)] {
         let request = client
             .post(format!("{url}?key={QUERY}"))
             .header("x-observatory-signature", &signature)
@@ -79,6 +81,7 @@ async fn receive(gateway: &Serve, webhook: &str) {
             assert_eq!(gateway.settled(delivery).await["status"], "delivered");
         }
     }
+    format!("/v1/sources/{}/refused", source["id"].as_str().unwrap())
 }
 
 #[tokio::test]
@@ -105,7 +108,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         .await;
     let row = gateway.settled(&delivery).await;
     assert_eq!(row["status"], "delivered");
-    receive(&gateway, id).await;
+    let refused = receive(&gateway, id).await;
 
     let mut answers: Vec<Value> = Vec::new();
     for path in [
@@ -114,6 +117,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         "/v1/deliveries",
         "/v1/keys",
         "/v1/sources",
+        &refused,
     ] {
         answers.push(gateway.call(Method::GET, path, None).await);
     }
@@ -128,13 +132,22 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     answers.push(refused.1);
     for answer in answers {
         let text = answer.to_string();
-        for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, BODY, TOKEN] {
+        for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, BODY, FORGED, TOKEN] {
             assert!(!text.contains(canary), "{canary} in {text}");
         }
     }
 
-    let announced = announcements(&gateway, "delivery.delivered").await;
-    for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, BODY, QUERY, "sha256="] {
+    let announced = announcements(&gateway, "inbound.signature_failed").await;
+    assert!(announced.contains("delivery.delivered"));
+    for canary in [
+        SECRET,
+        SOURCE_SECRET,
+        CREDENTIAL,
+        BODY,
+        FORGED,
+        QUERY,
+        "sha256=",
+    ] {
         assert!(!announced.contains(canary), "{canary} in {announced}");
     }
 
@@ -153,6 +166,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         SOURCE_SECRET,
         CREDENTIAL,
         BODY,
+        FORGED,
         QUERY,
         TOKEN,
         "sha256=",
@@ -165,7 +179,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         "the database was looked into"
     );
     for (name, bytes) in stored {
-        for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, TOKEN] {
+        for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, FORGED, TOKEN] {
             assert!(!contains(&bytes, canary), "{canary} in {name}");
         }
     }

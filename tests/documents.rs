@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use postrider_domain::scheme::Scheme;
+
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
@@ -40,6 +42,19 @@ fn is_event(text: &str) -> bool {
         |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     text.split_once('.')
         .is_some_and(|(area, event)| is_word(area) && is_word(event))
+}
+
+#[test]
+fn every_scheme_has_its_row_in_the_guide() {
+    let page = fs::read_to_string(repository().join("docs/inbound.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let named: BTreeSet<&str> = rows
+        .filter_map(|row| row.split(" | ").next())
+        .flat_map(|cell| cell.split("`, `"))
+        .map(|name| name.trim_end_matches('`'))
+        .collect();
+    let known: BTreeSet<&str> = Scheme::names().collect();
+    assert_eq!(named, known);
 }
 
 #[test]

@@ -127,18 +127,7 @@ impl Client {
     /// A client with the gateway's address and the token, wherever it is found.
     pub(crate) fn new(gateway: &GatewayArgs) -> Result<Self, Failure> {
         let base = gateway.url.clone();
-        // A token follows no redirect. And it goes through no proxy to reach this very machine.
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("Postrider-CLI/", env!("CARGO_PKG_VERSION")))
-            .redirect(Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(ANSWER_TIMEOUT);
-        if is_loopback(&base) {
-            builder = builder.no_proxy();
-        }
-        let http = builder
-            .build()
-            .map_err(|error| unreachable(&base, &error))?;
+        let http = transport(&base).map_err(|error| unreachable(&base, &error))?;
         Ok(Self {
             http,
             base,
@@ -217,6 +206,15 @@ impl Client {
         self.send(self.request(Method::POST, path)?).await
     }
 
+    /// PUT with a JSON body.
+    pub(crate) async fn put(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<Answer, Failure> {
+        self.send(self.request(Method::PUT, path)?.json(body)).await
+    }
+
     /// PATCH with a JSON body.
     pub(crate) async fn patch(
         &self,
@@ -233,21 +231,38 @@ impl Client {
     }
 }
 
-/// Only the innermost cause says something to people.
-fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
-    let reason = if error.is_timeout() {
-        "no answer in time".to_owned()
+/// What speaks to a URL. A token follows no redirect, nor does a signed request. And neither goes through a proxy to
+/// reach this very machine.
+pub(crate) fn transport(to: &Url) -> reqwest::Result<reqwest::Client> {
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("Postrider-CLI/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(ANSWER_TIMEOUT);
+    if is_loopback(to) {
+        builder.no_proxy().build()
     } else {
-        let mut innermost: &dyn Error = error;
-        while let Some(cause) = innermost.source() {
-            innermost = cause;
-        }
-        innermost.to_string()
-    };
+        builder.build()
+    }
+}
+
+fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
     Failure::Unreachable {
         url: base.to_string(),
-        reason,
+        reason: why_unreachable(error),
     }
+}
+
+/// Only the innermost cause says something to people.
+pub(crate) fn why_unreachable(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "no answer in time".to_owned();
+    }
+    let mut innermost: &dyn Error = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
 }
 
 #[cfg(test)]

@@ -29,6 +29,27 @@ pub(crate) fn entropy() -> io::Result<Entropy> {
     Ok(bytes)
 }
 
+/// Random bytes to make a key of.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "as `entropy`, for secrets that the command draws"
+)]
+pub(crate) fn seed() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes)
+}
+
+/// What somebody types who does not want it seen; nothing if nobody sits there.
+pub(crate) fn ask_hidden(question: &str) -> io::Result<Option<String>> {
+    let terminal = console::Term::stderr();
+    if !terminal.is_term() {
+        return Ok(None);
+    }
+    terminal.write_str(question)?;
+    terminal.read_secure_line().map(Some)
+}
+
 /// Whether the environment asks for plain text: <https://no-color.org>, or a terminal that knows no colours.
 #[expect(
     clippy::disallowed_methods,

@@ -61,6 +61,14 @@ pub(crate) enum Failure {
         /// What went wrong.
         reason: String,
     },
+    /// Another address than the gateway's gave no answer.
+    #[error("no answer from {url}: {reason}")]
+    NoAnswer {
+        /// Where something was sent.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
     /// There was an answer, but not one of this gateway's.
     #[error("the answer is not what a gateway of this version sends: {0}")]
     NotUnderstood(String),
@@ -77,7 +85,10 @@ impl Failure {
             Self::Output(_) => 1,
             Self::Input(_) => 2,
             Self::Refused { .. } => 3,
-            Self::InTrouble(_) | Self::Unreachable { .. } | Self::NotUnderstood(_) => 4,
+            Self::InTrouble(_)
+            | Self::Unreachable { .. }
+            | Self::NoAnswer { .. }
+            | Self::NotUnderstood(_) => 4,
         })
     }
 
@@ -115,7 +126,7 @@ impl Failure {
             Self::Unreachable { .. } => {
                 text.push_str("\n  → is it running? `postrider serve` starts one; --url or POSTRIDER_URL names another");
             }
-            Self::Input(_) | Self::NotUnderstood(_) | Self::Output(_) => {}
+            Self::Input(_) | Self::NoAnswer { .. } | Self::NotUnderstood(_) | Self::Output(_) => {}
         }
         text
     }
@@ -124,7 +135,7 @@ impl Failure {
         let code = match self {
             Self::Refused { problem, .. } | Self::InTrouble(problem) => return problem.as_json(),
             Self::Input(_) => "usage",
-            Self::Unreachable { .. } => "unreachable",
+            Self::Unreachable { .. } | Self::NoAnswer { .. } => "unreachable",
             Self::NotUnderstood(_) => "not_understood",
             Self::Output(_) => "output",
         };

@@ -86,6 +86,13 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
+    /// Writes these bytes and nothing behind them.
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        Ok(stdout.flush()?)
+    }
+
     /// Writes a document of the API as it came.
     pub(crate) fn document(self, json: &str) -> Result<(), Failure> {
         self.line(json.trim_end())

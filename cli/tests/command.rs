@@ -25,6 +25,7 @@ fn postrider(args: &[&str]) -> Command {
         "POSTRIDER_TOKEN",
         "POSTRIDER_DATA",
         "POSTRIDER_SECRET",
+        "POSTRIDER_SOURCE_SECRET",
         "POSTRIDER_LISTEN",
     ] {
         command.env_remove(setting);
@@ -61,7 +62,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [(&[&str], &str); 33] = [
+    let commands: [(&[&str], &str); 47] = [
         (&[], "Exit codes"),
         (&["serve"], "--listen"),
         (&["send"], "--idempotency-key"),
@@ -76,6 +77,20 @@ fn every_command_explains_itself() {
         (&["webhooks", "resume"], "<ID>"),
         (&["webhooks", "rotate-secret"], "--secret"),
         (&["webhooks", "test"], "--wait"),
+        (&["listen"], "--forward-to"),
+        (&["sources"], "rotate-secret"),
+        (&["sources", "list"], "--json"),
+        (&["sources", "show"], "<ID>"),
+        (&["sources", "create"], "TYPE=INTENT:SESSION->WEBHOOK"),
+        (&["sources", "create"], "--verify-token"),
+        (&["sources", "update"], "--public-url"),
+        (&["sources", "delete"], "<ID>"),
+        (&["sources", "rotate-secret"], "POSTRIDER_SOURCE_SECRET"),
+        (&["sources", "routes", "get"], "<ID>"),
+        (&["sources", "routes", "set"], "--routes-file"),
+        (&["sources", "diagnose"], "--request"),
+        (&["trigger"], "--list"),
+        (&["trigger"], "pull_request.opened"),
         (&["deliveries"], "show"),
         (&["deliveries", "list"], "--since"),
         (&["deliveries", "show"], "<ID>"),
@@ -109,7 +124,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn wrong_usage_exits_2() {
-    let lines: [&[&str]; 14] = [
+    let lines: [&[&str]; 23] = [
         &[],
         &["fly"],
         &["send"],
@@ -124,6 +139,26 @@ fn wrong_usage_exits_2() {
         &["sign", "--secret", "canary", "--body", "x"],
         &["policy", "--profile", "custom"],
         &["--url", "gopher://x", "keys", "list"],
+        &["sources", "create", "--scheme", "rot13"],
+        &[
+            "sources", "create", "--scheme", "github", "--route", "nonsense",
+        ],
+        &["sources", "update", "src_1"],
+        &["sources", "routes", "set", "src_1"],
+        &["sources", "diagnose"],
+        &["sources", "diagnose", "--request", "x"],
+        &["trigger"],
+        &[
+            "trigger",
+            "github",
+            "--secret",
+            "canary",
+            "--source",
+            "src_1",
+            "--to",
+            "http://h/",
+        ],
+        &["listen", "--forward-to", "gopher://x"],
     ];
     for line in lines {
         let output = run(line);
@@ -195,7 +230,9 @@ fn completions_are_made_for_the_usual_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert_eq!(code(&output), 0, "{shell}");
-        assert!(stdout(&output).contains("rotate-secret"), "{shell}");
+        for word in ["rotate-secret", "diagnose", "trigger", "sendgrid"] {
+            assert!(stdout(&output).contains(word), "{word} for {shell}");
+        }
     }
 }
 

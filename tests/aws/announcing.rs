@@ -30,7 +30,8 @@ pub(super) async fn a_failing_receiver_leads_to_retries_death_an_event_and_a_mai
     let receiver = Receiver::start().await;
     let webhook = failing_webhook(stack, &receiver).await;
     let ends = ["delivery.dead", "webhook.failed"];
-    let subscribed = queue::subscribe(stack, json!({"type": ends, "webhook_id": [webhook]})).await;
+    let filter = json!({"type": ends, "webhook_id": [webhook]});
+    let subscribed = queue::subscribe(stack, "ends", filter).await;
     let delivery = stack.api.publish(&webhook, "{}").await;
     let row = stack.api.settled(&delivery).await;
     assert_eq!(row["status"], "dead", "{row}");

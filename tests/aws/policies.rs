@@ -82,7 +82,10 @@ const UNSEAL: &[&str] = &["kms:Decrypt Key"];
 
 /// The table of DESIGN 16, in AWS's words: who may do what.
 fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
-    let receiver: &[&str] = &["dynamodb:PutItem WebhookDeliveries"];
+    let receiver: &[&str] = &[
+        "dynamodb:PutItem WebhookDeliveries",
+        "dynamodb:UpdateItem WebhookDeliveries",
+    ];
     let api: &[&str] = &[
         "dynamodb:Query WebhookDeliveries",
         "dynamodb:PutItem WebhookDeliveries",
@@ -208,6 +211,24 @@ async fn what_only_some_stacks_need_is_allowed_only_there() {
     let allowed =
         allowed.map(|(condition, name, grants)| (condition, name, BTreeSet::from_iter(grants)));
     assert_eq!(held, BTreeSet::from(allowed));
+}
+
+#[tokio::test]
+async fn the_receiver_changes_tallies_of_sources_and_nothing_else() {
+    let template = template("template.yaml").await;
+    let policies = &template["Resources"]["ReceiverRole"]["Properties"]["Policies"];
+    let statements = list(&policies[0]["PolicyDocument"]["Statement"]).into_iter();
+    let changes = statements.filter(|statement| {
+        list(&statement["Action"])
+            .iter()
+            .any(|action| *action == "dynamodb:UpdateItem")
+    });
+    let conditions: Vec<_> = changes.map(|statement| &statement["Condition"]).collect();
+    let keys = &conditions[0]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+    assert_eq!(
+        (conditions.len(), keys),
+        (1, &serde_json::json!(["*#src_*"]))
+    );
 }
 
 /// Where AWS has no finer resource, or the name is not known before. A log group's ARN, too, ends in `:*` for its

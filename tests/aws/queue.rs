@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::stack::Stack;
 use crate::command::PATIENCE;
 
-/// A new queue to which the topic sends what passes the filter; returns its address.
-pub(super) async fn subscribe(stack: &Stack, filter: Value) -> String {
+/// A new queue of this name, to which the topic sends what passes the filter; returns its address.
+pub(super) async fn subscribe(stack: &Stack, name: &str, filter: Value) -> String {
     let topic = stack.output("NoticesTopic");
-    let queue = json!({"QueueName": "listener"});
+    let queue = json!({"QueueName": name});
     let queue = stack.aws.call("sqs", "create_queue", queue).await;
     let url = queue["QueueUrl"].as_str().unwrap().to_owned();
     let arn = attribute(stack, &url, "QueueArn").await;

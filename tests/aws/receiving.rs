@@ -1,11 +1,14 @@
 //! From a sender's signed request to the receiver.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
 use postrider_testkit::receiver::Receiver;
 use serde_json::{Value, json};
 
+use super::queue;
 use super::stack::Stack;
 
 /// Any text is a secret of this scheme; one of our own form spares a second way to sign.
@@ -51,6 +54,47 @@ pub(super) async fn a_signed_request_is_routed_and_a_forged_one_refused(stack: &
         assert_eq!(status, 401, "{refusal}");
     }
     assert_eq!(receiver.requests().len(), 1);
+}
+
+/// What was refused is kept and announced, and what nobody wants is announced as that.
+pub(super) async fn what_a_source_sends_is_announced_and_what_was_refused_is_kept(stack: &Stack) {
+    let draft = json!({"name": "GitHub", "scheme": "github", "secret": SECRET});
+    let made = stack
+        .api
+        .call(Method::POST, "/v1/sources", Some(draft))
+        .await;
+    let (id, path) = (made["id"].as_str().unwrap(), made["url"].as_str().unwrap());
+    let kinds = ["inbound.unrouted", "inbound.signature_failed"];
+    let filter = json!({"type": kinds, "source_id": [id]});
+    let subscribed = queue::subscribe(stack, "inbound", filter).await;
+    let (status, answer) = post(stack, path, OPENED, "delivery-1").await;
+    assert_eq!(
+        (status, &answer["deliveries"]),
+        (202, &json!([])),
+        "{answer}"
+    );
+    let forged = format!("{OPENED}\n");
+    assert_eq!(post(stack, path, &forged, "delivery-2").await.0, 401);
+    let mut wanted = BTreeMap::from(kinds.map(|kind| (kind, Value::Null)));
+    while wanted.values().any(Value::is_null) {
+        let event: Value = serde_json::from_str(&queue::receive(stack, &subscribed).await).unwrap();
+        assert_eq!(event["data"]["source_id"], id, "{event}");
+        let kind = event["type"].as_str().unwrap();
+        *wanted.get_mut(kind).unwrap() = event["data"].clone();
+    }
+    assert_eq!(wanted["inbound.unrouted"]["event_id"], answer["id"]);
+    let failed = &wanted["inbound.signature_failed"];
+    assert_eq!(failed["name"], "WebhookSignatureFailureEvent");
+    assert_eq!(failed["reason"], "no_match");
+    let refused = format!("/v1/sources/{id}/refused");
+    let listed = stack.api.call(Method::GET, &refused, None).await;
+    assert_eq!(listed["items"][0]["id"], failed["refused_id"], "{listed}");
+    assert_eq!(listed["kept"], 1);
+    let one = format!("{refused}/{}", failed["refused_id"].as_str().unwrap());
+    let shown = stack.api.call(Method::GET, &one, None).await;
+    assert_eq!(shown["body"], forged, "{shown}");
+    let finding = &shown["findings"][0];
+    assert_eq!(finding["change"], "newline_cut", "{shown}");
 }
 
 /// As GitHub posts, with the signature of [`OPENED`] whatever the body.

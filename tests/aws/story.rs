@@ -11,6 +11,7 @@ async fn the_deployed_stack_delivers_announces_and_recovers() {
     delivering::a_body_of_the_largest_size_is_delivered_and_a_larger_one_refused(&stack).await;
     delivering::the_command_works_against_it(&stack).await;
     receiving::a_signed_request_is_routed_and_a_forged_one_refused(&stack).await;
+    receiving::what_a_source_sends_is_announced_and_what_was_refused_is_kept(&stack).await;
     announcing::a_failing_receiver_leads_to_retries_death_an_event_and_a_mail(&stack).await;
     announcing::what_waits_for_a_failed_webhook_goes_out_when_it_is_resumed(&stack).await;
     delivering::a_dead_delivery_is_sent_again_when_a_person_says_so(&stack).await;

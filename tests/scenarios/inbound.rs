@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
+use postrider_domain::diagnosis::Finding;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::inbound::Inbound;
 use postrider_domain::retry::RetrySettings;
@@ -9,10 +10,13 @@ use postrider_domain::route::RouteDraft;
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
 use postrider_domain::source::{Source, SourceDraft};
+use postrider_domain::time::Millis;
 use postrider_gateway::Refusal;
 use postrider_gateway::ingest::{Published, Repeated};
+use postrider_gateway::receive::Received;
 use postrider_ports::history::Filter;
 use postrider_testkit::receiver::{Answer, Receiver};
+use serde_json::Value;
 
 use super::world::World;
 
@@ -53,9 +57,12 @@ async fn send(world: &World, source: &Source, id: &str, sent: &str) -> Result<Pu
     headers.insert("content-type", "application/json".parse().unwrap());
     let inbound = Inbound::post(headers, Bytes::copy_from_slice(sent.as_bytes()));
     let to = source.id.to_string();
-    let published = world.gateway().receive.receive(&to, inbound).await;
+    let received = world.gateway().receive.receive(&to, inbound).await;
     world.idle().await;
-    published
+    match received? {
+        Received::Stored(published) => Ok(published),
+        Received::Answered(reply) => panic!("no handshake: {reply:?}"),
+    }
 }
 
 #[tokio::test]
@@ -135,4 +142,55 @@ async fn a_route_decides_for_each_webhook_once() {
         assert_eq!(received.len(), 1);
         assert_eq!(received[0].header("x-webhook-intent"), intent);
     }
+}
+
+#[tokio::test]
+async fn a_refused_request_says_what_would_have_matched() {
+    let world = World::new().await;
+    let source = source(&world, Vec::new()).await;
+    let sources = &world.gateway().sources;
+    let rotated = sources.rotate_secret(&source.tenant, source.id, "the next secret");
+    rotated.await.unwrap();
+    world.clock.advance(Millis::from_seconds(2 * 86_400));
+    let refused = send(&world, &source, "1", BODY).await;
+    assert!(matches!(refused, Err(Refusal::Unverified)), "{refused:?}");
+    let announced = world.announcements().await;
+    let [failed] = announced.as_slice() else {
+        panic!("{announced:?}");
+    };
+    assert_eq!(failed.kind, "inbound.signature_failed");
+    let event: Value = serde_json::from_str(&failed.event).unwrap();
+    let data = &event["data"];
+    assert_eq!(data["name"], "WebhookSignatureFailureEvent");
+    assert_eq!(data["reason"], "no_match");
+    for held in ["opened", "sha256", "secret"] {
+        assert!(!failed.event.contains(held), "{}", failed.event);
+    }
+    let id = data["refused_id"].as_str().unwrap().parse().unwrap();
+    let refusals = &world.gateway().refusals;
+    let diagnosed = refusals.diagnose(&source.tenant, source.id, id).await;
+    let diagnosed = diagnosed.unwrap();
+    assert_eq!(diagnosed.findings, [Finding::OldSecret]);
+    assert_eq!(diagnosed.kept.refused.request.body, BODY);
+}
+
+#[tokio::test]
+async fn an_event_that_no_route_wants_is_announced() {
+    let world = World::new().await;
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let other = source(&world, vec![route("push", "build", webhook.id)]).await;
+    let unwanted = send(&world, &other, "1", BODY).await.unwrap();
+    assert_eq!(unwanted.deliveries, []);
+    let routed = source(&world, vec![route("*", "do", webhook.id)]).await;
+    let wanted = send(&world, &routed, "1", BODY).await.unwrap();
+    send(&world, &routed, "1", BODY).await.unwrap();
+    let announced = world.announcements().await;
+    let told = |kind: &str| {
+        let told = announced.iter().filter(|one| one.kind == kind);
+        let events = told.map(|one| serde_json::from_str::<Value>(&one.event).unwrap());
+        let ids = events.map(|event| event["data"]["event_id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(told("inbound.unrouted"), [unwanted.event.to_string()]);
+    assert_eq!(told("inbound.accepted"), [wanted.event.to_string()]);
 }

@@ -4,6 +4,7 @@ mod adr_0040;
 mod fair_turns;
 mod figures;
 mod inbound;
+mod inbound_asking;
 mod index;
 mod jitter_and_budget;
 mod publishing;

@@ -266,12 +266,14 @@ impl World {
             .unwrap()
     }
 
+    pub(crate) async fn announcements(&self) -> Vec<Announced> {
+        let tenant = TenantId::default();
+        let all = self.store().announced_after(&tenant, 0, 10_000).await;
+        all.unwrap()
+    }
+
     pub(crate) async fn announced(&self, kind: &str) -> Vec<Announced> {
-        let all = self
-            .store()
-            .announced_after(&TenantId::default(), 0, 10_000)
-            .await
-            .unwrap();
+        let all = self.announcements().await;
         all.into_iter()
             .filter(|announced| announced.kind == kind)
             .collect()

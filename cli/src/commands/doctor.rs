@@ -138,6 +138,7 @@ fn unwell(failure: &Failure) -> Check {
         }
         Failure::InTrouble(_) => "its log says more; a full disk is the usual reason",
         Failure::Refused { .. }
+        | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_)
         | Failure::Input(_)
         | Failure::Output(_) => {

@@ -13,7 +13,10 @@ mod retry;
 mod retry_flags;
 mod send;
 mod sign;
+mod source_secret;
+mod sources;
 mod stats;
+mod trigger;
 mod verify;
 mod webhooks;
 
@@ -33,6 +36,10 @@ pub(crate) enum Task {
     Listen(listen::ListenArgs),
     /// Keep webhooks: where events go
     Webhooks(webhooks::WebhooksArgs),
+    /// Keep sources: who may post events in, and where those go
+    Sources(sources::SourcesArgs),
+    /// Post a signed sample event, as GitHub, Stripe and others do
+    Trigger(Box<trigger::TriggerArgs>),
     /// See what happened to deliveries
     Deliveries(deliveries::DeliveriesArgs),
     /// Send a delivery again, or all that failed
@@ -59,6 +66,8 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Send(args) => send::run(args, &Client::new(gateway)?, out).await,
         Task::Listen(args) => listen::run(args, gateway, out).await,
         Task::Webhooks(args) => webhooks::run(args, &Client::new(gateway)?, out).await,
+        Task::Sources(args) => sources::run(args, &Client::new(gateway)?, out).await,
+        Task::Trigger(args) => trigger::run(*args, gateway, out).await,
         Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
         Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
         Task::Stats(args) => stats::run(args, &Client::new(gateway)?, out).await,

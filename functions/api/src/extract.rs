@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::request::Parts;
-use postrider_domain::ids::{DeliveryId, JobId, KeyId, SourceId, WebhookId};
+use postrider_domain::ids::{DeliveryId, JobId, KeyId, RefusedId, SourceId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use serde::de::DeserializeOwned;
 
@@ -56,6 +56,10 @@ impl Identified for SourceId {
     const WHAT: &'static str = "source";
 }
 
+impl Identified for RefusedId {
+    const WHAT: &'static str = "refused request";
+}
+
 impl Identified for DeliveryId {
     const WHAT: &'static str = "delivery";
 }
@@ -81,6 +85,22 @@ impl<T: Identified> FromRequestParts<Api> for Id<T> {
             .and_then(|Path(text)| text.parse().ok())
             .map(Self)
             .ok_or_else(|| Problem::not_found(T::WHAT))
+    }
+}
+
+/// The two ids in a path, of a thing and of one that belongs to it, which is what is not found if either cannot be one.
+pub(crate) struct Ids<T, U>(pub(crate) T, pub(crate) U);
+
+impl<T: Identified, U: Identified> FromRequestParts<Api> for Ids<T, U> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
+        let path = Path::<(String, String)>::from_request_parts(parts, api).await;
+        let ids = path.ok().and_then(|Path((owner, owned))| {
+            let (owner, owned) = (owner.parse().ok()?, owned.parse().ok()?);
+            Some(Self(owner, owned))
+        });
+        ids.ok_or_else(|| Problem::not_found(U::WHAT))
     }
 }
 

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
+use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
@@ -39,6 +40,13 @@ struct Shared {
 }
 
 type Api = Arc<Shared>;
+
+impl Shared {
+    /// The gateway's time.
+    fn now(&self) -> Timestamp {
+        self.gateway.ports.clock.now()
+    }
+}
 
 /// How `/v1/stream` answers.
 #[derive(Clone)]

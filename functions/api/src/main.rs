@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lambda_http::Error;
 use postrider_api::Streaming;
 use postrider_gateway::Gateway;
+use postrider_web::lambda;
 use postrider_wiring::Parts;
 use postrider_wiring::settings::ApiSettings;
 
@@ -20,5 +21,5 @@ async fn main() -> Result<(), Error> {
     if let Some(first_key) = first_key {
         gateway.keyring.welcome(first_key);
     }
-    lambda_http::run(postrider_api::router(Arc::new(gateway), Streaming::Polled)).await
+    lambda::run(postrider_api::router(Arc::new(gateway), Streaming::Polled)).await
 }

@@ -1,6 +1,8 @@
 //! Sources: who may post events in, and where those go.
 
+mod custom;
 mod input;
+pub(crate) mod refused;
 mod view;
 
 use axum::Json;
@@ -38,7 +40,11 @@ pub(crate) async fn create(
     let sources = &api.gateway.sources;
     let source = sources.create(caller.tenant(), draft, &secret).await?;
     let location = [(header::LOCATION, format!("/v1/sources/{}", source.id))];
-    Ok((StatusCode::CREATED, location, Json(SourceView::of(&source))))
+    Ok((
+        StatusCode::CREATED,
+        location,
+        Json(SourceView::of(&source, api.now())),
+    ))
 }
 
 /// List sources
@@ -52,7 +58,7 @@ pub(crate) async fn list(
     _: Query<NoParameters>,
 ) -> Result<Json<SourceList>, Problem> {
     let sources = api.gateway.sources.list(caller.tenant()).await?;
-    Ok(Json(SourceList::of(&sources)))
+    Ok(Json(SourceList::of(&sources, api.now())))
 }
 
 /// One source
@@ -71,12 +77,13 @@ pub(crate) async fn get(
     Id(id): Id<SourceId>,
 ) -> Result<Json<SourceView>, Problem> {
     let source = api.gateway.sources.get(caller.tenant(), id).await?;
-    Ok(Json(SourceView::of(&source)))
+    Ok(Json(SourceView::of(&source, api.now())))
 }
 
 /// Change a source
 ///
-/// A field that is absent stays as it is; `null` removes `public_url`. `routes` are replaced as a whole.
+/// A field that is absent stays as it is; `null` removes `public_url` or `verify_token`. `routes` and `custom` are
+/// replaced as a whole.
 #[utoipa::path(
     patch, path = "/v1/sources/{id}", operation_id = "change_source", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`")),
@@ -100,7 +107,7 @@ pub(crate) async fn patch(
     let source = sources
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
         .await?;
-    Ok(Json(SourceView::of(&source)))
+    Ok(Json(SourceView::of(&source, api.now())))
 }
 
 /// Delete a source; what it sent stays

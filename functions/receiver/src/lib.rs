@@ -1,53 +1,86 @@
-//! Receives signed webhooks: `POST /gateway/webhooks/{source_id}`.
+//! Receives signed webhooks: `POST /gateway/webhooks/{source_id}`, and `GET` from senders that ask before they send.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Request, State};
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{RawPathParams, Request, State};
 use axum::middleware::map_response;
-use axum::response::Response;
-use axum::routing::post;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{StatusCode, header};
+use postrider_domain::handshake::Reply;
 use postrider_domain::inbound::Inbound;
 use postrider_gateway::Gateway;
+use postrider_gateway::receive::Received;
 use postrider_web::answer::EventAnswer;
-use postrider_web::problem::Problem;
+use postrider_web::problem::{Code, Problem};
 use postrider_web::{body, envelope};
 
 /// The path of every source, for a router that has others too.
 pub fn routes(gateway: Arc<Gateway>) -> Router {
-    let receive = post(receive).fallback(envelope::method_not_allowed);
-    Router::new()
-        .route("/gateway/webhooks/{source_id}", receive)
-        .layer(map_response(settle))
-        .with_state(gateway)
+    routes_at(&["/gateway/webhooks/{source_id}"], gateway)
 }
 
-/// The whole receiver over this gateway.
+/// The whole receiver over this gateway. API Gateway puts the name of a stage before the path, unless it is `$default`.
 pub fn router(gateway: Arc<Gateway>) -> Router {
-    routes(gateway).fallback(envelope::unknown_route)
+    let paths = [
+        "/gateway/webhooks/{source_id}",
+        "/{stage}/gateway/webhooks/{source_id}",
+    ];
+    routes_at(&paths, gateway).fallback(envelope::unknown_route)
+}
+
+fn routes_at(paths: &[&str], gateway: Arc<Gateway>) -> Router {
+    let receive = get(receive)
+        .post(receive)
+        .fallback(envelope::method_not_allowed);
+    let route = |router: Router<_>, path: &&str| router.route(path, receive.clone());
+    let routes = paths.iter().fold(Router::new(), route);
+    routes.layer(map_response(settle)).with_state(gateway)
 }
 
 /// The size is bounded before anything is computed over it. What stands in the path is not looked at here: whatever it
 /// is, it is answered as an unknown source.
 async fn receive(
     State(gateway): State<Arc<Gateway>>,
-    source: Result<Path<String>, PathRejection>,
+    named: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
-) -> Result<EventAnswer, Problem> {
+) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
+    let source = named.map_or_else(|_| String::new(), |named| source_in(&named));
     let limit = gateway.settings.max_body_bytes;
-    let body = body::read_bytes(&parts.headers, body, limit).await?;
-    let inbound = Inbound {
+    let read = body::read_bytes(&parts.headers, body, limit).await;
+    let mut inbound = Inbound {
         method: parts.method,
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().map(str::to_owned),
         headers: parts.headers,
-        body,
+        ..Inbound::default()
     };
-    let source = source.map_or_else(|_| String::new(), |Path(text)| text);
-    let published = gateway.receive.receive(&source, inbound).await?;
-    Ok(published.into())
+    inbound.body = match read {
+        Ok(body) => body,
+        Err(problem) if problem.code() == Code::PayloadTooLarge => {
+            return Err(gateway.receive.too_large(&source, inbound).await.into());
+        }
+        Err(problem) => return Err(problem),
+    };
+    match gateway.receive.receive(&source, inbound).await? {
+        Received::Stored(published) => Ok(EventAnswer::from(published).into_response()),
+        Received::Answered(reply) => Ok(answer(reply)),
+    }
+}
+
+fn source_in(named: &RawPathParams) -> String {
+    let mut named = named.iter();
+    let found = named.find(|(name, _)| *name == "source_id");
+    found.map_or_else(String::new, |(_, source)| source.to_owned())
+}
+
+fn answer(reply: Reply) -> Response {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+    let kind = [(header::CONTENT_TYPE, reply.content_type)];
+    (status, kind, reply.body).into_response()
 }
 
 async fn settle(mut response: Response) -> Response {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lambda_http::Error;
 use postrider_gateway::Gateway;
+use postrider_web::lambda;
 use postrider_wiring::Parts;
 use postrider_wiring::settings::ReceiverSettings;
 
@@ -13,5 +14,5 @@ async fn main() -> Result<(), Error> {
     settings.common.start()?;
     let parts = Parts::assemble(&settings.backend).await?;
     let gateway = Gateway::new(parts.ports, parts.catalogue, parts.queue, settings.limits);
-    lambda_http::run(postrider_receiver::router(Arc::new(gateway))).await
+    lambda::run(postrider_receiver::router(Arc::new(gateway))).await
 }

@@ -14,8 +14,8 @@ use crate::fault;
 /// <https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html>
 const BATCH: usize = 10;
 
-/// A topic that everything is announced on, as CloudEvents JSON. Type, tenant, webhook and session are attributes, too,
-/// for subscribers to filter by.
+/// A topic that everything is announced on, as CloudEvents JSON. Type, tenant, webhook, session and source are attributes,
+/// too, for subscribers to filter by.
 pub struct SnsTopic {
     client: aws_sdk_sns::Client,
     arn: String,
@@ -103,7 +103,8 @@ fn attributes(notice: &Notice) -> Vec<(&'static str, &str)> {
         ("type", notice.kind.as_str()),
         ("tenant", notice.tenant.as_str()),
     ];
-    let known = ["webhook_id", "session_id"].into_iter().filter_map(said);
+    let known = ["webhook_id", "session_id", "source_id"];
+    let known = known.into_iter().filter_map(said);
     always.into_iter().chain(known).collect()
 }
 
@@ -138,6 +139,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_no_attribute() {
+        let about = notice(json!({"source_id": "src_1"}));
+        assert_eq!(attributes(&about).last(), Some(&("source_id", "src_1")));
         let about = notice(json!({"webhook_id": "wh_1", "session_id": null}));
         let names: Vec<_> = attributes(&about).iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["type", "tenant", "webhook_id"]);

@@ -10,8 +10,11 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Force, Lease};
 use postrider_domain::event::Event;
 use postrider_domain::health::{Health, WebhookStatus};
-use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
+use postrider_domain::ids::{
+    DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, TenantId, WebhookId,
+};
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::refused::{KeptRequest, RefusedRequest, Tally};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
@@ -27,6 +30,7 @@ use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::notices::{Announced, Notices};
 use postrider_ports::pace::Pace;
 use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::refusals::Refusals;
 use postrider_ports::sources::{SourceChange, Sources};
 use postrider_sealed::Vault;
 
@@ -138,6 +142,13 @@ verbs! {
         create_source(source: Source) -> Result<Created>;
         change_source([&] tenant: TenantId, id: SourceId, change: SourceChange) -> Result<Changed>;
         delete_source([&] tenant: TenantId, id: SourceId) -> Result<bool>;
+    }
+    Refusals of store on DevStore {
+        keep_refused(refused: RefusedRequest) -> Result<Option<RefusedId>>;
+        refused([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<KeptRequest>>;
+        refused_one([&] tenant: TenantId, source: SourceId, id: RefusedId, now: Timestamp)
+            -> Result<Option<KeptRequest>>;
+        refused_tally([&] tenant: TenantId, source: SourceId) -> Result<Tally>;
     }
     Jobs of store on DevStore {
         create_job([&] tenant: TenantId, job: RetryJob) -> Result<()>;

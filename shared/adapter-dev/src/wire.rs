@@ -2,6 +2,7 @@
 //! or that only a claim can make, have a form of their own.
 
 mod parcels;
+mod refused;
 mod sources;
 mod webhooks;
 
@@ -11,8 +12,11 @@ use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
 use postrider_domain::health::{Health, WebhookStatus};
-use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
+use postrider_domain::ids::{
+    DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, TenantId, WebhookId,
+};
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::refused::Tally;
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
@@ -86,12 +90,14 @@ as_they_are!(
     KeyId,
     Move,
     Page<Delivery>,
+    RefusedId,
     Renewed,
     Requeued,
     RetryJob,
     Rows,
     SourceId,
     Stretch,
+    Tally,
     TenantId,
     Timestamp,
     Wanted,

@@ -18,24 +18,16 @@ use crate::time::Timestamp;
 
 /// The most looks at a request.
 pub const MAX_LOOKS: usize = 128;
-/// The most retired secrets that are tried, newest first.
-pub const MAX_RETIRED: usize = 10;
 /// The longest body that is changed in search of the one that was signed; longer ones are not kept either.
 pub const MAX_CHANGED_BYTES: usize = 64 * 1024;
 
-/// Says what would have matched. `retired` are secrets that the source had once, newest first; `now` is when the
-/// request came in. Nothing that is said holds a secret or a signature.
+/// Says what would have matched; `now` is when the request came in. Nothing that is said holds a secret or a signature.
 #[must_use]
-pub fn diagnose(
-    inbound: &Inbound,
-    source: &Source,
-    retired: &[SharedSecret],
-    now: Timestamp,
-) -> Vec<Finding> {
+pub fn diagnose(inbound: &Inbound, source: &Source, now: Timestamp) -> Vec<Finding> {
     let mut bench = Bench::new(inbound, source, now);
     let mut findings = bench.as_it_is();
     if findings.is_empty() {
-        findings.extend(bench.old_secrets(retired));
+        findings.extend(bench.old_secrets());
         findings.extend(bench.changed_bodies());
         findings.extend(bench.changed_urls());
         findings.extend(bench.other_schemes());
@@ -45,6 +37,16 @@ pub fn diagnose(
     }
     if findings.is_empty() {
         findings.push(Finding::Nothing);
+    }
+    findings
+}
+
+/// As [`diagnose`], for a request whose body is not whole: what can be said without it.
+#[must_use]
+pub fn diagnose_without_body(inbound: &Inbound, source: &Source, now: Timestamp) -> Vec<Finding> {
+    let mut findings = Bench::new(inbound, source, now).missing_parts();
+    if findings.is_empty() {
+        findings.push(Finding::BodyCut);
     }
     findings
 }
@@ -67,14 +69,12 @@ struct Right {
 
 impl<'a> Bench<'a> {
     fn new(inbound: &'a Inbound, source: &'a Source, now: Timestamp) -> Self {
-        let retiring = source.secrets.retiring.iter();
-        let expired = retiring.filter(|old| old.expires_at <= now);
         Self {
             inbound,
             scheme: &source.settings.scheme,
             public_url: source.settings.public_url.as_ref().map(url::Url::as_str),
             live: source.secrets.live(now).collect(),
-            expired: expired.map(|old| &old.secret).collect(),
+            expired: source.secrets.expired(now).collect(),
             now,
             looks_left: MAX_LOOKS,
         }
@@ -111,9 +111,8 @@ impl<'a> Bench<'a> {
             .collect()
     }
 
-    fn old_secrets(&mut self, retired: &'a [SharedSecret]) -> Vec<Finding> {
-        let known = std::mem::take(&mut self.expired);
-        let mut old = known.into_iter().chain(retired).take(MAX_RETIRED);
+    fn old_secrets(&mut self) -> Vec<Finding> {
+        let mut old = std::mem::take(&mut self.expired).into_iter();
         let found = old.find_map(|secret| self.look(self.scheme, self.request(), &[secret]));
         found.map_or_else(Vec::new, |Right { time }| {
             let mut findings = vec![Finding::OldSecret];

@@ -117,6 +117,10 @@ id!(
     EventId, "evt_"
 );
 id!(
+    /// A refused request that was kept.
+    RefusedId, "rfd_"
+);
+id!(
     /// A long-running job, such as a bulk retry.
     JobId, "job_"
 );
@@ -124,6 +128,11 @@ id!(
     /// An API key, as it is listed; never the key itself.
     KeyId, "key_"
 );
+
+impl SourceId {
+    /// The source that does not exist: it is no UUIDv7. What concerns no source is looked for and counted under it.
+    pub const NOBODY: Self = Self([0; 16]);
+}
 
 impl EventId {
     /// The id of an event that came with a key: the same tenant, scope and key always give the same id, so that a

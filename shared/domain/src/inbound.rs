@@ -4,13 +4,16 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::event::{Event, Label, Origin};
 use crate::ids::EventId;
 use crate::pattern::EventType;
-use crate::scheme::{Evidence, Request, Scheme, TimeFit};
+use crate::scheme::{Evidence, Request, Scheme, TimeFit, Way};
 use crate::secret::SharedSecret;
 use crate::source::Source;
 use crate::time::Timestamp;
@@ -21,7 +24,7 @@ const UNKNOWN: &str = "unknown";
 const BYTES: &str = "application/octet-stream";
 
 /// A request as it came in. Nothing about it is believed yet.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Inbound {
     /// Its method.
     pub method: Method,
@@ -71,11 +74,17 @@ pub struct Verified<'a> {
 
 /// Why a request was refused. For the operator; the sender is told the same for every reason. The later ones are
 /// closer to being accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Refused {
     /// There is no such source.
     #[error("no source has this id")]
     UnknownSource,
+    /// Its body is larger than may be stored; nobody looked for a signature.
+    #[error("the body is too large")]
+    TooLarge,
     /// It carries no signature in the form of the scheme.
     #[error("no signature in the form of the scheme")]
     Unsigned,
@@ -88,6 +97,31 @@ pub enum Refused {
     /// A signature is right, but the time is too far off: a wrong clock, or a request sent again.
     #[error("the signature is right, but the time lies outside the window")]
     OutOfWindow,
+}
+
+impl Refused {
+    /// Every reason.
+    pub const ALL: [Self; 6] = [
+        Self::UnknownSource,
+        Self::TooLarge,
+        Self::Unsigned,
+        Self::NoMatch,
+        Self::BadTime,
+        Self::OutOfWindow,
+    ];
+
+    /// How programs know it.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::UnknownSource => "unknown_source",
+            Self::TooLarge => "too_large",
+            Self::Unsigned => "unsigned",
+            Self::NoMatch => "no_match",
+            Self::BadTime => "bad_time",
+            Self::OutOfWindow => "out_of_window",
+        }
+    }
 }
 
 /// Checks a request against its source: every signature that it carries against every live secret, in every way that
@@ -113,40 +147,62 @@ pub fn verify(
         return Err(Refused::UnknownSource);
     };
     let secrets: Vec<_> = source.secrets.live(now).collect();
-    is_genuine(&inbound, source, &secrets, now)?;
-    Ok(read(inbound, source))
+    let way = is_genuine(&inbound, source, &secrets, now)?;
+    let delivery_id = delivery_id(&inbound, source, way);
+    Ok(read(inbound, source, delivery_id))
 }
 
-/// As [`verify`], with these secrets of the source.
-pub(crate) fn is_genuine(
+/// As [`verify`], with these secrets of the source: the way in which it is signed.
+pub(crate) fn is_genuine<'a>(
     inbound: &Inbound,
-    source: &Source,
+    source: &'a Source,
     secrets: &[&SharedSecret],
     now: Timestamp,
-) -> Result<(), Refused> {
-    let request = Request {
+) -> Result<&'a Way, Refused> {
+    check(
+        request(inbound, source),
+        &source.settings.scheme,
+        secrets,
+        now,
+    )
+}
+
+fn request<'a>(inbound: &'a Inbound, source: &'a Source) -> Request<'a> {
+    Request {
         inbound,
         public_url: source.settings.public_url.as_ref().map(url::Url::as_str),
-    };
-    check(request, &source.settings.scheme, secrets, now)
+    }
 }
 
-fn check(
+fn check<'a>(
     request: Request<'_>,
-    scheme: &Scheme,
+    scheme: &'a Scheme,
     secrets: &[&SharedSecret],
     now: Timestamp,
-) -> Result<(), Refused> {
-    let mut is_genuine = false;
+) -> Result<&'a Way, Refused> {
+    let mut genuine = None;
     let mut closest = Refused::Unsigned;
     // Every way is looked at, also when one has been found to fit.
     for way in &scheme.ways {
         match verdict(way.evidence(request, secrets, now)) {
-            Ok(()) => is_genuine = true,
+            Ok(()) => genuine = genuine.or(Some(way)),
             Err(reason) => closest = closest.max(reason),
         }
     }
-    if is_genuine { Ok(()) } else { Err(closest) }
+    genuine.ok_or(closest)
+}
+
+/// What tells a delivery from others of its source: the sender's id of it. Where there is none but a time is signed, what
+/// was signed: a request that is sent again as it is has the same, and one that is sent anew has another time.
+fn delivery_id(inbound: &Inbound, source: &Source, way: &Way) -> Option<String> {
+    let mut ids = source.settings.scheme.delivery_id.iter();
+    let named = ids.find_map(|at| at.text(inbound)).map(Cow::into_owned);
+    named.or_else(|| {
+        way.time.as_ref()?;
+        let (message, _) = way.message(request(inbound, source));
+        let digest = message.iter().fold(Sha256::new(), Sha256::chain_update);
+        Some(format!("signed:{}", HEXLOWER.encode(&digest.finalize())))
+    })
 }
 
 const fn verdict(evidence: Evidence) -> Result<(), Refused> {
@@ -165,7 +221,7 @@ const fn verdict(evidence: Evidence) -> Result<(), Refused> {
     }
 }
 
-fn read(inbound: Inbound, source: &Source) -> Verified<'_> {
+fn read(inbound: Inbound, source: &Source, delivery_id: Option<String>) -> Verified<'_> {
     let scheme = &source.settings.scheme;
     let named = scheme.event_type.iter().find_map(|at| at.word(&inbound));
     let suffix = scheme
@@ -173,8 +229,6 @@ fn read(inbound: Inbound, source: &Source) -> Verified<'_> {
         .as_ref()
         .and_then(|at| at.word(&inbound));
     let event_type = event_type(named.as_deref(), suffix.as_deref());
-    let mut ids = scheme.delivery_id.iter();
-    let delivery_id = ids.find_map(|at| at.text(&inbound)).map(Cow::into_owned);
     let content_type = content_type(&inbound.headers);
     Verified {
         source,
@@ -223,7 +277,7 @@ impl<'a> Verified<'a> {
         &self.event_type
     }
 
-    /// The id of the event, when its sender gave the delivery one: the same delivery always has the same.
+    /// The id of the event, when something tells the delivery from others: the same delivery always has the same.
     #[must_use]
     pub fn keyed_id(&self) -> Option<EventId> {
         let key = self.delivery_id.as_deref()?;

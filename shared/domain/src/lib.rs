@@ -20,6 +20,7 @@ pub mod key;
 pub mod notice;
 pub mod outcome;
 pub mod pattern;
+pub mod refused;
 pub mod request;
 pub mod retention;
 pub mod retry;

@@ -1,6 +1,8 @@
 //! What a change announces on `gateway:webhooks`, and what it does to its webhook: derived from the row before and
 //! after by one pure function, so that every store announces the same.
 
+mod inbound;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -9,6 +11,8 @@ use crate::health::{Health, WARNING_AT, WebhookStatus, given_up};
 use crate::ids::{TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
+
+pub use inbound::{event_notice, refusal_notice};
 
 /// The `source` of every announcement.
 pub const SOURCE: &str = "gateway:webhooks";
@@ -40,6 +44,18 @@ pub enum NoticeKind {
     /// It wants no more.
     #[serde(rename = "webhook.disabled")]
     WebhookDisabled,
+    /// A source sent an event that some route wants.
+    #[serde(rename = "inbound.accepted")]
+    InboundAccepted,
+    /// A source sent an event that no route wants.
+    #[serde(rename = "inbound.unrouted")]
+    InboundUnrouted,
+    /// A request to a source was not signed as it must be.
+    #[serde(rename = "inbound.signature_failed")]
+    InboundSignatureFailed,
+    /// A request to a source was larger than may be stored.
+    #[serde(rename = "inbound.too_large")]
+    InboundTooLarge,
 }
 
 impl NoticeKind {
@@ -55,6 +71,10 @@ impl NoticeKind {
             Self::WebhookFailed => "webhook.failed",
             Self::WebhookResumed => "webhook.resumed",
             Self::WebhookDisabled => "webhook.disabled",
+            Self::InboundAccepted => "inbound.accepted",
+            Self::InboundUnrouted => "inbound.unrouted",
+            Self::InboundSignatureFailed => "inbound.signature_failed",
+            Self::InboundTooLarge => "inbound.too_large",
         }
     }
 }

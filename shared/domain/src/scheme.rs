@@ -129,6 +129,14 @@ impl Scheme {
         parts.any(|part| matches!(part, Part::Url(_)))
     }
 
+    /// Whether a header of this name may hold the secret itself.
+    #[must_use]
+    pub fn sends_secret_in(&self, header: &str) -> bool {
+        let tokens = self.ways.iter().filter(|way| way.digest == Digest::Token);
+        let mut places = tokens.flat_map(|way| &way.signature);
+        places.any(|field| matches!(&field.at, At::Header(name) if name == header))
+    }
+
     /// Checks that a secret is one that some way of this scheme can use.
     ///
     /// # Errors

@@ -18,15 +18,20 @@ pub const MAX_SHARED_BYTES: usize = 1024;
 pub trait Rotating: Clone {
     /// The most that may be valid at once.
     const MAX_LIVE: usize;
+    /// How many are remembered when they are valid no more. They verify nothing; they tell a sender that still uses one
+    /// from a stranger.
+    const MAX_REMEMBERED: usize;
 }
 
 impl Rotating for SigningSecret {
     const MAX_LIVE: usize = 5;
+    const MAX_REMEMBERED: usize = 0;
 }
 
 impl Rotating for SharedSecret {
     // Each costs a request a digest of its whole body.
     const MAX_LIVE: usize = 3;
+    const MAX_REMEMBERED: usize = 10;
 }
 
 /// `whsec_` and the base64 of 24 to 64 bytes.
@@ -122,6 +127,38 @@ impl fmt::Debug for SharedSecret {
     }
 }
 
+/// A text that shall be a secret of a source, unchecked.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UncheckedSecret(Zeroizing<String>);
+
+impl UncheckedSecret {
+    /// The secret, if it is one.
+    ///
+    /// # Errors
+    /// When it is empty or too long.
+    pub fn check(&self) -> Result<SharedSecret, SharedSecretError> {
+        SharedSecret::parse(&self.0)
+    }
+}
+
+impl From<String> for UncheckedSecret {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl From<&SharedSecret> for UncheckedSecret {
+    fn from(secret: &SharedSecret) -> Self {
+        Self(secret.0.clone())
+    }
+}
+
+impl fmt::Debug for UncheckedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UncheckedSecret(hidden)")
+    }
+}
+
 /// A secret that has been replaced and is still valid for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetiringSecret<S = SigningSecret> {
@@ -136,7 +173,7 @@ pub struct RetiringSecret<S = SigningSecret> {
 pub struct SecretRing<S = SigningSecret> {
     /// The newest.
     pub current: S,
-    /// Those it replaced, newest first.
+    /// Those it replaced, newest first; some of them may have run out.
     pub retiring: Vec<RetiringSecret<S>>,
 }
 
@@ -163,20 +200,21 @@ impl<S: Rotating> SecretRing<S> {
     /// # Errors
     /// When too many would be valid at once.
     pub fn rotated(&self, next: S, now: Timestamp) -> Result<Self, TooManySecrets> {
+        let (live, expired): (Vec<_>, Vec<_>) = self
+            .retiring
+            .iter()
+            .cloned()
+            .partition(|old| old.expires_at > now);
         let mut retiring = vec![RetiringSecret {
             secret: self.current.clone(),
             expires_at: now.plus(OVERLAP),
         }];
-        retiring.extend(
-            self.retiring
-                .iter()
-                .filter(|old| old.expires_at > now)
-                .cloned(),
-        );
+        retiring.extend(live);
         if retiring.len() >= S::MAX_LIVE {
             let limit = S::MAX_LIVE;
             return Err(TooManySecrets { limit });
         }
+        retiring.extend(expired.into_iter().take(S::MAX_REMEMBERED));
         Ok(Self {
             current: next,
             retiring,
@@ -185,8 +223,22 @@ impl<S: Rotating> SecretRing<S> {
 
     /// Every secret valid at `now`, newest first.
     pub fn live(&self, now: Timestamp) -> impl Iterator<Item = &S> {
-        let retiring = self.retiring.iter().filter(move |old| old.expires_at > now);
-        std::iter::once(&self.current).chain(retiring.map(|old| &old.secret))
+        let replaced = self.replaced(now).map(|old| &old.secret);
+        std::iter::once(&self.current).chain(replaced)
+    }
+
+    /// Those that were replaced and are still valid at `now`, newest first.
+    pub fn replaced(&self, now: Timestamp) -> impl Iterator<Item = &RetiringSecret<S>> {
+        self.retiring.iter().filter(move |old| old.expires_at > now)
+    }
+
+    /// Those that have run out by `now` and are remembered, newest first.
+    pub fn expired(&self, now: Timestamp) -> impl Iterator<Item = &S> {
+        let expired = self
+            .retiring
+            .iter()
+            .filter(move |old| old.expires_at <= now);
+        expired.map(|old| &old.secret)
     }
 }
 
@@ -246,6 +298,30 @@ mod tests {
             [second.clone(), first]
         );
         assert_eq!(live(now.plus(OVERLAP)), [second]);
+    }
+
+    #[test]
+    fn the_last_secrets_of_a_source_are_remembered_and_valid_no_more() {
+        let secret = |n: u64| SharedSecret::parse(&format!("secret {n}")).unwrap();
+        let days = |n: u64| Timestamp::from_millis(0).plus(Millis::from_seconds(n * 86_400));
+        let mut ring = SecretRing::new(secret(0));
+        for n in 1..=20 {
+            ring = ring.rotated(secret(n), days(n)).unwrap();
+        }
+        let now = days(21);
+        assert_eq!(ring.live(now).cloned().collect::<Vec<_>>(), [secret(20)]);
+        let expired: Vec<_> = ring.expired(now).cloned().collect();
+        let newest: Vec<_> = (9..20).rev().map(secret).collect();
+        assert_eq!(
+            expired, newest,
+            "the one that has just run out, and ten more"
+        );
+        let signing = SecretRing::new(SigningSecret::from_key(&[1; 32]));
+        let next = signing.rotated(SigningSecret::from_key(&[2; 32]), days(1));
+        let next = next
+            .unwrap()
+            .rotated(SigningSecret::from_key(&[3; 32]), days(3));
+        assert_eq!(next.unwrap().retiring.len(), 1);
     }
 
     #[test]

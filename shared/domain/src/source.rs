@@ -7,8 +7,8 @@ use url::Url;
 use crate::ids::{SourceId, TenantId, WebhookId};
 use crate::invalid::Invalid;
 use crate::route::{Route, RouteDraft};
-use crate::scheme::{CUSTOM, CustomDraft, Scheme};
-use crate::secret::{SecretRing, SharedSecret};
+use crate::scheme::{CUSTOM, CustomDraft, Handshake, Scheme};
+use crate::secret::{SecretRing, SharedSecret, UncheckedSecret};
 use crate::time::Timestamp;
 use crate::webhook::{MAX_NAME_CHARS, is_name};
 
@@ -81,8 +81,8 @@ pub struct SourceDraft {
     pub custom: Option<CustomDraft>,
     /// A URL without query; schemes that sign it need it.
     pub public_url: Option<String>,
-    /// For the scheme `meta`.
-    pub verify_token: Option<SharedSecret>,
+    /// For the scheme `meta`: 1 to 1024 bytes.
+    pub verify_token: Option<UncheckedSecret>,
     /// At most 100 routes.
     pub routes: Vec<RouteDraft>,
 }
@@ -111,6 +111,15 @@ impl SourceDraft {
             "public_url",
             || "must be given: the scheme signs the URL that it calls".to_owned(),
         );
+        let asks = scheme
+            .as_ref()
+            .is_none_or(|scheme| scheme.handshake == Some(Handshake::Meta));
+        faults.require(asks || self.verify_token.is_none(), "verify_token", || {
+            "must be given for the scheme `meta` only".to_owned()
+        });
+        let verify_token = self
+            .verify_token
+            .map(|token| faults.take("verify_token", token.check()));
         let public_url = self
             .public_url
             .map(|text| faults.take("public_url", check_public_url(&text)));
@@ -133,7 +142,7 @@ impl SourceDraft {
             name,
             scheme,
             public_url: public_url.flatten(),
-            verify_token: self.verify_token,
+            verify_token: verify_token.flatten(),
             routes,
         })
     }
@@ -162,7 +171,7 @@ impl From<&SourceSettings> for SourceDraft {
             scheme: settings.scheme.name.to_owned(),
             custom: (settings.scheme.name == CUSTOM).then(|| CustomDraft::from(&*settings.scheme)),
             public_url: settings.public_url.as_ref().map(ToString::to_string),
-            verify_token: settings.verify_token.clone(),
+            verify_token: settings.verify_token.as_ref().map(UncheckedSecret::from),
             routes: settings.routes.iter().map(RouteDraft::from).collect(),
         }
     }

@@ -15,6 +15,7 @@ mod pacing;
 pub mod poll;
 pub mod receive;
 pub mod refusal;
+pub mod refusals;
 pub mod retries;
 pub mod settings;
 pub mod sources;
@@ -32,6 +33,7 @@ use crate::ingest::Ingest;
 use crate::keyring::Keyring;
 use crate::manage::Manage;
 use crate::receive::Receive;
+use crate::refusals::Refusals;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
 use crate::sources::Sources;
@@ -61,6 +63,8 @@ pub struct Gateway {
     pub manage: Manage,
     /// Keeps sources.
     pub sources: Sources,
+    /// Shows refused requests.
+    pub refusals: Refusals,
     /// Puts deliveries back.
     pub retries: Retries,
     /// Knows who may do what.
@@ -98,6 +102,7 @@ impl Gateway {
                 Arc::clone(&queue),
                 settings.egress.clone(),
             ),
+            refusals: Refusals::new(ports.clone()),
             retries: Retries::new(ports.clone(), queue),
             keyring: Keyring::new(ports.clone()),
             ports,

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use postrider_domain::delivery::Delivery;
 use postrider_domain::event::{Event, RequestHash};
+use postrider_domain::handshake::{Reply, handshake};
 use postrider_domain::ids::{EventId, SourceId};
-use postrider_domain::inbound::{self, Inbound};
+use postrider_domain::inbound::{Inbound, Refused, Verified, verify};
+use postrider_domain::refused::RefusedRequest;
 use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
@@ -16,8 +18,14 @@ use crate::catalogue::{Catalogue, Snapshot};
 use crate::ingest::{Published, fresh_row, storing};
 use crate::{Ports, Refusal, telemetry};
 
-/// Looked for in place of what cannot be an id, so that it takes as long. No source has it: it is no UUIDv7.
-const NOBODY: SourceId = SourceId::from_bytes([0; 16]);
+/// What a genuine request is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Its event is stored.
+    Stored(Published),
+    /// It was no event, but a question whether the address is its owner's.
+    Answered(Reply),
+}
 
 /// Accepts what sources send.
 pub struct Receive {
@@ -43,33 +51,76 @@ impl Receive {
     }
 
     /// Verifies a request that was sent to `source`, stores its event and the rows that the source's routes give it,
-    /// then starts or announces them. A delivery that the sender repeats finds the first one, whatever its body.
+    /// then starts or announces them. A delivery that the sender repeats finds the first one, whatever its body. One that
+    /// is refused is kept for its owner, or counted.
     ///
     /// # Errors
     /// Why nothing was stored. A request that is not genuine is told nothing but that.
-    pub async fn receive(&self, source: &str, inbound: Inbound) -> Result<Published, Refusal> {
+    pub async fn receive(&self, source: &str, inbound: Inbound) -> Result<Received, Refusal> {
         if inbound.body.len() > self.max_body_bytes {
-            return Err(Refusal::TooLarge {
-                limit: self.max_body_bytes,
-            });
+            return Err(self.too_large(source, inbound).await);
         }
         let now = self.ports.clock.now();
-        let id = source.parse().unwrap_or(NOBODY);
-        let source = self.ports.store.source_by_id(id).await?;
-        let verified = inbound::verify(inbound, source.as_ref(), now).map_err(|reason| {
-            telemetry::inbound_refused(source.as_ref(), reason);
-            Refusal::Unverified
-        })?;
-        // Nothing is verified without a source.
-        let Some(source) = source.as_ref() else {
-            return Err(Refusal::Unverified);
+        let source = self.find(source).await?;
+        let source = source.as_ref();
+        if let Some(reply) = source.and_then(|source| handshake(&inbound, source, now)) {
+            telemetry::inbound_answered(source);
+            return Ok(Received::Answered(reply));
+        }
+        match genuine(inbound.clone(), source, now) {
+            Ok(verified) => {
+                let fresh = || EventId::new(now, &self.ports.entropy.bytes());
+                let id = verified.keyed_id().unwrap_or_else(fresh);
+                let source = verified.source();
+                let event = Arc::new(verified.into_event(id, now));
+                let published = self.store(source, &event, now).await?;
+                telemetry::inbound_accepted(source, &event, &published);
+                Ok(Received::Stored(published))
+            }
+            Err(reason) => {
+                self.keep(source, inbound, reason, now).await;
+                Err(Refusal::Unverified)
+            }
+        }
+    }
+
+    /// Refuses a request whose body is larger than may be stored; it need not have been read.
+    pub async fn too_large(&self, source: &str, inbound: Inbound) -> Refusal {
+        let now = self.ports.clock.now();
+        let source = match self.find(source).await {
+            Ok(source) => source,
+            Err(error) => return error.into(),
         };
-        let fresh = || EventId::new(now, &self.ports.entropy.bytes());
-        let id = verified.keyed_id().unwrap_or_else(fresh);
-        let event = Arc::new(verified.into_event(id, now));
-        let published = self.store(source, &event, now).await?;
-        telemetry::inbound_accepted(source, &event, &published);
-        Ok(published)
+        self.keep(source.as_ref(), inbound, Refused::TooLarge, now)
+            .await;
+        Refusal::TooLarge {
+            limit: self.max_body_bytes,
+        }
+    }
+
+    /// What cannot be an id is looked for all the same, so that it takes as long.
+    async fn find(&self, source: &str) -> postrider_ports::Result<Option<Source>> {
+        let id = source.parse().unwrap_or(SourceId::NOBODY);
+        self.ports.store.source_by_id(id).await
+    }
+
+    /// Every refusal goes this way, whatever its reason and also without a source, so that none is told apart by its time.
+    /// One that cannot be kept is answered as any other.
+    async fn keep(
+        &self,
+        source: Option<&Source>,
+        inbound: Inbound,
+        reason: Refused,
+        now: Timestamp,
+    ) {
+        telemetry::inbound_refused(source, reason);
+        let refused = match source {
+            Some(source) => RefusedRequest::of(source, inbound, reason, now),
+            None => RefusedRequest::nobodys(inbound, reason, now),
+        };
+        if let Err(error) = self.ports.store.keep_refused(refused).await {
+            telemetry::refusal_not_kept(source, &error);
+        }
     }
 
     async fn store(
@@ -115,4 +166,15 @@ impl Receive {
             config_version: snapshot.version,
         }
     }
+}
+
+/// A request that brings an event: one that is signed, and a POST. Others only ask.
+fn genuine(
+    inbound: Inbound,
+    source: Option<&Source>,
+    now: Timestamp,
+) -> Result<Verified<'_>, Refused> {
+    let is_event = inbound.method == http::Method::POST;
+    let verified = verify(inbound, source, now)?;
+    is_event.then_some(verified).ok_or(Refused::Unsigned)
 }

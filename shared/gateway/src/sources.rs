@@ -105,6 +105,8 @@ impl Sources {
         let settings = edit(SourceDraft::from(&source.settings))
             .check(|id| webhooks.get(id).is_some() || was_there(id))?;
         let secrets = source.secrets.clone();
+        // A scheme that its owner describes anew may want a secret of another form.
+        settings.check_secret(&secrets.current)?;
         self.store_change(source, settings, secrets, now).await
     }
 

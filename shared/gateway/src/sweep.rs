@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use postrider_domain::refused;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::housekeeping::Housekeeping;
@@ -12,6 +13,8 @@ use crate::{Ports, telemetry};
 
 /// How many rows one write of the sweep touches, so that publishers never wait long for it.
 const SLICE: usize = 500;
+/// How many refused requests one write removes: each may be large.
+const REFUSED_SLICE: usize = 50;
 /// How often old rows are looked for.
 const EXPIRE_EVERY: Millis = Millis::from_seconds(3600);
 /// For how long announcements can be read again.
@@ -65,7 +68,7 @@ impl Sweep {
         self.chores.turn(now).await;
     }
 
-    /// Removes rows and announcements whose time is over.
+    /// Removes rows, refused requests and announcements whose time is over.
     pub async fn expire(&self, now: Timestamp) {
         let mut removed = 0;
         loop {
@@ -77,6 +80,17 @@ impl Sweep {
                     }
                 }
                 Err(error) => return telemetry::sweep_failed("expire", &error),
+            }
+        }
+        loop {
+            match self
+                .housekeeping
+                .forget_refused(now.minus(refused::KEPT_FOR), REFUSED_SLICE)
+                .await
+            {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => return telemetry::sweep_failed("refused", &error),
             }
         }
         loop {

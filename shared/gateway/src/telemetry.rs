@@ -111,6 +111,23 @@ pub(crate) fn inbound_refused(source: Option<&Source>, reason: Refused) {
     );
 }
 
+/// What it held is nobody's who reads a log; neither is what an unknown sender wrote.
+pub(crate) fn refusal_not_kept(source: Option<&Source>, reason: &Error) {
+    warn!(
+        source_id = source.map(|source| source.id.to_string()),
+        %reason,
+        "inbound.refusal_not_kept"
+    );
+}
+
+pub(crate) fn inbound_answered(source: Option<&Source>) {
+    info!(
+        source_id = source.map(|source| source.id.to_string()),
+        tenant = source.map(|source| source.tenant.as_str()),
+        "inbound.handshake_answered"
+    );
+}
+
 pub(crate) fn inbound_accepted(source: &Source, event: &Event, published: &Published) {
     info!(
         source_id = %source.id,

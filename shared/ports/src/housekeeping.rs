@@ -22,6 +22,9 @@ pub trait Housekeeping: Send + Sync {
     /// row that was still open is announced as dead, reason `expired`.
     async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired>;
 
+    /// Removes up to `limit` refused requests that came in before `before`. Returns how many were removed.
+    async fn forget_refused(&self, before: Timestamp, limit: usize) -> Result<usize>;
+
     /// Removes up to `limit` announcements older than `before`. Returns how many were removed.
     async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize>;
 }

@@ -18,6 +18,7 @@ pub mod mail;
 pub mod notices;
 pub mod pace;
 pub mod queue;
+pub mod refusals;
 pub mod schedule;
 pub mod sender;
 pub mod sources;
@@ -34,6 +35,7 @@ pub trait Store:
     + configs::Webhooks
     + configs::Keys
     + sources::Sources
+    + refusals::Refusals
     + jobs::Jobs
     + notices::Notices
 {
@@ -48,6 +50,7 @@ impl<T> Store for T where
         + configs::Webhooks
         + configs::Keys
         + sources::Sources
+        + refusals::Refusals
         + jobs::Jobs
         + notices::Notices
 {

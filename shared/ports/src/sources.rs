@@ -46,6 +46,6 @@ pub trait Sources: Send + Sync {
         change: SourceChange,
     ) -> Result<Changed>;
 
-    /// Removes a source. Returns whether it was there. What it sent stays.
+    /// Removes a source, with its tally of refused requests. Returns whether it was there. What it sent stays.
     async fn delete_source(&self, tenant: &TenantId, id: SourceId) -> Result<bool>;
 }

@@ -1,12 +1,14 @@
 //! What every store writes the same way, whatever it is made of.
 
 mod cursor;
+mod refused;
 mod ring;
 mod source;
 mod vault;
 mod webhook;
 
 pub use cursor::ListKey;
+pub use refused::{seal_request, unseal_request};
 pub use source::StoredSource;
 pub use vault::{KEY_BYTES, Vault};
 pub use webhook::StoredWebhook;

@@ -20,6 +20,7 @@ pub mod listing;
 pub mod outbox;
 pub mod pacing;
 pub mod parking;
+pub mod refusals;
 pub mod requeueing;
 mod scene;
 pub mod scheduling;
@@ -177,6 +178,17 @@ macro_rules! store_suite {
                 a_source_does_not_raise_the_version_of_webhooks,
                 an_event_keeps_the_source_it_came_from,
             }
+            refusals {
+                a_refused_request_comes_back_as_it_was_kept,
+                ten_a_minute_are_kept_and_the_rest_is_counted,
+                a_ring_keeps_the_last_hundred,
+                a_refused_request_is_not_shown_after_its_time,
+                refused_requests_belong_to_their_source,
+                of_many_at_once_no_more_than_ten_are_kept,
+                what_is_kept_is_announced_and_what_is_counted_is_not,
+                what_was_sent_to_nobody_is_nobodys,
+                a_deleted_source_takes_its_tally_along,
+            }
             health {
                 failures_are_counted_and_a_delivery_clears_them,
                 a_warning_is_given_once_at_three_failures,
@@ -193,6 +205,8 @@ macro_rules! store_suite {
                 changes_are_announced_in_order,
                 announcements_say_what_happened,
                 what_is_not_applied_is_not_announced,
+                what_a_source_sent_is_announced_once,
+                what_was_published_is_not_announced,
             }
             tenants {
                 no_verb_reaches_another_tenant,
@@ -228,6 +242,7 @@ macro_rules! embedded_suite {
                 a_held_row_stays,
                 removal_goes_by_its_limit,
                 kept_rows_do_not_hide_those_behind_them,
+                refused_requests_go_after_their_time,
             }
         }
     };

@@ -3,6 +3,8 @@
 pub mod answer;
 pub mod body;
 pub mod envelope;
+#[cfg(feature = "lambda")]
+pub mod lambda;
 pub mod problem;
 
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};

@@ -6,11 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use http::StatusCode;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Response, StatusCode};
 use postrider_domain::secret::SigningSecret;
 
+use super::answer::{Answer, Unverified, may_pass};
+use super::forward::Forward;
 use super::show::{Received, show};
-use super::verdict::judge;
+use super::verdict::{Verdict, judge};
 use crate::edge;
 use crate::output::Output;
 
@@ -19,58 +23,69 @@ const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
 /// Verifies, shows, answers.
 pub(super) struct Receiver {
-    secrets: Vec<SigningSecret>,
-    status: StatusCode,
-    failures_left: AtomicU32,
-    out: Output,
+    pub(super) secrets: Vec<SigningSecret>,
+    pub(super) behaviour: Behaviour,
+    /// How many requests are still answered with 500.
+    pub(super) failures_left: AtomicU32,
+    pub(super) out: Output,
+}
+
+/// What the receiver does with a request.
+pub(super) enum Behaviour {
+    /// Answers this.
+    Answer(StatusCode),
+    /// Passes it on and answers what comes back.
+    Forward(Forward, Unverified),
 }
 
 impl Receiver {
-    pub(super) fn new(secrets: Vec<SigningSecret>, status: u16, fail: u32, out: Output) -> Self {
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-        Self {
-            secrets,
-            status,
-            failures_left: AtomicU32::new(fail),
-            out,
-        }
-    }
-
     /// Every path and method is taken.
     pub(super) fn router(self) -> Router {
         Router::new().fallback(receive).with_state(Arc::new(self))
     }
 
-    fn answer(&self) -> StatusCode {
-        let one_less = |left: u32| left.checked_sub(1);
-        match self
-            .failures_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
-        {
-            Ok(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Err(_) => self.status,
+    async fn answer(&self, head: &Parts, body: &Bytes, verdict: &Verdict) -> Answer {
+        if self.fails() {
+            return Answer::Told(StatusCode::INTERNAL_SERVER_ERROR);
         }
+        match &self.behaviour {
+            Behaviour::Answer(status) => Answer::Told(*status),
+            Behaviour::Forward(_, unverified) if !may_pass(verdict, *unverified) => {
+                Answer::Withheld
+            }
+            Behaviour::Forward(forward, _) => match forward.pass_on(head, body.clone()).await {
+                Ok(answered) => Answer::Forwarded(answered),
+                Err(reason) => Answer::Unreachable(reason),
+            },
+        }
+    }
+
+    fn fails(&self) -> bool {
+        let one_less = |left: u32| left.checked_sub(1);
+        self.failures_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+            .is_ok()
     }
 }
 
-async fn receive(State(receiver): State<Arc<Receiver>>, request: Request<Body>) -> StatusCode {
+async fn receive(State(receiver): State<Arc<Receiver>>, request: Request<Body>) -> Response<Body> {
     let at = edge::now();
     let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE;
+        return Answer::Told(StatusCode::PAYLOAD_TOO_LARGE).into_response();
     };
     let verdict = judge(&head.headers, &body, &receiver.secrets, at);
-    let answer = receiver.answer();
+    let answer = receiver.answer(&head, &body, &verdict).await;
     let received = Received {
         at,
         head: &head,
         body: &body,
         verdict,
-        answer,
+        answer: &answer,
     };
     // That nobody reads what is shown is no reason to answer otherwise.
     let _ = show(&received, receiver.out);
-    answer
+    answer.into_response()
 }
 
 #[cfg(test)]
@@ -78,10 +93,22 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    #[test]
-    fn the_first_requests_fail_if_told_so() {
-        let receiver = Receiver::new(Vec::new(), 204, 2, Output::new(Format::Json, true));
-        let answers: Vec<u16> = (0..4).map(|_| receiver.answer().as_u16()).collect();
+    #[tokio::test]
+    async fn the_first_requests_fail_if_told_so() {
+        let receiver = Receiver {
+            secrets: Vec::new(),
+            behaviour: Behaviour::Answer(StatusCode::NO_CONTENT),
+            failures_left: AtomicU32::new(2),
+            out: Output::new(Format::Json, true),
+        };
+        let (head, ()) = http::Request::new(()).into_parts();
+        let mut answers = Vec::new();
+        for _ in 0..4 {
+            let answer = receiver
+                .answer(&head, &Bytes::new(), &Verdict::Unsigned)
+                .await;
+            answers.push(answer.status().as_u16());
+        }
         assert_eq!(answers, [500, 500, 204, 204]);
     }
 }

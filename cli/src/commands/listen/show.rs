@@ -1,18 +1,20 @@
 //! A request for people, or as one line of JSON.
 
 use data_encoding::BASE64;
-use http::StatusCode;
 use http::request::Parts;
 use postrider_domain::time::Timestamp;
 use serde::Serialize;
 
+use super::answer::Answer;
 use super::verdict::Verdict;
 use crate::body::pretty_body;
 use crate::failure::Failure;
 use crate::output::{Output, Tone, printable_line};
 
 const SHOWN_BODY_CHARS: usize = 2000;
+const SHOWN_ANSWER_CHARS: usize = 500;
 const INDENT: &str = "    ";
+const WITHHELD: &str = "not passed on: it is not known to be genuine";
 
 /// A request and what was made of it.
 pub(super) struct Received<'a> {
@@ -20,7 +22,7 @@ pub(super) struct Received<'a> {
     pub(super) head: &'a Parts,
     pub(super) body: &'a [u8],
     pub(super) verdict: Verdict,
-    pub(super) answer: StatusCode,
+    pub(super) answer: &'a Answer,
 }
 
 impl Received<'_> {
@@ -38,12 +40,42 @@ struct Line<'a> {
     webhook_id: Option<&'a str>,
     event_type: Option<&'a str>,
     session_id: Option<&'a str>,
+    intent: Option<&'a str>,
     retry: Option<u32>,
     #[serde(flatten)]
     verdict: &'a Verdict,
     answer: u16,
+    forwarded: Option<ForwardedLine<'a>>,
     body: Option<&'a str>,
     body_base64: Option<String>,
+}
+
+/// What became of it at the program that it was passed on to.
+#[derive(Serialize)]
+struct ForwardedLine<'a> {
+    elapsed_ms: Option<u64>,
+    answer_body: Option<&'a str>,
+    error: Option<&'a str>,
+}
+
+impl<'a> ForwardedLine<'a> {
+    fn of(answer: &'a Answer) -> Option<Self> {
+        let failed = |error| Self {
+            elapsed_ms: None,
+            answer_body: None,
+            error: Some(error),
+        };
+        match answer {
+            Answer::Told(_) => None,
+            Answer::Forwarded(answered) => Some(Self {
+                elapsed_ms: Some(answered.elapsed.get()),
+                answer_body: std::str::from_utf8(&answered.body).ok(),
+                error: None,
+            }),
+            Answer::Unreachable(reason) => Some(failed(reason)),
+            Answer::Withheld => Some(failed(WITHHELD)),
+        }
+    }
 }
 
 /// Writes it in one piece, because requests come at the same time.
@@ -64,11 +96,13 @@ fn line<'a>(received: &'a Received<'_>) -> Line<'a> {
         webhook_id: received.header("webhook-id"),
         event_type: received.header("x-webhook-event"),
         session_id: received.header("x-webhook-session"),
+        intent: received.header("x-webhook-intent"),
         retry: received
             .header("x-webhook-retry")
             .and_then(|retry| retry.parse().ok()),
         verdict: &received.verdict,
-        answer: received.answer.as_u16(),
+        answer: received.answer.status().as_u16(),
+        forwarded: ForwardedLine::of(received.answer),
         body,
         body_base64: body.is_none().then(|| BASE64.encode(received.body)),
     }
@@ -90,16 +124,14 @@ fn block(received: &Received<'_>, out: Output) -> String {
     if let Some(session) = received.header("x-webhook-session") {
         first.push(format!("session {}", clean(session)));
     }
+    if let Some(intent) = received.header("x-webhook-intent") {
+        first.push(format!("intent {}", clean(intent)));
+    }
     match received.header("x-webhook-retry") {
         None | Some("0") => {}
         Some(retry) => first.push(out.paint(Tone::Warning, format!("retry {}", clean(retry)))),
     }
-    let tone = if received.answer.is_success() {
-        Tone::Good
-    } else {
-        Tone::Bad
-    };
-    first.push(format!("→ {}", out.paint(tone, received.answer.as_u16())));
+    first.push(answer(received.answer, out));
 
     let verdict = match &received.verdict {
         Verdict::Genuine => out.paint(Tone::Good, "✓ verified"),
@@ -114,18 +146,57 @@ fn block(received: &Received<'_>, out: Output) -> String {
             .map(|id| out.paint(Tone::Faint, clean(id))),
     );
 
-    let body = pretty_body(received.body, SHOWN_BODY_CHARS);
-    let body = body
+    let body = indented(received.body, SHOWN_BODY_CHARS);
+    let answered = answer_body(received.answer);
+    let (first, second) = (first.join("  "), second.join("  "));
+    format!("{first}\n  {second}\n{body}{answered}")
+}
+
+/// `→ 200`, and what is behind it.
+fn answer(answer: &Answer, out: Output) -> String {
+    let status = answer.status();
+    let tone = if status.is_success() {
+        Tone::Good
+    } else {
+        Tone::Bad
+    };
+    let status = out.paint(tone, status.as_u16());
+    match answer {
+        Answer::Told(_) => format!("→ {status}"),
+        Answer::Forwarded(answered) => format!("→ {status} forwarded, {}", answered.elapsed),
+        Answer::Unreachable(reason) => {
+            format!("→ {status} not forwarded: {}", printable_line(reason, 100))
+        }
+        Answer::Withheld => format!("→ {status} {WITHHELD}"),
+    }
+}
+
+fn answer_body(answer: &Answer) -> String {
+    match answer {
+        Answer::Forwarded(answered) if !answered.body.is_empty() => {
+            format!("  answer\n{}", indented(&answered.body, SHOWN_ANSWER_CHARS))
+        }
+        Answer::Forwarded(_) | Answer::Told(_) | Answer::Unreachable(_) | Answer::Withheld => {
+            String::new()
+        }
+    }
+}
+
+fn indented(body: &[u8], max_chars: usize) -> String {
+    let lines = pretty_body(body, max_chars);
+    lines
         .lines()
         .map(|line| format!("{INDENT}{line}\n"))
-        .collect::<String>();
-    format!("{}\n  {}\n{body}", first.join("  "), second.join("  "))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::forward::Answered;
     use super::*;
     use crate::output::Format;
+    use http::{HeaderMap, StatusCode};
+    use postrider_domain::time::Millis;
 
     fn head(headers: &[(&str, &str)]) -> Parts {
         let request = headers.iter().fold(
@@ -135,6 +206,8 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
+    static OK: Answer = Answer::Told(StatusCode::OK);
+
     fn received<'a>(head: &'a Parts, body: &'a [u8], verdict: Verdict) -> Received<'a> {
         let at = Timestamp::from_millis(1_771_668_000_123);
         Received {
@@ -142,7 +215,7 @@ mod tests {
             head,
             body,
             verdict,
-            answer: StatusCode::OK,
+            answer: &OK,
         }
     }
 
@@ -151,6 +224,7 @@ mod tests {
         let head = head(&[
             ("x-webhook-event", "task.completed"),
             ("x-webhook-session", "s-1"),
+            ("x-webhook-intent", "code_review"),
             ("x-webhook-retry", "2"),
             ("webhook-id", "dlv_1"),
         ]);
@@ -158,8 +232,31 @@ mod tests {
             &received(&head, br#"{"a":1}"#, Verdict::Genuine),
             Output::new(Format::People, true),
         );
-        let expected = "10:00:00.123  task.completed  session s-1  retry 2  → 200\n  ✓ verified  dlv_1\n    {\n      \"a\": 1\n    }\n";
+        let expected = "10:00:00.123  task.completed  session s-1  intent code_review  retry 2  → 200\n  ✓ verified  dlv_1\n    {\n      \"a\": 1\n    }\n";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_the_program_behind_says_is_shown() {
+        let head = head(&[]);
+        let answer = Answer::Forwarded(Answered {
+            status: StatusCode::IM_A_TEAPOT,
+            headers: HeaderMap::new(),
+            body: "short and stout".into(),
+            elapsed: Millis::new(12),
+        });
+        let received = Received {
+            answer: &answer,
+            ..received(&head, b"x", Verdict::Genuine)
+        };
+        let shown = block(&received, Output::new(Format::People, true));
+        assert!(shown.contains("→ 418 forwarded, 12ms\n"), "{shown}");
+        assert!(
+            shown.ends_with("  answer\n    short and stout\n"),
+            "{shown}"
+        );
+        let json = serde_json::to_value(line(&received)).unwrap();
+        assert_eq!(json["forwarded"]["answer_body"], "short and stout");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::route::RouteDraft;
+use postrider_domain::secret::UncheckedSecret;
 use postrider_domain::source::SourceDraft;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use crate::json::{Object, present};
+use crate::sources::custom::CustomInput;
 use crate::sources::view::schemes;
 
 /// What a new source shall be.
@@ -21,9 +23,17 @@ pub(crate) struct NewSource {
     scheme: String,
     /// What the sender signs with, 1 to 1024 bytes; never shown again.
     secret: String,
+    /// How the sender signs, for the scheme `custom`.
+    #[serde(default)]
+    #[schema(value_type = Option<CustomInput>)]
+    custom: Option<Object<CustomInput>>,
     /// The URL that the sender calls, without query, for schemes that sign it.
     #[serde(default)]
     public_url: Option<String>,
+    /// What Meta says when it asks whether the address is its owner's, 1 to 1024 bytes; the secret, unless set. For the
+    /// scheme `meta`; never shown.
+    #[serde(default)]
+    verify_token: Option<String>,
     /// At most 100; the first that matches counts for a webhook.
     #[serde(default)]
     #[schema(value_type = Option<Vec<RouteInput>>)]
@@ -36,9 +46,10 @@ impl NewSource {
         let draft = SourceDraft {
             name: self.name,
             scheme: self.scheme,
+            custom: self.custom.map(|Object(custom)| custom.into()),
             public_url: self.public_url,
+            verify_token: self.verify_token.map(UncheckedSecret::from),
             routes: drafts(self.routes.unwrap_or_default()),
-            ..SourceDraft::default()
         };
         (draft, self.secret)
     }
@@ -102,6 +113,13 @@ pub(crate) struct SourcePatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     public_url: Option<Option<String>>,
+    /// Replaces the whole description.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<CustomInput>, nullable = false)]
+    custom: Option<Object<CustomInput>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    verify_token: Option<Option<String>>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<Vec<RouteInput>>, nullable = false)]
     routes: Option<Vec<Object<RouteInput>>>,
@@ -133,6 +151,14 @@ impl SourcePatch {
         SourceDraft {
             name: self.name.unwrap_or(draft.name),
             public_url: self.public_url.unwrap_or(draft.public_url),
+            custom: match self.custom {
+                Some(Object(custom)) => Some(custom.into()),
+                None => draft.custom,
+            },
+            verify_token: match self.verify_token {
+                Some(token) => token.map(UncheckedSecret::from),
+                None => draft.verify_token,
+            },
             routes: self.routes.map_or(draft.routes, drafts),
             ..draft
         }

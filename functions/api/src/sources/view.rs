@@ -2,12 +2,14 @@
 
 use postrider_domain::ids::{SourceId, WebhookId};
 use postrider_domain::route::Route;
-use postrider_domain::scheme::Scheme;
+use postrider_domain::scheme::{CUSTOM, CustomDraft, Scheme};
 use postrider_domain::source::Source;
+use postrider_domain::time::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::openapi::words;
+use crate::sources::custom::CustomInput;
 use crate::views::Time;
 
 /// An inbound sender.
@@ -22,9 +24,14 @@ pub(crate) struct SourceView {
     /// The path that the sender posts to.
     #[schema(example = "/gateway/webhooks/src_abgkzo5adn36vn6vlk3u2gdxky")]
     url: String,
+    /// How the sender signs, if the scheme is `custom`.
+    #[schema(required, value_type = Option<CustomInput>)]
+    custom: Option<CustomDraft>,
     /// The URL that the sender calls, if its scheme signs that.
     #[schema(required)]
     public_url: Option<String>,
+    /// Whether it has a token for Meta's question; the secret stands in for it.
+    has_verify_token: bool,
     routes: Vec<RouteView>,
     /// When each replaced secret that is still valid runs out, the latest first.
     secret_expires: Vec<Time>,
@@ -49,19 +56,21 @@ pub(super) fn schemes() -> utoipa::openapi::Object {
 }
 
 impl SourceView {
-    pub(crate) fn of(source: &Source) -> Self {
+    /// As it is at this instant.
+    pub(crate) fn of(source: &Source, now: Timestamp) -> Self {
         let settings = &source.settings;
         Self {
             id: source.id,
             name: settings.name.clone(),
             scheme: settings.scheme.name,
             url: Source::path(source.id),
+            custom: (settings.scheme.name == CUSTOM).then(|| CustomDraft::from(&*settings.scheme)),
             public_url: settings.public_url.as_ref().map(ToString::to_string),
+            has_verify_token: settings.verify_token.is_some(),
             routes: settings.routes.iter().map(RouteView::of).collect(),
             secret_expires: source
                 .secrets
-                .retiring
-                .iter()
+                .replaced(now)
                 .map(|old| Time(old.expires_at))
                 .collect(),
             created_at: Time(source.created_at),
@@ -91,9 +100,10 @@ pub(crate) struct SourceList {
 }
 
 impl SourceList {
-    pub(crate) fn of(sources: &[Source]) -> Self {
+    pub(crate) fn of(sources: &[Source], now: Timestamp) -> Self {
+        let view = |source| SourceView::of(source, now);
         Self {
-            items: sources.iter().map(SourceView::of).collect(),
+            items: sources.iter().map(view).collect(),
             next_cursor: None,
         }
     }

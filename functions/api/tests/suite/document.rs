@@ -21,7 +21,12 @@ async fn every_documented_operation_is_routed_and_no_other_method_is() {
         for method in METHODS {
             let call = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
             let answer = stage
-                .call(&stage.admin, call, &path.replace("{id}", "x"), "")
+                .call(
+                    &stage.admin,
+                    call,
+                    &path.replace("{id}", "x").replace("{refused_id}", "y"),
+                    "",
+                )
                 .await;
             let routed =
                 answer.status.as_u16() != 405 && !answer.text.contains(r#""code":"unknown_route""#);
@@ -56,6 +61,8 @@ async fn every_path_of_the_design_is_documented() {
         "/v1/stats",
         "/v1/sources",
         "/v1/sources/{id}",
+        "/v1/sources/{id}/refused",
+        "/v1/sources/{id}/refused/{refused_id}",
         "/v1/sources/{id}/rotate-secret",
         "/v1/sources/{id}/routes",
         "/v1/stream",

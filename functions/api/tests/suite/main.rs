@@ -16,6 +16,8 @@ mod keys;
 mod log;
 mod metrics;
 mod problems;
+mod refused;
+mod schemes;
 mod sources;
 mod stage;
 mod stats;

@@ -36,7 +36,7 @@ async fn a_source_is_made_shown_and_deleted() {
     assert_eq!(answer.headers[header::LOCATION], path.as_str());
     let shown = json!({
         "id": id, "name": "Peer", "scheme": "postrider", "url": format!("/gateway/webhooks/{id}"),
-        "public_url": null, "routes": [], "secret_expires": [],
+        "public_url": null, "custom": null, "has_verify_token": false, "routes": [], "secret_expires": [],
         "created_at": "2026-02-21T10:00:00.000Z", "updated_at": "2026-02-21T10:00:00.000Z",
     });
     for (field, value) in shown.as_object().unwrap() {
@@ -246,6 +246,8 @@ async fn another_tenant_sees_nothing() {
         (Method::PATCH, "", "{}"),
         (Method::DELETE, "", ""),
         (Method::POST, "/rotate-secret", r#"{"secret":"x"}"#),
+        (Method::GET, "/refused", ""),
+        (Method::GET, "/refused/rfd_aaaaaaaaaaaaaaaaaaaaaaaaaa", ""),
         (Method::GET, "/routes", ""),
         (Method::PUT, "/routes", r#"{"routes":[]}"#),
     ] {
@@ -296,13 +298,23 @@ async fn looking_needs_read_and_changing_needs_manage() {
             format!("{path}/routes"),
             r#"{"routes":[]}"#.to_owned(),
         ),
+        (
+            Method::GET,
+            format!("{path}/refused/rfd_aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+            String::new(),
+        ),
     ] {
         for token in [&reader, &publisher] {
             let answer = stage.call(token, method.clone(), &path, &body).await;
             answer.problem(403, "missing_scope");
         }
     }
-    for path in ["/v1/sources", path.as_str(), &format!("{path}/routes")] {
+    for path in [
+        "/v1/sources",
+        path.as_str(),
+        &format!("{path}/routes"),
+        &format!("{path}/refused"),
+    ] {
         stage.call(&reader, Method::GET, path, "").await.expect(200);
         stage
             .call(&publisher, Method::GET, path, "")

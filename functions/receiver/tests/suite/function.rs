@@ -4,9 +4,13 @@ use axum::body::Body;
 use http::Request;
 use http_body_util::BodyExt;
 use lambda_http::request::from_str;
-use serde_json::{Value, json};
+use postrider_domain::inbound::Inbound;
+use postrider_domain::sample::{self, Unsigned};
+use postrider_domain::scheme::Scheme;
+use postrider_domain::source::Source;
+use serde_json::{Map, Value, json};
 
-use crate::stage::{Answer, SECRET, Stage, sign};
+use crate::stage::{Answer, SECRET, Stage, URL, sign};
 
 const EVENT: &str = include_str!("../../../../infra/events/receiver.json");
 
@@ -71,4 +75,92 @@ async fn signatures_that_were_joined_on_their_way_are_all_looked_at() {
     invoke(&stage, &event(&source, "{}", false, &joined))
         .await
         .expect(202);
+}
+
+/// A request as API Gateway hands it over when its stage has a name.
+fn through_stage(stage: &str, source: &Source, inbound: &Inbound) -> Value {
+    let mut event: Value = serde_json::from_str(EVENT).unwrap();
+    let path = format!("/{stage}{}", Source::path(source.id));
+    event["rawPath"] = json!(path);
+    event["requestContext"]["http"]["path"] = json!(path);
+    event["requestContext"]["stage"] = json!(stage);
+    event["rawQueryString"] = json!(inbound.query.clone().unwrap_or_default());
+    let headers = inbound.headers.iter();
+    let headers: Map<String, Value> = headers
+        .map(|(name, value)| (name.to_string(), json!(value.to_str().unwrap())))
+        .collect();
+    event["headers"] = json!(headers);
+    event["body"] = json!(data_encoding::BASE64.encode(&inbound.body));
+    event["isBase64Encoded"] = json!(true);
+    event
+}
+
+#[tokio::test]
+async fn a_stage_before_the_path_is_in_nobodys_way() {
+    let stage = Stage::new();
+    for scheme in [
+        "twilio", "square", "hubspot", "slack", "sendgrid", "docusign",
+    ] {
+        let scheme = Scheme::named(scheme).unwrap();
+        let keys = sample::keys(&scheme, &[1; 32]).unwrap();
+        let source = stage.source_of(scheme.name, keys.secret.expose()).await;
+        let event = &sample::events(&scheme)[0];
+        let unsigned = Unsigned {
+            url: URL,
+            query: Some("a=1%2F2&b=x+y"),
+            id: "1",
+            headers: event.headers,
+            content_type: event.content_type,
+            body: event.body.as_bytes(),
+        };
+        let inbound = sample::sign(&scheme, &keys, unsigned, stage.now()).unwrap();
+        let event = through_stage("prod", &source, &inbound);
+        let accepted = invoke(&stage, &event).await.expect(202);
+        assert_eq!(
+            stage.event(&accepted).await.body,
+            inbound.body,
+            "{}",
+            scheme.name
+        );
+        let mut forged = event;
+        forged["body"] = json!("e30=");
+        let refused = invoke(&stage, &forged).await;
+        refused.problem(401, "invalid_signature");
+        let listed = stage.gateway.refusals.list(&source.tenant, source.id, 1);
+        let path = listed.await.unwrap().requests[0]
+            .refused
+            .request
+            .path
+            .clone();
+        assert_eq!(
+            path,
+            format!("/prod{}", Source::path(source.id)),
+            "as it was called"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_question_comes_through_a_stage() {
+    let stage = Stage::new();
+    let source = stage.source_of("meta", "app secret").await;
+    let mut event = through_stage("prod", &source, &Inbound::default());
+    event["requestContext"]["http"]["method"] = json!("GET");
+    let query = "hub.mode=subscribe&hub.challenge=11&hub.verify_token=app+secret";
+    event["rawQueryString"] = json!(query);
+    event["body"] = Value::Null;
+    event["isBase64Encoded"] = json!(false);
+    let answer = invoke(&stage, &event).await;
+    assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, "11"));
+}
+
+#[tokio::test]
+async fn headers_of_any_case_are_the_same() {
+    let stage = Stage::new();
+    let source = stage.source(&[]).await.id.to_string();
+    let mut event = event(&source, "{}", false, "");
+    let headers = event["headers"].as_object_mut().unwrap();
+    headers.remove("x-observatory-signature");
+    headers.insert("X-Webhook-Signature".to_owned(), json!(sign(SECRET, b"{}")));
+    invoke(&stage, &event).await.expect(202);
 }

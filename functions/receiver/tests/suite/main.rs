@@ -8,7 +8,10 @@
     clippy::indexing_slicing
 )]
 
+mod every_scheme;
 mod function;
+mod handshakes;
+mod keeping;
 mod receiving;
 mod refusing;
 mod stage;

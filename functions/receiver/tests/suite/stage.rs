@@ -13,9 +13,11 @@ use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::Rules;
 use postrider_domain::event::Event;
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::inbound::Inbound;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::route::RouteDraft;
 use postrider_domain::source::{Source, SourceDraft};
+use postrider_domain::time::Timestamp;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
 use postrider_gateway::{Gateway, Ports};
@@ -29,6 +31,8 @@ use tower::ServiceExt;
 
 /// Small, so that bodies over it are quickly made.
 pub(crate) const MAX_BODY: usize = 10_000;
+/// Where senders that sign it believe to have called.
+pub(crate) const URL: &str = "https://hooks.example/in";
 pub(crate) const SECRET: &str = "It's a Secret to Everybody";
 
 pub(crate) struct Stage {
@@ -36,6 +40,7 @@ pub(crate) struct Stage {
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) router: Router,
     hints: Arc<Line>,
+    store: Arc<SqliteStore>,
     _dir: tempfile::TempDir,
 }
 
@@ -79,13 +84,17 @@ impl Stage {
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
         };
-        let (catalogue, hints) = (Arc::new(Catalogue::new(store)), Arc::new(Line::default()));
+        let (catalogue, hints) = (
+            Arc::new(Catalogue::new(store.clone())),
+            Arc::new(Line::default()),
+        );
         let gateway = Arc::new(Gateway::new(ports, catalogue, hints.clone(), settings));
         Self {
             router: postrider_receiver::router(Arc::clone(&gateway)),
             gateway,
             clock,
             hints,
+            store,
             _dir: dir,
         }
     }
@@ -125,6 +134,52 @@ impl Stage {
             .create(&TenantId::default(), draft, SECRET)
             .await
             .unwrap()
+    }
+
+    /// A source of another scheme, called at [`URL`].
+    pub(crate) async fn source_of(&self, scheme: &str, secret: &str) -> Source {
+        let draft = SourceDraft {
+            name: scheme.to_owned(),
+            scheme: scheme.to_owned(),
+            public_url: Some(URL.to_owned()),
+            ..SourceDraft::default()
+        };
+        let sources = &self.gateway.sources;
+        let made = sources.create(&TenantId::default(), draft, secret).await;
+        made.unwrap()
+    }
+
+    /// Sends a request as it was signed to a source.
+    pub(crate) async fn relay(&self, source: &Source, inbound: &Inbound) -> Answer {
+        let query = inbound.query.as_ref().map(|query| format!("?{query}"));
+        let path = Source::path(source.id) + &query.unwrap_or_default();
+        let mut request = Request::builder().method(&inbound.method).uri(path);
+        for (name, value) in &inbound.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Body::from(inbound.body.clone()));
+        self.send(request.unwrap()).await
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.gateway.ports.clock.now()
+    }
+
+    /// From now on every write that needs more room fails, as on a full disk.
+    pub(crate) async fn fill_the_disk(&self) {
+        self.store.limit_pages(1).await.unwrap();
+    }
+
+    /// The announcements so far, as type and data.
+    pub(crate) async fn announced(&self) -> Vec<(String, Value)> {
+        let tenant = TenantId::default();
+        let store = &self.gateway.ports.store;
+        let announced = store.announced_after(&tenant, 0, 1000).await.unwrap();
+        let told = announced.into_iter().map(|one| {
+            let event: Value = serde_json::from_str(&one.event).unwrap();
+            (one.kind, event["data"].clone())
+        });
+        told.collect()
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

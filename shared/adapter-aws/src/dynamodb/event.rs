@@ -114,7 +114,15 @@ fn plan(rows: &[NewRow]) -> Vec<Planned> {
     plan
 }
 
-fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kept> {
+impl Kept {
+    /// How many rows were planned.
+    pub(super) fn deliveries(&self) -> usize {
+        self.plan.iter().map(|group| group.webhooks.len()).sum()
+    }
+}
+
+/// What an item says; also the image in a stream's record.
+pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kept> {
     let bytes = |value: Option<AttributeValue>| match value {
         Some(AttributeValue::B(blob)) => Some(blob.into_inner()),
         Some(_) | None => None,

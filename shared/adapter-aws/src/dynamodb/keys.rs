@@ -1,11 +1,14 @@
 //! Every key of both tables, and the values that the indexes are divided by.
 
+use std::str::FromStr;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use data_encoding::HEXLOWER;
 use postrider_domain::delivery::{Lane, Status};
 use postrider_domain::event::Label;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
 use postrider_domain::key::KeyDigest;
+use postrider_domain::refused::RING;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 
@@ -29,6 +32,9 @@ pub(super) const API_KEY_PREFIX: &str = KeyId::PREFIX;
 pub(super) const FEED_PREFIX: &str = "feed#";
 pub(super) const STATS_PREFIX: &str = "stats#";
 pub(super) const DELIVERY_PREFIX: &str = "delivery#";
+pub(super) const REFUSED_PREFIX: &str = "refused#";
+/// The sort key of every event.
+pub(super) const EVENT: &str = "event";
 
 /// The key of one item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -69,7 +75,7 @@ impl Key {
 
     /// An event.
     pub(super) fn event(tenant: &TenantId, id: EventId) -> Self {
-        Self::new(format!("{tenant}#{id}"), "event")
+        Self::new(format!("{tenant}#{id}"), EVENT)
     }
 
     /// A delivery's row.
@@ -133,6 +139,20 @@ impl Key {
         Self::new(id.to_string(), "source")
     }
 
+    /// How many requests of a source were refused.
+    pub(super) fn tally(tenant: &TenantId, source: SourceId) -> Self {
+        Self::new(format!("{tenant}#{source}"), "refused")
+    }
+
+    /// The refused request that has this place in its source's ring.
+    pub(super) fn refused(tenant: &TenantId, source: SourceId, place: u64) -> Self {
+        let slot = place % RING;
+        Self::new(
+            format!("{tenant}#{source}"),
+            format!("{REFUSED_PREFIX}{slot:02}"),
+        )
+    }
+
     /// An API key among its tenant's.
     pub(super) fn api_key(tenant: &TenantId, id: KeyId) -> Self {
         Self::new(tenant.as_str(), id.to_string())
@@ -172,13 +192,28 @@ impl Key {
         parts().ok_or_else(|| unreadable("the key of a row"))
     }
 
+    /// The event that has this key.
+    pub(super) fn as_event(&self) -> Result<(TenantId, EventId)> {
+        self.owned()
+            .ok_or_else(|| unreadable("the key of an event"))
+    }
+
+    /// The source whose refused request has this key.
+    pub(super) fn as_source(&self) -> Result<(TenantId, SourceId)> {
+        self.owned()
+            .ok_or_else(|| unreadable("the key of a refused request"))
+    }
+
     /// The webhook whose state (or pace, or counters) has this key.
     pub(super) fn as_webhook(&self) -> Result<(TenantId, WebhookId)> {
-        let parts = || {
-            let (tenant, webhook) = self.pk.split_once('#')?;
-            Some((tenant.parse().ok()?, webhook.parse().ok()?))
-        };
-        parts().ok_or_else(|| unreadable("the key of a webhook"))
+        self.owned()
+            .ok_or_else(|| unreadable("the key of a webhook"))
+    }
+
+    /// The tenant of a partition, and whose it is among the tenant's.
+    fn owned<T: FromStr>(&self) -> Option<(TenantId, T)> {
+        let (tenant, id) = self.pk.split_once('#')?;
+        Some((tenant.parse().ok()?, id.parse().ok()?))
     }
 }
 

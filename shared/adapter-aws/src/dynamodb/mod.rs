@@ -33,6 +33,7 @@ mod notices;
 mod pace;
 mod packed;
 mod query;
+mod refused;
 mod row;
 mod signature;
 mod sources;

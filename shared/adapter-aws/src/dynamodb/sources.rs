@@ -121,6 +121,7 @@ impl Sources for DynamoStore {
             Step::Delete(Table::Configs, Key::source(tenant, id), Some(there)),
             Step::Delete(Table::Configs, Key::source_owner(id), None),
             Step::Change(counted(tenant, -1)),
+            Step::Delete(Table::Deliveries, Key::tally(tenant, id), None),
         ];
         Ok(self.transact(&steps).await? == Transacted::Done)
     }

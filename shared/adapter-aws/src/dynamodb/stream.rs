@@ -1,5 +1,5 @@
-//! What a record of the table's stream says: that a row changed, that a webhook's state changed, or nothing that anybody
-//! waits for.
+//! What a record of the table's stream says: that a row changed, that a webhook's state changed, that a source sent
+//! something, or nothing that anybody waits for.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,15 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::delivery::{DeadCause, Delivery};
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::notice::{Notice, effects, health_notice};
+use postrider_domain::notice::{Notice, effects, event_notice, health_notice};
 use postrider_domain::stats::StatsDelta;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 
+use super::event;
 use super::item::Item;
-use super::keys::{DELIVERY_PREFIX, Key};
+use super::keys::{DELIVERY_PREFIX, EVENT, Key, REFUSED_PREFIX};
+use super::refused::Open;
 use super::row;
 use super::state::State;
 use crate::fault::unreadable;
@@ -41,6 +43,8 @@ pub(super) enum Change {
     Row(Box<RowChange>),
     /// Of a webhook's state.
     State(Box<StateChange>),
+    /// A source sent something.
+    Inbound(Box<Notice>),
     /// Nothing that anybody waits for.
     Nothing,
 }
@@ -66,10 +70,17 @@ pub(super) struct StateChange {
 impl Change {
     /// Reads a record.
     pub(super) fn of(record: Record) -> Result<Self> {
+        let Some(image) = record.after.as_ref().or(record.before.as_ref()) else {
+            return Ok(Self::Nothing);
+        };
+        let key = Key::of(image)?;
+        if key.sk == EVENT || key.sk.starts_with(REFUSED_PREFIX) {
+            let notice = sent(&key, record)?;
+            return Ok(notice.map_or(Self::Nothing, |notice| Self::Inbound(Box::new(notice))));
+        }
         let Some(before) = record.before else {
             return Ok(Self::Nothing);
         };
-        let key = Key::of(&before)?;
         if key.sk.starts_with(DELIVERY_PREFIX) {
             return Self::of_row(before, record.after, record.at);
         }
@@ -123,6 +134,7 @@ impl Change {
                 let notice = health_notice(tenant, *webhook, before, after, *at);
                 notice.into_iter().collect()
             }
+            Self::Inbound(notice) => vec![(**notice).clone()],
             Self::Nothing => Vec::new(),
         }
     }
@@ -131,7 +143,7 @@ impl Change {
     pub(super) const fn row(&self) -> Option<&RowChange> {
         match self {
             Self::Row(row) => Some(row),
-            Self::State(_) | Self::Nothing => None,
+            Self::State(_) | Self::Inbound(_) | Self::Nothing => None,
         }
     }
 }
@@ -156,6 +168,25 @@ impl RowChange {
     pub(super) fn effects_on(&self, health: &Health) -> postrider_domain::notice::Effects {
         effects(&self.before, &self.after, health, self.at)
     }
+}
+
+/// What is announced of an event or a refused request that is new; a new one may take the place of one whose time is
+/// over.
+fn sent(key: &Key, record: Record) -> Result<Option<Notice>> {
+    let Some(after) = record.after else {
+        return Ok(None);
+    };
+    let made_at = |item: &Item| instant(item, "created_at").or_else(|| instant(item, "at"));
+    if record.before.as_ref().and_then(made_at) == made_at(&after) {
+        return Ok(None);
+    }
+    if key.sk == EVENT {
+        let (tenant, id) = key.as_event()?;
+        let kept = event::read(after, &tenant, id)?;
+        return Ok(event_notice(&kept.event, kept.deliveries()));
+    }
+    let (tenant, source) = key.as_source()?;
+    Ok(Open::of(after)?.notice(&tenant, source))
 }
 
 fn instant(item: &Item, name: &str) -> Option<Timestamp> {

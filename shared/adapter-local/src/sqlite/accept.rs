@@ -6,12 +6,14 @@ use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::{Event, Label, RequestHash};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
+use postrider_domain::notice::event_notice;
 use postrider_ports::deliveries::{Acceptance, Accepted, NewRow, Parcel};
 use rusqlite::params;
 
 use super::codec;
 use super::fault::Fault;
 use super::health;
+use super::rows::announce;
 use super::writer::Tx;
 
 /// Only an event that came with a key can meet an earlier one of the same id.
@@ -49,6 +51,9 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepte
             claimed,
             event: Arc::clone(event),
         }));
+    }
+    if let Some(notice) = event_notice(event, rows.len()) {
+        announce(tx, &notice)?;
     }
     Ok(Accepted::New { claimed })
 }

@@ -9,6 +9,7 @@ use rusqlite::params;
 
 use super::expire::Expiry;
 use super::notices::FORGET;
+use super::refused;
 use super::{SqliteStore, codec};
 
 #[async_trait]
@@ -26,6 +27,15 @@ impl Housekeeping for SqliteStore {
         // Only what is committed is passed by.
         *self.expiry.lock() = walk;
         Ok(expired)
+    }
+
+    async fn forget_refused(&self, before: Timestamp, limit: usize) -> Result<usize> {
+        self.writer
+            .write(move |tx| {
+                let old = params![before.as_millis(), codec::limit(limit)];
+                tx.execute(refused::FORGET, old)
+            })
+            .await
     }
 
     async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize> {

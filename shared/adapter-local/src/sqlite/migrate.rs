@@ -6,7 +6,11 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("sources.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("schema.sql"),
+    include_str!("sources.sql"),
+    include_str!("refused.sql"),
+];
 
 /// The version of the schema that this program writes.
 fn known() -> i64 {
@@ -80,6 +84,7 @@ mod tests {
         let kept: i64 = db.query_row(kept, [], |row| row.get(0)).unwrap();
         assert_eq!(kept, 7);
         db.prepare("SELECT * FROM sources").unwrap();
+        db.prepare("SELECT * FROM refused").unwrap();
     }
 
     #[test]

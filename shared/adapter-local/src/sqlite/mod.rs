@@ -26,6 +26,7 @@ mod pace;
 #[cfg(test)]
 mod plans;
 mod readers;
+mod refused;
 mod rows;
 mod schedule;
 mod sources;

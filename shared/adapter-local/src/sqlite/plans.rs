@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{
     accept, apply, codec, configs, events, expire, health, history, interventions, jobs, keys,
-    migrate, notices, rows, schedule, sources, stats,
+    migrate, notices, refused, rows, schedule, sources, stats,
 };
 
 #[test]
@@ -71,6 +71,20 @@ fn every_hot_query_uses_its_index() {
         (sources::ALL, "sources_of_tenant (tenant=?)"),
         (sources::ONE, "PRIMARY KEY (id=?)"),
         (sources::BY_ID, "PRIMARY KEY (id=?)"),
+        (refused::TALLY, "PRIMARY KEY (tenant=? AND source_id=?)"),
+        (
+            refused::NEWEST,
+            "refused_of_source (tenant=? AND source_id=?)",
+        ),
+        (
+            refused::ONE,
+            "refused_of_source (tenant=? AND source_id=? AND place=?)",
+        ),
+        (
+            refused::OVERTAKEN,
+            "refused_of_source (tenant=? AND source_id=? AND place<?)",
+        ),
+        (refused::FORGET, "refused_by_age (at<?)"),
         (keys::BY_DIGEST, "(digest=?)"),
         (jobs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (notices::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),

@@ -13,7 +13,7 @@ use rusqlite::{Row, params};
 
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{SqliteStore, codec};
+use super::{SqliteStore, codec, refused};
 
 pub(super) const ALL: &str = "SELECT tenant, id, created_at, updated_at, settings, sealed FROM sources \
      WHERE tenant = ?1 ORDER BY id";
@@ -90,8 +90,11 @@ impl Sources for SqliteStore {
         let tenant = tenant.clone();
         self.writer
             .write(move |tx| {
-                let key = params![tenant.as_str(), id.to_string()];
-                Ok(tx.execute("DELETE FROM sources WHERE tenant = ?1 AND id = ?2", key)? > 0)
+                tx.whole(|tx| {
+                    let key = params![tenant.as_str(), id.to_string()];
+                    refused::forget_source(tx, &tenant, id)?;
+                    Ok(tx.execute("DELETE FROM sources WHERE tenant = ?1 AND id = ?2", key)? > 0)
+                })
             })
             .await
     }

@@ -46,6 +46,8 @@ pub enum Finding {
         /// What was expected.
         expected: String,
     },
+    /// The body is not whole, so that no signature over it can be looked at.
+    BodyCut,
     /// Nothing that was tried matches: another secret, or another body.
     Nothing,
 }
@@ -152,6 +154,9 @@ impl fmt::Display for Finding {
             Self::OtherForm { expected } => {
                 write!(f, "not in the form that was expected: {expected}")
             }
+            Self::BodyCut => f.write_str(
+                "the body was too long to be kept whole, so its signature cannot be looked at",
+            ),
             Self::Nothing => {
                 f.write_str("nothing that was tried matches: another secret, or another body")
             }

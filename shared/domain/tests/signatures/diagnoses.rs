@@ -1,10 +1,12 @@
 //! What would have matched.
 
 use super::{NOW, URL, keys, named, post, secret, signed, source, unsigned};
-use postrider_domain::diagnosis::{BodyChange, Finding, UrlChange, diagnose};
+use postrider_domain::diagnosis::{
+    BodyChange, Finding, UrlChange, diagnose, diagnose_without_body,
+};
 use postrider_domain::inbound::{Inbound, verify};
 use postrider_domain::sample::{self, Keys, SampleEvent, Unsigned};
-use postrider_domain::secret::OVERLAP;
+use postrider_domain::secret::{OVERLAP, RetiringSecret};
 use postrider_domain::source::Source;
 use postrider_domain::time::Millis;
 
@@ -24,7 +26,12 @@ fn sent(scheme: &str, by: &str) -> Inbound {
 /// What is said of a request that is refused, and reveals nothing.
 fn said(inbound: &Inbound, source: &Source) -> Vec<Finding> {
     assert!(verify(inbound.clone(), Some(source), NOW).is_err());
-    let findings = diagnose(inbound, source, &[secret("canary-old")], NOW);
+    let mut source = source.clone();
+    source.secrets.retiring.push(RetiringSecret {
+        secret: secret("canary-old"),
+        expires_at: NOW,
+    });
+    let findings = diagnose(inbound, &source, NOW);
     let shown: String = findings
         .iter()
         .map(|finding| format!("{finding} {finding:?}"))
@@ -233,6 +240,17 @@ fn a_header_that_is_missing_or_in_another_form() {
 }
 
 #[test]
+fn a_body_that_is_not_whole() {
+    let source = source(&named("github"), secret(SECRET));
+    let sent = sent("github", SECRET);
+    let cut = diagnose_without_body(&sent, &source, NOW);
+    assert_eq!(cut, [Finding::BodyCut]);
+    let expected = "header `x-hub-signature-256: sha256=<hex, lower case>`".to_owned();
+    let unsigned = diagnose_without_body(&post(&[], b"{}"), &source, NOW);
+    assert_eq!(unsigned, [Finding::Missing { expected }]);
+}
+
+#[test]
 fn nothing_at_all() {
     let source = source(&named("github"), secret(SECRET));
     assert_eq!(
@@ -247,5 +265,5 @@ fn what_matches_is_said_to_match() {
     let keys = keys(&scheme.ways[0], 1);
     let source = source(&scheme, keys.secret.clone());
     let inbound = signed(&scheme, &scheme.ways[0], &keys, ID, NOW);
-    assert_eq!(diagnose(&inbound, &source, &[], NOW), [Finding::Matches]);
+    assert_eq!(diagnose(&inbound, &source, NOW), [Finding::Matches]);
 }

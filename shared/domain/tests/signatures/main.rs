@@ -7,6 +7,7 @@
     reason = "test code: a failed expectation shall stop the test where it stands"
 )]
 
+mod borders;
 mod custom;
 mod diagnoses;
 mod every_scheme;

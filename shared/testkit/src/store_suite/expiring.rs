@@ -1,8 +1,12 @@
 //! What has been kept long enough is removed.
 
+use bytes::Bytes;
+use http::HeaderMap;
 use postrider_domain::decide::Transition;
 use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, EventId};
+use postrider_domain::inbound::{Inbound, Refused};
+use postrider_domain::refused::RefusedRequest;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Accepted;
@@ -10,7 +14,7 @@ use postrider_ports::history::Filter;
 
 use super::scene::retry_at;
 use super::{EmbeddedFixture, Scene};
-use crate::builders::{NOW, after};
+use crate::builders::{self, NOW, after};
 
 const RETENTION: Retention = Retention {
     delivered: Millis::from_seconds(100),
@@ -155,6 +159,29 @@ pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl EmbeddedFixtu
     );
     assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(is_gone(&scene, behind).await);
+}
+
+/// The oldest first, up to a limit; those of nobody too.
+pub async fn refused_requests_go_after_their_time(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let source = builders::source(&scene.tenant, 1);
+    scene.create_source(source.clone()).await.unwrap();
+    let request = || Inbound::post(HeaderMap::new(), Bytes::from_static(b"{}"));
+    for n in 0..4 {
+        let refused = RefusedRequest::of(&source, request(), Refused::NoMatch, after(n));
+        scene.keep_refused(refused).await.unwrap().unwrap();
+    }
+    let nobodys = RefusedRequest::nobodys(request(), Refused::UnknownSource, NOW);
+    scene.keep_refused(nobodys).await.unwrap().unwrap();
+    let store = fixture.embedded();
+    let forget = async |limit| store.forget_refused(after(2), limit).await.unwrap();
+    assert_eq!(
+        (forget(2).await, forget(2).await, forget(2).await),
+        (2, 1, 0)
+    );
+    let left = scene.refused(&scene.tenant, source.id, 10, NOW).await;
+    let left: Vec<_> = left.unwrap().iter().map(|kept| kept.refused.at).collect();
+    assert_eq!(left, [after(3), after(2)]);
 }
 
 async fn expire(fixture: &impl EmbeddedFixture, now: Timestamp) -> usize {

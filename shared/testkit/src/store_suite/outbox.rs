@@ -2,11 +2,13 @@
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
+use postrider_domain::event::{Event, Origin};
+use postrider_ports::deliveries::Accepted;
 use serde_json::Value;
 
 use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
-use crate::builders::{NOW, after};
+use crate::builders::{NOW, after, source_id};
 
 /// With places that grow, and pages by place.
 pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
@@ -68,6 +70,55 @@ pub async fn what_is_not_applied_is_not_announced(fixture: impl Fixture) {
     let second = scene.claimed(id, after(60)).await;
     scene.finish(&claimed, Transition::Deliver, after(61)).await;
     assert_eq!(second.delivery().attempts_total, 0);
+    fixture.flush().await;
+    assert_eq!(scene.announced_kinds().await, Vec::<String>::new());
+}
+
+/// Whether a route wants it or not; a repeated delivery announces nothing new.
+pub async fn what_a_source_sent_is_announced_once(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let sent = |at| Event {
+        origin: Origin::Source(source_id(1)),
+        ..scene.event(at)
+    };
+    let (routed, unrouted) = (sent(NOW), sent(after(1)));
+    for (event, webhooks) in [(&routed, &[webhook][..]), (&unrouted, &[])] {
+        let acceptance = scene.plan(event.clone(), webhooks).await;
+        scene.accept_new(acceptance.clone()).await;
+        let again = scene.accept_one(acceptance).await;
+        assert!(matches!(again, Ok(Accepted::Duplicate { .. })), "{again:?}");
+    }
+    fixture.flush().await;
+    let announced = scene.announcements().await;
+    let events = announced.iter().map(|one| serde_json::from_str(&one.event));
+    let events: Vec<Value> = events.collect::<Result<_, _>>().unwrap();
+    assert_eq!(events.len(), 2, "{announced:?}");
+    let expected = [
+        (&routed, "inbound.accepted", 1),
+        (&unrouted, "inbound.unrouted", 0),
+    ];
+    for (event, kind, deliveries) in expected {
+        let id = format!("{}/0/{kind}", event.id);
+        let told = events.iter().find(|told| told["id"] == id.as_str());
+        let told = told.unwrap_or_else(|| panic!("{kind}: {announced:?}"));
+        assert_eq!(told["type"], kind);
+        assert_eq!(told["time"], event.created_at.to_string());
+        let data = serde_json::json!({
+            "event_id": event.id, "event_type": event.event_type,
+            "source_id": source_id(1), "deliveries": deliveries,
+        });
+        assert_eq!(told["data"], data);
+    }
+}
+
+/// Its publisher knows of it.
+pub async fn what_was_published_is_not_announced(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.row(webhook).await;
+    let unwanted = scene.plan(scene.event(NOW), &[]).await;
+    scene.accept_new(unwanted).await;
     fixture.flush().await;
     assert_eq!(scene.announced_kinds().await, Vec::<String>::new());
 }

@@ -71,7 +71,7 @@ pub(super) fn rows() -> Vec<Scheme> {
                 hubspot_early(vec![Part::Body]),
             ],
             event_type: vec![body("/0/subscriptionType")],
-            delivery_id: vec![body("/0/eventId")],
+            // None: HubSpot says that its `eventId` need not be unique, and what has a known id is not stored again.
             ..Scheme::default()
         },
     ]

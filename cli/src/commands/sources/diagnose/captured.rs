@@ -1,0 +1,121 @@
+//! A request that somebody captured, diagnosed here without a gateway.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use postrider_domain::diagnosis::{self, Finding as Found};
+use postrider_domain::ids::{SourceId, TenantId};
+use postrider_domain::scheme::{CustomDraft, Scheme};
+use postrider_domain::secret::{SecretRing, SharedSecret};
+use postrider_domain::source::{Source, SourceDraft};
+use postrider_domain::time::Timestamp;
+use serde_json::{Value, json};
+
+use super::refused::Finding;
+use super::request_file::parse;
+use super::show;
+use crate::commands::input::read_file;
+use crate::commands::source_secret::SecretArgs;
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+use crate::when::When;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Captured request")]
+pub(super) struct CapturedArgs {
+    /// A file that holds a captured request; nothing is asked of the gateway
+    #[arg(long, value_name = "FILE", requires = "scheme")]
+    request: Option<PathBuf>,
+
+    /// How its sender signs
+    #[arg(long, requires = "request", value_parser = PossibleValuesParser::new(Scheme::names()))]
+    scheme: Option<String>,
+
+    /// A JSON file that describes the scheme `custom`
+    #[arg(long, value_name = "FILE", requires = "request")]
+    custom: Option<PathBuf>,
+
+    /// The URL that its sender called, without query
+    #[arg(long, value_name = "URL", requires = "request")]
+    public_url: Option<String>,
+
+    /// When it came in: a time, or a span back from now
+    #[arg(long, value_name = "TIME", default_value = "now", requires = "request")]
+    at: When,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+}
+
+pub(super) fn run(args: CapturedArgs, out: Output) -> Result<Ending, Failure> {
+    let (Some(request), Some(scheme)) = (args.request, args.scheme) else {
+        return Err(Failure::Input(
+            "--request and --scheme must be given".to_owned(),
+        ));
+    };
+    let inbound = parse(&read_file(&request)?)?;
+    let custom = args.custom.map(|path| -> Result<CustomDraft, Failure> {
+        let described = serde_json::from_slice(&read_file(&path)?);
+        described.map_err(|error| {
+            Failure::Input(format!("--custom does not describe a scheme: {error}"))
+        })
+    });
+    let draft = SourceDraft {
+        name: scheme.clone(),
+        scheme,
+        custom: custom.transpose()?,
+        public_url: args.public_url,
+        ..SourceDraft::default()
+    };
+    let now = args.at.resolve(edge::now());
+    let secret = args.secret.read("What does its sender sign with? ")?;
+    let secret = SharedSecret::parse(secret.expose())
+        .map_err(|error| Failure::Input(format!("the secret {error}")))?;
+    let source = source(draft, secret, now)?;
+    let findings = diagnosis::diagnose(&inbound, &source, now);
+    let is_right = findings == [Found::Matches];
+    if out.wants_json() {
+        let documents: Vec<Value> = findings.iter().map(document).collect();
+        out.value(&json!({ "findings": documents }))?;
+    } else {
+        let told: Vec<Finding> = findings.iter().map(told).collect();
+        out.line(show::findings(&told, None, out))?;
+    }
+    Ok(Ending::of(is_right))
+}
+
+fn source(draft: SourceDraft, secret: SharedSecret, now: Timestamp) -> Result<Source, Failure> {
+    let checked = draft.check(|_| false).and_then(|settings| {
+        settings.check_secret(&secret)?;
+        Ok(settings)
+    });
+    let settings = checked.map_err(|faults| Failure::Input(faults.to_string()))?;
+    Ok(Source {
+        id: SourceId::from_bytes([0; 16]),
+        tenant: TenantId::default(),
+        settings,
+        secrets: SecretRing::new(secret),
+        created_at: now,
+        updated_at: now,
+    })
+}
+
+/// As the API writes it.
+fn document(found: &Found) -> Value {
+    let mut document = serde_json::to_value(found).unwrap_or_default();
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("text".to_owned(), found.to_string().into());
+    }
+    document
+}
+
+/// As a document of the API is read.
+pub(super) fn told(found: &Found) -> Finding {
+    serde_json::from_value(document(found)).unwrap_or_else(|_| Finding {
+        kind: String::new(),
+        text: found.to_string(),
+        scheme: None,
+    })
+}

@@ -1,0 +1,173 @@
+//! Refused requests for people.
+
+use super::advice::advice;
+use super::refused::{Finding, Header, Refused};
+use crate::body::pretty_body;
+use crate::output::{Output, Tone, printable_line};
+use crate::table::{Mark, Table, facts};
+use crate::when::short_time;
+
+const SHOWN_BODY_CHARS: usize = 4000;
+const SHOWN_HEADER_CHARS: usize = 200;
+
+/// A row for each, then what to do, each thing once.
+pub(super) fn recent(refused: &[Refused], source: &str, out: Output) -> String {
+    let mut table = Table::new(["AT", "REQUEST", "REFUSED BECAUSE"]);
+    let mut found: Vec<&Finding> = Vec::new();
+    for request in refused {
+        let at = short_time(&request.at);
+        table.row(Mark::Bad, [at, request.id.clone(), request.detail.clone()]);
+        for finding in &request.findings {
+            if !found.contains(&finding) {
+                found.push(finding);
+            }
+        }
+    }
+    let table = table.show(out);
+    if found.is_empty() {
+        return table;
+    }
+    let lines = found.into_iter().map(|finding| {
+        let which: Vec<&str> = refused
+            .iter()
+            .filter(|request| request.findings.contains(finding))
+            .map(|request| request.id.as_str())
+            .collect();
+        let of = match which.as_slice() {
+            [only] => (*only).to_owned(),
+            several => format!("{} requests", several.len()),
+        };
+        format!(
+            "{}\n{}",
+            out.paint(Tone::Strong, of),
+            told(finding, Some(source))
+        )
+    });
+    let one = format!("One with its headers and body: postrider sources diagnose {source} rfd_…");
+    format!(
+        "{table}\n\n{}\n\n{one}",
+        lines.collect::<Vec<_>>().join("\n")
+    )
+}
+
+/// One with all that is known of it.
+pub(super) fn one(refused: &Refused, source: &str, out: Output) -> String {
+    let query = refused.query.as_deref().map(|query| format!("?{query}"));
+    let target = format!(
+        "{} {}{}",
+        refused.method,
+        refused.path,
+        query.unwrap_or_default()
+    );
+    let bytes = refused.body_bytes;
+    let known = facts(
+        out,
+        [
+            ("refused", Some(refused.id.clone())),
+            ("at", Some(short_time(&refused.at))),
+            ("because", Some(refused.detail.clone())),
+            ("request", Some(target)),
+            ("type", refused.content_type.clone()),
+            ("body", Some(format!("{bytes} bytes"))),
+        ],
+    );
+    let mut parts = vec![known, findings(&refused.findings, Some(source), out)];
+    if !refused.headers.is_empty() {
+        let headers: Vec<String> = refused.headers.iter().map(header).collect();
+        parts.push(headers.join("\n"));
+    }
+    parts.extend(body(refused));
+    if refused.is_cut {
+        parts.push("Only a part of it was kept: at most 32 KB are.".to_owned());
+    }
+    parts.join("\n\n")
+}
+
+/// What would have matched, and what to do.
+pub(super) fn findings(findings: &[Finding], source: Option<&str>, out: Output) -> String {
+    let told: Vec<String> = findings
+        .iter()
+        .map(|finding| told(finding, source))
+        .collect();
+    format!(
+        "{}\n{}",
+        out.paint(Tone::Strong, "Diagnosis"),
+        told.join("\n")
+    )
+}
+
+/// How many were not kept.
+pub(super) fn rest(counted: u64) -> Option<String> {
+    (counted > 0).then(|| {
+        format!("{counted} more were refused and only counted: at most 10 a minute are kept.")
+    })
+}
+
+fn told(finding: &Finding, source: Option<&str>) -> String {
+    let text = printable_line(&finding.text, usize::MAX);
+    match advice(finding, source) {
+        Some(advice) => format!("  {text}\n  → {advice}"),
+        None => format!("  {text}"),
+    }
+}
+
+fn header(Header { name, value }: &Header) -> String {
+    let value = value.as_deref().unwrap_or("(hidden)");
+    format!(
+        "{}: {}",
+        printable_line(name, SHOWN_HEADER_CHARS),
+        printable_line(value, SHOWN_HEADER_CHARS)
+    )
+}
+
+fn body(refused: &Refused) -> Option<String> {
+    match (&refused.body, &refused.body_base64) {
+        (Some(text), _) if text.is_empty() => None,
+        (Some(text), _) => Some(pretty_body(text.as_bytes(), SHOWN_BODY_CHARS)),
+        (None, Some(_)) => Some("(a body that is not text; --json shows it in base64)".to_owned()),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+
+    fn refused(id: &str, findings: &str) -> Refused {
+        let document = format!(
+            r#"{{"id":"{id}","at":"2026-02-21T10:00:00Z","reason":"no_match","detail":"no signature matches",
+                "method":"POST","path":"/gateway/webhooks/src_1","header_names":[],"content_type":null,"body_bytes":2,
+                "query":"a=1","headers":[{{"name":"cookie","value":null}},{{"name":"x-a","value":"\u001b[2J"}}],
+                "body":"{{}}","body_base64":null,"is_cut":false,"findings":[{findings}]}}"#
+        );
+        serde_json::from_str(&document).unwrap()
+    }
+
+    const OLD: &str =
+        r#"{"kind":"old_secret","text":"signed with a secret that is valid no more"}"#;
+    const NEW: &str = r#"{"kind":"of_tomorrow","text":"something new"}"#;
+
+    #[test]
+    fn what_is_the_same_for_several_is_said_once() {
+        let out = Output::new(Format::People, true);
+        let shown = recent(
+            &[refused("rfd_1", OLD), refused("rfd_2", OLD)],
+            "src_1",
+            out,
+        );
+        assert_eq!(shown.matches("valid no more").count(), 1, "{shown}");
+        assert!(shown.contains("2 requests"), "{shown}");
+        assert!(shown.contains("rotate-secret src_1"), "{shown}");
+    }
+
+    #[test]
+    fn one_is_shown_with_what_it_held_and_harms_no_terminal() {
+        let out = Output::new(Format::People, true);
+        let shown = one(&refused("rfd_1", NEW), "src_1", out);
+        for part in ["?a=1", "cookie: (hidden)", "something new", "no signature"] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Routes as people write them: `pull_request.*=code_review:reviewer-cluster->wh_…`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::super::input::read_file;
+use crate::failure::Failure;
+use crate::inbound::{Route, Routes};
+
+pub(super) const SYNTAX: &str = "\
+A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, in quotes for the shell. The
+first that fits counts for a webhook. What itself holds `=`, `:` or `->` goes into a file:
+  [{\"event_type\": \"a=b\", \"intent\": \"c\", \"target_session\": null, \"webhook_id\": \"wh_…\"}]";
+
+/// Routes on the command line, or in a file.
+#[derive(Debug, Args)]
+pub(super) struct RoutesArgs {
+    /// Where events of a type go, such as 'pull_request.*=code_review:reviewer-cluster->wh_…'; repeat it for several
+    #[arg(long = "route", value_name = "TYPE=INTENT[:SESSION]->WEBHOOK")]
+    routes: Vec<Written>,
+
+    /// A JSON file of routes, as the API takes and shows them; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "routes")]
+    routes_file: Option<PathBuf>,
+}
+
+impl RoutesArgs {
+    /// The routes, if any were named.
+    pub(super) fn read(self) -> Result<Option<Vec<Route>>, Failure> {
+        match self.routes_file {
+            Some(path) => from_json(&read_file(&path)?).map(Some),
+            None if self.routes.is_empty() => Ok(None),
+            None => Ok(Some(
+                self.routes
+                    .into_iter()
+                    .map(|Written(route)| route)
+                    .collect(),
+            )),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum File {
+    Listed(Vec<Route>),
+    Shown(Routes),
+}
+
+fn from_json(bytes: &[u8]) -> Result<Vec<Route>, Failure> {
+    match serde_json::from_slice(bytes) {
+        Ok(File::Listed(routes) | File::Shown(Routes { routes })) => Ok(routes),
+        Err(_) => Err(Failure::Input(
+            "--routes-file must hold a JSON array of routes with event_type, intent, webhook_id and, if wanted, target_session"
+                .to_owned(),
+        )),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Written(Route);
+
+impl FromStr for Written {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let form = "must be TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK";
+        let (event_type, rest) = text.split_once('=').ok_or(form)?;
+        let (purpose, webhook_id) = rest.rsplit_once("->").ok_or(form)?;
+        let (intent, session) = match purpose.split_once(':') {
+            Some((intent, session)) => (intent, Some(session)),
+            None => (purpose, None),
+        };
+        let parts = [event_type, intent, session.unwrap_or("-"), webhook_id].map(str::trim);
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(form);
+        }
+        Ok(Self(Route {
+            event_type: event_type.trim().to_owned(),
+            intent: intent.trim().to_owned(),
+            target_session: session.map(|session| session.trim().to_owned()),
+            webhook_id: webhook_id.trim().to_owned(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(session: Option<&str>) -> Route {
+        Route {
+            event_type: "pull_request.*".to_owned(),
+            intent: "code_review".to_owned(),
+            target_session: session.map(str::to_owned),
+            webhook_id: "wh_1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_route_is_read_as_it_is_said() {
+        for (text, session) in [
+            ("pull_request.*=code_review->wh_1", None),
+            (" pull_request.* = code_review -> wh_1 ", None),
+            (
+                "pull_request.*=code_review:reviewer-cluster->wh_1",
+                Some("reviewer-cluster"),
+            ),
+            ("pull_request.*=code_review:a:b->wh_1", Some("a:b")),
+        ] {
+            assert_eq!(text.parse(), Ok(Written(route(session))), "{text}");
+        }
+        for bad in ["", "a", "a=b", "a->b", "=b->c", "a=->c", "a=b->", "a=b:->c"] {
+            assert!(bad.parse::<Written>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_file_may_hold_what_the_api_shows() {
+        let listed =
+            r#"[{"event_type":"pull_request.*","intent":"code_review","webhook_id":"wh_1"}]"#;
+        assert_eq!(from_json(listed.as_bytes()).unwrap(), [route(None)]);
+        let shown = r#"{"routes":[{"event_type":"pull_request.*","intent":"code_review","target_session":"s","webhook_id":"wh_1"}]}"#;
+        assert_eq!(from_json(shown.as_bytes()).unwrap(), [route(Some("s"))]);
+        assert!(matches!(from_json(b"{}"), Err(Failure::Input(_))));
+    }
+}

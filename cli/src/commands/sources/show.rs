@@ -1,0 +1,175 @@
+//! Sources for people.
+
+use url::Url;
+
+use super::drawn::Drawn;
+use crate::inbound::{Route, Source};
+use crate::output::{Output, Tone, printable_line};
+use crate::table::{Mark, Table, facts};
+use crate::when::short_time;
+
+pub(super) const KEEP_IT: &str = "Keep it now: it is not shown again.";
+
+pub(super) fn list(sources: Vec<Source>, out: Output) -> String {
+    let mut table = Table::new(["ID", "NAME", "SCHEME", "ROUTES", "PATH"]);
+    for source in sources {
+        let name = printable_line(&source.name, 30);
+        let routes = source.routes.len().to_string();
+        table.row(
+            Mark::None,
+            [source.id, name, source.scheme, routes, source.url],
+        );
+    }
+    table.show(out)
+}
+
+pub(super) fn one(source: &Source, base: &Url, out: Output) -> String {
+    let expire: Vec<String> = source
+        .secret_expires
+        .iter()
+        .map(|at| short_time(at))
+        .collect();
+    let custom = source
+        .custom
+        .as_ref()
+        .and_then(|custom| serde_json::to_value(custom).ok());
+    let known = facts(
+        out,
+        [
+            ("source", Some(source.id.clone())),
+            ("name", Some(source.name.clone())),
+            ("scheme", Some(source.scheme.clone())),
+            ("described as", custom.as_ref().map(described)),
+            ("address", Some(source.address(base))),
+            ("public url", source.public_url.clone()),
+            (
+                "verify token",
+                source.has_verify_token.then(|| "set".to_owned()),
+            ),
+            (
+                "old secrets",
+                (!expire.is_empty()).then(|| format!("valid until {}", expire.join(", "))),
+            ),
+            ("created", source.created_at.as_deref().map(short_time)),
+            ("changed", source.updated_at.as_deref().map(short_time)),
+        ],
+    );
+    if source.routes.is_empty() {
+        return format!(
+            "{known}\n\nNo routes: what it sends is stored and goes nowhere.\n\
+             Lead it somewhere: postrider sources routes set {} --route 'TYPE=INTENT->wh_…'",
+            source.id
+        );
+    }
+    format!("{known}\n\n{}", routes(&source.routes, out))
+}
+
+/// `header x-signature, signed {timestamp}.{body}`: what was said, without what was not.
+fn described(custom: &serde_json::Value) -> String {
+    let fields = custom.as_object().into_iter().flatten();
+    let said = fields
+        .filter(|(_, value)| !value.is_null() && value.as_array().is_none_or(|a| !a.is_empty()));
+    let texts = said.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name} {text}"),
+        None => format!("{name} {value}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn routes(routes: &[Route], out: Output) -> String {
+    let mut table = Table::new(["EVENT TYPE", "INTENT", "SESSION", "WEBHOOK"]);
+    for route in routes {
+        table.row(
+            Mark::None,
+            [
+                route.event_type.clone(),
+                route.intent.clone(),
+                route
+                    .target_session
+                    .clone()
+                    .unwrap_or_else(|| "-".to_owned()),
+                route.webhook_id.clone(),
+            ],
+        );
+    }
+    table.show(out)
+}
+
+/// What nobody else knows.
+pub(super) fn drawn(drawn: &Drawn, out: Output) -> String {
+    let strong = |text: &str| out.paint(Tone::Strong, text);
+    match &drawn.private_key {
+        Some(private) => format!(
+            "public key   {}\nprivate key  {}   (for postrider trigger)",
+            strong(drawn.secret.expose()),
+            strong(private.expose())
+        ),
+        None => format!("secret  {}", strong(drawn.secret.expose())),
+    }
+}
+
+pub(super) fn next_steps(source: &Source, is_local: bool) -> String {
+    let Source {
+        id,
+        scheme,
+        public_url,
+        ..
+    } = source;
+    let (which, reach) = match public_url {
+        Some(_) => ("public url", ""),
+        None if is_local => (
+            "address",
+            " Senders elsewhere reach it through a proxy or tunnel of yours.",
+        ),
+        None => ("address", ""),
+    };
+    format!(
+        "\nGive the {which} and the secret to the sender; docs/inbound.md says where.{reach}\n\
+         Try it: postrider trigger {scheme} --source {id}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+
+    fn source(rest: &str) -> Source {
+        let document = format!(
+            r#"{{"id":"src_1","name":"Forge","url":"/gateway/webhooks/src_1","created_at":null,"updated_at":null,{rest}}}"#
+        );
+        serde_json::from_str(&document).unwrap()
+    }
+
+    fn shown(source: &Source) -> String {
+        let base = "http://127.0.0.1:8080".parse().unwrap();
+        one(source, &base, Output::new(Format::People, true))
+    }
+
+    #[test]
+    fn a_source_is_told_with_its_address_and_routes() {
+        let shown = shown(&source(
+            r#""scheme":"github","public_url":null,"has_verify_token":false,
+               "secret_expires":["2026-02-21T10:00:00Z"],"routes":[{"event_type":"pull_request.*","intent":"code_review",
+               "target_session":null,"webhook_id":"wh_1"}]"#,
+        ));
+        for part in [
+            "http://127.0.0.1:8080/gateway/webhooks/src_1",
+            "valid until 2026-02-21 10:00:00Z",
+            "pull_request.*  code_review  -        wh_1",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert!(!shown.contains("public url"), "{shown}");
+    }
+
+    #[test]
+    fn a_description_is_told_as_far_as_something_was_said() {
+        let shown = shown(&source(
+            r#""scheme":"custom","public_url":null,"custom":{"header":"x-signature","prefix":null,"event_type":["body:/type"]}"#,
+        ));
+        assert!(shown.contains("header x-signature"), "{shown}");
+        assert!(!shown.contains("prefix"), "{shown}");
+        assert!(shown.contains("sources routes set src_1"), "{shown}");
+    }
+}

@@ -1,0 +1,136 @@
+//! `postrider trigger`: post a signed sample event, as a provider would.
+
+mod compose;
+mod deliver;
+mod samples;
+mod target;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use postrider_domain::ids::EventId;
+use postrider_domain::scheme::Scheme;
+
+use self::compose::Draft;
+use self::target::TargetArgs;
+use super::follow::WaitArgs;
+use super::input::read_file;
+use super::source_secret::SecretArgs;
+use crate::args::GatewayArgs;
+use crate::client::Client;
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::hidden::Hidden;
+use crate::output::Output;
+use crate::when::When;
+
+const AFTER_HELP: &str = "\
+Examples:
+  postrider trigger --list                          every scheme and its sample events
+  postrider trigger github pull_request.opened      to the gateway's only source of this scheme
+  postrider trigger stripe invoice.paid --source src_… --secret-file secret.txt --wait
+  postrider trigger github issues.closed --body issue.json --to http://localhost:3000/hook
+  postrider trigger slack message --at 10m          as a sender does whose clock is wrong
+
+The gateway does not give a source's secret back, so it is asked for. Where the sender signs with
+a private key, that key takes its place: for sendgrid and discord `postrider sources create
+--generate` draws a pair; `whsk_…` signs as version `v1a` of standard.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct TriggerArgs {
+    /// How the sender signs
+    #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(Scheme::names()))]
+    scheme: Option<String>,
+
+    /// What happened, such as pull_request.opened [default: the scheme's first sample]
+    #[arg(value_name = "TYPE")]
+    event_type: Option<String>,
+
+    /// List the sample events, of all schemes or of one
+    #[arg(long)]
+    list: bool,
+
+    /// Send this file's bytes in place of the sample's; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    body: Option<PathBuf>,
+
+    /// What the body is [default: as the sample's]
+    #[arg(long, value_name = "TYPE", requires = "body")]
+    content_type: Option<String>,
+
+    /// A header to add or replace, after signing; repeat it for several
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<Hidden>,
+
+    /// The sender's id of the delivery; the same one again is a duplicate [default: a fresh one]
+    #[arg(long)]
+    id: Option<String>,
+
+    /// Sign as of then: a time, or a span back from now such as 10m
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    at: When,
+
+    /// Print the request, send nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    wait: WaitArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    secret: SecretArgs,
+}
+
+pub(crate) async fn run(
+    args: TriggerArgs,
+    gateway: &GatewayArgs,
+    out: Output,
+) -> Result<Ending, Failure> {
+    let name = match args.scheme {
+        Some(name) if !args.list => name,
+        scheme => {
+            samples::list(scheme.as_deref(), out)?;
+            return Ok(Ending::Fine);
+        }
+    };
+    let client = Client::new(gateway)?;
+    let target = args.target.find(&name, &client).await?;
+    let body = args.body.as_deref().map(read_file).transpose()?;
+    let mut event = samples::choose(&target.scheme, args.event_type.as_deref(), body)?;
+    if let Some(content_type) = args.content_type {
+        event.content_type = content_type;
+    }
+    let question = format!("What does the sender sign with ({name})? ");
+    let secret = args.secret.read(&question)?;
+    let now = edge::now();
+    let id = match args.id {
+        Some(id) => id,
+        None => EventId::new(now, &edge::entropy()?).to_string(),
+    };
+    let request = compose::compose(&Draft {
+        scheme: &target.scheme,
+        event: &event,
+        secret: &secret,
+        url: &target.signed_url,
+        query: target.query.as_deref(),
+        id: &id,
+        at: args.at.resolve(now),
+        headers: &args.header,
+    })?;
+    if args.dry_run {
+        deliver::print(&request, &target, out)?;
+        return Ok(Ending::Fine);
+    }
+    out.note(format!(
+        "{name} {}, {} bytes → {}",
+        event.name,
+        request.body.len(),
+        target.url
+    ));
+    deliver::deliver(request, &target, &client, args.wait, out).await
+}

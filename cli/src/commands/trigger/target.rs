@@ -1,0 +1,177 @@
+//! Where a sample goes: a source of the gateway, or any URL.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use postrider_domain::scheme::{CUSTOM, CustomDraft, Scheme};
+use url::Url;
+
+use super::super::input::read_file;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::inbound::Source;
+use crate::pages;
+use crate::schemes;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where to")]
+pub(super) struct TargetArgs {
+    /// The source's id, src_… [default: the only one of this scheme]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["to", "custom"])]
+    source: Option<String>,
+
+    /// Any URL, such as http://localhost:3000/hook, without asking the gateway
+    #[arg(long, value_name = "URL")]
+    to: Option<Url>,
+
+    /// The URL that is signed, where the scheme signs it [default: the source's own, or that of --to]
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+
+    /// With --to: a JSON file that describes the scheme `custom`
+    #[arg(long, value_name = "FILE", requires = "to")]
+    custom: Option<PathBuf>,
+}
+
+/// Where it goes, and how it is signed there.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) scheme: Arc<Scheme>,
+    /// Without query.
+    pub(super) url: Url,
+    pub(super) query: Option<String>,
+    pub(super) signed_url: String,
+    /// The source, unless it goes elsewhere.
+    pub(super) source: Option<String>,
+}
+
+impl TargetArgs {
+    /// Looks for it.
+    pub(super) async fn find(self, scheme: &str, client: &Client) -> Result<Target, Failure> {
+        match (self.to, self.source) {
+            (Some(url), _) => elsewhere(scheme, url, self.custom, self.public_url),
+            (None, Some(id)) => {
+                let source: Source = client.get(&["v1", "sources", &id]).await?.read()?;
+                if source.scheme != scheme {
+                    return Err(Failure::Input(format!(
+                        "{id} is a source of the scheme `{}`, not `{scheme}`",
+                        source.scheme
+                    )));
+                }
+                at(source, client, self.public_url)
+            }
+            (None, None) => {
+                let sources = pages::all(client, &["v1", "sources"]).await?.read()?;
+                at(only(sources, scheme)?, client, self.public_url)
+            }
+        }
+    }
+}
+
+fn elsewhere(
+    name: &str,
+    mut url: Url,
+    custom: Option<PathBuf>,
+    public_url: Option<String>,
+) -> Result<Target, Failure> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Failure::Input(
+            "--to must be an http or https URL".to_owned(),
+        ));
+    }
+    let described = custom.map(|path| -> Result<CustomDraft, Failure> {
+        serde_json::from_slice(&read_file(&path)?).map_err(|error| {
+            Failure::Input(format!("--custom does not describe a scheme: {error}"))
+        })
+    });
+    let described = described.transpose()?;
+    if (name == CUSTOM) != described.is_some() {
+        return Err(Failure::Input(
+            "--custom must be given with --to for the scheme `custom`, and only then".to_owned(),
+        ));
+    }
+    let query = url.query().map(str::to_owned);
+    url.set_query(None);
+    Ok(Target {
+        scheme: schemes::scheme(name, described)?,
+        signed_url: public_url.unwrap_or_else(|| url.to_string()),
+        url,
+        query,
+        source: None,
+    })
+}
+
+fn at(source: Source, client: &Client, public_url: Option<String>) -> Result<Target, Failure> {
+    let address = source.address(client.base());
+    let url = Url::parse(&address)
+        .map_err(|_| Failure::NotUnderstood(format!("a source at {address}")))?;
+    let signed_url = public_url.or(source.public_url).unwrap_or(address);
+    Ok(Target {
+        scheme: schemes::scheme(&source.scheme, source.custom)?,
+        url,
+        query: None,
+        signed_url,
+        source: Some(source.id),
+    })
+}
+
+fn only(sources: Vec<Source>, scheme: &str) -> Result<Source, Failure> {
+    let mut fitting: Vec<Source> = sources
+        .into_iter()
+        .filter(|source| source.scheme == scheme)
+        .collect();
+    if fitting.len() > 1 {
+        let named = fitting
+            .iter()
+            .map(|source| format!("{} ({})", source.id, source.name));
+        return Err(Failure::Input(format!(
+            "several sources are of the scheme `{scheme}`: name one with --source: {}",
+            named.collect::<Vec<_>>().join(", ")
+        )));
+    }
+    fitting.pop().ok_or_else(|| {
+        Failure::Input(format!(
+            "no source is of the scheme `{scheme}`: postrider sources create --scheme {scheme} makes one; --to posts to any URL"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(id: &str, scheme: &str) -> Source {
+        let document = format!(
+            r#"{{"id":"{id}","name":"n","scheme":"{scheme}","url":"/gateway/webhooks/{id}","public_url":null,
+                "created_at":null,"updated_at":null}}"#
+        );
+        serde_json::from_str(&document).unwrap()
+    }
+
+    #[test]
+    fn the_only_source_of_a_scheme_need_not_be_named() {
+        let sources = |others: &[&str]| {
+            let all = others.iter().map(|id| source(id, "github"));
+            all.chain([source("src_x", "stripe")]).collect()
+        };
+        assert_eq!(only(sources(&["src_1"]), "github").unwrap().id, "src_1");
+        let several = only(sources(&["src_1", "src_2"]), "github").unwrap_err();
+        assert!(
+            several.to_string().contains("src_1 (n), src_2 (n)"),
+            "{several}"
+        );
+        let none = only(sources(&[]), "github").unwrap_err();
+        assert!(none.to_string().contains("sources create --scheme github"));
+    }
+
+    #[test]
+    fn a_url_is_signed_without_its_query() {
+        let url = "http://localhost:3000/hook?a=1".parse().unwrap();
+        let target = elsewhere("twilio", url, None, None).unwrap();
+        assert_eq!(target.signed_url, "http://localhost:3000/hook");
+        assert_eq!(target.query.as_deref(), Some("a=1"));
+        let url = "ftp://localhost/".parse().unwrap();
+        assert!(elsewhere("twilio", url, None, None).is_err());
+    }
+}

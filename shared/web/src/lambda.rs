@@ -1,0 +1,147 @@
+//! A router as a function behind API Gateway.
+//!
+//! `lambda_http` panics on an event that it can make no request of, and a function that panics is gone: the next caller
+//! waits for a cold start. So what a stranger can bring about is put right first.
+
+use axum::Router;
+use data_encoding::BASE64;
+use http::HeaderMap;
+use http::header::{HOST, HeaderName};
+use http::uri::Authority;
+use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use lambda_http::request::LambdaRequest;
+use lambda_http::tower::ServiceExt;
+use lambda_http::{Adapter, Error, LambdaEvent, lambda_runtime};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use url::Url;
+
+/// More than API Gateway takes as a whole, and far less than makes a URI too long even if all of it is escaped.
+/// <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>
+const MAX_PART_BYTES: usize = 12 * 1024;
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// What no URI may have in its query.
+const NOT_IN_A_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
+
+/// Runs a router as the function.
+///
+/// # Errors
+/// When the runtime cannot be reached.
+pub async fn run(router: Router) -> Result<(), Error> {
+    let sound = |event: LambdaEvent<LambdaRequest>| LambdaEvent {
+        payload: mended(event.payload),
+        ..event
+    };
+    lambda_runtime::run(Adapter::from(router).map_request(sound)).await
+}
+
+/// The event, such that a request can be made of it.
+#[must_use]
+pub fn mended(mut event: LambdaRequest) -> LambdaRequest {
+    if let LambdaRequest::ApiGatewayV2(event) = &mut event {
+        mend_path(event);
+        mend_query(event);
+        mend_address(&mut event.headers);
+        let named = &mut event.request_context.domain_name;
+        *named = named.take().filter(|name| is_host(name));
+        mend_body(event);
+    }
+    event
+}
+
+fn mend_path(event: &mut ApiGatewayV2httpRequest) {
+    let fits = |path: &String| path.starts_with('/') && path.len() <= MAX_PART_BYTES;
+    let path = event.raw_path.take().filter(fits);
+    event.raw_path = Some(path.unwrap_or_else(|| "/".to_owned()));
+}
+
+fn mend_query(event: &mut ApiGatewayV2httpRequest) {
+    let escaped = event
+        .raw_query_string
+        .take()
+        .map(|query| utf8_percent_encode(&query, NOT_IN_A_QUERY).to_string());
+    event.raw_query_string = escaped.filter(|query| query.len() <= MAX_PART_BYTES);
+}
+
+/// Both make the request's URI, and both may have been the caller's.
+fn mend_address(headers: &mut HeaderMap) {
+    let keep = |name: &HeaderName, is_good: fn(&str) -> bool| {
+        let value = headers.get(name);
+        value.is_none_or(|value| value.to_str().is_ok_and(is_good))
+    };
+    let keeps_host = keep(&HOST, is_host);
+    let keeps_proto = keep(&FORWARDED_PROTO, |proto| matches!(proto, "http" | "https"));
+    if !keeps_host {
+        headers.remove(HOST);
+    }
+    if !keeps_proto {
+        headers.remove(FORWARDED_PROTO);
+    }
+}
+
+fn is_host(text: &str) -> bool {
+    let is_url = || Url::parse(&format!("https://{text}/")).is_ok();
+    text.len() <= 255 && text.parse::<Authority>().is_ok() && is_url()
+}
+
+/// API Gateway encodes a body itself; what cannot be decoded comes from somewhere else.
+fn mend_body(event: &mut ApiGatewayV2httpRequest) {
+    let body = event.body.as_deref().unwrap_or_default();
+    if event.is_base64_encoded && BASE64.decode(body.as_bytes()).is_err() {
+        event.body = None;
+        event.is_base64_encoded = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const SAMPLE: &str = include_str!("../../../infra/events/receiver.json");
+
+    fn request(change: impl Fn(&mut Value)) -> lambda_http::Request {
+        let mut event: Value = serde_json::from_str(SAMPLE).unwrap();
+        change(&mut event);
+        let event: LambdaRequest = serde_json::from_str(&event.to_string()).unwrap();
+        mended(event).into()
+    }
+
+    #[test]
+    fn an_event_that_is_sound_stays_as_it_is() {
+        let plain: lambda_http::Request = lambda_http::request::from_str(SAMPLE).unwrap();
+        let mended = request(|_| {});
+        assert_eq!(mended.uri(), plain.uri());
+        assert_eq!(mended.headers(), plain.headers());
+        let queried = request(|event| event["rawQueryString"] = json!("a=%20b&c[]=%7B"));
+        assert_eq!(queried.uri().query(), Some("a=%20b&c[]=%7B"));
+    }
+
+    #[test]
+    fn what_no_uri_may_hold_is_escaped() {
+        let request = request(|event| event["rawQueryString"] = json!("a=\"<ü \u{7f}#>"));
+        let escaped = "a=%22%3C%C3%BC%20%7F%23%3E";
+        assert_eq!(request.uri().query(), Some(escaped));
+    }
+
+    #[test]
+    fn what_cannot_be_put_right_is_left_out() {
+        let long = "x".repeat(MAX_PART_BYTES + 1);
+        for (pointer, value) in [
+            ("/rawPath", json!("no slash")),
+            ("/rawPath", json!(format!("/{long}"))),
+            ("/rawQueryString", json!(long)),
+            ("/headers/host", json!("a b")),
+            ("/headers/host", json!("[::")),
+            ("/headers/x-forwarded-proto", json!("https,http")),
+            ("/requestContext/domainName", json!(":::")),
+        ] {
+            let made = request(|event| *event.pointer_mut(pointer).unwrap() = value.clone());
+            assert!(!made.uri().to_string().contains("xxx"), "{pointer}");
+        }
+        let undecodable = request(|event| {
+            event["body"] = json!("?");
+            event["isBase64Encoded"] = json!(true);
+        });
+        assert!(undecodable.body().is_empty());
+    }
+}

@@ -1,0 +1,117 @@
+//! The command as somebody uses it who receives webhooks: the real binary against a real gateway.
+
+mod diagnosing;
+mod listening;
+mod sources;
+mod triggering;
+
+use std::process::Stdio;
+
+use http::Method;
+use postrider_testkit::receiver::Receiver;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::command::{PATIENCE, Serve, TOKEN, binary};
+
+const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
+
+/// A gateway, and a webhook that leads to a receiver.
+struct Stage {
+    gateway: Serve,
+    receiver: Receiver,
+    webhook: String,
+}
+
+/// What a command came to.
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ended {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{} {}", self.out, self.err))
+    }
+
+    fn well(self) -> Self {
+        assert_eq!(self.code, 0, "{}{}", self.out, self.err);
+        self
+    }
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let receiver = Receiver::start().await;
+        let gateway = Serve::start(&[OPEN]).await;
+        let webhook = gateway
+            .webhook(&receiver.url(), &json!({"profile": "gateway"}))
+            .await;
+        Self {
+            gateway,
+            receiver,
+            webhook,
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(args)
+            .env_clear()
+            .env("NO_COLOR", "1")
+            .env("POSTRIDER_URL", &self.gateway.url)
+            .env("POSTRIDER_TOKEN", TOKEN)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    async fn run(&self, args: &[&str]) -> Ended {
+        self.run_with_input(args, b"").await
+    }
+
+    async fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ended {
+        let mut command = self.command(args);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).await.unwrap();
+        let ended = tokio::time::timeout(PATIENCE, child.wait_with_output());
+        let ended = ended.await.expect("it ends").unwrap();
+        Ended {
+            code: ended.status.code().unwrap(),
+            out: String::from_utf8(ended.stdout).unwrap(),
+            err: String::from_utf8(ended.stderr).unwrap(),
+        }
+    }
+
+    /// Makes a source with a drawn secret that leads everything to the webhook; returns its id and what signs for it.
+    async fn source(&self, scheme: &str) -> (String, String) {
+        let route = format!("*=review:cluster->{}", self.webhook);
+        let line = [
+            "sources",
+            "create",
+            "--scheme",
+            scheme,
+            "--generate",
+            "--public-url",
+            "https://hooks.example/in",
+            "--route",
+            &route,
+            "--json",
+        ];
+        let made = self.run(&line).await.well().json();
+        let key = made["private_key"].as_str().or(made["secret"].as_str());
+        (
+            made["id"].as_str().unwrap().to_owned(),
+            key.unwrap().to_owned(),
+        )
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.gateway.call(Method::GET, path, None).await
+    }
+}

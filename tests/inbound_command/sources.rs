@@ -1,0 +1,162 @@
+//! `postrider sources`.
+
+use serde_json::json;
+
+use super::Stage;
+
+#[tokio::test]
+async fn a_source_is_made_changed_and_removed_by_command() {
+    let stage = Stage::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "It's a Secret to Everybody\n").unwrap();
+    let secret = secret.to_str().unwrap();
+    let create = [
+        "sources",
+        "create",
+        "--scheme",
+        "github",
+        "--name",
+        "Forge",
+        "--secret-file",
+        secret,
+    ];
+    let made = stage.run(&create).await.well();
+    assert!(made.out.contains("/gateway/webhooks/src_"), "{}", made.out);
+    assert!(!format!("{}{}", made.out, made.err).contains("Secret to"));
+    assert!(
+        made.err.contains("postrider trigger github"),
+        "{}",
+        made.err
+    );
+
+    let listed = stage
+        .run(&["sources", "list", "--json"])
+        .await
+        .well()
+        .json();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    let changed = stage
+        .run(&["sources", "update", id, "--name", "Other", "--json"])
+        .await;
+    assert_eq!(changed.well().json()["name"], "Other");
+    let rotate = ["sources", "rotate-secret", id, "--secret-file", "-"];
+    let rotated = stage.run_with_input(&rotate, b"another one\n").await.well();
+    assert!(rotated.err.contains("stays valid until"), "{}", rotated.err);
+    for secret in ["It's a Secret to Everybody", "another one"] {
+        let trigger = ["trigger", "github", "push", "--secret", secret];
+        stage.run(&trigger).await.well();
+    }
+
+    stage.run(&["sources", "delete", id]).await.well();
+    let gone = stage.run(&["sources", "show", id]).await;
+    assert_eq!(gone.code, 3, "{}", gone.err);
+}
+
+#[tokio::test]
+async fn routes_are_set_and_shown_by_command() {
+    let stage = Stage::new().await;
+    let (id, _) = stage.source("github").await;
+    let webhook = &stage.webhook;
+    let (first, second) = (
+        format!("pull_request.*=code_review:reviewer-cluster->{webhook}"),
+        format!("*=archive->{webhook}"),
+    );
+    let set = [
+        "sources", "routes", "set", &id, "--route", &first, "--route", &second,
+    ];
+    let shown = stage.run(&set).await.well();
+    assert!(shown.out.contains("reviewer-cluster"), "{}", shown.out);
+    let routes = stage
+        .run(&["sources", "routes", "get", &id, "--json"])
+        .await;
+    let expected = json!({"routes": [
+        {"event_type": "pull_request.*", "intent": "code_review", "target_session": "reviewer-cluster", "webhook_id": webhook},
+        {"event_type": "*", "intent": "archive", "target_session": null, "webhook_id": webhook},
+    ]});
+    let routes = routes.well();
+    assert_eq!(routes.json(), expected);
+
+    // What is shown can be given again.
+    let again = [
+        "sources",
+        "routes",
+        "set",
+        &id,
+        "--routes-file",
+        "-",
+        "--json",
+    ];
+    let again = stage.run_with_input(&again, routes.out.as_bytes()).await;
+    assert_eq!(again.well().json(), expected);
+    let none = stage
+        .run(&["sources", "routes", "set", &id, "--none", "--json"])
+        .await;
+    assert_eq!(none.well().json(), json!({"routes": []}));
+}
+
+#[tokio::test]
+async fn the_public_url_is_made_of_where_senders_reach_the_gateway() {
+    let stage = Stage::new().await;
+    let line = [
+        "sources",
+        "create",
+        "--scheme",
+        "twilio",
+        "--generate",
+        "--public-base",
+        "https://hooks.example/prod/",
+        "--json",
+    ];
+    let made = stage.run(&line).await.well().json();
+    let expected = format!(
+        "https://hooks.example/prod{}",
+        made["url"].as_str().unwrap()
+    );
+    assert_eq!(made["public_url"], expected);
+    let secret = made["secret"].as_str().unwrap();
+    let line = ["trigger", "twilio", "--secret", secret];
+    let sent = stage.run(&line).await.well();
+    assert!(sent.out.contains("No route"), "{}", sent.out);
+}
+
+#[tokio::test]
+async fn a_wrong_source_is_refused_with_the_field_and_changes_nothing() {
+    let stage = Stage::new().await;
+    let create = |more: &[&'static str]| [&["sources", "create", "--scheme"], more].concat();
+    for (line, code, part) in [
+        (create(&["rot13", "--secret", "canary"]), 2, "rot13"),
+        (
+            create(&["standard", "--secret", "canary"]),
+            3,
+            "secret: must be",
+        ),
+        (
+            create(&["twilio", "--secret", "canary"]),
+            3,
+            "public_url: must be given",
+        ),
+        (
+            create(&["github", "--secret", "canary", "--route", "nonsense"]),
+            2,
+            "TYPE=INTENT",
+        ),
+        (
+            create(&["github", "--secret", "canary", "--route", "a=b->wh_x"]),
+            3,
+            "routes[0].webhook_id",
+        ),
+        (
+            create(&["custom", "--secret", "canary"]),
+            2,
+            "--custom must be given",
+        ),
+        (create(&["github"]), 2, "POSTRIDER_SOURCE_SECRET"),
+    ] {
+        let refused = stage.run(&line).await;
+        assert_eq!(refused.code, code, "{line:?}: {}", refused.err);
+        assert!(refused.err.contains(part), "{line:?}: {}", refused.err);
+        assert!(!refused.err.contains("canary"), "{}", refused.err);
+    }
+    assert_eq!(stage.get("/v1/sources").await["items"], json!([]));
+}
