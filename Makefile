@@ -9,7 +9,7 @@ LOCAL := $(addprefix postrider-,receiver api poller dispatcher)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check fmt clippy deny arrows template build local stack advisories bench bench-aws costs simulate setup clean-tools
+.PHONY: help run test check fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs simulate setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ stack: ## only the tests of the AWS stack: the template, and all of it deployed 
 advisories: ## known vulnerabilities of the dependencies (fetches the advisory database; not in the gate)
 	@tools/setup deny
 	$(DENY) check advisories
+
+fuzz: ## hostile input for all that reads what anybody may send: make fuzz ARGS="--seconds 600 requests" (not in the gate)
+	@tools/setup fuzz
+	tools/fuzz $(ARGS)
 
 # Both are selected, so that the gateway which is measured is the one of this checkout.
 bench: ## the figures to stand by, printed: make bench ARGS=--quick (not in the gate)

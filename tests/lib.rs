@@ -10,4 +10,5 @@
 pub mod api;
 pub mod chaos;
 pub mod command;
+pub mod hostile;
 pub mod simulation;

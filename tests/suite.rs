@@ -14,6 +14,7 @@ mod aws;
 mod canary;
 mod conformance;
 mod documents;
+mod fuzzed;
 mod inbound_command;
 mod restarts;
 mod rie;

@@ -35,6 +35,7 @@ mod receiver;
 mod report;
 mod samples;
 mod scale;
+mod verification;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -86,6 +87,8 @@ enum Part {
     Pages,
     /// What jitter costs
     Jitter,
+    /// What it takes to verify a request of a source
+    Verification,
 }
 
 fn main() -> ExitCode {
@@ -167,6 +170,10 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     if wanted(Part::Jitter) {
         eprintln!("deciding");
         decision::measure(&scale, &mut report);
+    }
+    if wanted(Part::Verification) {
+        eprintln!("verifying requests of sources");
+        verification::measure(&plan, &mut report);
     }
     report
 }

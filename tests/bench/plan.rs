@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     /// Delivered rows in the larger of two stores.
     pub(crate) many_rows: u32,
+    /// How long a call is repeated to find out how quick it is.
+    pub(crate) calls: Duration,
 }
 
 impl Plan {
@@ -36,6 +38,7 @@ impl Plan {
         hanging: Duration::from_secs(12),
         rounds: 3,
         many_rows: 100_000,
+        calls: Duration::from_millis(700),
     };
 
     /// Under a minute.
@@ -48,6 +51,7 @@ impl Plan {
         hanging: Duration::from_secs(8),
         rounds: 1,
         many_rows: 10_000,
+        calls: Duration::from_millis(100),
     };
 
     /// As long as it takes.

@@ -1,5 +1,7 @@
 //! The figures, each beside its bar.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 /// What was found.
@@ -12,7 +14,7 @@ pub(crate) struct Report {
 
 struct Figure {
     of: &'static str,
-    name: &'static str,
+    name: Cow<'static, str>,
     value: f64,
     unit: &'static str,
     bar: Option<Bar>,
@@ -110,13 +112,18 @@ pub(crate) struct Part<'a> {
 
 impl Part<'_> {
     /// A figure for its own sake, or that another one needs.
-    pub(crate) fn figure(&mut self, name: &'static str, value: f64, unit: &'static str) {
-        self.keep(name, value, unit, None);
+    pub(crate) fn figure(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+        unit: &'static str,
+    ) {
+        self.keep(name.into(), value, unit, None);
     }
 
     /// A figure with a bar.
     pub(crate) fn against(&mut self, bar: Bar, name: &'static str, value: f64, unit: &'static str) {
-        self.keep(name, value, unit, Some(bar));
+        self.keep(name.into(), value, unit, Some(bar));
     }
 
     /// Checks that every acknowledged message has arrived.
@@ -128,7 +135,7 @@ impl Part<'_> {
         }
     }
 
-    fn keep(&mut self, name: &'static str, value: f64, unit: &'static str, bar: Option<Bar>) {
+    fn keep(&mut self, name: Cow<'static, str>, value: f64, unit: &'static str, bar: Option<Bar>) {
         self.report.figures.push(Figure {
             of: self.of,
             name,

@@ -1,0 +1,72 @@
+//! What `fuzz/` tries for hours, tried a few thousand times in the gate.
+
+use postrider_tests::hostile::{self, Outcome};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// Tries so many inputs; returns how many were accepted and how many refused.
+fn try_all(
+    cases: u32,
+    inputs: impl Strategy<Value = Vec<u8>>,
+    attempt: fn(&[u8]) -> Outcome,
+) -> (u32, u32) {
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let counts = std::cell::Cell::new((0, 0));
+    let tried = TestRunner::new(config).run(&inputs, |input| {
+        let (accepted, refused) = counts.get();
+        match attempt(&input) {
+            Outcome::Accepted => counts.set((accepted + 1, refused)),
+            Outcome::Refused => counts.set((accepted, refused + 1)),
+            Outcome::Nothing => {}
+        }
+        Ok(())
+    });
+    tried.unwrap();
+    counts.get()
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..400)
+}
+
+/// Texts with the marks of what is decoded.
+fn texts() -> impl Strategy<Value = Vec<u8>> {
+    let marked = r#"(wh_|src_|evt_|dlv_|whsec_|whpk_|v1,|sha256=|default|2026-02-2)?[a-z2-7A-Z0-9.:=+/_*{}"T Z-]{0,60}"#;
+    prop_oneof![marked.prop_map(String::into_bytes), bytes()]
+}
+
+#[test]
+fn no_request_is_accepted_that_was_not_signed() {
+    let (accepted, refused) = try_all(6000, bytes(), hostile::try_request);
+    assert!(accepted > 150 && refused > 1500, "{accepted}, {refused}");
+}
+
+#[test]
+fn every_refused_request_gets_a_diagnosis_that_tells_no_secret() {
+    let (accepted, refused) = try_all(1000, bytes(), hostile::try_diagnosis);
+    assert!(accepted > 25 && refused > 250, "{accepted}, {refused}");
+}
+
+#[test]
+fn a_scheme_that_a_user_describes_accepts_nothing_forged() {
+    let (accepted, refused) = try_all(10_000, bytes(), hostile::try_custom);
+    assert!(accepted > 10 && refused > 1000, "{accepted}, {refused}");
+}
+
+#[test]
+fn what_is_decoded_has_one_spelling() {
+    let (accepted, refused) = try_all(10_000, texts(), hostile::try_text);
+    assert!(accepted > 1000 && refused > 100, "{accepted}, {refused}");
+}
+
+#[test]
+fn no_event_of_api_gateway_makes_the_receiver_fail() {
+    let (accepted, refused) = try_all(2000, bytes(), hostile::try_gateway_event);
+    assert_eq!(accepted, 0);
+    assert!(refused > 200, "{refused}");
+}
