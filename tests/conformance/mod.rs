@@ -1,6 +1,8 @@
-//! Our signatures, verified by the libraries that receivers use, and our metrics, read by Prometheus' own.
+//! Our signatures, verified by the libraries that receivers use; our metrics, read by Prometheus' own; our traces, read with
+//! OpenTelemetry's.
 
 mod metrics;
+mod traces;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::{BadSettings, CourierSettings, Reader};
+use postrider_ports::traces::TraceSettings;
 
 /// The shortest admin token that is accepted.
 pub(crate) const MIN_TOKEN_CHARS: usize = 32;
@@ -20,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) egress_ca_file: Option<PathBuf>,
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
     pub(crate) courier: CourierSettings,
+    pub(crate) traces: Option<TraceSettings>,
     pub(crate) log_filter: String,
     pub(crate) log_format: LogFormat,
 }
@@ -59,6 +61,7 @@ impl Settings {
             egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
             courier,
+            traces: reader.traces(),
             log_filter: reader
                 .text("POSTRIDER_LOG")
                 .unwrap_or_else(|| "info".to_owned()),

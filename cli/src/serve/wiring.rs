@@ -16,7 +16,7 @@ use postrider_gateway::courier::{Courier, InProcess};
 use postrider_gateway::dispatch::Dispatcher;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::sweep::Sweep;
-use postrider_gateway::{Gateway, Ports};
+use postrider_gateway::{Gateway, Ports, traces};
 use postrider_ports::Store;
 use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::notices::Listening;
@@ -177,6 +177,7 @@ impl Service {
             warn!("serve.attempts_unfinished");
             self.courier.abandon();
         }
+        traces::flush().await;
         info!("serve.stopped");
         ended
     }

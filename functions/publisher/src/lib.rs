@@ -10,6 +10,7 @@ use lambda_runtime::{Error, LambdaEvent};
 use postrider_adapter_aws::dynamodb::{Follower, Record};
 use postrider_domain::notice::Notice;
 use postrider_domain::time::Timestamp;
+use postrider_gateway::traces;
 use postrider_ports::Result as Outcome;
 use postrider_ports::clock::Clock;
 use postrider_ports::notices::Topic;
@@ -85,10 +86,14 @@ impl Publisher {
     }
 
     async fn publish(&self, batch: &mut Batch) {
+        let started_at = self.clock.now();
         let results = self.topic.publish(&batch.notices).await;
-        let announced = batch.told_by.iter().zip(results);
+        let ended_at = self.clock.now();
+        let announced = batch.told_by.iter().zip(&batch.notices).zip(results);
         let mut failed = Vec::new();
-        for (sequence, result) in announced {
+        for ((sequence, notice), result) in announced {
+            let failure = result.as_ref().err().map(ToString::to_string);
+            traces::announced(notice, failure, started_at, ended_at);
             if let Err(reason) = result {
                 warn!(sequence, %reason, "change.not_announced");
                 failed.push(sequence.clone());

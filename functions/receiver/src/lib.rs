@@ -9,7 +9,7 @@ use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::post;
 use postrider_domain::inbound::Inbound;
-use postrider_gateway::Gateway;
+use postrider_gateway::{Gateway, traces};
 use postrider_web::answer::EventAnswer;
 use postrider_web::problem::Problem;
 use postrider_web::{body, envelope};
@@ -38,6 +38,7 @@ async fn receive(
     let (parts, body) = request.into_parts();
     let limit = gateway.settings.max_body_bytes;
     let body = body::read_bytes(&parts.headers, body, limit).await?;
+    let cause = traces::cause(&parts.headers);
     let inbound = Inbound {
         method: parts.method,
         path: parts.uri.path().to_owned(),
@@ -46,7 +47,8 @@ async fn receive(
         body,
     };
     let source = source.map_or_else(|_| String::new(), |Path(text)| text);
-    let published = gateway.receive.receive(&source, inbound).await?;
+    let receiving = gateway.receive.receive(&source, inbound);
+    let published = traces::caused_by(cause, receiving).await?;
     Ok(published.into())
 }
 

@@ -31,4 +31,5 @@ pub mod signature;
 pub mod source;
 pub mod stats;
 pub mod time;
+pub mod trace;
 pub mod webhook;

@@ -20,6 +20,7 @@ pub mod settings;
 pub mod sources;
 pub mod sweep;
 mod telemetry;
+pub mod traces;
 
 use std::sync::Arc;
 

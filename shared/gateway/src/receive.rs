@@ -14,7 +14,7 @@ use postrider_ports::queue::Queue;
 
 use crate::catalogue::{Catalogue, Snapshot};
 use crate::ingest::{Published, fresh_row, storing};
-use crate::{Ports, Refusal, telemetry};
+use crate::{Ports, Refusal, telemetry, traces};
 
 /// Looked for in place of what cannot be an id, so that it takes as long. No source has it: it is no UUIDv7.
 const NOBODY: SourceId = SourceId::from_bytes([0; 16]);
@@ -69,6 +69,7 @@ impl Receive {
         let event = Arc::new(verified.into_event(id, now));
         let published = self.store(source, &event, now).await?;
         telemetry::inbound_accepted(source, &event, &published);
+        traces::accepted(&event, &published, now, &*self.ports.clock);
         Ok(published)
     }
 

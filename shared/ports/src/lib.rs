@@ -21,6 +21,7 @@ pub mod queue;
 pub mod schedule;
 pub mod sender;
 pub mod sources;
+pub mod traces;
 
 pub use error::{Error, Result};
 

@@ -9,7 +9,7 @@ pub(crate) struct Row {
 }
 
 /// All settings of `postrider serve`.
-pub(crate) const TABLE: [Row; 18] = [
+pub(crate) const TABLE: [Row; 23] = [
     Row {
         name: "POSTRIDER_LISTEN",
         default: "127.0.0.1:8080",
@@ -111,6 +111,36 @@ pub(crate) const TABLE: [Row; 18] = [
         default: "text",
         range: "text or json",
         meaning: "How log lines look.",
+    },
+    Row {
+        name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+        default: "unset",
+        range: "URL",
+        meaning: "An OpenTelemetry collector that speaks OTLP over http/protobuf, such as `http://127.0.0.1:4318`. Unset: no traces are made. See [tracing](tracing.md). `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, if set, is used as it is instead.",
+    },
+    Row {
+        name: "OTEL_EXPORTER_OTLP_HEADERS",
+        default: "nothing",
+        range: "name=value, comma-separated",
+        meaning: "Headers of each request to the collector, such as its key.",
+    },
+    Row {
+        name: "OTEL_SERVICE_NAME",
+        default: "postrider",
+        range: "text",
+        meaning: "What this gateway is called in its traces.",
+    },
+    Row {
+        name: "OTEL_TRACES_SAMPLER",
+        default: "always_on",
+        range: "always_on, always_off, traceidratio",
+        meaning: "Which traces are recorded. By `traceidratio` a part of them, each of them whole.",
+    },
+    Row {
+        name: "OTEL_TRACES_SAMPLER_ARG",
+        default: "1",
+        range: "0 to 1",
+        meaning: "The part that `traceidratio` records.",
     },
     Row {
         name: "NO_COLOR",
