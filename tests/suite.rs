@@ -14,6 +14,7 @@ mod aws;
 mod canary;
 mod conformance;
 mod documents;
+mod mail;
 mod restarts;
 mod rie;
 mod scenarios;

@@ -1,6 +1,7 @@
 //! Our signatures, verified by the libraries that receivers use; our metrics, read by Prometheus' own; our traces, read with
 //! OpenTelemetry's.
 
+pub(crate) mod collector;
 mod metrics;
 mod traces;
 
@@ -22,7 +23,7 @@ const PAYLOADS: [&str; 4] = [
     "null",
 ];
 
-fn repository() -> PathBuf {
+pub(super) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap()

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod banner;
+mod post;
 pub(crate) mod server;
 pub(crate) mod settings;
 mod wiring;

@@ -1,5 +1,6 @@
 //! The settings of the embedded gateway: read once, all faults reported together.
 
+pub(crate) mod mail;
 pub(crate) mod table;
 
 use std::net::SocketAddr;
@@ -9,6 +10,8 @@ use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::{BadSettings, CourierSettings, Reader};
 use postrider_ports::traces::TraceSettings;
+
+use crate::serve::settings::mail::MailSettings;
 
 /// The shortest admin token that is accepted.
 pub(crate) const MIN_TOKEN_CHARS: usize = 32;
@@ -22,6 +25,7 @@ pub(crate) struct Settings {
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
     pub(crate) courier: CourierSettings,
     pub(crate) traces: Option<TraceSettings>,
+    pub(crate) mail: Option<MailSettings>,
     pub(crate) log_filter: String,
     pub(crate) log_format: LogFormat,
 }
@@ -62,6 +66,7 @@ impl Settings {
             dns_servers: read_dns_servers(&mut reader),
             courier,
             traces: reader.traces(),
+            mail: mail::read(&mut reader),
             log_filter: reader
                 .text("POSTRIDER_LOG")
                 .unwrap_or_else(|| "info".to_owned()),

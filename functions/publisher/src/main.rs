@@ -21,6 +21,7 @@ async fn main() -> Result<(), Error> {
         Arc::new(Follower::of(store)),
         Arc::new(topic),
         Arc::new(SystemClock),
+        settings.common.gateway,
     );
     lambda_runtime::run(service_fn(|event| traced(publisher.handle(event)))).await
 }

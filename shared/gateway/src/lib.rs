@@ -9,6 +9,7 @@ pub mod figures;
 pub mod hints;
 pub mod ingest;
 pub mod keyring;
+pub mod mail;
 pub mod manage;
 pub mod meters;
 mod pacing;

@@ -14,6 +14,7 @@ pub mod history;
 pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
+pub mod letters;
 pub mod mail;
 pub mod notices;
 pub mod pace;
@@ -21,6 +22,7 @@ pub mod queue;
 pub mod schedule;
 pub mod sender;
 pub mod sources;
+pub mod testing;
 pub mod traces;
 
 pub use error::{Error, Result};
@@ -29,10 +31,11 @@ pub use error::{Error, Result};
 pub trait Store:
     deliveries::Deliveries
     + backlog::Backlog
-    + pace::Pace
+    + pace::Pacing
     + interventions::Interventions
     + history::History
     + configs::Webhooks
+    + testing::Testing
     + configs::Keys
     + sources::Sources
     + jobs::Jobs
@@ -43,10 +46,11 @@ pub trait Store:
 impl<T> Store for T where
     T: deliveries::Deliveries
         + backlog::Backlog
-        + pace::Pace
+        + pace::Pacing
         + interventions::Interventions
         + history::History
         + configs::Webhooks
+        + testing::Testing
         + configs::Keys
         + sources::Sources
         + jobs::Jobs
@@ -57,11 +61,21 @@ impl<T> Store for T where
 /// A store that lives in the process which also sends: it knows what is due when, who listens, and forgets by itself
 /// nothing.
 pub trait EmbeddedStore:
-    Store + schedule::Schedule + housekeeping::Housekeeping + notices::Listening
+    Store
+    + schedule::Schedule
+    + housekeeping::Housekeeping
+    + notices::Listening
+    + letters::Mailbag
+    + mail::Contacts
 {
 }
 
 impl<T> EmbeddedStore for T where
-    T: Store + schedule::Schedule + housekeeping::Housekeeping + notices::Listening
+    T: Store
+        + schedule::Schedule
+        + housekeeping::Housekeeping
+        + notices::Listening
+        + letters::Mailbag
+        + mail::Contacts
 {
 }

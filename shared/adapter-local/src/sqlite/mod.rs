@@ -19,6 +19,7 @@ mod interventions;
 mod jobs;
 mod keys;
 mod locks;
+mod mailbag;
 mod migrate;
 mod notices;
 mod open;
@@ -26,10 +27,12 @@ mod pace;
 #[cfg(test)]
 mod plans;
 mod readers;
+mod release;
 mod rows;
 mod schedule;
 mod sources;
 mod stats;
+mod testing;
 mod vault;
 mod writer;
 
