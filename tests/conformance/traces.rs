@@ -2,17 +2,14 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Stdio;
 
 use data_encoding::HEXLOWER;
 use http::Method;
 use postrider_domain::ids::DeliveryId;
 use postrider_testkit::receiver::{Answer, Receiver};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
 
-use super::repository;
+use super::collector::Collector;
 use crate::command::{PATIENCE, Serve, TOKEN, refused_start};
 
 const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
@@ -20,47 +17,6 @@ const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 /// The publisher's own span.
 const CAUSE: &str = "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
 const CANARY: &str = "canary-of-traces";
-
-struct Collector {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-    url: String,
-}
-
-impl Collector {
-    async fn start() -> Self {
-        let mut child = Command::new(repository().join(".tools/venv/bin/python"))
-            .arg(repository().join("tests/conformance/collector.py"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the collector starts; `make setup` installs what it needs");
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = next(&mut lines).await.expect("it says where it listens");
-        Self {
-            child,
-            lines,
-            url: format!("http://127.0.0.1:{}", first["port"]),
-        }
-    }
-
-    /// The spans that it got from first to last.
-    async fn end(mut self) -> Vec<Value> {
-        drop(self.child.stdin.take());
-        let mut spans = Vec::new();
-        while let Some(span) = next(&mut self.lines).await {
-            spans.push(span);
-        }
-        spans
-    }
-}
-
-async fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Option<Value> {
-    let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
-    let line = line.expect("it goes on or ends").unwrap()?;
-    Some(serde_json::from_str(&line).unwrap())
-}
 
 fn trace_of(delivery: &str) -> String {
     let id: DeliveryId = delivery.parse().unwrap();
