@@ -79,7 +79,7 @@ costs: ## what a million deliveries cost on AWS, from units counted on DynamoDB 
 	@tools/setup aws
 	cargo run --locked --quiet -p postrider-adapter-aws --example costs
 
-simulate: ## the poller over ten million waiting rows, in virtual time (not in the gate)
+simulate: ## in virtual time: a receiver back after a day, retries at once, ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate
 
 setup: ## install what the tests need into .tools/

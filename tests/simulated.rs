@@ -1,7 +1,7 @@
-//! The poller at scale, small enough for every run; `make simulate` does ten million rows.
+//! The simulations, small enough for every run; `make simulate` does ten million rows, and ten thousand deliveries.
 
 use postrider_domain::time::Millis;
-use postrider_tests::simulation::{Scenario, simulate};
+use postrider_tests::simulation::{Scenario, a_day_down, retries_at_once, simulate};
 
 #[test]
 fn hints_of_waiting_rows_are_on_time_however_unpunctual_the_ticks() {
@@ -15,4 +15,39 @@ fn hints_of_waiting_rows_are_on_time_however_unpunctual_the_ticks() {
         assert!(outcome.max <= Millis::from_seconds(2), "{outcome}");
         assert_eq!((outcome.forgotten, outcome.doubled), (0, 0), "{outcome}");
     }
+}
+
+#[tokio::test]
+async fn a_receiver_that_was_down_for_a_day_is_brought_back_gently_and_loses_nothing() {
+    let recovery = a_day_down(1000, 20).await;
+    assert_eq!(recovery.waiting, 1000, "{recovery}");
+    assert_eq!(
+        recovery.given_up, 1,
+        "the one that failed the webhook: {recovery}"
+    );
+    assert_eq!(
+        (recovery.delivered, recovery.doubled),
+        (1000, 0),
+        "{recovery}"
+    );
+    assert!(recovery.most_in_a_second <= 20, "{recovery}");
+    assert!(
+        recovery.first_second <= 2,
+        "it begins as slowly as it can: {recovery}"
+    );
+    // At the full rate alone it would take 50 seconds.
+    assert!(recovery.took <= Millis::from_seconds(90), "{recovery}");
+}
+
+#[tokio::test]
+async fn a_retry_whose_turn_comes_later_is_moved_once_and_its_hint_does_not_go_round() {
+    let turns = retries_at_once(1000, 5).await;
+    assert_eq!(turns.delivered, 1000, "{turns}");
+    assert!(
+        turns.most_hints <= 2,
+        "its own, and one for its turn: {turns}"
+    );
+    assert_eq!(turns.needless, 0, "{turns}");
+    // At the rate alone it takes 200 seconds; rows that were set aside wait for the poller's next minute.
+    assert!(turns.took <= Millis::from_seconds(320), "{turns}");
 }

@@ -129,6 +129,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
     ];
     let notifier: &[&str] = &[
         "dynamodb:GetItem WebhookConfigs",
+        "dynamodb:UpdateItem WebhookDeliveries",
         "sqs:ReceiveMessage MailQueue",
         "sqs:DeleteMessage MailQueue",
         "sqs:ChangeMessageVisibility MailQueue",

@@ -95,7 +95,6 @@ fn explained(families: &Value) {
         .filter(|name| name.contains("webhook_") || name.starts_with("postrider_"))
         .filter(|name| *name != "webhook_id")
         .map(|name| name.trim_end_matches("_total"))
-        .chain(["postrider_webhook_status"])
         .collect();
     named.sort_unstable();
     let mut found: Vec<_> = families
@@ -125,6 +124,13 @@ async fn the_python_library_of_prometheus_reads_our_metrics() {
         assert_eq!(
             value(&families, name, name, None),
             figure["value"].as_f64(),
+            "{name}"
+        );
+        let threshold = "postrider_figure_threshold";
+        assert_eq!(families[threshold]["type"], "gauge");
+        assert_eq!(
+            value(&families, threshold, threshold, Some(("figure", name))),
+            figure["threshold"].as_f64(),
             "{name}"
         );
     }

@@ -1,15 +1,17 @@
 //! The libraries that providers and receivers use, and ours: what one signs, the other verifies. And our metrics, read
-//! by Prometheus' own.
+//! by Prometheus' own; our traces, read with OpenTelemetry's.
 
+pub(crate) mod collector;
 mod inbound;
 mod libraries;
 mod metrics;
 mod outbound;
 mod samples;
+mod traces;
 
 use std::path::{Path, PathBuf};
 
-fn repository() -> PathBuf {
+pub(super) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap()

@@ -16,10 +16,16 @@ pub(super) struct Stage {
     data: TempDir,
     dispatcher: String,
     poller: String,
+    endpoint: String,
 }
 
 impl Stage {
     pub(super) async fn start() -> Self {
+        Self::start_traced("").await
+    }
+
+    /// The same, with functions that send their traces to this collector.
+    pub(super) async fn start_traced(endpoint: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
         let (dispatcher, poller) = (free_address(), free_address());
         Self {
@@ -27,6 +33,7 @@ impl Stage {
             data,
             dispatcher,
             poller,
+            endpoint: endpoint.to_owned(),
         }
     }
 
@@ -60,6 +67,7 @@ impl Stage {
             ("POSTRIDER_DEV_URL", self.dev.url.as_str()),
             ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32"),
             ("POSTRIDER_GRACE_SECONDS", "1"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", self.endpoint.as_str()),
         ];
         Emulated::start(name, address, &settings, self.data.path())
     }

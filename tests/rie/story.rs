@@ -6,6 +6,7 @@ use postrider_testkit::receiver::{Answer, Receiver};
 use serde_json::json;
 
 use super::stage::{Stage, publish, settled, webhook};
+use crate::conformance::collector::Collector;
 
 #[tokio::test]
 async fn rie_what_the_api_accepts_the_dispatcher_delivers_and_retries() {
@@ -76,4 +77,24 @@ async fn rie_the_receiver_takes_what_is_signed_and_nothing_else() {
     assert_eq!(arrived.header("x-webhook-intent"), "review");
     let listed = api.call("GET", "/v1/deliveries", &json!(null)).await;
     assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+#[tokio::test]
+async fn rie_functions_have_sent_their_traces_when_they_answer() {
+    let (receiver, mut collector) = (Receiver::start().await, Collector::start().await);
+    let stage = Stage::start_traced(&collector.url).await;
+    let (api, dispatcher) = (stage.api(), stage.dispatcher());
+    let delivery = publish(&api, &webhook(&api, &receiver.url()).await).await;
+    let accepted = collector.span().await;
+    let attempted = collector.span().await;
+    assert_eq!(
+        (&accepted["name"], &attempted["name"]),
+        (&json!("accept"), &json!("attempt"))
+    );
+    assert_eq!(accepted["trace"], attempted["trace"]);
+    assert_eq!(attempted["parent"], accepted["id"]);
+    assert_eq!(attempted["attributes"]["postrider.delivery_id"], delivery);
+    // Frozen or gone, there is nothing that they still have to send.
+    drop((api, dispatcher));
+    assert_eq!(collector.end().await, Vec::<serde_json::Value>::new());
 }

@@ -1,16 +1,65 @@
-//! `make simulate`: the poller over ten million waiting rows.
+//! `make simulate`: the poller over ten million waiting rows; a receiver that was down for a day with ten thousand
+//! deliveries waiting; ten thousand retries that are due at once.
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
 use std::process::ExitCode;
 
 use postrider_domain::time::Millis;
-use postrider_tests::simulation::{HINTS_PER_SECOND, PAGE_TAKES, Scenario, simulate};
+use postrider_tests::simulation::{
+    HINTS_PER_SECOND, PAGE_TAKES, Scenario, a_day_down, retries_at_once, simulate,
+};
 
 const ROWS: usize = 10_000_000;
 /// How late 99 of 100 hints may be.
 const BAR: Millis = Millis::from_seconds(2);
+/// How many deliveries wait, and how many retries are due at once.
+const DELIVERIES: usize = 10_000;
 
-fn main() -> ExitCode {
+#[tokio::main]
+async fn main() -> ExitCode {
+    let recovered = outage().await;
+    let turned = turns().await;
+    let hinted = poller();
+    if recovered && turned && hinted {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The embedded gateway, at a high rate and at the usual one.
+async fn outage() -> bool {
+    let mut good = true;
+    for rate in [50, 5] {
+        let recovery = a_day_down(DELIVERIES, rate).await;
+        println!("{recovery}");
+        let whole = recovery.delivered == recovery.waiting && recovery.doubled == 0;
+        let gentle = recovery.most_in_a_second <= rate as usize;
+        println!(
+            "nothing lost: {}, no second above the rate: {}\n",
+            word(whole),
+            word(gentle)
+        );
+        good &= whole && gentle;
+    }
+    good
+}
+
+/// The functions.
+async fn turns() -> bool {
+    let turns = retries_at_once(DELIVERIES, 5).await;
+    println!("{turns}");
+    let whole = turns.delivered == DELIVERIES;
+    let once = turns.most_hints <= 2;
+    println!(
+        "nothing lost: {}, moved once at the most: {}\n",
+        word(whole),
+        word(once)
+    );
+    whole && once
+}
+
+fn poller() -> bool {
     println!(
         "Assumed: {HINTS_PER_SECOND} hints a second, {PAGE_TAKES} for a page of a query, ticks up to 5 s late, one in \
          20 a minute late and one in 20 three minutes late; dispatchers are never busy.\n"
@@ -25,11 +74,10 @@ fn main() -> ExitCode {
         println!("{outcome}\n");
         good &= outcome.p99 <= BAR && outcome.forgotten == 0;
     }
-    if good {
-        println!("99 of 100 hints within {BAR}: yes");
-        ExitCode::SUCCESS
-    } else {
-        println!("99 of 100 hints within {BAR}: NO");
-        ExitCode::FAILURE
-    }
+    println!("99 of 100 hints within {BAR}: {}", word(good));
+    good
+}
+
+const fn word(good: bool) -> &'static str {
+    if good { "yes" } else { "NO" }
 }

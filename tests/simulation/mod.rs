@@ -1,9 +1,17 @@
-//! The poller at scale, in virtual time: the real code of the poller over millions of rows that fit into memory, and a
-//! queue that takes as long as it is assumed to.
+//! The gateway's real code in virtual time.
+//!
+//! Here the poller at scale, over millions of rows that fit into memory and a queue that takes as long as it is assumed
+//! to; and over a real database a receiver that comes back after a day, and many retries that are due at once.
 
+mod line;
+mod outage;
+mod plot;
 mod queue;
+mod receiver;
 mod rows;
+mod stage;
 mod time;
+mod turns;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,8 +24,10 @@ use queue::AssumedQueue;
 use rows::Rows;
 use time::VirtualClock;
 
+pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;
 pub use rows::PAGE_TAKES;
+pub use turns::{Turns, retries_at_once};
 
 /// On the minute.
 const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);

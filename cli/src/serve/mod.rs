@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod banner;
+mod post;
 pub(crate) mod server;
 pub(crate) mod settings;
 mod wiring;
@@ -10,9 +11,12 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use postrider_adapter_otlp::OtlpTraces;
+use postrider_gateway::traces;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -43,6 +47,7 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     }
     let settings = Settings::read(crate::edge::setting)?;
     start_logging(&settings)?;
+    start_traces(&settings)?;
     let service = wiring::assemble(data, &settings)?;
     let has_keys = service.has_keys().await?;
     if !args.listen.ip().is_loopback() && settings.admin_token.is_none() && !has_keys {
@@ -74,6 +79,13 @@ pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging could not be started: {error}"))
+}
+
+fn start_traces(settings: &Settings) -> anyhow::Result<()> {
+    if let Some(settings) = &settings.traces {
+        traces::install(Arc::new(OtlpTraces::new(settings)?));
+    }
+    Ok(())
 }
 
 fn wants_colour() -> bool {

@@ -1,5 +1,6 @@
 //! The settings of the embedded gateway: read once, all faults reported together.
 
+pub(crate) mod mail;
 pub(crate) mod table;
 
 use std::net::SocketAddr;
@@ -8,6 +9,9 @@ use std::path::PathBuf;
 use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::{BadSettings, CourierSettings, Reader};
+use postrider_ports::traces::TraceSettings;
+
+use crate::serve::settings::mail::MailSettings;
 
 /// The shortest admin token that is accepted.
 pub(crate) const MIN_TOKEN_CHARS: usize = 32;
@@ -20,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) egress_ca_file: Option<PathBuf>,
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
     pub(crate) courier: CourierSettings,
+    pub(crate) traces: Option<TraceSettings>,
+    pub(crate) mail: Option<MailSettings>,
     pub(crate) log_filter: String,
     pub(crate) log_format: LogFormat,
 }
@@ -59,6 +65,8 @@ impl Settings {
             egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
             courier,
+            traces: reader.traces(),
+            mail: mail::read(&mut reader),
             log_filter: reader
                 .text("POSTRIDER_LOG")
                 .unwrap_or_else(|| "info".to_owned()),

@@ -14,10 +14,12 @@ use postrider_domain::ids::TenantId;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::courier::{Courier, InProcess};
 use postrider_gateway::dispatch::Dispatcher;
+use postrider_gateway::mail::Postman;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::sweep::Sweep;
-use postrider_gateway::{Gateway, Ports};
+use postrider_gateway::{Gateway, Ports, traces};
 use postrider_ports::Store;
+use postrider_ports::clock::Clock;
 use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::notices::Listening;
 use postrider_ports::queue::Queue;
@@ -26,8 +28,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::serve::server;
 use crate::serve::settings::Settings;
+use crate::serve::{post, server};
 
 /// How long attempts under way are waited for: the longest timeout and a little.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
@@ -41,6 +43,7 @@ pub(crate) struct Service {
     listening: Arc<dyn Listening>,
     courier: Arc<Courier>,
     sweep: Sweep,
+    postman: Option<Postman>,
     _lock: ServeLock,
 }
 
@@ -53,10 +56,14 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let listening: Arc<dyn Listening> = Arc::clone(&store) as _;
     let schedule: Arc<dyn Schedule> = Arc::clone(&store) as _;
     let housekeeping: Arc<dyn Housekeeping> = Arc::clone(&store) as _;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let mail = settings.mail.as_ref();
+    let postman = mail.map(|mail| post::postman(mail, &store, Arc::clone(&clock)));
+    let postman = postman.transpose()?;
     let store: Arc<dyn Store> = store;
     let ports = Ports {
         store: Arc::clone(&store),
-        clock: Arc::new(SystemClock),
+        clock,
         entropy: Arc::new(SystemEntropy),
     };
     let sender = Arc::new(sender(settings)?);
@@ -80,8 +87,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         ports.clone(),
         housekeeping,
         Arc::clone(&queue),
-        settings.courier.poll_interval,
-        settings.courier.retention,
+        &settings.courier,
     );
     let limits = GatewaySettings {
         max_body_bytes: MAX_BODY_BYTES,
@@ -94,6 +100,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         listening,
         courier,
         sweep,
+        postman,
         _lock: lock,
     })
 }
@@ -122,6 +129,14 @@ async fn keep_sorted(counters: Counters) {
     loop {
         crate::edge::pause(SORT_IN_EVERY).await;
         counters.sort_in();
+    }
+}
+
+/// For ever, with or without letters to bring.
+async fn bring_letters(postman: Option<Postman>) {
+    match postman {
+        Some(postman) => postman.run().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -156,11 +171,13 @@ impl Service {
         let mut sending = tokio::spawn(Arc::clone(&self.courier).run());
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });
+        let mut mailing = tokio::spawn(bring_letters(self.postman));
         let told = async {
             let ended = tokio::select! {
                 () = crate::edge::stop_signal() => Ok(()),
                 _ = &mut sending => Err(anyhow!("the part that sends has ended by itself")),
                 _ = &mut sweeping => Err(anyhow!("the part that keeps house has ended by itself")),
+                _ = &mut mailing => Err(anyhow!("the part that sends letters has ended by itself")),
             };
             info!("serve.stopping");
             stopping.send_replace(true);
@@ -169,6 +186,7 @@ impl Service {
         let ended = server::serve(listener, router, told).await;
         sending.abort();
         sweeping.abort();
+        mailing.abort();
         sorting.abort();
         if tokio::time::timeout(FINISH_TIMEOUT, self.courier.finish())
             .await
@@ -177,6 +195,7 @@ impl Service {
             warn!("serve.attempts_unfinished");
             self.courier.abandon();
         }
+        traces::flush().await;
         info!("serve.stopped");
         ended
     }

@@ -6,6 +6,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::Method;
+use postrider_gateway::traces;
 use postrider_web::envelope::set_headers;
 pub(crate) use postrider_web::envelope::{method_not_allowed, unknown_route};
 
@@ -15,7 +16,8 @@ use crate::metrics::{self, ROUTE_NONE};
 /// no header, no body.
 pub(crate) async fn wrap(request: Request, next: Next) -> Response {
     let line = LogLine::of(&request);
-    let mut response = next.run(request).await;
+    let cause = traces::cause(request.headers());
+    let mut response = traces::caused_by(cause, next.run(request)).await;
     set_headers(response.headers_mut());
     line.log(&response);
     response

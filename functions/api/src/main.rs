@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use lambda_http::Error;
 use postrider_api::Streaming;
 use postrider_gateway::Gateway;
 use postrider_web::lambda;
-use postrider_wiring::Parts;
 use postrider_wiring::settings::ApiSettings;
+use postrider_wiring::{Parts, traced};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -21,5 +24,10 @@ async fn main() -> Result<(), Error> {
     if let Some(first_key) = first_key {
         gateway.keyring.welcome(first_key);
     }
-    lambda::run(postrider_api::router(Arc::new(gateway), Streaming::Polled)).await
+    let router = postrider_api::router(Arc::new(gateway), Streaming::Polled);
+    lambda::run(router.layer(from_fn(wrap))).await
+}
+
+async fn wrap(request: Request, next: Next) -> Response {
+    traced(next.run(request)).await
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lambda_runtime::{Error, service_fn};
 use postrider_dispatcher::Batches;
 use postrider_wiring::settings::DispatcherSettings;
-use postrider_wiring::{Parts, sender};
+use postrider_wiring::{Parts, sender, traced};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -14,5 +14,5 @@ async fn main() -> Result<(), Error> {
     let parts = Parts::assemble(&settings.backend).await?;
     let sender = Arc::new(sender(settings.egress)?);
     let batches = Batches::new(parts, sender, settings.retry);
-    lambda_runtime::run(service_fn(|event| batches.handle(event))).await
+    lambda_runtime::run(service_fn(|event| traced(batches.handle(event)))).await
 }

@@ -1,58 +1,43 @@
 //! Mails what the owner of a webhook must know.
 
-mod alert;
-mod letter;
+mod message;
 
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::{Error, LambdaEvent};
+use postrider_domain::alert::Alert;
+use postrider_gateway::mail::{Addresses, letter};
+use postrider_ports::clock::Clock;
+use postrider_ports::letters::Ledger;
 use postrider_ports::mail::{Contacts, Mail};
 use tracing::{error, info, warn};
 
-use crate::alert::Alert;
-
 /// Handles batches of announcements.
 pub struct Notifier {
-    contacts: Arc<dyn Contacts>,
+    /// Knows whom to write to.
+    pub contacts: Arc<dyn Contacts>,
+    /// Knows what was written.
+    pub ledger: Arc<dyn Ledger>,
     /// None when the gateway has no address to write from.
-    mail: Option<Arc<dyn Mail>>,
-    addresses: Addresses,
-}
-
-/// What letters are written with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Addresses {
-    /// Who gets the letter of a webhook without an owner's address.
-    pub alert_address: Option<String>,
-    /// The address of the API, for links.
-    pub public_url: Option<String>,
+    pub mail: Option<Arc<dyn Mail>>,
+    /// What letters are written with.
+    pub addresses: Addresses,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handled {
     Mailed,
+    MailedBefore,
     NothingToMail,
     NobodyToMail,
     WebhookGone,
 }
 
 impl Notifier {
-    /// A notifier that knows whom to write to, and by whom to send.
-    #[must_use]
-    pub fn new(
-        contacts: Arc<dyn Contacts>,
-        mail: Option<Arc<dyn Mail>>,
-        addresses: Addresses,
-    ) -> Self {
-        Self {
-            contacts,
-            mail,
-            addresses,
-        }
-    }
-
     /// Handles a batch and names the messages that should come again: those that could not be mailed, and those that
     /// are no announcements, which the queue sets aside after a few tries.
     ///
@@ -62,7 +47,7 @@ impl Notifier {
         let mut response = SqsBatchResponse::default();
         for message in event.payload.records {
             let id = message.message_id.unwrap_or_default();
-            match self.notify(&message.body.unwrap_or_default()).await {
+            match self.notify(&id, &message.body.unwrap_or_default()).await {
                 Ok(handled) => {
                     info!(message_id = id, ?handled, "notice.handled");
                 }
@@ -75,24 +60,28 @@ impl Notifier {
         Ok(response)
     }
 
-    async fn notify(&self, body: &str) -> Result<Handled, Error> {
-        let Some(alert) = Alert::read(body)? else {
+    async fn notify(&self, message_id: &str, body: &str) -> Result<Handled, Error> {
+        let Some(alert) = Alert::read(&message::announcement(body))? else {
             return Ok(Handled::NothingToMail);
         };
         let contact = self.contacts.contact(&alert.tenant, alert.webhook).await?;
         let Some(contact) = contact else {
             return Ok(Handled::WebhookGone);
         };
-        let owner = contact.owner_email.as_ref();
-        let to = owner.or(self.addresses.alert_address.as_ref());
-        let (Some(to), Some(mail)) = (to, &self.mail) else {
-            let webhook_id = alert.webhook.to_string();
-            warn!(webhook_id, "notice.nobody_told");
+        let letter = letter(&alert, &contact, &self.addresses)?;
+        let (Some(letter), Some(mail)) = (letter, &self.mail) else {
+            warn!(about = alert.id, "notice.nobody_told");
             return Ok(Handled::NobodyToMail);
         };
-        let public_url = self.addresses.public_url.as_deref();
-        mail.send(letter::failed(&alert, &contact, to, public_url)?)
-            .await?;
+        let now = self.clock.now();
+        if !self.ledger.take_letter(&alert, message_id, now).await? {
+            return Ok(Handled::MailedBefore);
+        }
+        mail.send(letter).await?;
+        // The letter is out: a message that came back now would bring a second one.
+        if let Err(reason) = self.ledger.letter_sent(&alert).await {
+            warn!(about = alert.id, %reason, "notice.not_noted");
+        }
         Ok(Handled::Mailed)
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use lambda_runtime::{Error, service_fn};
 use postrider_adapter_aws::ses::SesMail;
-use postrider_notifier::{Addresses, Notifier};
+use postrider_adapter_system::SystemClock;
+use postrider_gateway::mail::Addresses;
+use postrider_notifier::Notifier;
 use postrider_ports::mail::Mail;
 use postrider_wiring::Aws;
 use postrider_wiring::settings::NotifierSettings;
@@ -17,11 +19,15 @@ async fn main() -> Result<(), Error> {
     let store = postrider_wiring::store(&aws, &settings.store);
     let ses = aws_sdk_sesv2::Client::new(aws.config());
     let mail = settings.mail_from.map(|from| SesMail::new(ses, from));
-    let addresses = Addresses {
-        alert_address: settings.alert_address,
-        public_url: settings.public_url,
+    let notifier = Notifier {
+        contacts: Arc::clone(&store) as _,
+        ledger: store,
+        mail: mail.map(|mail| Arc::new(mail) as Arc<dyn Mail>),
+        addresses: Addresses {
+            alert_address: settings.alert_address,
+            public_url: settings.public_url,
+        },
+        clock: Arc::new(SystemClock),
     };
-    let mail = mail.map(|mail| Arc::new(mail) as Arc<dyn Mail>);
-    let notifier = Notifier::new(store, mail, addresses);
     lambda_runtime::run(service_fn(|event| notifier.handle(event))).await
 }

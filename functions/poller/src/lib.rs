@@ -7,6 +7,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::chores::Chores;
 use postrider_gateway::deadline;
 use postrider_gateway::poll::{Ended, Poll, Ticked};
+use postrider_ports::Store;
 use postrider_ports::clock::Clock;
 use postrider_wiring::Parts;
 use postrider_wiring::metrics::{self, Metric, Unit};
@@ -15,11 +16,18 @@ use tracing::warn;
 
 /// How long before its deadline the function has done its chores.
 const END_BEFORE: Millis = Millis::from_seconds(2);
+/// How far ahead rows that wait for a turn are given one: until the next tick, and as far again as dispatchers give turns
+/// themselves, so that a tick may be late and no row that comes later is sent before.
+const RELEASED_AHEAD: Millis = Millis::from_seconds(90);
+
+/// How often failed webhooks are counted.
+const COUNT_EVERY_MINUTES: i64 = 5;
 
 /// Ticks.
 pub struct Poller {
     poll: Poll,
     chores: Chores,
+    webhooks: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     gateway: String,
 }
@@ -30,10 +38,12 @@ impl Poller {
     pub fn new(parts: Parts, grace: Millis, gateway: String) -> Self {
         let Parts { ports, queue, .. } = parts;
         let clock = Arc::clone(&ports.clock);
+        let webhooks = Arc::clone(&ports.store);
         let backlog = Arc::clone(&ports.store);
         Self {
             poll: Poll::new(backlog, Arc::clone(&queue), Arc::clone(&clock), grace),
-            chores: Chores::new(ports, queue),
+            chores: Chores::new(ports, queue, RELEASED_AHEAD),
+            webhooks,
             clock,
             gateway,
         }
@@ -47,8 +57,10 @@ impl Poller {
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<Value, Error> {
         let now = self.clock.now();
         let deadline = deadline::known(postrider_wiring::deadline(&event.context), now);
-        let ticked = self.poll.tick(scheduled_at(&event.payload), deadline).await;
-        self.report(&ticked);
+        let minute = scheduled_at(&event.payload);
+        let ticked = self.poll.tick(minute, deadline).await;
+        let failed_webhooks = self.failed_webhooks(minute.unwrap_or(now)).await;
+        self.report(&ticked, failed_webhooks);
         self.chores
             .turn_until(now, deadline.minus(END_BEFORE))
             .await;
@@ -61,22 +73,29 @@ impl Poller {
         }
     }
 
-    fn report(&self, ticked: &Ticked) {
-        let metric = |name, unit, value| Metric { name, unit, value };
+    /// How many webhooks are failed, in every fifth minute: it costs a read for each webhook.
+    async fn failed_webhooks(&self, minute: Timestamp) -> Option<u64> {
+        if minute.as_seconds() / 60 % COUNT_EVERY_MINUTES != 0 {
+            return None;
+        }
+        let counted = self.webhooks.failed_webhooks().await;
+        counted
+            .inspect_err(|reason| {
+                warn!(%reason, "poll.count_failed");
+            })
+            .ok()
+    }
+
+    fn report(&self, ticked: &Ticked, failed_webhooks: Option<u64>) {
+        let count = |name, value| Metric::of(name, Unit::Count, value);
+        let late = seconds(ticked.oldest_due_age);
         let mut figures = vec![
-            metric(
-                "oldest_due_age_seconds",
-                Unit::Seconds,
-                seconds(ticked.oldest_due_age),
-            ),
-            metric("hints_sent", Unit::Count, ticked.hints_sent as u64),
-            metric("hints_failed", Unit::Count, ticked.hints_failed as u64),
+            Metric::of("oldest_due_age_seconds", Unit::Seconds, late),
+            count("hints_sent", ticked.hints_sent as u64),
+            count("hints_failed", ticked.hints_failed as u64),
         ];
-        figures.extend(
-            ticked
-                .queue_depth
-                .map(|depth| metric("queue_depth", Unit::Count, depth)),
-        );
+        figures.extend(ticked.queue_depth.map(|depth| count("queue_depth", depth)));
+        figures.extend(failed_webhooks.map(Metric::failed_webhooks));
         if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &figures) {
             warn!(%reason, "poll.metrics_failed");
         }

@@ -8,11 +8,14 @@ use async_trait::async_trait;
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_adapter_aws::dynamodb::{Follower, Record};
+use postrider_domain::figures::Finished;
 use postrider_domain::notice::Notice;
 use postrider_domain::time::Timestamp;
+use postrider_gateway::traces;
 use postrider_ports::Result as Outcome;
 use postrider_ports::clock::Clock;
 use postrider_ports::notices::Topic;
+use postrider_wiring::metrics;
 use serde_json::Value;
 use tracing::{error, info, warn};
 
@@ -35,16 +38,23 @@ pub struct Publisher {
     follower: Arc<dyn Follows>,
     topic: Arc<dyn Topic>,
     clock: Arc<dyn Clock>,
+    gateway: String,
 }
 
 impl Publisher {
-    /// A publisher on this topic.
+    /// A publisher of the named gateway, on this topic.
     #[must_use]
-    pub fn new(follower: Arc<dyn Follows>, topic: Arc<dyn Topic>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        follower: Arc<dyn Follows>,
+        topic: Arc<dyn Topic>,
+        clock: Arc<dyn Clock>,
+        gateway: String,
+    ) -> Self {
         Self {
             follower,
             topic,
             clock,
+            gateway,
         }
     }
 
@@ -58,6 +68,8 @@ impl Publisher {
         let mut batch = Batch::default();
         let mut readable = Vec::new();
         for (sequence, record) in records::read(event.payload)? {
+            let finished = record.as_ref().ok().and_then(Record::finished);
+            batch.finished.push((sequence.clone(), finished));
             match record {
                 Ok(record) => readable.push((sequence, record)),
                 Err(reason) => {
@@ -79,16 +91,28 @@ impl Publisher {
             }
         }
         self.publish(&mut batch).await;
+        self.report(&batch.settled());
         let (announced, failed) = (batch.notices.len(), batch.failed.len());
         info!(changes = count, announced, failed, "changes.followed");
         Ok(batch.response())
     }
 
+    fn report(&self, finished: &[Finished]) {
+        let figures = metrics::of_finished(finished);
+        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &figures) {
+            warn!(%reason, "changes.metrics_failed");
+        }
+    }
+
     async fn publish(&self, batch: &mut Batch) {
+        let started_at = self.clock.now();
         let results = self.topic.publish(&batch.notices).await;
-        let announced = batch.told_by.iter().zip(results);
+        let ended_at = self.clock.now();
+        let announced = batch.told_by.iter().zip(&batch.notices).zip(results);
         let mut failed = Vec::new();
-        for (sequence, result) in announced {
+        for ((sequence, notice), result) in announced {
+            let failure = result.as_ref().err().map(ToString::to_string);
+            traces::announced(notice, failure, started_at, ended_at);
             if let Err(reason) = result {
                 warn!(sequence, %reason, "change.not_announced");
                 failed.push(sequence.clone());
@@ -104,6 +128,8 @@ struct Batch {
     notices: Vec<Notice>,
     /// The change that each announcement is of.
     told_by: Vec<String>,
+    /// Every change in order, with the delivery that it finished.
+    finished: Vec<(String, Option<Finished>)>,
     failed: Vec<String>,
 }
 
@@ -116,6 +142,13 @@ impl Batch {
 
     fn fail(&mut self, sequence: String) {
         self.failed.push(sequence);
+    }
+
+    /// The finished deliveries of the changes that will not come again: those before the first that failed.
+    fn settled(&self) -> Vec<Finished> {
+        let changes = self.finished.iter();
+        let settled = changes.take_while(|(sequence, _)| !self.failed.contains(sequence));
+        settled.filter_map(|(_, finished)| *finished).collect()
     }
 
     fn response(mut self) -> DynamoDbEventResponse {

@@ -7,8 +7,8 @@ use postrider_adapter_aws::dynamodb::Follower;
 use postrider_adapter_aws::sns::SnsTopic;
 use postrider_adapter_system::SystemClock;
 use postrider_publisher::Publisher;
-use postrider_wiring::Aws;
 use postrider_wiring::settings::PublisherSettings;
+use postrider_wiring::{Aws, traced};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -21,6 +21,7 @@ async fn main() -> Result<(), Error> {
         Arc::new(Follower::of(store)),
         Arc::new(topic),
         Arc::new(SystemClock),
+        settings.common.gateway,
     );
-    lambda_runtime::run(service_fn(|event| publisher.handle(event))).await
+    lambda_runtime::run(service_fn(|event| traced(publisher.handle(event)))).await
 }

@@ -82,7 +82,7 @@ async fn handled(
 ) -> (Value, Vec<Record>, Vec<String>) {
     let (changes, board) = (Arc::new(changes), Arc::new(board));
     let clock = Arc::new(SteppedClock::at(Timestamp::ZERO));
-    let publisher = Publisher::new(changes.clone(), board.clone(), clock);
+    let publisher = Publisher::new(changes.clone(), board.clone(), clock, "test".to_owned());
     let event = LambdaEvent::new(event, Context::default());
     let response = publisher.handle(event).await.unwrap();
     let (seen, published) = (changes.seen.lock().clone(), board.published.lock().clone());

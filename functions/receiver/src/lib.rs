@@ -11,8 +11,8 @@ use axum::routing::get;
 use http::{StatusCode, header};
 use postrider_domain::handshake::Reply;
 use postrider_domain::inbound::Inbound;
-use postrider_gateway::Gateway;
 use postrider_gateway::receive::Received;
+use postrider_gateway::{Gateway, traces};
 use postrider_web::answer::EventAnswer;
 use postrider_web::problem::{Code, Problem};
 use postrider_web::{body, envelope};
@@ -51,6 +51,7 @@ async fn receive(
     let source = named.map_or_else(|_| String::new(), |named| source_in(&named));
     let limit = gateway.settings.max_body_bytes;
     let read = body::read_bytes(&parts.headers, body, limit).await;
+    let cause = traces::cause(&parts.headers);
     let mut inbound = Inbound {
         method: parts.method,
         path: parts.uri.path().to_owned(),
@@ -65,7 +66,8 @@ async fn receive(
         }
         Err(problem) => return Err(problem),
     };
-    match gateway.receive.receive(&source, inbound).await? {
+    let receiving = gateway.receive.receive(&source, inbound);
+    match traces::caused_by(cause, receiving).await? {
         Received::Stored(published) => Ok(EventAnswer::from(published).into_response()),
         Received::Answered(reply) => Ok(answer(reply)),
     }

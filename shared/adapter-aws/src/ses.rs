@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use aws_sdk_sesv2::error::BuildError;
-use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
+use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message, MessageHeader};
 use postrider_ports::mail::{Letter, Mail};
 use postrider_ports::{Error, Result};
 
@@ -43,8 +43,14 @@ fn message(letter: &Letter) -> std::result::Result<Message, BuildError> {
     let body = Body::builder()
         .text(utf8(&letter.text)?)
         .html(utf8(&letter.html)?);
+    // Tells mailboxes not to answer that somebody is on holiday. https://www.rfc-editor.org/rfc/rfc3834#section-5
+    let automatic = MessageHeader::builder()
+        .name("Auto-Submitted")
+        .value("auto-generated")
+        .build()?;
     let message = Message::builder()
         .subject(utf8(&letter.subject)?)
-        .body(body.build());
+        .body(body.build())
+        .headers(automatic);
     Ok(message.build())
 }

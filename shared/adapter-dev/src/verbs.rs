@@ -14,6 +14,7 @@ use postrider_domain::ids::{
     DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::pace::{Asked, Given, Pace, Signal};
 use postrider_domain::refused::{KeptRequest, RefusedRequest, Tally};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
@@ -28,10 +29,11 @@ use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::notices::{Announced, Notices};
-use postrider_ports::pace::Pace;
+use postrider_ports::pace::Pacing;
 use postrider_ports::queue::{Hint, Queue};
 use postrider_ports::refusals::Refusals;
 use postrider_ports::sources::{SourceChange, Sources};
+use postrider_ports::testing::Testing;
 use postrider_sealed::Vault;
 
 use crate::client::{DevQueue, DevStore};
@@ -91,6 +93,7 @@ verbs! {
         renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
         apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
         postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
+        set_aside(rows: Vec<Hint>, now: Timestamp) -> Result<()>;
     }
     Backlog of store on DevStore with {
         fn shards(&self) -> u16 {
@@ -100,13 +103,20 @@ verbs! {
         rows_between(stretch: Stretch, limit: usize, after: Option<&Cursor> [Option<Cursor>, cloned, as_ref])
             -> Result<Rows>;
     }
-    Pace of store on DevStore {
-        reserve([&] tenant: TenantId, webhook: WebhookId, count: usize, per_second: u32, now: Timestamp)
-            -> Result<Vec<Timestamp>>;
+    Pacing of store on DevStore {
+        paces([&] tenant: TenantId, webhooks: &[WebhookId] [Vec<WebhookId>, to_vec, as_slice]) -> Result<Vec<Pace>>;
+        reserve([&] tenant: TenantId, webhook: WebhookId, asked: Asked, now: Timestamp) -> Result<Given>;
+        report([&] tenant: TenantId, webhook: WebhookId, signal: Signal, per_second: u32, now: Timestamp)
+            -> Result<()>;
+    }
+    Testing of store on DevStore {
+        tests_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;
+        begin_test([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<Option<Health>>;
+        test_passed([&] tenant: TenantId, id: WebhookId, generation: u32, now: Timestamp) -> Result<()>;
     }
     Interventions of store on DevStore {
         requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
-        release(limit: usize, now: Timestamp) -> Result<Vec<Hint>>;
+        release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>>;
         bury(limit: usize, now: Timestamp) -> Result<usize>;
     }
     History of store on DevStore {
@@ -122,6 +132,7 @@ verbs! {
         webhooks_version([&] tenant: TenantId) -> Result<u64>;
         webhooks([&] tenant: TenantId) -> Result<WebhookList>;
         webhook([&] tenant: TenantId, id: WebhookId) -> Result<Option<Webhook>>;
+        failed_webhooks() -> Result<u64>;
         create_webhook(webhook: Webhook) -> Result<Created>;
         change_webhook([&] tenant: TenantId, id: WebhookId, change: WebhookChange) -> Result<Changed>;
         set_webhook_status([&] tenant: TenantId, id: WebhookId, status: WebhookStatus, reason: Option<String>,

@@ -1,6 +1,10 @@
 //! The five figures by which ADR-0040 watches webhooks, from the counters of a stretch of time.
 
+mod finished;
+
 use crate::stats::LATENCY_BOUNDS_MS;
+
+pub use finished::Finished;
 
 /// Buckets of the latency histogram: one for each bound, and one beyond the last.
 const BUCKETS: usize = LATENCY_BOUNDS_MS.len() + 1;

@@ -2,10 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::delivery::Delivery;
+use crate::ids::DeliveryId;
+use crate::pattern::EventType;
+use crate::time::{Millis, Timestamp};
 
 /// How many failures in a row make a warning.
 pub const WARNING_AT: u32 = 3;
+
+/// How many of the first attempts after a resume have to fail, all of them, for the webhook to be failed again.
+pub const PROBES: u32 = 3;
+
+/// How many tests a failed webhook is sent, at the most: about a week of them.
+const MAX_TESTS: u32 = 173;
+/// How long after the failure the first test is made; the wait doubles with each.
+const FIRST_TEST_AFTER: Millis = Millis::from_seconds(60);
+/// The longest wait between two tests.
+const TESTS_APART: Millis = Millis::from_seconds(3600);
 
 /// How the reason of a webhook begins that failed with a delivery.
 const GIVEN_UP_AFTER: &str = "a delivery failed after ";
@@ -14,6 +27,12 @@ const GIVEN_UP_AFTER: &str = "a delivery failed after ";
 #[must_use]
 pub fn given_up(retries: u32, detail: &str) -> String {
     format!("{GIVEN_UP_AFTER}{retries} retries: {detail}")
+}
+
+/// Why a webhook failed again: nothing arrived after it was resumed.
+#[must_use]
+pub fn failed_probes(detail: &str) -> String {
+    format!("the first {PROBES} attempts after it was resumed failed: {detail}")
 }
 
 /// Whether a webhook takes deliveries.
@@ -56,6 +75,37 @@ impl WebhookStatus {
     }
 }
 
+/// The last attempt that failed, for whoever is told of a webhook's trouble.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastFailure {
+    /// The delivery that was attempted.
+    pub delivery: DeliveryId,
+    /// The type of its event.
+    pub event_type: EventType,
+    /// Why it failed. Nothing of what the receiver wrote: it may repeat what it was sent.
+    pub error: String,
+    /// When that was known.
+    pub at: Timestamp,
+}
+
+impl LastFailure {
+    /// The failure that left the row so.
+    #[must_use]
+    pub fn of(row: &Delivery, at: Timestamp) -> Self {
+        let detail = row.error_detail.as_deref().unwrap_or("no reason is known");
+        let ours = match detail.split_once(": ") {
+            Some((status, _)) if status.starts_with("HTTP status ") => status,
+            Some(_) | None => detail,
+        };
+        Self {
+            delivery: row.id,
+            event_type: row.event_type.clone(),
+            error: ours.to_owned(),
+            at,
+        }
+    }
+}
+
 /// The state of a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
@@ -65,10 +115,22 @@ pub struct Health {
     pub failure_count: u32,
     /// Raised whenever a person changes the status, so that what was under way before does not undo it.
     pub generation: u32,
-    /// Why it is not active.
+    /// Why it has the status it has.
     pub reason: Option<String>,
     /// When the status changed last.
     pub changed_at: Option<Timestamp>,
+    /// It failed, was resumed, and nothing has arrived since.
+    #[serde(default)]
+    pub on_probation: bool,
+    /// How many tests it was sent since it failed.
+    #[serde(default)]
+    pub tests: u32,
+    /// When it may be tested next; none unless it is failed, and none after the last test.
+    #[serde(default)]
+    pub next_test_at: Option<Timestamp>,
+    /// What failed last; stays when it is well again.
+    #[serde(default)]
+    pub last_failure: Option<LastFailure>,
 }
 
 impl Health {
@@ -91,7 +153,34 @@ impl Health {
             generation: self.generation.saturating_add(1),
             reason,
             changed_at: Some(now),
+            on_probation: status == WebhookStatus::Active && self.status == WebhookStatus::Failed,
+            tests: 0,
+            next_test_at: None,
+            last_failure: self.last_failure.clone(),
         }
+    }
+
+    /// The state with one more test begun; none when it is not to be tested now.
+    #[must_use]
+    pub fn testing(&self, now: Timestamp) -> Option<Self> {
+        let is_due = self.next_test_at.is_some_and(|at| at <= now);
+        if self.status != WebhookStatus::Failed || !is_due {
+            return None;
+        }
+        let tests = self.tests.saturating_add(1);
+        Some(Self {
+            tests,
+            next_test_at: (tests < MAX_TESTS).then(|| now.plus(test_wait(tests))),
+            ..self.clone()
+        })
+    }
+
+    /// The state after a test of it was answered; none when it is not failed any more, or a person changed it since.
+    #[must_use]
+    pub fn passed_test(&self, generation: u32, now: Timestamp) -> Option<Self> {
+        let is_same = self.status == WebhookStatus::Failed && self.generation == generation;
+        let reason = || "resumed by auto_resume: a test event was answered".to_owned();
+        is_same.then(|| self.set(WebhookStatus::Active, Some(reason()), now))
     }
 
     /// After how many retries the delivery was given up that failed the webhook; the reason says so.
@@ -106,15 +195,17 @@ impl Health {
     pub fn succeeded(&self) -> Self {
         Self {
             failure_count: 0,
+            on_probation: false,
             ..self.clone()
         }
     }
 
     /// The state after a failed attempt.
     #[must_use]
-    pub fn failed_once(&self) -> Self {
+    pub fn failed_once(&self, failure: LastFailure) -> Self {
         Self {
             failure_count: self.failure_count.saturating_add(1),
+            last_failure: Some(failure),
             ..self.clone()
         }
     }
@@ -137,13 +228,24 @@ impl Health {
         if self.generation != generation || !further {
             return self.clone();
         }
+        let is_failed = status == WebhookStatus::Failed;
         Self {
             status,
             reason: Some(reason),
             changed_at: Some(now),
+            on_probation: false,
+            tests: 0,
+            next_test_at: is_failed.then(|| now.plus(FIRST_TEST_AFTER)),
             ..self.clone()
         }
     }
+}
+
+/// How long after its `n`-th test a webhook is tested again.
+fn test_wait(n: u32) -> Millis {
+    let doubled = 1_u64.checked_shl(n).unwrap_or(u64::MAX);
+    let wait = FIRST_TEST_AFTER.get().saturating_mul(doubled);
+    Millis::new(wait).min(TESTS_APART)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Everything that decides anything lives here and is used by every way of running the gateway. Time, randomness and
 //! the outside world come in as values.
 
+pub mod alert;
 pub mod attempt;
 pub mod decide;
 pub mod delivery;
@@ -19,6 +20,7 @@ pub mod invalid;
 pub mod key;
 pub mod notice;
 pub mod outcome;
+pub mod pace;
 pub mod pattern;
 pub mod refused;
 pub mod request;
@@ -31,5 +33,7 @@ pub mod secret;
 pub mod signature;
 pub mod source;
 pub mod stats;
+pub mod test_event;
 pub mod time;
+pub mod trace;
 pub mod webhook;

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
-use crate::health::{Health, WARNING_AT, WebhookStatus, given_up};
+use crate::health::{
+    Health, LastFailure, PROBES, WARNING_AT, WebhookStatus, failed_probes, given_up,
+};
 use crate::ids::{TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
@@ -145,6 +147,8 @@ impl Notice {
             "status": health.status,
             "failure_count": health.failure_count,
             "reason": health.reason,
+            "generation": health.generation,
+            "last_failure": health.last_failure.as_ref().map(failure),
         });
         if let (NoticeKind::WebhookFailed, Some(fields)) = (kind, data.as_object_mut()) {
             fields.insert("retries".into(), health.retries_used().into());
@@ -165,11 +169,22 @@ impl Notice {
     }
 }
 
+fn failure(last: &LastFailure) -> Value {
+    json!({
+        "webhook_delivery_id": last.delivery,
+        "event_type": last.event_type,
+        "error": last.error,
+        "at": last.at.to_string(),
+    })
+}
+
 const fn dead_reason(cause: DeadCause) -> &'static str {
     match cause {
         DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook => "attempts exhausted",
         DeadCause::Rejected => "rejected by the receiver",
         DeadCause::Gone => "receiver gone",
+        DeadCause::Aborted => "receiver said stop",
+        DeadCause::Declined => "receiver wants no more",
         DeadCause::Refused => "refused by egress rules",
         DeadCause::Expired => "expired",
         DeadCause::WebhookDeleted => "webhook deleted",
@@ -235,7 +250,14 @@ pub fn health_notice(
         }
         _ => return None,
     };
-    Some(Notice::of_webhook(kind, tenant, webhook, after, at))
+    let mut notice = Notice::of_webhook(kind, tenant, webhook, after, at);
+    // Somebody resumed it and it failed at once: its owner knows already.
+    if let (NoticeKind::WebhookFailed, true, Some(fields)) =
+        (kind, before.on_probation, notice.data.as_object_mut())
+    {
+        fields.insert("again".into(), true.into());
+    }
+    Some(notice)
 }
 
 fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
@@ -246,7 +268,7 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
     if after.status == Status::Delivered {
         return health.succeeded();
     }
-    let counted = health.failed_once();
+    let counted = health.failed_once(LastFailure::of(after, at));
     let detail = || after.error_detail.clone().unwrap_or_default();
     match after.dead_cause {
         Some(DeadCause::ExhaustedFailingWebhook) => {
@@ -260,8 +282,19 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
             "the receiver answered 410 Gone".into(),
             at,
         ),
+        Some(DeadCause::Declined) => counted.stopped(
+            WebhookStatus::Disabled,
+            after.generation,
+            "the receiver answered webhook-delivery: disable".into(),
+            at,
+        ),
+        _ if counted.on_probation && counted.failure_count >= PROBES => {
+            let reason = failed_probes(&detail());
+            counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
+        }
         Some(
             DeadCause::Exhausted
+            | DeadCause::Aborted
             | DeadCause::Rejected
             | DeadCause::Refused
             | DeadCause::Expired

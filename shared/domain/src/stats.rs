@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::delivery::{Delivery, Status};
 use crate::time::{Millis, Timestamp};
 
+/// How long counters are kept: a year can be compared with the one before.
+pub const KEPT_FOR: Millis = Millis::from_seconds(800 * 86_400);
+
 /// Upper bounds of the latency histogram in milliseconds; the last bucket has none. Finer around the 10 s at which
 /// ADR-0040 alerts.
 pub const LATENCY_BOUNDS_MS: [u64; 23] = [

@@ -27,7 +27,7 @@ use crate::catalogue::Catalogue;
 use crate::courier::load::Load;
 use crate::dispatch::{Attempted, Dispatcher, LEASE_MARGIN};
 use crate::settings::CourierSettings;
-use crate::{Ports, telemetry};
+use crate::{Ports, telemetry, traces};
 
 /// How long completions are gathered before rows that found no room are looked at again. Looking after each single
 /// one would claim rows one by one.
@@ -176,7 +176,10 @@ impl Courier {
             let _place = place;
             let attempt = courier.dispatcher.attempt(&parcel);
             match courier.broken_off.run_until_cancelled(attempt).await {
-                Some(Ok(Attempted::Done(after))) => courier.note_due(after.next_retry_at),
+                Some(Ok(Attempted::Done(after))) => {
+                    traces::announced_with(&after, &*courier.ports.clock);
+                    courier.note_due(after.next_retry_at);
+                }
                 Some(Ok(Attempted::Stale)) => {
                     telemetry::attempt_not_counted(&parcel.claimed, "stale");
                 }

@@ -17,7 +17,7 @@ use postrider_ports::sender::{Post, Sender};
 use tokio::select;
 
 use crate::catalogue::Catalogue;
-use crate::{Ports, meters, telemetry};
+use crate::{Ports, meters, telemetry, traces};
 
 /// How long a claim is held beyond the attempt's own time.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
@@ -78,7 +78,8 @@ impl Dispatcher {
         if !fits(webhook.settings.timeout, row.lease_until, started_at) {
             return Ok(Attempted::NotStarted);
         }
-        let signed = signed_headers(row, &parcel.event, webhook, started_at);
+        let mut signed = signed_headers(row, &parcel.event, webhook, started_at);
+        traces::propagate(&parcel.claimed, &mut signed.headers);
         let request = Post {
             target_url: webhook.settings.target_url.clone(),
             headers: signed.headers,
@@ -149,6 +150,7 @@ impl Dispatcher {
             transition.verdict(),
         );
         telemetry::attempted(row, &attempt, transition, jitter);
+        traces::attempted(claimed, webhook, &attempt, transition);
         Completion {
             attempt,
             transition,

@@ -18,7 +18,7 @@ use postrider_ports::deliveries::{Acceptance, NewRow};
 use postrider_ports::queue::Queue;
 
 use crate::catalogue::{Catalogue, Snapshot};
-use crate::{Ports, Refusal};
+use crate::{Ports, Refusal, traces};
 
 /// The longest Idempotency-Key, in bytes.
 pub const MAX_KEY_BYTES: usize = 255;
@@ -119,6 +119,7 @@ impl Ingest {
             };
             let acceptance = self.acceptance(&checked, &planned, snapshot.version, now);
             if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
+                traces::accepted(&checked.event, &published, now, &*self.ports.clock);
                 return Ok(published);
             }
             snapshot = self.catalogue.current(tenant, now).await?;

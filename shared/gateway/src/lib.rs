@@ -9,6 +9,7 @@ pub mod figures;
 pub mod hints;
 pub mod ingest;
 pub mod keyring;
+pub mod mail;
 pub mod manage;
 pub mod meters;
 mod pacing;
@@ -21,6 +22,7 @@ pub mod settings;
 pub mod sources;
 pub mod sweep;
 mod telemetry;
+pub mod traces;
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use postrider_ports::queue::Queue;
 
 use crate::catalogue::{Catalogue, Snapshot};
 use crate::ingest::{Published, fresh_row, storing};
-use crate::{Ports, Refusal, telemetry};
+use crate::{Ports, Refusal, telemetry, traces};
 
 /// What a genuine request is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,7 @@ impl Receive {
                 let event = Arc::new(verified.into_event(id, now));
                 let published = self.store(source, &event, now).await?;
                 telemetry::inbound_accepted(source, &event, &published);
+                traces::accepted(&event, &published, now, &*self.ports.clock);
                 Ok(Received::Stored(published))
             }
             Err(reason) => {

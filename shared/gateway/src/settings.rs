@@ -2,6 +2,7 @@
 
 mod reader;
 mod shared;
+mod traces;
 
 pub use reader::{BadSettings, Reader};
 

@@ -65,6 +65,9 @@ pub trait Webhooks: Send + Sync {
     /// One webhook.
     async fn webhook(&self, tenant: &TenantId, id: WebhookId) -> Result<Option<Webhook>>;
 
+    /// How many webhooks of all tenants are failed now. Reads the state of each: for whoever looks now and then.
+    async fn failed_webhooks(&self) -> Result<u64>;
+
     /// Stores a new webhook, up to [`MAX_WEBHOOKS`](postrider_domain::webhook::MAX_WEBHOOKS) a tenant.
     async fn create_webhook(&self, webhook: Webhook) -> Result<Created>;
 

@@ -18,8 +18,8 @@ pub struct Expired {
 /// Removes what has been kept long enough.
 #[async_trait]
 pub trait Housekeeping: Send + Sync {
-    /// Removes up to `limit` rows whose time to be kept is over, events without rows, and jobs that ended long ago. A
-    /// row that was still open is announced as dead, reason `expired`.
+    /// Removes up to `limit` rows whose time to be kept is over, events without rows, and jobs, counters and letters of
+    /// long ago. A row that was still open is announced as dead, reason `expired`.
     async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired>;
 
     /// Removes up to `limit` refused requests that came in before `before`. Returns how many were removed.

@@ -14,6 +14,7 @@ pub mod history;
 pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
+pub mod letters;
 pub mod mail;
 pub mod notices;
 pub mod pace;
@@ -22,6 +23,8 @@ pub mod refusals;
 pub mod schedule;
 pub mod sender;
 pub mod sources;
+pub mod testing;
+pub mod traces;
 
 pub use error::{Error, Result};
 
@@ -29,10 +32,11 @@ pub use error::{Error, Result};
 pub trait Store:
     deliveries::Deliveries
     + backlog::Backlog
-    + pace::Pace
+    + pace::Pacing
     + interventions::Interventions
     + history::History
     + configs::Webhooks
+    + testing::Testing
     + configs::Keys
     + sources::Sources
     + refusals::Refusals
@@ -44,10 +48,11 @@ pub trait Store:
 impl<T> Store for T where
     T: deliveries::Deliveries
         + backlog::Backlog
-        + pace::Pace
+        + pace::Pacing
         + interventions::Interventions
         + history::History
         + configs::Webhooks
+        + testing::Testing
         + configs::Keys
         + sources::Sources
         + refusals::Refusals
@@ -59,11 +64,21 @@ impl<T> Store for T where
 /// A store that lives in the process which also sends: it knows what is due when, who listens, and forgets by itself
 /// nothing.
 pub trait EmbeddedStore:
-    Store + schedule::Schedule + housekeeping::Housekeeping + notices::Listening
+    Store
+    + schedule::Schedule
+    + housekeeping::Housekeeping
+    + notices::Listening
+    + letters::Mailbag
+    + mail::Contacts
 {
 }
 
 impl<T> EmbeddedStore for T where
-    T: Store + schedule::Schedule + housekeeping::Housekeeping + notices::Listening
+    T: Store
+        + schedule::Schedule
+        + housekeeping::Housekeeping
+        + notices::Listening
+        + letters::Mailbag
+        + mail::Contacts
 {
 }

@@ -24,6 +24,8 @@ pub trait Contacts: Send + Sync {
 /// One letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
+    /// Names it; the same when it is sent again, so that a mailbox can tell.
+    pub id: String,
     /// Who gets it.
     pub to: String,
     /// What it is about; one line.
@@ -34,7 +36,8 @@ pub struct Letter {
     pub html: String,
 }
 
-/// Sends letters. On `Ok` somebody has taken it who will bring it; a letter may come twice, when an answer was lost.
+/// Sends letters. On `Ok` somebody has taken it who will bring it; a letter may come twice, when an answer was lost. A
+/// transient error is of the service, which may take it later; any other is of this letter, and others may be taken.
 #[async_trait]
 pub trait Mail: Send + Sync {
     /// Sends one letter.

@@ -15,6 +15,7 @@ pub mod expiring;
 pub mod health;
 pub mod jobs;
 pub mod keys;
+pub mod letters;
 pub mod listening;
 pub mod listing;
 pub mod outbox;
@@ -27,6 +28,7 @@ pub mod scheduling;
 pub mod sources;
 pub mod stats;
 pub mod tenants;
+pub mod testing;
 pub mod webhooks;
 
 use std::sync::Arc;
@@ -113,6 +115,10 @@ macro_rules! store_suite {
                 rows_of_a_deleted_webhook_die_when_they_are_claimed,
                 rows_of_a_deleted_webhook_are_buried,
                 nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile,
+                a_row_set_aside_is_released_at_a_turn,
+                a_held_or_changed_row_is_not_set_aside,
+                release_gives_the_turns_of_the_webhooks_rate,
+                a_deleted_webhooks_rows_are_released_without_turns,
             }
             requeueing {
                 a_dead_row_goes_back_and_its_history_stays,
@@ -145,6 +151,11 @@ macro_rules! store_suite {
                 turns_are_spaced,
                 no_turn_is_given_twice,
                 webhooks_have_turns_of_their_own,
+                no_turn_is_given_later_than_asked_for,
+                a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
+                refusals_that_come_together_halve_the_rate_once,
+                a_resumed_webhook_begins_at_the_slowest_rate,
+                a_webhook_that_is_slowed_does_not_start_rows_at_once,
             }
             jobs {
                 a_job_is_kept_and_goes_on,
@@ -166,6 +177,7 @@ macro_rules! store_suite {
                 a_count_of_failures_does_not_raise_the_version,
                 a_tenant_has_a_thousand_webhooks_at_the_most,
                 a_status_is_set_once,
+                failed_webhooks_of_all_tenants_are_counted,
                 an_unknown_webhook_is_missing,
             }
             sources {
@@ -195,7 +207,17 @@ macro_rules! store_suite {
                 exhaustion_fails_the_webhook_when_its_policy_says_so,
                 a_receiver_that_is_gone_disables_the_webhook,
                 what_was_under_way_before_a_resume_does_not_undo_it,
+                a_resumed_webhook_that_fails_at_once_is_failed_again,
+                a_delivery_ends_the_probation,
+                a_receiver_that_wants_no_more_disables_the_webhook,
                 a_deleted_webhook_has_no_state_to_change,
+            }
+            testing {
+                a_failed_webhook_is_tested_less_and_less_often,
+                of_many_testers_one_makes_the_test,
+                a_webhook_whose_owner_does_not_want_tests_is_not_due,
+                an_answered_test_resumes_the_webhook,
+                an_answer_from_before_a_person_came_counts_for_nothing,
             }
             stats {
                 counters_agree_with_the_attempts,
@@ -234,6 +256,13 @@ macro_rules! embedded_suite {
                 old_announcements_are_forgotten,
                 a_place_is_never_used_twice,
             }
+            letters {
+                a_webhook_that_fails_is_one_letter_for_each_episode,
+                warnings_of_a_webhook_are_an_hour_apart,
+                a_letter_stays_until_it_is_settled,
+                letters_of_all_tenants_come_in_order,
+                a_webhooks_owner_is_known,
+            }
             expiring {
                 finished_rows_go_after_their_time,
                 an_open_row_is_announced_before_it_goes,
@@ -243,6 +272,7 @@ macro_rules! embedded_suite {
                 removal_goes_by_its_limit,
                 kept_rows_do_not_hide_those_behind_them,
                 refused_requests_go_after_their_time,
+                counters_and_letters_of_long_ago_go,
             }
         }
     };

@@ -14,8 +14,10 @@ pub mod metrics;
 mod parts;
 mod sender;
 pub mod settings;
+mod traces;
 
 pub use aws::{Aws, store};
 pub use deadline::deadline;
 pub use parts::Parts;
 pub use sender::sender;
+pub use traces::traced;

@@ -4,11 +4,14 @@
 
 use std::io::{self, Write};
 
+use postrider_domain::figures::{Figure, Finished};
 use postrider_domain::time::Timestamp;
 use serde_json::{Map, Value, json};
 
 const NAMESPACE: &str = "Postrider";
 const DIMENSION: &str = "gateway";
+/// The most observations of one metric in a line.
+const OBSERVATIONS: usize = 100;
 
 /// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,10 @@ pub enum Unit {
     Count,
     /// Time.
     Seconds,
+    /// Parts of a hundred.
+    Percent,
+    /// How many of one thing for each other one.
+    None,
 }
 
 impl Unit {
@@ -24,29 +31,105 @@ impl Unit {
         match self {
             Self::Count => "Count",
             Self::Seconds => "Seconds",
+            Self::Percent => "Percent",
+            Self::None => "None",
+        }
+    }
+
+    const fn of(figure: Figure) -> Self {
+        match figure {
+            Figure::SuccessRate | Figure::RetryRate => Self::Percent,
+            Figure::P95Latency => Self::Seconds,
+            Figure::FailedCount => Self::Count,
+            Figure::AvgRetries => Self::None,
         }
     }
 }
 
-/// One figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One metric with what was observed of it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name.
-    pub name: &'static str,
-    /// What it counts.
-    pub unit: Unit,
-    /// How many.
-    pub value: u64,
+    name: &'static str,
+    unit: Unit,
+    observed: Vec<Value>,
 }
 
-/// Writes the figures of one instant to standard output.
+impl Metric {
+    /// A whole number that was observed once.
+    #[must_use]
+    pub fn of(name: &'static str, unit: Unit, value: u64) -> Self {
+        Self {
+            name,
+            unit,
+            observed: vec![value.into()],
+        }
+    }
+
+    /// How many webhooks are failed.
+    #[must_use]
+    pub fn failed_webhooks(count: u64) -> Self {
+        let figure = Figure::FailedCount;
+        Self::of(figure.name(), Unit::of(figure), count)
+    }
+
+    fn value(&self) -> Value {
+        match self.observed.as_slice() {
+            [one] => one.clone(),
+            several => several.into(),
+        }
+    }
+}
+
+/// The figures that finished deliveries speak of, each delivery an observation: CloudWatch makes averages and
+/// percentiles of them, over any time.
+#[must_use]
+pub fn of_finished(finished: &[Finished]) -> Vec<Metric> {
+    let metric = |figure: Figure| {
+        let observed = finished.iter().filter_map(|one| one.observed(figure));
+        let observed: Vec<_> = observed.map(Value::from).collect();
+        (!observed.is_empty()).then(|| Metric {
+            name: figure.name(),
+            unit: Unit::of(figure),
+            observed,
+        })
+    };
+    Figure::ALL.into_iter().filter_map(metric).collect()
+}
+
+/// Writes the metrics of one instant to standard output, in as many lines as they need; none for none.
 ///
 /// # Errors
 /// When nobody takes them.
 pub fn emit(gateway: &str, at: Timestamp, metrics: &[Metric]) -> io::Result<()> {
-    let line = format!("{}\n", line(gateway, at, metrics));
-    // In one write, so that no log line gets in between.
-    io::stdout().lock().write_all(line.as_bytes())
+    for line in lines(gateway, at, metrics) {
+        // In one write, so that no log line gets in between.
+        io::stdout()
+            .lock()
+            .write_all(format!("{line}\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+fn lines(gateway: &str, at: Timestamp, metrics: &[Metric]) -> Vec<Value> {
+    let mut left = metrics.to_vec();
+    let mut lines = Vec::new();
+    while !left.is_empty() {
+        let mut rest = Vec::new();
+        for metric in &mut left {
+            let beyond = metric
+                .observed
+                .split_off(metric.observed.len().min(OBSERVATIONS));
+            if !beyond.is_empty() {
+                rest.push(Metric {
+                    observed: beyond,
+                    ..metric.clone()
+                });
+            }
+        }
+        lines.push(line(gateway, at, &left));
+        left = rest;
+    }
+    lines
 }
 
 fn line(gateway: &str, at: Timestamp, metrics: &[Metric]) -> Value {
@@ -63,32 +146,10 @@ fn line(gateway: &str, at: Timestamp, metrics: &[Metric]) -> Value {
     line.insert("_aws".to_owned(), directive);
     line.insert(DIMENSION.to_owned(), gateway.into());
     for metric in metrics {
-        line.insert(metric.name.to_owned(), metric.value.into());
+        line.insert(metric.name.to_owned(), metric.value());
     }
     line.into()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_figure_is_declared_and_given_under_the_gateway_alone() {
-        let late = Metric {
-            name: "oldest_due_age_seconds",
-            unit: Unit::Seconds,
-            value: 7,
-        };
-        let line = line("prod", Timestamp::from_millis(5), &[late]);
-        let expected = json!({
-            "_aws": {"Timestamp": 5, "CloudWatchMetrics": [{
-                "Namespace": "Postrider",
-                "Dimensions": [["gateway"]],
-                "Metrics": [{"Name": "oldest_due_age_seconds", "Unit": "Seconds"}],
-            }]},
-            "gateway": "prod",
-            "oldest_due_age_seconds": 7,
-        });
-        assert_eq!(line, expected);
-    }
-}
+mod tests;

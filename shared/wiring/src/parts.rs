@@ -12,7 +12,7 @@ use postrider_ports::queue::Queue;
 
 use crate::aws::{self, Aws};
 use crate::settings::{Backend, CommonSettings};
-use crate::{environment, logging};
+use crate::{environment, logging, traces};
 
 /// What a function works with.
 pub struct Parts {
@@ -29,12 +29,16 @@ pub struct Parts {
 }
 
 impl CommonSettings {
-    /// Starts logging.
+    /// Starts logging, and traces if they are on.
     ///
     /// # Errors
-    /// When the filter is none.
+    /// When the filter is none, or a setting of traces does not fit.
     pub fn start(&self) -> anyhow::Result<()> {
-        logging::start(&self.log_filter)
+        logging::start(&self.log_filter)?;
+        if let Some(settings) = &self.traces {
+            traces::start(settings)?;
+        }
+        Ok(())
     }
 }
 

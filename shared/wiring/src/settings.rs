@@ -6,6 +6,7 @@ use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES_ON_AWS, Reader};
+use postrider_ports::traces::TraceSettings;
 
 use crate::environment;
 
@@ -50,6 +51,8 @@ pub struct CommonSettings {
     pub log_filter: String,
     /// Which gateway this is, among others of the same account.
     pub gateway: String,
+    /// Where traces go; none when they are off.
+    pub traces: Option<TraceSettings>,
 }
 
 /// The settings of the API.
@@ -231,11 +234,12 @@ impl NotifierSettings {
     }
 }
 
-fn common(reader: &Reader<'_>) -> CommonSettings {
+fn common(reader: &mut Reader<'_>) -> CommonSettings {
     let or = |text: Option<String>, default: &str| text.unwrap_or_else(|| default.to_owned());
     CommonSettings {
         log_filter: or(reader.text("POSTRIDER_LOG"), "info"),
         gateway: or(reader.text("POSTRIDER_GATEWAY"), "postrider"),
+        traces: reader.traces(),
     }
 }
 

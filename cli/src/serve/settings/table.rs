@@ -9,7 +9,7 @@ pub(crate) struct Row {
 }
 
 /// All settings of `postrider serve`.
-pub(crate) const TABLE: [Row; 18] = [
+pub(crate) const TABLE: &[Row] = &[
     Row {
         name: "POSTRIDER_LISTEN",
         default: "127.0.0.1:8080",
@@ -101,6 +101,36 @@ pub(crate) const TABLE: [Row; 18] = [
         meaning: "How long dead rows are kept, and rows that stay open.",
     },
     Row {
+        name: "POSTRIDER_SMTP_URL",
+        default: "nothing",
+        range: "smtps://user:password@host:port or smtp://…",
+        meaning: "The mail server by which owners are told that a webhook has failed, or has failed three times in a row. `smtps://` is TLS from the first byte (port 465 unless named); `smtp://` is STARTTLS (587), without which nothing is sent; `smtp://…?tls=none` is plain, with a password to this machine only. User and password may be left out; what is special in a URL is written `%40`. Unset: nobody is mailed.",
+    },
+    Row {
+        name: "POSTRIDER_SMTP_CA_FILE",
+        default: "nothing",
+        range: "PEM file",
+        meaning: "Certificate authorities that are trusted for the mail server beside the public ones.",
+    },
+    Row {
+        name: "POSTRIDER_MAIL_FROM",
+        default: "must be set with `POSTRIDER_SMTP_URL`",
+        range: "mail address",
+        meaning: "Who letters come from: `alerts@example.com` or `Postrider <alerts@example.com>`.",
+    },
+    Row {
+        name: "POSTRIDER_ALERT_ADDRESS",
+        default: "nobody",
+        range: "mail address",
+        meaning: "Who is told of webhooks that name no `owner_email`.",
+    },
+    Row {
+        name: "POSTRIDER_PUBLIC_URL",
+        default: "nothing",
+        range: "URL",
+        meaning: "Where people reach the gateway, for links in letters.",
+    },
+    Row {
         name: "POSTRIDER_LOG",
         default: "info",
         range: "a tracing filter",
@@ -111,6 +141,36 @@ pub(crate) const TABLE: [Row; 18] = [
         default: "text",
         range: "text or json",
         meaning: "How log lines look.",
+    },
+    Row {
+        name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+        default: "unset",
+        range: "URL",
+        meaning: "An OpenTelemetry collector that speaks OTLP over http/protobuf, such as `http://127.0.0.1:4318`. Unset: no traces are made. See [tracing](tracing.md). `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, if set, is used as it is instead.",
+    },
+    Row {
+        name: "OTEL_EXPORTER_OTLP_HEADERS",
+        default: "nothing",
+        range: "name=value, comma-separated",
+        meaning: "Headers of each request to the collector, such as its key.",
+    },
+    Row {
+        name: "OTEL_SERVICE_NAME",
+        default: "postrider",
+        range: "text",
+        meaning: "What this gateway is called in its traces.",
+    },
+    Row {
+        name: "OTEL_TRACES_SAMPLER",
+        default: "always_on",
+        range: "always_on, always_off, traceidratio",
+        meaning: "Which traces are recorded. By `traceidratio` a part of them, each of them whole.",
+    },
+    Row {
+        name: "OTEL_TRACES_SAMPLER_ARG",
+        default: "1",
+        range: "0 to 1",
+        meaning: "The part that `traceidratio` records.",
     },
     Row {
         name: "NO_COLOR",
@@ -132,7 +192,7 @@ pub(crate) fn page() -> String {
         default,
         range,
         meaning,
-    } in &TABLE
+    } in TABLE
     {
         page.push_str(&format!("| `{name}` | {default} | {range} | {meaning} |\n"));
     }

@@ -5,14 +5,17 @@ use metrics::{describe_gauge, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use postrider_domain::figures::Figure;
 use postrider_domain::health::Health;
+use postrider_domain::pace::Pace;
 use postrider_domain::time::Millis;
 use postrider_gateway::figures::Report;
 
 const WEBHOOK_STATUS: &str = "postrider_webhook_status";
+const WEBHOOK_RATE: &str = "postrider_webhook_rate";
+const FIGURE_THRESHOLD: &str = "postrider_figure_threshold";
 const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
 
-/// The five figures, and in which state each webhook is.
-pub(super) fn of_tenant(report: &Report) -> String {
+/// The five figures, and in which state each webhook is and how fast it is sent to. Paces are in the order of webhooks.
+pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
     written(|| {
         for figure in Figure::ALL {
             if let Some(value) = report.total.value(figure) {
@@ -21,12 +24,30 @@ pub(super) fn of_tenant(report: &Report) -> String {
             }
         }
         describe_gauge!(
+            FIGURE_THRESHOLD,
+            "Where ADR-0040 alerts on a figure; it is bad on that side of it"
+        );
+        for figure in Figure::ALL {
+            let (bad, threshold) = figure.threshold();
+            let (figure, bad) = (figure.name(), bad.as_str());
+            gauge!(FIGURE_THRESHOLD, "figure" => figure, "bad" => bad).set(threshold);
+        }
+        describe_gauge!(
             WEBHOOK_STATUS,
             "1 for the state a webhook is in: active, degraded, failed, paused or disabled"
         );
         for (webhook, _) in &report.webhooks {
             let (id, status) = (webhook.id.to_string(), state(&webhook.health));
             gauge!(WEBHOOK_STATUS, "webhook_id" => id, "status" => status).set(1);
+        }
+        describe_gauge!(
+            WEBHOOK_RATE,
+            "Attempts a second that a webhook gets now; its retry_rate, or fewer while it cannot keep up"
+        );
+        for ((webhook, _), pace) in report.webhooks.iter().zip(paces) {
+            let rate = pace.rate_milli(webhook.settings.retry_rate);
+            let id = webhook.id.to_string();
+            gauge!(WEBHOOK_RATE, "webhook_id" => id).set(f64::from(rate) / 1000.0);
         }
     })
 }

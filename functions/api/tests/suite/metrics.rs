@@ -21,8 +21,9 @@ async fn the_five_figures_are_gauges_under_their_names() {
         empty.text
     );
     for figure in ["success_rate", "p95_latency", "retry_rate", "avg_retries"] {
+        let is_shown = |line: &str| line.starts_with("webhook_") && line.contains(figure);
         assert!(
-            !empty.text.contains(figure),
+            !empty.text.lines().any(is_shown),
             "nothing happened: {}",
             empty.text
         );
@@ -38,6 +39,8 @@ async fn the_five_figures_are_gauges_under_their_names() {
         "webhook_retry_rate 0",
         "webhook_failed_count 0",
         "webhook_avg_retries_per_delivery 0",
+        "postrider_figure_threshold{figure=\"webhook_delivery_success_rate\",bad=\"below\"} 95",
+        "postrider_figure_threshold{figure=\"webhook_avg_retries_per_delivery\",bad=\"above\"} 1.5",
         &format!("postrider_webhook_status{{webhook_id=\"{webhook}\",status=\"degraded\"}} 1"),
     ] {
         assert!(text.lines().any(|found| found == line), "{line} in {text}");

@@ -1,11 +1,12 @@
 //! Once an hour the parked rows of every active webhook are looked for: whatever went wrong, none is stranded.
 
-use postrider_domain::ids::TenantId;
+use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Query, Table};
+use super::chores::Chore;
 use super::item::ms;
 use super::keys::{CHORES, Key, TENANTS, WEBHOOK_PREFIX};
 use crate::fault::unreadable;
@@ -29,7 +30,8 @@ impl DynamoStore {
         Ok(())
     }
 
-    async fn tenants(&self) -> Result<Vec<TenantId>> {
+    /// Every tenant that ever had a webhook.
+    pub(super) async fn tenants(&self) -> Result<Vec<TenantId>> {
         let tenants = self.query_all(Query::partition(Table::Configs, TENANTS));
         let name = |item| {
             let name = Key::of(&item)?.sk.parse();
@@ -38,16 +40,30 @@ impl DynamoStore {
         tenants.await?.into_iter().map(name).collect()
     }
 
-    async fn mark_active(&self, tenant: &TenantId, now: Timestamp) -> Result<()> {
+    /// The webhooks of a tenant.
+    pub(super) async fn webhook_ids(
+        &self,
+        tenant: &TenantId,
+    ) -> Result<Vec<(TenantId, WebhookId)>> {
         let webhooks = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
-        let mut ids = Vec::new();
-        for item in self.query_all(webhooks).await? {
+        let id = |item| {
             let id = Key::of(&item)?.sk.parse();
-            ids.push((tenant.clone(), id.map_err(|_| unreadable("a webhook"))?));
-        }
+            Ok((tenant.clone(), id.map_err(|_| unreadable("a webhook"))?))
+        };
+        self.query_all(webhooks)
+            .await?
+            .into_iter()
+            .map(id)
+            .collect()
+    }
+
+    async fn mark_active(&self, tenant: &TenantId, now: Timestamp) -> Result<()> {
+        let ids = self.webhook_ids(tenant).await?;
         for ((tenant, webhook), state) in self.states(ids).await? {
             if !state.health.status.parks() {
                 self.mark_for_check(tenant, webhook, now).await?;
+            } else if Self::is_tested(&state.health) {
+                self.mark(Chore::Test, &tenant, webhook, now).await?;
             }
         }
         Ok(())

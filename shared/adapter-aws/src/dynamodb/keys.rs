@@ -114,6 +114,11 @@ impl Key {
         )
     }
 
+    /// Which letter about a webhook's trouble was written last.
+    pub(super) fn letter(tenant: &TenantId, webhook: WebhookId, trouble: &str) -> Self {
+        Self::new(format!("{tenant}#{webhook}"), format!("mailed#{trouble}"))
+    }
+
     /// A bulk retry.
     pub(super) fn job(tenant: &TenantId, id: JobId) -> Self {
         Self::new(tenant.as_str(), format!("job#{id}"))

@@ -2,7 +2,8 @@
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::stats::KEPT_FOR;
+use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::history::HourlyStats;
 
@@ -12,8 +13,6 @@ use super::keys::{Key, STATS_PREFIX, WEBHOOK_PREFIX};
 use super::{DynamoStore, webhook_item};
 use crate::fault::unreadable;
 
-/// How long counters are kept: a year can be compared with the one before.
-const KEPT_FOR: Millis = Millis::from_seconds(800 * 86_400);
 /// How many webhooks are asked at once.
 const AT_ONCE: usize = 16;
 

@@ -65,6 +65,16 @@ impl Webhooks for DynamoStore {
         Ok(self.assemble(tenant, items, states).await?.pop())
     }
 
+    async fn failed_webhooks(&self) -> Result<u64> {
+        let mut failed = 0;
+        for tenant in self.tenants().await? {
+            let states = self.states(self.webhook_ids(&tenant).await?).await?;
+            let is_failed = |state: &&State| state.health.status == WebhookStatus::Failed;
+            failed += states.values().filter(is_failed).count() as u64;
+        }
+        Ok(failed)
+    }
+
     async fn create_webhook(&self, webhook: Webhook) -> Result<Created> {
         let (tenant, id) = (&webhook.tenant, webhook.id);
         let vault = self.vault_for_sealing(tenant).await?;
@@ -191,9 +201,7 @@ impl DynamoStore {
             Step::Put(Table::Deliveries, item, unchanged),
             Step::Change(raised(tenant)),
         ];
-        if status == WebhookStatus::Active {
-            steps.extend(chores::after_resume(tenant, id, now)?);
-        }
+        steps.extend(chores::after_change(status, tenant, id, now)?);
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 

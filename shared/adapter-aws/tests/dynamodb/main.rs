@@ -3,7 +3,9 @@
 
 mod faults;
 mod following;
+mod ledger;
 mod pages;
+mod releasing;
 mod sealing;
 mod services;
 mod support;

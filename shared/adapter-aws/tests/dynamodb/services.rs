@@ -119,6 +119,7 @@ async fn a_letter_is_handed_over_as_it_was_written() {
     let ses = client!(aws_sdk_sesv2, servers);
     let from = format!("{}@example.com", fresh("from"));
     let letter = Letter {
+        id: "wh_1.failed.0".to_owned(),
         to: "owner@example.com".to_owned(),
         subject: "Webhook 'Ünïcode' has failed".to_owned(),
         text: "plain ‹text›".to_owned(),

@@ -189,6 +189,19 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(
     serde_json::from_str(text).map_err(|_| unreadable(row, column))
 }
 
+/// The same, where it may be absent.
+pub(super) fn maybe_json<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Option<T>, Fault> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(None),
+        ValueRef::Text(_) | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
+            json(row, column).map(Some)
+        }
+    }
+}
+
 /// A value as JSON.
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::Unreadable(error.to_string()))

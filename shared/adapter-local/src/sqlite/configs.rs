@@ -16,11 +16,11 @@ use super::fault::Fault;
 use super::writer::Tx;
 use super::{SqliteStore, codec, health};
 
-pub(super) const ALL: &str = "SELECT status, failure_count, generation, reason, changed_at, id, created_at, \
-     updated_at, settings, sealed FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
+pub(super) const ALL: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
+     reason, changed_at, last_failure, on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
 
-pub(super) const ONE: &str = "SELECT status, failure_count, generation, reason, changed_at, id, created_at, \
-     updated_at, settings, sealed FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+pub(super) const ONE: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
+     reason, changed_at, last_failure, on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
 #[async_trait]
 impl Webhooks for SqliteStore {
@@ -55,6 +55,19 @@ impl Webhooks for SqliteStore {
                     &[&tenant.as_str(), &id.to_string()],
                     |row| read(row, &tenant, &vault),
                 )
+            })
+            .await
+    }
+
+    async fn failed_webhooks(&self) -> Result<u64> {
+        self.readers
+            .read(|db| {
+                let mut statement =
+                    db.prepare_cached("SELECT count(*) FROM webhook_configs WHERE status = ?1")?;
+                let failed = WebhookStatus::Failed.as_str();
+                Ok(statement
+                    .query_row([failed], |row| row.get::<_, i64>(0))?
+                    .unsigned_abs())
             })
             .await
     }
@@ -215,10 +228,10 @@ fn delete(tx: &Tx<'_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<
 }
 
 fn read(row: &Row<'_>, tenant: &TenantId, vault: &Vault) -> std::result::Result<Webhook, Fault> {
-    let id: WebhookId = codec::text(row, 5)?;
+    let id: WebhookId = codec::text(row, 0)?;
     let stored = StoredWebhook {
-        settings: row.get(8)?,
-        sealed: row.get(9)?,
+        settings: row.get(3)?,
+        sealed: row.get(4)?,
     };
     let (settings, secrets) = stored.open(vault, tenant, id)?;
     Ok(Webhook {
@@ -226,8 +239,8 @@ fn read(row: &Row<'_>, tenant: &TenantId, vault: &Vault) -> std::result::Result<
         tenant: tenant.clone(),
         settings,
         secrets,
-        created_at: codec::instant(row, 6)?,
-        updated_at: codec::instant(row, 7)?,
-        health: health::read(row, 0)?,
+        created_at: codec::instant(row, 1)?,
+        updated_at: codec::instant(row, 2)?,
+        health: health::read(row, 5)?,
     })
 }

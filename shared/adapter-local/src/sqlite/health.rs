@@ -8,10 +8,13 @@ use rusqlite::{Connection, Row, params};
 
 use super::codec;
 use super::fault::Fault;
+use super::mailbag;
+use super::pace;
 use super::rows;
 use super::writer::Tx;
 
-pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at, last_failure, \
+     on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
 /// The state of a webhook; none when it was deleted.
 pub(super) fn load(
@@ -47,6 +50,10 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
         generation: row.get(first + 2)?,
         reason: row.get(first + 3)?,
         changed_at: codec::maybe_instant(row, first + 4)?,
+        last_failure: codec::maybe_json(row, first + 5)?,
+        on_probation: row.get(first + 6)?,
+        tests: row.get(first + 7)?,
+        next_test_at: codec::maybe_instant(row, first + 8)?,
     })
 }
 
@@ -60,8 +67,14 @@ pub(super) fn change(
     now: Timestamp,
 ) -> Result<(), Fault> {
     save(tx, tenant, webhook, before, after)?;
+    if before.status != after.status && after.status == WebhookStatus::Active {
+        pace::probe(tx, tenant, webhook, now)?;
+    }
     match health_notice(tenant, webhook, before, after, now) {
-        Some(notice) => rows::announce(tx, &notice),
+        Some(notice) => {
+            rows::announce(tx, &notice)?;
+            mailbag::file(tx, &notice)
+        }
         None => Ok(()),
     }
 }
@@ -75,9 +88,14 @@ fn save(
     before: &Health,
     after: &Health,
 ) -> Result<(), Fault> {
+    let last_failure = after
+        .last_failure
+        .as_ref()
+        .map(codec::to_json)
+        .transpose()?;
     tx.execute(
-        "UPDATE webhook_configs SET status = ?3, failure_count = ?4, generation = ?5, reason = ?6, changed_at = ?7 \
-         WHERE tenant = ?1 AND id = ?2",
+        "UPDATE webhook_configs SET status = ?3, failure_count = ?4, generation = ?5, reason = ?6, changed_at = ?7, \
+         last_failure = ?8, on_probation = ?9, tests = ?10, next_test_at = ?11 WHERE tenant = ?1 AND id = ?2",
         params![
             tenant.as_str(),
             webhook.to_string(),
@@ -86,6 +104,10 @@ fn save(
             after.generation,
             after.reason,
             after.changed_at.map(Timestamp::as_millis),
+            last_failure,
+            after.on_probation,
+            after.tests,
+            after.next_test_at.map(Timestamp::as_millis),
         ],
     )?;
     if before.status != after.status {

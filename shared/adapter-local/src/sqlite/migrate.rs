@@ -6,10 +6,12 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 5] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
+    include_str!("mail.sql"),
+    include_str!("pace.sql"),
 ];
 
 /// The version of the schema that this program writes.

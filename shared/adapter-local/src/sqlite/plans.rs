@@ -5,8 +5,8 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, codec, configs, events, expire, health, history, interventions, jobs, keys,
-    migrate, notices, refused, rows, schedule, sources, stats,
+    accept, apply, codec, configs, events, expire, health, history, jobs, keys, mailbag, migrate,
+    notices, pace, refused, release, rows, schedule, sources, stats, testing,
 };
 
 #[test]
@@ -46,12 +46,18 @@ fn every_hot_query_uses_its_index() {
             "deliveries_held (lease_process=? AND tenant=? AND webhook_id=? AND lease_until<?)",
         ),
         (
-            interventions::NEXT_PARKED,
+            release::NEXT_PARKED,
             "deliveries_parked ((tenant,webhook_id)>(?,?))",
         ),
         (
-            interventions::PARKED_OF,
+            release::PARKED_OF,
             "deliveries_parked (tenant=? AND webhook_id=?)",
+        ),
+        (release::SETTINGS, "PRIMARY KEY (tenant=? AND id=?)"),
+        (pace::LOAD, "PRIMARY KEY (tenant=? AND webhook_id=?)"),
+        (
+            testing::DUE,
+            "webhooks_to_test (next_test_at>? AND next_test_at<?)",
         ),
         (expire::ROWS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (expire::EVENTS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
@@ -66,6 +72,20 @@ fn every_hot_query_uses_its_index() {
             stats::NEXT_WEBHOOK,
             "PRIMARY KEY (tenant=? AND webhook_id>?)",
         ),
+        (
+            stats::NEXT_COUNTED,
+            "PRIMARY KEY ((tenant,webhook_id)>(?,?))",
+        ),
+        (
+            stats::FORGET,
+            "PRIMARY KEY (tenant=? AND webhook_id=? AND hour<?)",
+        ),
+        (mailbag::DUE, "letters_due (due_at<?)"),
+        (
+            mailbag::FILED_AFTER,
+            "letters_about (tenant=? AND webhook_id=? AND trouble=? AND episode>?)",
+        ),
+        (mailbag::CONTACT, "PRIMARY KEY (tenant=? AND id=?)"),
         (configs::ALL, "PRIMARY KEY (tenant=?)"),
         (configs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (sources::ALL, "sources_of_tenant (tenant=?)"),

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::stats::StatsDelta;
+use postrider_domain::stats::{KEPT_FOR, StatsDelta};
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::HourlyStats;
 use rusqlite::{Connection, Row, params};
 
 use super::codec;
 use super::fault::Fault;
+use super::writer::Tx;
 
 /// What one change adds to the counters of a webhook and hour.
 pub(super) struct Counted {
@@ -24,6 +25,35 @@ pub(super) const HOUR: &str = "SELECT webhook_id, hour, delivered, dead, attempt
 
 /// The first webhook with counters after this one; steps from webhook to webhook without reading their hours.
 pub(super) const NEXT_WEBHOOK: &str = "SELECT webhook_id FROM stats WHERE tenant = ?1 AND webhook_id > ?2 ORDER BY webhook_id LIMIT 1";
+
+/// The same over all tenants, for what is done to each of them.
+pub(super) const NEXT_COUNTED: &str = "SELECT tenant, webhook_id FROM stats \
+     WHERE (tenant, webhook_id) > (?1, ?2) ORDER BY tenant, webhook_id LIMIT 1";
+
+pub(super) const FORGET: &str =
+    "DELETE FROM stats WHERE tenant = ?1 AND webhook_id = ?2 AND hour < ?3";
+
+/// Removes the counters of long ago, webhook by webhook: an index by hour would be written at each commit.
+pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> Result<(), Fault> {
+    let before = now.minus(KEPT_FOR).as_millis();
+    let mut last = (String::new(), String::new());
+    while let Some(next) = next_counted(tx, &last)? {
+        tx.execute(FORGET, params![next.0, next.1, before])?;
+        last = next;
+    }
+    Ok(())
+}
+
+fn next_counted(
+    tx: &Tx<'_>,
+    (tenant, webhook): &(String, String),
+) -> Result<Option<(String, String)>, Fault> {
+    codec::first(
+        &mut *tx.statement(NEXT_COUNTED)?,
+        &[tenant, webhook],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
 
 /// Adds everything that a transaction counted.
 pub(super) fn add_up(db: &Connection, counted: &[Counted]) -> Result<(), Fault> {

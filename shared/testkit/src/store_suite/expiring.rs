@@ -3,11 +3,14 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use postrider_domain::decide::Transition;
+use postrider_domain::delivery::DeadCause;
 use postrider_domain::event::Event;
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, EventId};
 use postrider_domain::inbound::{Inbound, Refused};
 use postrider_domain::refused::RefusedRequest;
 use postrider_domain::retention::Retention;
+use postrider_domain::stats::KEPT_FOR;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Accepted;
 use postrider_ports::history::Filter;
@@ -182,6 +185,36 @@ pub async fn refused_requests_go_after_their_time(fixture: impl EmbeddedFixture)
     let left = scene.refused(&scene.tenant, source.id, 10, NOW).await;
     let left: Vec<_> = left.unwrap().iter().map(|kept| kept.refused.at).collect();
     assert_eq!(left, [after(3), after(2)]);
+}
+
+/// They would pile up for ever.
+pub async fn counters_and_letters_of_long_ago_go(fixture: impl EmbeddedFixture) {
+    let scenes = ["a", "b"].map(|tenant| Scene::of_tenant(fixture.handle(), tenant));
+    let late = NOW.plus(KEPT_FOR).minus(Millis::from_seconds(3600));
+    for scene in &scenes {
+        let webhook = scene.webhook().await.id;
+        for at in [NOW, late] {
+            scene.outcome(webhook, Transition::Deliver, at).await;
+            let cause = DeadCause::ExhaustedFailingWebhook;
+            scene.outcome(webhook, Transition::Die { cause }, at).await;
+            scene.set_status(webhook, WebhookStatus::Active).await;
+        }
+    }
+    let store = fixture.embedded();
+    let letters = async || store.letters_due(late, 10).await.unwrap().len();
+    let counters = async |scene: &Scene| {
+        let all = Timestamp::from_millis(i64::MAX);
+        let kept = scene.stats(&scene.tenant, None, Timestamp::ZERO, all);
+        kept.await.unwrap().len()
+    };
+    assert_eq!(letters().await, 4);
+    expire(&fixture, late).await;
+    assert_eq!(letters().await, 2, "a month is long enough");
+    assert_eq!(counters(&scenes[0]).await, 2);
+    expire(&fixture, NOW.hour().plus(KEPT_FOR).plus(Millis::new(1))).await;
+    for scene in &scenes {
+        assert_eq!(counters(scene).await, 1);
+    }
 }
 
 async fn expire(fixture: &impl EmbeddedFixture, now: Timestamp) -> usize {

@@ -166,9 +166,10 @@ impl Scene {
         }
     }
 
-    /// Frees parked rows and says which.
+    /// Frees parked rows and says which; their turns may lie an hour ahead.
     pub async fn released(&self, limit: usize, now: Timestamp) -> Vec<DeliveryId> {
-        let hints = self.release(limit, now).await.unwrap();
+        let until = now.plus(Millis::from_seconds(3600));
+        let hints = self.release(limit, until, now).await.unwrap();
         hints.into_iter().map(|hint| hint.id).collect()
     }
 
@@ -240,6 +241,16 @@ impl Scene {
             Applied::Done(row) => *row,
             Applied::Stale => panic!("nobody else was there"),
         }
+    }
+
+    /// Lets a new row of a webhook come to `transition`, the webhook's state being seen as it is.
+    pub async fn outcome(&self, webhook: WebhookId, transition: Transition, at: Timestamp) {
+        let id = self.row_at(webhook, at).await;
+        let claimed = self.claimed(id, at).await;
+        let mut completion = builders::completion(&claimed, transition, at);
+        completion.generation = self.health(webhook).await.generation;
+        let applied = self.apply(&claimed, completion, at).await;
+        assert!(matches!(applied, Ok(Applied::Done(_))), "{applied:?}");
     }
 
     /// A delivered row.

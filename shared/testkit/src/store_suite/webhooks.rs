@@ -168,6 +168,22 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
     );
 }
 
+/// And no others.
+pub async fn failed_webhooks_of_all_tenants_are_counted(fixture: impl Fixture) {
+    let scenes = ["a", "b"].map(|tenant| Scene::of_tenant(fixture.handle(), tenant));
+    for (scene, status) in [
+        (&scenes[0], WebhookStatus::Failed),
+        (&scenes[0], WebhookStatus::Active),
+        (&scenes[1], WebhookStatus::Paused),
+        (&scenes[1], WebhookStatus::Failed),
+        (&scenes[1], WebhookStatus::Failed),
+    ] {
+        let webhook = scene.webhook().await.id;
+        scene.set_status(webhook, status).await;
+    }
+    assert_eq!(scenes[0].failed_webhooks().await, Ok(3));
+}
+
 /// Whatever is done to it.
 pub async fn an_unknown_webhook_is_missing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());

@@ -1,0 +1,154 @@
+//! How letters are sent, if they are.
+
+use std::path::PathBuf;
+
+use postrider_adapter_smtp::{Sender, Server, is_address};
+use postrider_gateway::mail::Addresses;
+use postrider_gateway::settings::Reader;
+use url::Url;
+
+const SMTP_URL: &str = "POSTRIDER_SMTP_URL";
+const SMTP_CA_FILE: &str = "POSTRIDER_SMTP_CA_FILE";
+const MAIL_FROM: &str = "POSTRIDER_MAIL_FROM";
+const ALERT_ADDRESS: &str = "POSTRIDER_ALERT_ADDRESS";
+const PUBLIC_URL: &str = "POSTRIDER_PUBLIC_URL";
+
+/// A mail server and what letters are written with.
+#[derive(Debug)]
+pub(crate) struct MailSettings {
+    pub(crate) server: Server,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) from: Sender,
+    pub(crate) addresses: Addresses,
+}
+
+/// The settings; none when no letters are to be sent.
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<MailSettings> {
+    let public_url = public_url(reader);
+    let Some(url) = reader.text(SMTP_URL) else {
+        // Who sets these expects letters.
+        for name in [MAIL_FROM, ALERT_ADDRESS, SMTP_CA_FILE] {
+            if reader.text(name).is_some() {
+                reader.fault(name, "has no effect without POSTRIDER_SMTP_URL; set both");
+            }
+        }
+        return None;
+    };
+    let server = Server::parse(&url);
+    let server = server.map_err(|bad| reader.fault(SMTP_URL, &bad.to_string()));
+    let from = sender(reader);
+    let alert_address = alert_address(reader);
+    Some(MailSettings {
+        server: server.ok()?,
+        ca_file: reader.text(SMTP_CA_FILE).map(PathBuf::from),
+        from: from?,
+        addresses: Addresses {
+            alert_address,
+            public_url,
+        },
+    })
+}
+
+fn sender(reader: &mut Reader<'_>) -> Option<Sender> {
+    let Some(text) = reader.text(MAIL_FROM) else {
+        reader.fault(MAIL_FROM, "must be set, because POSTRIDER_SMTP_URL is");
+        return None;
+    };
+    let sender = Sender::parse(&text);
+    sender
+        .map_err(|bad| reader.fault(MAIL_FROM, &bad.to_string()))
+        .ok()
+}
+
+fn alert_address(reader: &mut Reader<'_>) -> Option<String> {
+    let address = reader.text(ALERT_ADDRESS)?;
+    if !is_address(&address) {
+        reader.fault(
+            ALERT_ADDRESS,
+            "must be a mail address such as ops@example.com",
+        );
+    }
+    Some(address)
+}
+
+fn public_url(reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text(PUBLIC_URL)?;
+    let url = Url::parse(&text).ok();
+    let fits = url.is_some_and(|url| {
+        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        let is_bare = url.query().is_none() && url.fragment().is_none();
+        let is_anonymous = url.username().is_empty() && url.password().is_none();
+        is_web && is_bare && is_anonymous
+    });
+    if !fits {
+        let message =
+            "must be a URL such as https://gateway.example.com, without user, query or fragment";
+        reader.fault(PUBLIC_URL, message);
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_from(pairs: &[(&str, &str)]) -> Result<Option<MailSettings>, Vec<String>> {
+        let lookup = |name: &str| {
+            let found = pairs.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let mut reader = Reader::new(&lookup);
+        let settings = read(&mut reader);
+        reader.finish().map_err(|bad| bad.0)?;
+        Ok(settings)
+    }
+
+    #[test]
+    fn nothing_set_sends_no_letters() {
+        assert!(read_from(&[]).unwrap().is_none());
+        assert!(
+            read_from(&[(PUBLIC_URL, "https://example.com")])
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_server_and_a_sender_are_enough() {
+        let settings = read_from(&[
+            (SMTP_URL, "smtp://u:canary@mail.example.com:2525"),
+            (MAIL_FROM, "Postrider <alerts@example.com>"),
+        ]);
+        let settings = settings.unwrap().unwrap();
+        assert_eq!(
+            (settings.server.host.as_str(), settings.server.port),
+            ("mail.example.com", 2525)
+        );
+        assert_eq!(settings.addresses, Addresses::default());
+        assert!(!format!("{settings:?}").contains("canary"));
+    }
+
+    #[test]
+    fn every_bad_setting_is_named_at_once_and_no_password_is_repeated() {
+        let faults = read_from(&[
+            (SMTP_URL, "smtp://u:canary@mail.example.com?tls=maybe"),
+            (MAIL_FROM, "nobody"),
+            (ALERT_ADDRESS, "ops"),
+            (PUBLIC_URL, "https://u:canary@example.com"),
+        ]);
+        let faults = faults.unwrap_err();
+        assert_eq!(faults.len(), 4, "{faults:?}");
+        assert!(!faults.concat().contains("canary"), "{faults:?}");
+    }
+
+    #[test]
+    fn settings_of_letters_without_a_server_are_refused() {
+        let faults = read_from(&[
+            (MAIL_FROM, "alerts@example.com"),
+            (ALERT_ADDRESS, "ops@example.com"),
+        ]);
+        assert_eq!(faults.unwrap_err().len(), 2);
+        let faults = read_from(&[(SMTP_URL, "smtps://mail.example.com")]).unwrap_err();
+        assert!(faults[0].starts_with(MAIL_FROM), "{faults:?}");
+    }
+}

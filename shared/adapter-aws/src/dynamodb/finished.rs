@@ -1,0 +1,15 @@
+//! What a record of the stream adds to the figures.
+
+use postrider_domain::figures::Finished;
+
+use super::stream::{Change, Record};
+
+impl Record {
+    /// The delivery that this change finished, if it did.
+    #[must_use]
+    pub fn finished(&self) -> Option<Finished> {
+        let change = Change::of(self.clone()).ok()?;
+        let row = change.row()?;
+        Finished::of_change(&row.before, &row.after, row.at)
+    }
+}

@@ -1,0 +1,19 @@
+-- What failed last, as JSON; for whoever is told of a webhook's trouble.
+ALTER TABLE webhook_configs ADD COLUMN last_failure TEXT;
+
+-- Letters about the trouble of webhooks, filed with the change that announces it. One that was sent, or never will be, has
+-- no due_at; it stays a while, so that nobody is told twice.
+CREATE TABLE letters (
+  id          INTEGER PRIMARY KEY,
+  tenant      TEXT NOT NULL,
+  webhook_id  TEXT NOT NULL,
+  trouble     TEXT NOT NULL,
+  episode     INTEGER NOT NULL,
+  at          INTEGER NOT NULL,
+  event       TEXT NOT NULL,
+  tries       INTEGER NOT NULL DEFAULT 0,
+  refusals    INTEGER NOT NULL DEFAULT 0,
+  due_at      INTEGER
+) STRICT;
+CREATE INDEX letters_due ON letters (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX letters_about ON letters (tenant, webhook_id, trouble, episode);

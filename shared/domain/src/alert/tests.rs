@@ -1,0 +1,116 @@
+use serde_json::json;
+
+use super::*;
+use crate::health::{Health, WARNING_AT, WebhookStatus};
+use crate::ids::EventId;
+use crate::notice::health_notice;
+
+const AT: Timestamp = Timestamp::from_millis(1_771_668_000_123);
+
+fn webhook() -> WebhookId {
+    WebhookId::from_bytes([7; 16])
+}
+
+fn failure() -> LastFailure {
+    let delivery = DeliveryId {
+        event: EventId::from_bytes([1; 16]),
+        webhook: webhook(),
+    };
+    LastFailure {
+        delivery,
+        event_type: EventType::try_from("task.completed".to_owned()).unwrap(),
+        error: "HTTP status 500".to_owned(),
+        at: AT,
+    }
+}
+
+/// The alert of what a change of a webhook's state announces.
+fn announced(before: &Health, after: &Health) -> Option<Alert> {
+    let tenant = TenantId::default();
+    let notice = health_notice(&tenant, webhook(), before, after, AT).unwrap();
+    Alert::read(&notice.to_cloud_event().to_string()).unwrap()
+}
+
+#[test]
+fn an_announced_failure_is_read_as_it_was_written() {
+    let before = Health {
+        generation: 4,
+        last_failure: Some(failure()),
+        ..Health::default()
+    };
+    let reason = crate::health::given_up(5, "HTTP status 500");
+    let after = before.stopped(WebhookStatus::Failed, 4, reason.clone(), AT);
+    let alert = announced(&before, &after).unwrap();
+    let trouble = Trouble::Failed { retries: Some(5) };
+    assert_eq!((alert.trouble, alert.generation), (trouble, 4));
+    assert_eq!((alert.webhook, alert.at), (webhook(), AT));
+    assert_eq!(alert.reason, Some(reason));
+    assert_eq!(alert.last_failure, Some(failure()));
+}
+
+#[test]
+fn a_warning_is_read_as_it_was_written() {
+    let before = Health {
+        failure_count: WARNING_AT - 1,
+        ..Health::default()
+    };
+    let alert = announced(&before, &before.failed_once(failure())).unwrap();
+    let failures = WARNING_AT;
+    assert_eq!(alert.trouble, Trouble::Degraded { failures });
+    assert_eq!(alert.last_failure, Some(failure()));
+}
+
+#[test]
+fn nobody_is_told_of_other_announcements_or_of_a_failure_that_goes_on() {
+    let paused = Health::default().set(WebhookStatus::Paused, None, AT);
+    let resumed = paused.set(WebhookStatus::Active, None, AT);
+    assert_eq!(announced(&paused, &resumed), None);
+    let again = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
+        "data": {"webhook_id": webhook(), "again": true}});
+    assert_eq!(Alert::of(again), Ok(None));
+}
+
+#[test]
+fn what_an_earlier_release_announced_can_be_read() {
+    let earlier = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
+        "data": {"webhook_id": webhook(), "status": "failed", "reason": "HTTP status 500"}});
+    let alert = Alert::of(earlier).unwrap().unwrap();
+    assert_eq!(alert.reason.as_deref(), Some("HTTP status 500"));
+    assert_eq!(alert.last_failure, None);
+}
+
+#[test]
+fn a_text_that_is_no_announcement_is_refused() {
+    for text in ["", "hello", "{}", r#"{"id":"x","type":"webhook.failed"}"#] {
+        assert!(Alert::read(text).is_err(), "{text}");
+    }
+    let bad = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
+        "time": "yesterday", "data": {"webhook_id": webhook()}});
+    assert_eq!(Alert::of(bad), Err(Unreadable("no time")));
+}
+
+#[test]
+fn a_failure_is_told_once_until_a_person_acts_and_a_warning_once_an_hour() {
+    let alert = |trouble, generation, at| Alert {
+        id: "x".to_owned(),
+        tenant: TenantId::default(),
+        webhook: webhook(),
+        trouble,
+        generation,
+        at,
+        reason: None,
+        last_failure: None,
+    };
+    let silences = |first: &Alert, second: &Alert| first.episode() > second.silenced_after();
+    let failed = |generation, at| alert(Trouble::Failed { retries: None }, generation, at);
+    let later = AT.plus(Millis::from_seconds(86_400));
+    assert!(silences(&failed(1, AT), &failed(1, later)));
+    assert!(!silences(&failed(1, AT), &failed(2, AT)));
+    let warning = |at| alert(Trouble::Degraded { failures: 3 }, 0, at);
+    let (soon, late) = (
+        AT.plus(WARNINGS_APART).minus(Millis::new(1)),
+        AT.plus(WARNINGS_APART),
+    );
+    assert!(silences(&warning(AT), &warning(soon)));
+    assert!(!silences(&warning(AT), &warning(late)));
+}

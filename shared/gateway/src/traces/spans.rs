@@ -1,0 +1,179 @@
+//! The spans themselves. Attributes are an allow-list: ids, types, counts, the host of a webhook; never a body, a
+//! signature, a secret, a path or a query string.
+
+use postrider_domain::attempt::{Attempt, Verdict};
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::{Claimed, Delivery, Status};
+use postrider_domain::event::Event;
+use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::notice::{Notice, NoticeKind};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::trace::{Kind, Span, SpanId, TraceId, TraceParent, Value};
+use postrider_domain::webhook::Webhook;
+
+use crate::ingest::{Published, Repeated};
+
+/// The root of the trace; a call that repeats an earlier one is part of that.
+pub(super) fn accept(
+    event: &Event,
+    published: &Published,
+    link: Option<TraceParent>,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+) -> Span {
+    let root = SpanId::of_accept(published.event);
+    let (id, parent) = match published.repeated {
+        Repeated::No => (root, None),
+        Repeated::Yes => {
+            let repeat = SpanId::of_repeat(published.event, started_at.as_millis());
+            (repeat, Some(root))
+        }
+    };
+    Span {
+        trace: TraceId::of(published.event),
+        id,
+        parent,
+        link,
+        kind: Kind::Server,
+        name: "accept",
+        started_at,
+        ended_at,
+        attributes: vec![
+            ("postrider.event_id", published.event.to_string().into()),
+            ("postrider.event_type", event.event_type.as_str().into()),
+            ("postrider.tenant", event.tenant.as_str().into()),
+            ("postrider.origin", event.origin.to_string().into()),
+            ("postrider.body_bytes", event.body.len().into()),
+            ("postrider.deliveries", published.deliveries.len().into()),
+            (
+                "postrider.repeated",
+                (published.repeated == Repeated::Yes).into(),
+            ),
+        ],
+        failure: None,
+    }
+}
+
+pub(super) fn attempt(
+    claimed: &Claimed,
+    webhook: &Webhook,
+    attempt: &Attempt,
+    transition: Transition,
+) -> Span {
+    let row = claimed.delivery();
+    let url = &webhook.settings.target_url;
+    let mut attributes: Vec<(&'static str, Value)> = vec![
+        ("postrider.delivery_id", row.id.to_string().into()),
+        ("postrider.webhook_id", row.id.webhook.to_string().into()),
+        ("postrider.event_type", row.event_type.as_str().into()),
+        ("postrider.tenant", row.tenant.as_str().into()),
+        ("postrider.attempt_number", attempt.number.into()),
+        ("postrider.outcome", outcome(transition).into()),
+        ("http.request.method", "POST".into()),
+        ("http.request.resend_count", row.attempt_count.into()),
+        ("url.scheme", url.scheme().into()),
+    ];
+    let mut add = |name, value: Option<Value>| {
+        attributes.extend(value.map(|value| (name, value)));
+    };
+    add("server.address", url.host_str().map(Value::from));
+    add("server.port", url.port_or_known_default().map(Value::from));
+    add(
+        "http.response.status_code",
+        attempt.status_code.map(Value::from),
+    );
+    add(
+        "postrider.failed_phase",
+        attempt.phase.as_deref().map(Value::from),
+    );
+    let timings = &attempt.timings;
+    for (name, ms) in [
+        ("postrider.dns_ms", timings.dns_ms),
+        ("postrider.connect_ms", timings.connect_ms),
+        ("postrider.tls_ms", timings.tls_ms),
+        ("postrider.first_byte_ms", timings.first_byte_ms),
+    ] {
+        add(name, ms.map(Value::from));
+    }
+    let failed = transition.verdict() == Verdict::Failure;
+    let took = Millis::new(attempt.timings.total_ms.into());
+    Span {
+        trace: TraceId::of(row.id.event),
+        id: SpanId::of_attempt(row.id, claimed.version()),
+        parent: Some(SpanId::of_accept(row.id.event)),
+        link: None,
+        kind: Kind::Client,
+        name: "attempt",
+        started_at: attempt.at,
+        ended_at: attempt.at.plus(took),
+        attributes,
+        failure: attempt.error.clone().filter(|_| failed),
+    }
+}
+
+/// What a store announces together with the row that an attempt has left.
+pub(super) fn announcement_with(row: &Delivery, at: Timestamp) -> Option<Span> {
+    let kind = match row.status {
+        Status::Pending => return None,
+        Status::Failed => NoticeKind::DeliveryFailed,
+        Status::Delivered => NoticeKind::DeliveryDelivered,
+        Status::Dead => NoticeKind::DeliveryDead,
+    };
+    let id = format!("{}/{}/{}", row.id, row.version, kind.as_str());
+    let span = announcement(row.id, kind, &id, &row.tenant);
+    Some(during(span, None, at, at))
+}
+
+/// An announcement of a delivery, at no time yet.
+pub(super) fn announcement(
+    delivery: DeliveryId,
+    kind: NoticeKind,
+    id: &str,
+    tenant: &TenantId,
+) -> Span {
+    Span {
+        trace: TraceId::of(delivery.event),
+        id: SpanId::of_announcement(id),
+        parent: Some(SpanId::of_accept(delivery.event)),
+        link: None,
+        kind: Kind::Producer,
+        name: "announce",
+        started_at: Timestamp::ZERO,
+        ended_at: Timestamp::ZERO,
+        attributes: vec![
+            ("postrider.announcement", kind.as_str().into()),
+            ("postrider.delivery_id", delivery.to_string().into()),
+            ("postrider.webhook_id", delivery.webhook.to_string().into()),
+            ("postrider.tenant", tenant.as_str().into()),
+        ],
+        failure: None,
+    }
+}
+
+pub(super) fn during(
+    span: Span,
+    failure: Option<String>,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+) -> Span {
+    Span {
+        failure,
+        started_at,
+        ended_at,
+        ..span
+    }
+}
+
+/// The delivery that an announcement is of; none for one of a webhook, which belongs to no event.
+pub(super) fn delivery_of(notice: &Notice) -> Option<DeliveryId> {
+    let id = notice.data.get("webhook_delivery_id")?;
+    id.as_str()?.parse().ok()
+}
+
+const fn outcome(transition: Transition) -> &'static str {
+    match transition {
+        Transition::Deliver => "delivered",
+        Transition::Retry { .. } => "failed",
+        Transition::Die { cause } => cause.as_str(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Many retries of one webhook that are due at once: the functions' real code over a real database, in virtual time, and
+//! how many hints that takes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use postrider_domain::delivery::Status;
+use postrider_domain::retry::RetrySettings;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_gateway::chores::Chores;
+use postrider_gateway::hints::{Handled, Hints};
+use postrider_gateway::poll::Poll;
+use postrider_ports::clock::Clock;
+use postrider_ports::queue::Queue;
+
+use super::line::DelayedQueue;
+use super::receiver::most_in_a_second;
+use super::stage::{Stage, publish, webhook};
+use super::{FUNCTION_TIMEOUT, GRACE, MINUTE_MS};
+
+/// How many hints a dispatcher takes at once.
+const BATCH: usize = 10;
+const MINUTE: Millis = Millis::new(MINUTE_MS);
+/// How far ahead the poller gives turns to rows that were set aside.
+const RELEASED_AHEAD: Millis = Millis::from_seconds(90);
+/// Far beyond what any of it takes.
+const HOURS: u64 = 24;
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    /// How many retries were due at once.
+    pub retries: usize,
+    /// At which rate.
+    pub rate: u32,
+    /// How many were delivered.
+    pub delivered: usize,
+    /// All hints, from the first retry's on.
+    pub hints: usize,
+    /// The most hints of one delivery.
+    pub most_hints: usize,
+    /// How often a hint led to a move.
+    pub moves: usize,
+    /// How often a hint led to nothing.
+    pub needless: usize,
+    /// The most requests of any second, wherever it begins.
+    pub most_in_a_second: usize,
+    /// How long it took.
+    pub took: Millis,
+}
+
+struct Functions {
+    stage: Stage,
+    queue: Arc<DelayedQueue>,
+    hints: Hints,
+    poll: Poll,
+    chores: Chores,
+    tick_at: Timestamp,
+    moves: usize,
+    needless: usize,
+}
+
+impl Functions {
+    fn start() -> Self {
+        let stage = Stage::set();
+        let queue = Arc::new(DelayedQueue::new(Arc::clone(&stage.clock)));
+        let line = Arc::clone(&queue) as Arc<dyn Queue>;
+        let hints = Hints::new(
+            stage.ports.clone(),
+            stage.dispatcher(),
+            Arc::clone(&stage.catalogue),
+            Arc::clone(&line),
+            // The store takes the leases of processes that it does not know for void.
+            stage.store.process().to_owned(),
+        );
+        let clock = Arc::clone(&stage.clock) as Arc<dyn Clock>;
+        let backlog = Arc::clone(&stage.ports.store);
+        Self {
+            poll: Poll::new(backlog, Arc::clone(&line), clock, GRACE),
+            chores: Chores::new(stage.ports.clone(), line, RELEASED_AHEAD),
+            tick_at: stage.clock.now().plus(MINUTE),
+            stage,
+            queue,
+            hints,
+            moves: 0,
+            needless: 0,
+        }
+    }
+
+    /// Handles all hints that are seen now.
+    async fn dispatch(&mut self) {
+        loop {
+            let taken = self.queue.take(BATCH);
+            if taken.is_empty() {
+                return;
+            }
+            let deadline = self.stage.clock.now().plus(FUNCTION_TIMEOUT);
+            for handled in self.hints.handle(taken, deadline).await {
+                match handled.unwrap() {
+                    Handled::Attempted => {}
+                    Handled::Postponed => self.moves += 1,
+                    Handled::SentAgain | Handled::Tested | Handled::Dropped(_) => {
+                        self.needless += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves on to whatever comes next: a message or a tick of the poller.
+    async fn step(&mut self) {
+        let next = self.queue.next_at().unwrap_or(self.tick_at);
+        let now = self.stage.clock.now().max(next.min(self.tick_at));
+        self.stage.clock.set(now);
+        self.dispatch().await;
+        if now >= self.tick_at {
+            let deadline = now.plus(FUNCTION_TIMEOUT);
+            self.poll.tick(Some(self.tick_at), deadline).await;
+            self.chores.turn_until(now, deadline).await;
+            self.tick_at = self.tick_at.plus(MINUTE);
+        }
+    }
+}
+
+/// That many deliveries fail at the same time, their retries are due at the same time, and by then the receiver is well.
+///
+/// # Panics
+/// When the gateway does not do its work.
+pub async fn retries_at_once(retries: usize, rate: u32) -> Turns {
+    let mut functions = Functions::start();
+    let gateway = functions.stage.gateway(Arc::clone(&functions.queue) as _);
+    let webhook = webhook(&gateway, rate, RetrySettings::default()).await;
+    functions.stage.receiver.answer(500);
+    let ids = publish(&gateway, webhook, retries).await;
+    functions.queue.take_sent();
+    functions.dispatch().await;
+    functions.stage.receiver.take_asked();
+    functions.stage.receiver.answer(200);
+    let from = functions.queue.next_at().unwrap();
+    let end = from.plus(Millis::from_seconds(HOURS * 3600));
+    while functions.stage.receiver.taken().0 < retries && functions.stage.clock.now() < end {
+        functions.step().await;
+    }
+    let asked = functions.stage.receiver.take_asked();
+    let sent = functions.queue.take_sent();
+    Turns {
+        retries,
+        rate,
+        delivered: functions.stage.count(&ids, Status::Delivered).await,
+        hints: sent.values().sum(),
+        most_hints: sent.values().copied().max().unwrap_or(0),
+        moves: functions.moves,
+        needless: functions.needless,
+        most_in_a_second: most_in_a_second(&asked),
+        took: asked.last().copied().unwrap_or(from).since(from),
+    }
+}
+
+impl fmt::Display for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hundredths = self.hints * 100 / self.retries.max(1);
+        writeln!(
+            f,
+            "{} retries due at once, at {}/s",
+            self.retries, self.rate
+        )?;
+        writeln!(
+            f,
+            "  hints     {}.{:02} for each delivery, {} at the most; {} led to a move, {} to nothing",
+            hundredths / 100,
+            hundredths % 100,
+            self.most_hints,
+            self.moves,
+            self.needless
+        )?;
+        write!(
+            f,
+            "  delivered {} within {}; {} requests in the busiest second",
+            self.delivered, self.took, self.most_in_a_second
+        )
+    }
+}
