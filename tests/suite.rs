@@ -14,6 +14,7 @@ mod aws;
 mod canary;
 mod conformance;
 mod documents;
+mod inspector;
 mod restarts;
 mod rie;
 mod scenarios;

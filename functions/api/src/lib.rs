@@ -7,6 +7,7 @@ mod events;
 mod extract;
 mod filter;
 mod health;
+mod inspector;
 mod json;
 mod keys;
 mod metrics;
@@ -30,6 +31,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use inspector::OneTimeLogin;
 pub use metrics::Counters;
 use postrider_web::{body, problem};
 pub use problem::{Code, Problem};
@@ -40,6 +42,8 @@ struct Shared {
     streaming: Streaming,
     streams: Arc<Semaphore>,
     openapi: Bytes,
+    /// A login for whoever started the gateway.
+    once: Option<OneTimeLogin>,
 }
 
 type Api = Arc<Shared>;
@@ -59,19 +63,34 @@ pub enum Streaming {
     Polled,
 }
 
-/// The whole API over this gateway.
+/// The whole API over this gateway, and the Inspector.
 pub fn router(gateway: Arc<Gateway>, streaming: Streaming) -> Router {
+    routes_over(gateway, streaming, None)
+}
+
+/// The same, with a login for whoever started the gateway.
+pub fn router_with_login(
+    gateway: Arc<Gateway>,
+    streaming: Streaming,
+    once: OneTimeLogin,
+) -> Router {
+    routes_over(gateway, streaming, Some(once))
+}
+
+fn routes_over(gateway: Arc<Gateway>, streaming: Streaming, once: Option<OneTimeLogin>) -> Router {
     let (routes, document) = documented_routes().split_for_parts();
     let shared = Shared {
         gateway,
         streaming,
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
         openapi: openapi::to_bytes(&document),
+        once,
     };
     routes
         .fallback(envelope::unknown_route)
         .method_not_allowed_fallback(envelope::method_not_allowed)
         .layer(from_fn(envelope::wrap))
+        .merge(inspector::routes())
         .with_state(Arc::new(shared))
 }
 

@@ -19,6 +19,7 @@ pub mod notices;
 pub mod pace;
 pub mod queue;
 pub mod schedule;
+pub mod sealing;
 pub mod sender;
 pub mod sources;
 
@@ -36,6 +37,7 @@ pub trait Store:
     + sources::Sources
     + jobs::Jobs
     + notices::Notices
+    + sealing::Sealing
 {
 }
 
@@ -50,6 +52,7 @@ impl<T> Store for T where
         + sources::Sources
         + jobs::Jobs
         + notices::Notices
+        + sealing::Sealing
 {
 }
 

@@ -1,11 +1,13 @@
 //! What every store writes the same way, whatever it is made of.
 
+mod carried;
 mod cursor;
 mod ring;
 mod source;
 mod vault;
 mod webhook;
 
+pub use carried::{seal_text, unseal_text};
 pub use cursor::ListKey;
 pub use source::StoredSource;
 pub use vault::{KEY_BYTES, Vault};

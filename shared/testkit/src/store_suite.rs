@@ -10,6 +10,7 @@
 pub mod accepting;
 pub mod applying;
 pub mod backlog;
+pub mod carrying;
 pub mod claiming;
 pub mod expiring;
 pub mod health;
@@ -166,6 +167,10 @@ macro_rules! store_suite {
                 a_tenant_has_a_thousand_webhooks_at_the_most,
                 a_status_is_set_once,
                 an_unknown_webhook_is_missing,
+            }
+            carrying {
+                what_one_process_seals_another_opens,
+                what_was_made_up_does_not_open,
             }
             sources {
                 a_source_comes_back_as_it_was_stored,

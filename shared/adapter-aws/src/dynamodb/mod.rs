@@ -34,6 +34,7 @@ mod pace;
 mod packed;
 mod query;
 mod row;
+mod sealing;
 mod signature;
 mod sources;
 mod state;

@@ -28,6 +28,7 @@ mod plans;
 mod readers;
 mod rows;
 mod schedule;
+mod sealing;
 mod sources;
 mod stats;
 mod vault;
