@@ -79,3 +79,8 @@ async fn stored_markup_stays_text() {
 async fn every_page_is_for_everyone() {
     play("everyone", &[], "").await;
 }
+
+#[tokio::test]
+async fn the_keyboard_does_it_all_and_the_first_page_is_small() {
+    play("typing", &[], "").await;
+}
