@@ -120,7 +120,8 @@ const over = () => {
 };
 
 const KINDS = ["delivery.delivered", "delivery.failed", "delivery.dead", "delivery.requeued", "webhook.degraded", "webhook.failed",
-  "webhook.resumed", "webhook.paused", "webhook.disabled", "inbound.accepted", "inbound.unrouted", "inbound.signature_failed"];
+  "webhook.resumed", "webhook.paused", "webhook.disabled", "inbound.accepted", "inbound.unrouted", "inbound.signature_failed",
+  "inbound.too_large"];
 let tries = 0;
 
 const listen = () => {

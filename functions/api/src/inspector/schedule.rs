@@ -10,10 +10,10 @@ use postrider_domain::time::Millis;
 use super::text::{self, Markup};
 
 const WIDTH: f64 = 760.0;
-const MARGIN: f64 = 24.0;
+const MARGIN: f64 = 36.0;
 const LINE_Y: f64 = 34.0;
 /// How close two labels may stand.
-const LABEL_WIDTH: f64 = 44.0;
+const LABEL_WIDTH: f64 = 64.0;
 
 /// A policy in words and as a picture.
 pub(super) struct Schedule {
@@ -117,15 +117,18 @@ fn picture(times: &[(Millis, Millis)]) -> Markup {
         "<svg class=\"schedule\" viewBox=\"0 0 {WIDTH} 62\" aria-hidden=\"true\"><line class=\"axis\" x1=\"{MARGIN}\" x2=\"{}\" y1=\"{LINE_Y}\" y2=\"{LINE_Y}\"/>",
         WIDTH - MARGIN
     );
+    let end = WIDTH - MARGIN;
     let mut labelled_to = f64::MIN;
     for (n, (_, since)) in times.iter().enumerate() {
         let (x, number) = (x(*since, whole), n + 1);
-        let class = if number == times.len() { "last" } else { "dot" };
+        let is_last = number == times.len();
+        let class = if is_last { "last" } else { "dot" };
         let _ = write!(
             svg,
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{LINE_Y}\" r=\"6\"/>"
         );
-        if x - labelled_to >= LABEL_WIDTH {
+        // The last one always has its label, so those just before it have none.
+        if is_last || (x - labelled_to >= LABEL_WIDTH && end - x >= LABEL_WIDTH) {
             labelled_to = x;
             let since = if n == 0 {
                 "0".to_owned()
