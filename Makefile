@@ -9,7 +9,7 @@ LOCAL := $(addprefix postrider-,receiver api poller dispatcher)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs simulate setup clean-tools
+.PHONY: help run test check fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots simulate setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,11 @@ bench-aws: ## the functions as deployed: size of each zip, cold start beside an 
 costs: ## what a million deliveries cost on AWS, from units counted on DynamoDB Local (not in the gate)
 	@tools/setup aws
 	cargo run --locked --quiet -p postrider-adapter-aws --example costs
+
+screenshots: ## pictures of the Inspector into docs/images (not in the gate)
+	@tools/setup browser
+	cargo build --locked --workspace --bins --tests
+	node tests/inspector/screenshots.mjs $(TARGET)/debug/postrider docs/images
 
 simulate: ## in virtual time: a receiver back after a day, retries at once, ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate

@@ -73,6 +73,8 @@ pub async fn refused_start(settings: &[(&str, &str)]) -> String {
 
 /// A gateway that runs.
 pub struct Serve {
+    /// The link that logs in once.
+    pub login: String,
     child: Child,
     api: Api,
     data: Option<tempfile::TempDir>,
@@ -116,8 +118,20 @@ impl Serve {
         let first = first.unwrap().expect("it says where it listens");
         let url = first.rsplit(' ').next().unwrap().to_owned();
         assert!(url.starts_with("http://"), "{first}");
+        let login = async {
+            while let Ok(Some(line)) = lines.next_line().await {
+                if let Some(link) = line.strip_prefix("Inspector:") {
+                    return link.trim().to_owned();
+                }
+            }
+            panic!("it says where the Inspector is");
+        };
+        let login = tokio::time::timeout(PATIENCE, login)
+            .await
+            .expect("it says more");
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self {
+            login,
             child,
             api: Api::new(url, TOKEN.to_owned()),
             data: None,

@@ -16,6 +16,7 @@ mod conformance;
 mod documents;
 mod fuzzed;
 mod inbound_command;
+mod inspector;
 mod mail;
 mod restarts;
 mod rie;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use postrider_domain::ids::TenantId;
-use postrider_domain::key::Scope;
+use postrider_domain::key::{KeyDigest, Scope};
 use postrider_gateway::Gateway;
 
 /// The file that keeps a key which was made here.
@@ -18,19 +18,27 @@ const MADE_HERE: &str = "admin";
 /// Where the first key is.
 pub(crate) enum Admin {
     /// In the environment of this process.
-    Environment,
+    Environment { digest: KeyDigest },
     /// In a file, made at an earlier start.
-    Kept(PathBuf),
+    Kept { digest: KeyDigest, file: PathBuf },
     /// In a file, made just now and shown this once.
     Made { token: String, file: PathBuf },
 }
 
 impl Admin {
+    /// What it is known by.
+    pub(crate) fn digest(&self) -> KeyDigest {
+        match self {
+            Self::Environment { digest } | Self::Kept { digest, .. } => *digest,
+            Self::Made { token, .. } => KeyDigest::of(token),
+        }
+    }
+
     /// Tells a person where it is.
     pub(crate) fn print(&self) {
         match self {
-            Self::Environment => println!("Key:      the one in POSTRIDER_ADMIN_TOKEN"),
-            Self::Kept(file) => println!("Key:      in {}", file.display()),
+            Self::Environment { .. } => println!("Key:      the one in POSTRIDER_ADMIN_TOKEN"),
+            Self::Kept { file, .. } => println!("Key:      in {}", file.display()),
             Self::Made { token, file } => {
                 println!("Key:      {token}");
                 println!("          shown this once; kept in {}", file.display());
@@ -53,19 +61,21 @@ pub(crate) async fn ensure_key(
                 .replace(&tenant, FROM_ENVIRONMENT, token.to_owned())
                 .await?;
         }
-        return Ok(Admin::Environment);
+        let digest = KeyDigest::of(token);
+        return Ok(Admin::Environment { digest });
     }
     let file = data.join(TOKEN_FILE);
     match fs::read_to_string(&file) {
         Ok(text) => {
             let token = text.trim().to_owned();
+            let digest = KeyDigest::of(&token);
             if gateway.keyring.recognise(&token).await?.is_none() {
                 gateway
                     .keyring
                     .adopt(&tenant, MADE_HERE, Scope::ALL.to_vec(), token)
                     .await?;
             }
-            Ok(Admin::Kept(file))
+            Ok(Admin::Kept { digest, file })
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = gateway

@@ -11,13 +11,15 @@ use crate::serve::settings::Settings;
 const EXAMPLE_PORT: u16 = 9000;
 
 /// Prints the address, where the key is, and three lines to copy.
-pub(crate) fn print(address: SocketAddr, admin: &Admin, settings: &Settings) {
+pub(crate) fn print(address: SocketAddr, admin: &Admin, login: &str, settings: &Settings) {
     let program = crate::edge::program();
     println!(
         "Postrider {} listens on http://{address}",
         env!("CARGO_PKG_VERSION")
     );
     admin.print();
+    println!("Inspector: http://{address}{login}");
+    println!("          logs in once, within 15 minutes; later at /inspector, with a key");
     println!("API:      http://{address}/openapi.json");
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     if settings

@@ -62,8 +62,9 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     let listener = TcpListener::bind(args.listen)
         .await
         .with_context(|| format!("cannot listen on {}", args.listen))?;
-    banner::print(listener.local_addr()?, &admin, &settings);
-    service.run(listener).await?;
+    let (login, path) = service.one_time_login(&admin);
+    banner::print(listener.local_addr()?, &admin, &path, &settings);
+    service.run(listener, login).await?;
     Ok(ExitCode::SUCCESS)
 }
 

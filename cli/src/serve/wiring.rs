@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Extension;
+use data_encoding::BASE32_NOPAD;
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{Options, ServeLock, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
-use postrider_api::{Counters, Streaming};
+use postrider_api::{Counters, OneTimeLogin, Streaming};
 use postrider_domain::ids::TenantId;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::courier::{Courier, InProcess};
@@ -28,6 +29,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::serve::admin::Admin;
 use crate::serve::settings::Settings;
 use crate::serve::{post, server};
 
@@ -151,20 +153,34 @@ impl Service {
             .is_empty())
     }
 
+    /// A login for whoever sees the first lines, and where a browser goes to use it.
+    pub(crate) fn one_time_login(&self, admin: &Admin) -> (OneTimeLogin, String) {
+        let ports = &self.gateway.ports;
+        let token = BASE32_NOPAD
+            .encode(&ports.entropy.bytes::<20>())
+            .to_lowercase();
+        let login = OneTimeLogin::new(&token, admin.digest(), ports.clock.now());
+        (login, OneTimeLogin::path(&token))
+    }
+
     /// Runs until the process is told to stop: then takes no more requests, finishes those and the attempts under
     /// way, and returns. Whatever does not finish in time is attempted again at the next start.
     ///
     /// # Errors
     /// When a part of the gateway has ended by itself. A process that accepts but no longer sends is worse than none:
     /// whoever looks after it starts it again.
-    pub(crate) async fn run(self, listener: TcpListener) -> anyhow::Result<()> {
+    pub(crate) async fn run(
+        self,
+        listener: TcpListener,
+        login: OneTimeLogin,
+    ) -> anyhow::Result<()> {
         let (stopping, stopped) = watch::channel(false);
         let streaming = Streaming::Open {
             listening: self.listening,
             shutdown: stopped,
         };
         let counters = Counters::install().context("metrics could not be started")?;
-        let router = postrider_api::router(Arc::clone(&self.gateway), streaming)
+        let router = postrider_api::router_with_login(Arc::clone(&self.gateway), streaming, login)
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
             .layer(Extension(counters.clone()));
         let sorting = tokio::spawn(keep_sorted(counters));

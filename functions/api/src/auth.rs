@@ -43,6 +43,11 @@ pub(crate) struct Caller<S> {
 }
 
 impl<S: Needed> Caller<S> {
+    /// The key itself.
+    pub(crate) fn key(&self) -> &ApiKey {
+        &self.key
+    }
+
     /// Whose data the caller may touch.
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.key.tenant
@@ -64,13 +69,13 @@ impl<S: Needed> FromRequestParts<Api> for Caller<S> {
 }
 
 /// The key of a token.
-pub(crate) async fn recognise(api: &Api, token: &str) -> Result<Arc<ApiKey>, Problem> {
+async fn recognise(api: &Api, token: &str) -> Result<Arc<ApiKey>, Problem> {
     let key = api.gateway.keyring.recognise(token).await?;
     key.ok_or_else(|| Problem::new(Code::InvalidToken, "the token is unknown or was revoked"))
 }
 
 /// The token that a request carries.
-pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else {
         let detail = "send the header Authorization: Bearer <token>";

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use http::{HeaderMap, header};
 use postrider_domain::ids::TenantId;
 use serde::Serialize;
 
-use crate::Api;
 use crate::problem::ProblemBody;
 use crate::problem::{Code, Problem};
+use crate::{Api, inspector};
 
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,6 +34,7 @@ pub(crate) struct IndexView {
     version: &'static str,
     openapi: &'static str,
     health: &'static str,
+    inspector: &'static str,
 }
 
 /// Whether the gateway works
@@ -52,15 +55,23 @@ pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, 
     }
 }
 
-/// Where to read on
+/// Where to read on; a browser is led to the Inspector
 #[utoipa::path(get, path = "/", operation_id = "get_index", tag = "gateway", security(()), responses(
     (status = 200, description = "Paths to begin with.", body = IndexView),
+    (status = 303, description = "To the Inspector, for whoever accepts `text/html`."),
 ))]
-pub(crate) async fn index() -> Json<IndexView> {
-    Json(IndexView {
+pub(crate) async fn index(headers: HeaderMap) -> Response {
+    let accepted = headers.get(header::ACCEPT);
+    let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
+    if accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        return Redirect::to(inspector::HOME).into_response();
+    }
+    let index = IndexView {
         name: "Postrider",
         version: VERSION,
         openapi: "/openapi.json",
         health: "/healthz",
-    })
+        inspector: inspector::HOME,
+    };
+    Json(index).into_response()
 }

@@ -8,6 +8,7 @@ mod events;
 mod extract;
 mod filter;
 mod health;
+mod inspector;
 mod json;
 mod keys;
 mod metrics;
@@ -28,6 +29,7 @@ use postrider_gateway::Gateway;
 use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
 
+pub use inspector::OneTimeLogin;
 pub use metrics::Counters;
 use postrider_web::{body, problem};
 pub use problem::{Code, Problem};
@@ -37,6 +39,8 @@ struct Shared {
     gateway: Arc<Gateway>,
     streaming: Streaming,
     streams: Arc<Semaphore>,
+    /// A login for whoever started the gateway.
+    once: Option<OneTimeLogin>,
 }
 
 type Api = Arc<Shared>;
@@ -63,16 +67,31 @@ pub enum Streaming {
     Polled,
 }
 
-/// The whole API over this gateway.
+/// The whole API over this gateway, and the Inspector.
 pub fn router(gateway: Arc<Gateway>, streaming: Streaming) -> Router {
+    routes_over(gateway, streaming, None)
+}
+
+/// The same, with a login for whoever started the gateway.
+pub fn router_with_login(
+    gateway: Arc<Gateway>,
+    streaming: Streaming,
+    once: OneTimeLogin,
+) -> Router {
+    routes_over(gateway, streaming, Some(once))
+}
+
+fn routes_over(gateway: Arc<Gateway>, streaming: Streaming, once: Option<OneTimeLogin>) -> Router {
     let shared = Shared {
         gateway,
         streaming,
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
+        once,
     };
     endpoints::router()
         .fallback(envelope::unknown_route)
         .method_not_allowed_fallback(envelope::method_not_allowed)
         .layer(from_fn(envelope::wrap))
+        .merge(inspector::routes())
         .with_state(Arc::new(shared))
 }

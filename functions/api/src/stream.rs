@@ -12,12 +12,12 @@ use futures_util::stream;
 use http::HeaderMap;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
-use postrider_domain::key::Scope;
+use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::notices::{Announced, Listening};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use crate::auth::{self, Caller, Read};
+use crate::auth::{Caller, Read};
 use crate::openapi::Problems;
 use crate::problem::{Code, Problem, ProblemBody};
 use crate::{Api, Streaming};
@@ -52,13 +52,24 @@ pub(crate) async fn listen(
     caller: Caller<Read>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let last_seen = last_event_id(&headers)?;
-    let token = auth::bearer(&headers)?.to_owned();
+    follow(api, caller.key(), None, None, &headers).await
+}
+
+/// Follows what is announced to the tenant of this key, for as long as the key is good, and until `end` if there is one. A
+/// listener that sends no `Last-Event-ID` begins after `after`.
+pub(crate) async fn follow(
+    api: Api,
+    key: &ApiKey,
+    after: Option<u64>,
+    end: Option<Timestamp>,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let last_seen = last_event_id(headers)?.or(after);
     let place = Arc::clone(&api.streams).try_acquire_owned().map_err(|_| {
         let detail = format!("at most {MAX_STREAMS} streams may be open at once");
         Problem::new(Code::TooManyStreams, detail)
     })?;
-    let tenant = caller.tenant().clone();
+    let tenant = key.tenant.clone();
     let newest = api.gateway.ports.store.newest_announcement(&tenant).await?;
     // An id from the future is of another database; waiting for it would be waiting for ever.
     let seq = last_seen.map_or(newest, |seq| seq.min(newest));
@@ -71,7 +82,8 @@ pub(crate) async fn listen(
     };
     let listener = Listener {
         tenant,
-        token,
+        digest: key.digest,
+        end,
         seq,
         waiting: VecDeque::new(),
         checked_at: api.gateway.ports.clock.now(),
@@ -124,7 +136,9 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
 struct Listener {
     api: Api,
     tenant: TenantId,
-    token: String,
+    digest: KeyDigest,
+    /// When it ends in any case.
+    end: Option<Timestamp>,
     /// Everything up to here was read.
     seq: u64,
     waiting: VecDeque<Announced>,
@@ -157,9 +171,11 @@ impl Listener {
         }
         let now = ports.clock.now();
         if now >= recheck_at {
-            let key = auth::recognise(&self.api, &self.token).await.ok()?;
+            let keyring = &self.api.gateway.keyring;
+            let key = keyring.recognise_again(self.digest).await.ok()??;
             self.checked_at = now;
-            return key.allows(Scope::Read).then_some(());
+            let goes_on = self.end.is_none_or(|end| now < end);
+            return (key.allows(Scope::Read) && goes_on).then_some(());
         }
         Some(())
     }

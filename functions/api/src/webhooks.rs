@@ -8,8 +8,9 @@ use axum::extract::State;
 use bytes::Bytes;
 use http::{HeaderName, StatusCode, header};
 use postrider_domain::event::Origin;
-use postrider_domain::ids::WebhookId;
-use postrider_gateway::ingest::EventDraft;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_gateway::Refusal;
+use postrider_gateway::ingest::{EventDraft, Published};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -23,6 +24,8 @@ use crate::problem::{Problem, ProblemBody};
 use crate::views::Time;
 use crate::webhooks::input::{NewWebhook, WebhookPatch};
 use crate::webhooks::view::{CreatedWebhook, WebhookList, WebhookView};
+
+pub(crate) use view::shown;
 
 const TEST_TYPE: &str = "postrider.test";
 
@@ -237,8 +240,18 @@ pub(crate) async fn test(
     caller: Caller<Manage>,
     Id(id): Id<WebhookId>,
 ) -> Result<EventAnswer, Problem> {
+    let sent = send_test(&api, caller.tenant(), id).await?;
+    Ok(sent.into())
+}
+
+/// Publishes an event of the gateway's own for one webhook.
+pub(crate) async fn send_test(
+    api: &Api,
+    tenant: &TenantId,
+    id: WebhookId,
+) -> Result<Published, Refusal> {
     // Asked for by its path: unknown is answered as for every other path.
-    api.gateway.manage.get(caller.tenant(), id).await?;
+    api.gateway.manage.get(tenant, id).await?;
     let payload = json!({
         "type": TEST_TYPE,
         "message": "This is a test of the webhook. Nothing happened.",
@@ -253,6 +266,5 @@ pub(crate) async fn test(
         webhook_id: Some(id.to_string()),
         origin: Origin::Test,
     };
-    let ingest = &api.gateway.ingest;
-    Ok(ingest.publish(caller.tenant(), draft, None).await?.into())
+    api.gateway.ingest.publish(tenant, draft, None).await
 }

@@ -32,6 +32,7 @@ use postrider_ports::notices::{Announced, Notices};
 use postrider_ports::pace::Pacing;
 use postrider_ports::queue::{Hint, Queue};
 use postrider_ports::refusals::Refusals;
+use postrider_ports::sealing::Sealing;
 use postrider_ports::sources::{SourceChange, Sources};
 use postrider_ports::testing::Testing;
 use postrider_sealed::Vault;
@@ -171,6 +172,10 @@ verbs! {
     Notices of store on DevStore {
         announced_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<Announced>>;
         newest_announcement([&] tenant: TenantId) -> Result<u64>;
+    }
+    Sealing of store on DevStore {
+        seal([&] tenant: TenantId, purpose: String, text: String) -> Result<String>;
+        unseal([&] tenant: TenantId, purpose: String, sealed: String) -> Result<Option<String>>;
     }
     Queue of queue on DevQueue with {
         // The row is in another process than the one that will send it.

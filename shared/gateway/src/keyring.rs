@@ -69,8 +69,23 @@ impl Keyring {
     /// # Errors
     /// When the store cannot be read.
     pub async fn recognise(&self, token: &str) -> Result<Option<Arc<ApiKey>>, Refusal> {
+        self.known_or(KeyDigest::of(token), Some(token)).await
+    }
+
+    /// The key with this digest, if it was not revoked: for somebody who showed the key before.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn recognise_again(&self, digest: KeyDigest) -> Result<Option<Arc<ApiKey>>, Refusal> {
+        self.known_or(digest, None).await
+    }
+
+    async fn known_or(
+        &self,
+        digest: KeyDigest,
+        token: Option<&str>,
+    ) -> Result<Option<Arc<ApiKey>>, Refusal> {
         let now = self.ports.clock.now();
-        let digest = KeyDigest::of(token);
         if let Some(known) = self.known.lock().get(&digest)
             && known.checked_at <= now
             && now.since(known.checked_at) <= FRESH_FOR
@@ -111,9 +126,13 @@ impl Keyring {
         Ok(Some(key))
     }
 
-    async fn find(&self, digest: KeyDigest, token: &str) -> Result<Option<ApiKey>, Refusal> {
+    async fn find(
+        &self,
+        digest: KeyDigest,
+        token: Option<&str>,
+    ) -> Result<Option<ApiKey>, Refusal> {
         let stored = self.ports.store.key_by_digest(digest).await?;
-        let Some(first) = self.first.get().filter(|_| stored.is_none()) else {
+        let (None, Some(first), Some(token)) = (&stored, self.first.get(), token) else {
             return Ok(stored.filter(is_valid));
         };
         if !first.is_first(token).await? {

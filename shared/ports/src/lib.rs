@@ -21,6 +21,7 @@ pub mod pace;
 pub mod queue;
 pub mod refusals;
 pub mod schedule;
+pub mod sealing;
 pub mod sender;
 pub mod sources;
 pub mod testing;
@@ -42,6 +43,7 @@ pub trait Store:
     + refusals::Refusals
     + jobs::Jobs
     + notices::Notices
+    + sealing::Sealing
 {
 }
 
@@ -58,6 +60,7 @@ impl<T> Store for T where
         + refusals::Refusals
         + jobs::Jobs
         + notices::Notices
+        + sealing::Sealing
 {
 }
 

@@ -1,5 +1,6 @@
 //! What every store writes the same way, whatever it is made of.
 
+mod carried;
 mod cursor;
 mod refused;
 mod ring;
@@ -7,6 +8,7 @@ mod source;
 mod vault;
 mod webhook;
 
+pub use carried::{seal_text, unseal_text};
 pub use cursor::ListKey;
 pub use refused::{seal_request, unseal_request};
 pub use source::StoredSource;

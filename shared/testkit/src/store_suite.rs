@@ -10,6 +10,7 @@
 pub mod accepting;
 pub mod applying;
 pub mod backlog;
+pub mod carrying;
 pub mod claiming;
 pub mod expiring;
 pub mod health;
@@ -179,6 +180,10 @@ macro_rules! store_suite {
                 a_status_is_set_once,
                 failed_webhooks_of_all_tenants_are_counted,
                 an_unknown_webhook_is_missing,
+            }
+            carrying {
+                what_one_process_seals_another_opens,
+                what_was_made_up_does_not_open,
             }
             sources {
                 a_source_comes_back_as_it_was_stored,

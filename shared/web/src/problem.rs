@@ -60,6 +60,18 @@ impl Problem {
         self.code
     }
 
+    /// What went wrong this time, in words.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Every field at fault.
+    #[must_use]
+    pub fn errors(&self) -> &[FieldError] {
+        &self.errors
+    }
+
     fn with_error(mut self, field: &str, message: &str) -> Self {
         let (field, message) = (field.to_owned(), message.to_owned());
         self.errors.push(FieldError { field, message });

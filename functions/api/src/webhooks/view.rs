@@ -111,7 +111,8 @@ impl WebhookView {
     }
 }
 
-fn shown(headers: &CustomHeaders) -> BTreeMap<String, String> {
+/// Names and values, without what looks like a credential.
+pub(crate) fn shown(headers: &CustomHeaders) -> BTreeMap<String, String> {
     headers
         .iter()
         .map(|(name, value)| {

@@ -95,7 +95,8 @@ impl DynamoStore {
         self.vault(tenant).await
     }
 
-    async fn known_vault(&self, tenant: &TenantId) -> Result<Option<Arc<Vault>>> {
+    /// The vault of a tenant, if it has sealed something.
+    pub(super) async fn known_vault(&self, tenant: &TenantId) -> Result<Option<Arc<Vault>>> {
         let known = self.data_keys.known.lock().get(tenant).map(Arc::clone);
         if known.is_some() {
             return Ok(known);

@@ -38,6 +38,7 @@ mod query;
 mod refused;
 mod release;
 mod row;
+mod sealing;
 mod signature;
 mod sources;
 mod state;

@@ -31,6 +31,7 @@ mod refused;
 mod release;
 mod rows;
 mod schedule;
+mod sealing;
 mod sources;
 mod stats;
 mod testing;

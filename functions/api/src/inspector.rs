@@ -1,0 +1,102 @@
+//! The Inspector: pages for people, rendered here, with one style sheet and one script beside them.
+
+mod assets;
+mod charts;
+mod dead;
+mod deliveries;
+mod delivery;
+mod fields;
+mod filter;
+mod guard;
+mod keys;
+mod live;
+mod login;
+mod once;
+mod overview;
+mod page;
+mod payload;
+mod retries;
+mod rows;
+mod schedule;
+mod search;
+mod session;
+mod sources;
+mod text;
+mod webhook;
+mod webhooks;
+mod why;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::response::Redirect;
+use axum::routing::{any, get, post};
+
+pub use once::OneTimeLogin;
+
+use crate::{Api, envelope};
+
+/// Where the pages begin.
+pub(crate) const HOME: &str = "/inspector";
+
+/// All pages and actions.
+pub(crate) fn routes() -> Router<Api> {
+    Router::new()
+        .merge(entrance())
+        .merge(delivery_pages())
+        .merge(webhook_pages())
+        .route("/inspector/sources", get(sources::list))
+        .route("/inspector/sources/{id}", get(sources::show))
+        .route("/inspector/keys", get(keys::list).post(keys::create))
+        .route("/inspector/keys/{id}/revoke", post(keys::revoke))
+        .route("/inspector/{*rest}", any(page::unknown))
+        .method_not_allowed_fallback(page::unknown)
+        .layer(from_fn(guard::refuse_foreign))
+        .layer(from_fn(envelope::wrap))
+        .layer(from_fn(guard::set_headers))
+}
+
+fn entrance() -> Router<Api> {
+    Router::new()
+        .route(HOME, get(overview::show))
+        .route("/inspector/", get(|| async { Redirect::to(HOME) }))
+        .route("/inspector/login", get(login::show).post(login::enter))
+        .route("/inspector/logout", post(login::leave))
+        .route("/inspector/session", get(login::check))
+        .route("/inspector/search", get(search::find))
+        .route("/inspector/stream", get(live::listen))
+        .route("/inspector/assets/{name}", get(assets::get))
+}
+
+fn delivery_pages() -> Router<Api> {
+    Router::new()
+        .route("/inspector/deliveries", get(deliveries::list))
+        .route("/inspector/deliveries/{id}", get(delivery::show))
+        .route("/inspector/deliveries/{id}/payload", get(payload::download))
+        .route("/inspector/deliveries/{id}/retry", post(delivery::retry))
+        .route("/inspector/dead", get(dead::list))
+        .route(
+            "/inspector/dead/retry",
+            get(dead::ask).post(dead::retry_selected),
+        )
+        .route("/inspector/retries", post(retries::begin))
+        .route("/inspector/retries/{id}", get(retries::show))
+        .route("/inspector/retries/{id}/cancel", post(retries::cancel))
+}
+
+fn webhook_pages() -> Router<Api> {
+    Router::new()
+        .route("/inspector/webhooks", get(webhooks::list))
+        .route(
+            "/inspector/webhooks/new",
+            get(webhook::blank).post(webhook::create),
+        )
+        .route("/inspector/webhooks/{id}", get(webhooks::show))
+        .route(
+            "/inspector/webhooks/{id}/edit",
+            get(webhook::form).post(webhook::save),
+        )
+        .route("/inspector/webhooks/{id}/pause", post(webhooks::pause))
+        .route("/inspector/webhooks/{id}/resume", post(webhooks::resume))
+        .route("/inspector/webhooks/{id}/rotate", post(webhooks::rotate))
+        .route("/inspector/webhooks/{id}/test", post(webhooks::test))
+}

@@ -1,0 +1,63 @@
+//! Style sheet, script and icon, inside the binary.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::response::{IntoResponse, Response};
+use data_encoding::HEXLOWER;
+use http::header;
+use sha2::{Digest, Sha256};
+
+use super::page::Trouble;
+
+/// Where they are.
+pub(super) const FOLDER: &str = "/inspector/assets/";
+
+struct Asset {
+    name: &'static str,
+    kind: &'static str,
+    content: &'static str,
+}
+
+const ASSETS: [Asset; 3] = [
+    Asset {
+        name: "inspector.css",
+        kind: "text/css; charset=utf-8",
+        content: include_str!("../../assets/inspector.css"),
+    },
+    Asset {
+        name: "inspector.js",
+        kind: "text/javascript; charset=utf-8",
+        content: include_str!("../../assets/inspector.js"),
+    },
+    Asset {
+        name: "icon.svg",
+        kind: "image/svg+xml",
+        content: include_str!("../../assets/icon.svg"),
+    },
+];
+
+/// Stands in every asset's name, so that a browser may keep it for ever.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let mut hash = Sha256::new();
+    for asset in &ASSETS {
+        hash.update(asset.content);
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    HEXLOWER.encode(digest.get(..8).unwrap_or_default())
+});
+
+/// The path of an asset.
+pub(super) fn path(name: &str) -> String {
+    format!("{FOLDER}{}-{name}", *VERSION)
+}
+
+/// An asset; anybody may have it.
+pub(super) async fn get(Path(named): Path<String>) -> Result<Response, Trouble> {
+    let name = named
+        .split_once('-')
+        .map_or(named.as_str(), |(_, name)| name);
+    let asset = ASSETS.iter().find(|asset| asset.name == name);
+    let asset = asset.ok_or_else(|| Trouble::not_found("asset"))?;
+    Ok(([(header::CONTENT_TYPE, asset.kind)], asset.content).into_response())
+}

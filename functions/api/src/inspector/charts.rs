@@ -1,0 +1,163 @@
+//! Figures over time, drawn as bars with their threshold.
+
+use std::fmt::Write;
+
+use postrider_domain::figures::{Comparison, Figure, Tally};
+use postrider_domain::time::Timestamp;
+
+use super::text::{self, Markup};
+
+/// The most bars of a chart; more hours share one.
+const MAX_BARS: usize = 64;
+const WIDTH: f64 = 320.0;
+const HEIGHT: f64 = 56.0;
+/// The least that a bar shows of a value which is not nothing.
+const LEAST: f64 = 1.5;
+
+/// A stretch of hours in one bar: its start, and what was counted.
+pub(super) type Bar = (Timestamp, Tally);
+
+/// Puts hours together until a chart can show them.
+pub(super) fn bars(hours: &[(Timestamp, Tally)]) -> Vec<Bar> {
+    let each = hours.len().div_ceil(MAX_BARS).max(1);
+    let together = |hours: &[(Timestamp, Tally)]| {
+        let mut sum = Tally::default();
+        for (_, tally) in hours {
+            sum.add(tally);
+        }
+        hours.first().map(|(start, _)| (*start, sum))
+    };
+    hours.chunks(each).filter_map(together).collect()
+}
+
+/// A figure's value as people read it.
+pub(super) fn value(figure: Figure, value: f64) -> String {
+    match figure {
+        Figure::SuccessRate | Figure::RetryRate => format!("{} %", trimmed(value, 1)),
+        Figure::P95Latency if value < 1.0 => format!("{:.0} ms", value * 1000.0),
+        Figure::P95Latency => format!("{} s", trimmed(value, 1)),
+        Figure::FailedCount => format!("{value:.0}"),
+        Figure::AvgRetries => trimmed(value, 2),
+    }
+}
+
+fn trimmed(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// The chart of a figure. A bar beyond the threshold is marked; hours in which nothing happened have only a trace.
+pub(super) fn chart(figure: Figure, bars: &[Bar]) -> Markup {
+    let values: Vec<_> = bars
+        .iter()
+        .map(|(start, tally)| (*start, figure.value(tally, 0)))
+        .collect();
+    let (comparison, threshold) = figure.threshold();
+    let top = match comparison {
+        Comparison::Below => 100.0,
+        Comparison::Above => values
+            .iter()
+            .filter_map(|(_, value)| *value)
+            .fold(threshold * 1.25, f64::max),
+    };
+    let y = |value: f64| HEIGHT - (value / top).clamp(0.0, 1.0) * HEIGHT;
+    let step = WIDTH / count(values.len().max(1));
+    let gap = if values.len() > 32 { 1.0 } else { 2.0 };
+    let mut svg = format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
+    );
+    for (n, (start, known)) in values.iter().enumerate() {
+        let (x, width) = (count(n) * step, (step - gap).max(1.0));
+        let Some(known) = *known else {
+            let lower = HEIGHT - LEAST;
+            let _ = write!(
+                svg,
+                "<rect class=\"quiet\" x=\"{x:.1}\" y=\"{lower}\" width=\"{width:.1}\" height=\"{LEAST}\"/>"
+            );
+            continue;
+        };
+        let class = if figure.alerts_at(known) {
+            "bad"
+        } else {
+            "good"
+        };
+        let upper = y(known).min(HEIGHT - LEAST);
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{upper:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"1\"><title>{}: {}</title></rect>",
+            HEIGHT - upper,
+            text::utc(*start),
+            value(figure, known),
+        );
+    }
+    let line = y(threshold);
+    let _ = write!(
+        svg,
+        "<line class=\"limit\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{line:.1}\" y2=\"{line:.1}\"/></svg>"
+    );
+    Markup(svg)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most a few hundred bars")]
+const fn count(n: usize) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_domain::time::Millis;
+
+    fn hours(n: u64) -> Vec<(Timestamp, Tally)> {
+        let hour = |n| {
+            let start = Timestamp::ZERO.plus(Millis::from_seconds(n * 3600));
+            let tally = Tally {
+                delivered: 9,
+                dead: u64::from(n == 1),
+                ..Tally::default()
+            };
+            (start, tally)
+        };
+        (0..n).map(hour).collect()
+    }
+
+    #[test]
+    fn a_month_has_no_more_bars_than_can_be_seen() {
+        assert_eq!(bars(&hours(25)).len(), 25);
+        let month = bars(&hours(745));
+        assert!(month.len() <= MAX_BARS);
+        assert_eq!(
+            month.iter().map(|(_, tally)| tally.delivered).sum::<u64>(),
+            745 * 9
+        );
+        assert!(bars(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_bar_beyond_the_threshold_is_marked() {
+        let Markup(svg) = chart(Figure::SuccessRate, &hours(3));
+        assert_eq!(svg.matches("class=\"good\"").count(), 2);
+        assert_eq!(svg.matches("class=\"bad\"").count(), 1);
+        let Markup(quiet) = chart(Figure::P95Latency, &hours(3));
+        assert_eq!(
+            quiet.matches("class=\"quiet\"").count(),
+            3,
+            "nothing is known of latencies"
+        );
+        assert!(!quiet.contains("NaN"));
+    }
+
+    #[test]
+    fn values_have_their_units() {
+        assert_eq!(value(Figure::SuccessRate, 99.95), "100 %");
+        assert_eq!(value(Figure::SuccessRate, 98.0), "98 %");
+        assert_eq!(value(Figure::P95Latency, 0.0425), "42 ms");
+        assert_eq!(value(Figure::P95Latency, 12.34), "12.3 s");
+        assert_eq!(value(Figure::AvgRetries, 0.5), "0.5");
+        assert_eq!(value(Figure::FailedCount, 10.0), "10");
+    }
+}

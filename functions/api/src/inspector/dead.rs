@@ -1,0 +1,108 @@
+//! Dead letters: looking through them, and putting some or all back.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{Redirect, Response};
+use http::StatusCode;
+use postrider_domain::delivery::{Force, Status};
+use postrider_domain::ids::DeliveryId;
+use postrider_domain::invalid::Invalid;
+use postrider_gateway::Refusal;
+
+use super::deliveries::{List, PAGE};
+use super::fields::{Asked, Form};
+use super::filter::FilterForm;
+use super::live::Place;
+use super::page::{Frame, Section, Trouble, html};
+use super::session::{Manager, Viewer};
+use super::text;
+use crate::Api;
+
+#[derive(Template)]
+#[template(path = "dead.html")]
+struct DeadPage {
+    frame: Frame,
+    list: List,
+}
+
+#[derive(Template)]
+#[template(path = "dead_retry.html")]
+struct AskPage {
+    frame: Frame,
+    form: FilterForm,
+    matched: u64,
+    count: String,
+    meant: String,
+}
+
+/// The page of dead letters.
+pub(super) async fn list(
+    State(api): State<Api>,
+    viewer: Viewer,
+    place: Place,
+    Asked(fields): Asked,
+) -> Result<Response, Trouble> {
+    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let form = FilterForm::of(&fields).with_status(Status::Dead);
+    let list = List::read(&api, &viewer, form, &fields, &webhooks).await?;
+    let frame = Frame::new("Dead letters", Section::Dead, &viewer).after(&fields);
+    let frame = if list.newest.is_none() {
+        frame.live(place)
+    } else {
+        frame
+    };
+    Ok(html(StatusCode::OK, &DeadPage { frame, list }))
+}
+
+/// Counts what a filter finds, and asks whether all of it shall go out again. Changes nothing.
+pub(super) async fn ask(
+    State(api): State<Api>,
+    Manager(viewer): Manager,
+    Asked(fields): Asked,
+) -> Result<Response, Trouble> {
+    let form = FilterForm::of(&fields).with_status(Status::Dead);
+    let filter = form.check()?;
+    let matched = api.gateway.retries.count(viewer.tenant(), filter).await?;
+    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let page = AskPage {
+        frame: Frame::new("Retry dead letters", Section::Dead, &viewer),
+        meant: form.in_words(&webhooks),
+        form,
+        matched,
+        count: text::count(matched),
+    };
+    Ok(html(StatusCode::OK, &page))
+}
+
+/// Puts back those that were ticked.
+pub(super) async fn retry_selected(
+    State(api): State<Api>,
+    Manager(viewer): Manager,
+    Form(fields): Form,
+) -> Result<Redirect, Trouble> {
+    let ids = fields.all("id").map(str::parse::<DeliveryId>);
+    let ids = ids.collect::<Result<Vec<_>, _>>();
+    let ids = ids.map_err(|error| Invalid::field("id", error.to_string()))?;
+    if ids.is_empty() || ids.len() > PAGE {
+        let message = format!("must be 1 to {PAGE} deliveries; tick those that shall go out again");
+        return Err(Invalid::field("id", message).into());
+    }
+    let (mut done, mut failed) = (0, 0);
+    for id in ids {
+        match api
+            .gateway
+            .retries
+            .retry_now(viewer.tenant(), id, Force::No)
+            .await
+        {
+            Ok(_) => done += 1,
+            Err(Refusal::Store(error)) => return Err(error.into()),
+            Err(_) => failed += 1,
+        }
+    }
+    let form = FilterForm::of(&fields);
+    let query = form.query(("done", "selected"));
+    Ok(Redirect::to(&format!(
+        "/inspector/dead{query}&n={done}&failed={failed}"
+    )))
+}

@@ -1,0 +1,130 @@
+//! One delivery: where it stands, why, every attempt, what was sent and what came back.
+
+mod request;
+mod timeline;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{Redirect, Response};
+use http::StatusCode;
+use postrider_domain::delivery::{Delivery, Force, Status};
+use postrider_domain::ids::DeliveryId;
+
+use super::fields::{Asked, Form, Named};
+use super::live::Place;
+use super::page::{Frame, Section, Trouble, html};
+use super::payload::Payload;
+use super::rows;
+use super::session::{Manager, Viewer};
+use super::text::{self, Markup, Pill};
+use super::why::{self, Why};
+use crate::Api;
+use request::Sent;
+use timeline::Step;
+
+#[derive(Template)]
+#[template(path = "delivery.html")]
+struct DeliveryPage {
+    frame: Frame,
+    id: String,
+    event_id: String,
+    event_type: String,
+    state: Pill,
+    webhook_id: String,
+    webhook: Option<String>,
+    session: Option<(String, String)>,
+    origin: Option<String>,
+    attempts: String,
+    created_at: Markup,
+    last_at: Markup,
+    next_at: Markup,
+    why: Option<Why>,
+    steps: Vec<Step>,
+    earlier_steps: usize,
+    sent: Sent,
+    payload: Option<Payload>,
+    /// What can be done to it.
+    retry: Retry,
+}
+
+/// How a delivery can be retried.
+#[derive(PartialEq, Eq)]
+enum Retry {
+    Plain,
+    /// It was delivered: only when somebody insists.
+    Again,
+    No,
+}
+
+const fn retry_of(row: &Delivery) -> Retry {
+    match row.status {
+        Status::Dead | Status::Failed => Retry::Plain,
+        Status::Delivered => Retry::Again,
+        Status::Pending => Retry::No,
+    }
+}
+
+/// The page of one delivery.
+pub(super) async fn show(
+    State(api): State<Api>,
+    viewer: Viewer,
+    place: Place,
+    Named(id): Named<DeliveryId>,
+    Asked(fields): Asked,
+) -> Result<Response, Trouble> {
+    let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
+    let row = store.delivery(tenant, id).await?;
+    let row = row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let event = store.event(tenant, id.event).await?;
+    let attempts = store.attempts(tenant, id).await?;
+    let webhook = store.webhook(tenant, id.webhook).await?;
+    let (steps, earlier_steps) = timeline::steps(&attempts);
+    let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
+    let page = DeliveryPage {
+        frame: frame.after(&fields).live(place),
+        id: id.to_string(),
+        event_id: id.event.to_string(),
+        event_type: row.event_type.as_str().to_owned(),
+        state: text::delivery_state(&row),
+        webhook_id: id.webhook.to_string(),
+        webhook: webhook
+            .as_ref()
+            .map(|webhook| webhook.settings.name.clone()),
+        session: row.session_id.as_ref().map(rows::session),
+        origin: event.as_ref().map(|event| event.origin.to_string()),
+        attempts: format!("{} of {}", row.attempt_count, row.max_attempts),
+        created_at: text::when(row.created_at),
+        last_at: text::when_or_never(row.last_attempted_at),
+        next_at: text::when_or_never(
+            row.next_retry_at
+                .filter(|_| row.status.is_open() && !row.parked),
+        ),
+        why: why::explain(&row, attempts.last(), webhook.as_ref()),
+        steps,
+        earlier_steps,
+        sent: Sent::of(&row, event.as_deref(), webhook.as_ref()),
+        payload: event
+            .as_deref()
+            .map(|event| Payload::of(event, fields.get("view") == Some("raw"))),
+        retry: retry_of(&row),
+    };
+    Ok(html(StatusCode::OK, &page))
+}
+
+/// *Retry now*.
+pub(super) async fn retry(
+    State(api): State<Api>,
+    Manager(viewer): Manager,
+    Named(id): Named<DeliveryId>,
+    Form(fields): Form,
+) -> Result<Redirect, Trouble> {
+    let force = match fields.get("force") {
+        Some("delivered") => Force::Delivered,
+        _ => Force::No,
+    };
+    let retries = &api.gateway.retries;
+    retries.retry_now(viewer.tenant(), id, force).await?;
+    Ok(Redirect::to(&format!(
+        "/inspector/deliveries/{id}?done=retried"
+    )))
+}

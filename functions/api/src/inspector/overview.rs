@@ -1,0 +1,189 @@
+//! How things stand: the five figures over time, what failed last, and which webhooks need a person.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::figures::{Comparison, Figure};
+use postrider_domain::health::{WARNING_AT, WebhookStatus};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::Webhook;
+use postrider_gateway::figures::{self, Counted, Report, Window};
+use postrider_ports::history::Filter;
+
+use super::charts::{self, Bar};
+use super::fields::Asked;
+use super::live::Place;
+use super::page::{Frame, Section, Trouble, html};
+use super::rows::{self, Row};
+use super::session::Viewer;
+use super::text::{self, Markup, Pill};
+use crate::Api;
+
+/// How many failures are listed.
+const FAILURES: usize = 8;
+/// How many webhooks that need a person are listed.
+const MAX_NEEDY: usize = 20;
+/// The stretches to choose from: the word in the address, the name, the seconds.
+const WINDOWS: [(&str, &str, u64); 3] = [
+    ("24h", "24 hours", 86_400),
+    ("7d", "7 days", 604_800),
+    ("31d", "31 days", 2_678_400),
+];
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    windows: Vec<WindowLink>,
+    figures: Vec<FigureView>,
+    delivered: String,
+    dead: String,
+    failures: Vec<Row>,
+    needy: Vec<Needy>,
+    more_needy: usize,
+    has_webhooks: bool,
+}
+
+struct WindowLink {
+    word: &'static str,
+    name: &'static str,
+    is_here: bool,
+}
+
+struct FigureView {
+    name: &'static str,
+    meaning: &'static str,
+    value: Option<String>,
+    threshold: String,
+    is_bad: bool,
+    chart: Option<Markup>,
+}
+
+/// A webhook that needs a person.
+pub(super) struct Needy {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) state: Pill,
+    pub(super) reason: String,
+    pub(super) can_resume: bool,
+}
+
+/// The page.
+pub(super) async fn show(
+    State(api): State<Api>,
+    viewer: Viewer,
+    place: Place,
+    Asked(fields): Asked,
+) -> Result<Response, Trouble> {
+    let ports = &api.gateway.ports;
+    let word = fields.get("window").unwrap_or("24h");
+    let known = WINDOWS.into_iter().find(|(known, ..)| *known == word);
+    let (here, _, seconds) = known.unwrap_or(("24h", "", 86_400));
+    let window = Window::last(Millis::from_seconds(seconds), ports.clock.now());
+    let report = figures::report(ports, viewer.tenant(), None, window).await?;
+    let webhooks: Vec<_> = report
+        .webhooks
+        .iter()
+        .map(|(webhook, _)| webhook.clone())
+        .collect();
+    let failures = failures(&api, &viewer).await?;
+    let needy: Vec<_> = webhooks.iter().filter_map(needy).collect();
+    let page = OverviewPage {
+        frame: Frame::new("Overview", Section::Overview, &viewer).live(place),
+        windows: WINDOWS
+            .map(|(word, name, _)| WindowLink {
+                word,
+                name,
+                is_here: word == here,
+            })
+            .into(),
+        figures: views(&report),
+        delivered: text::count(report.total.tally.delivered),
+        dead: text::count(report.total.tally.dead),
+        failures: rows::rows(&failures, &webhooks),
+        more_needy: needy.len().saturating_sub(MAX_NEEDY),
+        needy: needy.into_iter().take(MAX_NEEDY).collect(),
+        has_webhooks: !webhooks.is_empty(),
+    };
+    Ok(html(StatusCode::OK, &page))
+}
+
+fn views(report: &Report) -> Vec<FigureView> {
+    let bars = charts::bars(&report.hours);
+    Figure::ALL
+        .map(|figure| view(figure, &report.total, &bars))
+        .into()
+}
+
+fn view(figure: Figure, total: &Counted, bars: &[Bar]) -> FigureView {
+    let value = total.value(figure);
+    let (comparison, threshold) = figure.threshold();
+    let side = match comparison {
+        Comparison::Below => "below",
+        Comparison::Above => "above",
+    };
+    let (name, meaning) = match figure {
+        Figure::SuccessRate => ("Success rate", "of finished deliveries arrived"),
+        Figure::P95Latency => ("Latency, p95", "from event to delivered, retries included"),
+        Figure::RetryRate => (
+            "Retry rate",
+            "of finished deliveries needed another attempt",
+        ),
+        Figure::FailedCount => ("Failed webhooks", "wait for a person now"),
+        Figure::AvgRetries => (
+            "Retries per delivery",
+            "attempts beyond the first, on average",
+        ),
+    };
+    FigureView {
+        name,
+        meaning,
+        value: value.map(|value| charts::value(figure, value)),
+        threshold: format!("alert {side} {}", charts::value(figure, threshold)),
+        is_bad: value.is_some_and(|value| figure.alerts_at(value)),
+        chart: (figure != Figure::FailedCount).then(|| charts::chart(figure, bars)),
+    }
+}
+
+/// What failed last, whether it is tried again or not.
+async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, Trouble> {
+    let mut found = Vec::new();
+    for status in [Status::Failed, Status::Dead] {
+        let filter = Filter {
+            status: Some(status),
+            ..Filter::default()
+        };
+        let store = &api.gateway.ports.store;
+        found.extend(
+            store
+                .list(viewer.tenant(), &filter, FAILURES, None)
+                .await?
+                .items,
+        );
+    }
+    found.sort_by_key(|row| std::cmp::Reverse(row.last_attempted_at.unwrap_or(row.created_at)));
+    found.truncate(FAILURES);
+    Ok(found)
+}
+
+/// What a person has to do about a webhook, if anything.
+pub(super) fn needy(webhook: &Webhook) -> Option<Needy> {
+    let health = &webhook.health;
+    let given = || health.reason.clone().unwrap_or_default();
+    let reason = match health.status {
+        WebhookStatus::Failed | WebhookStatus::Disabled => given(),
+        WebhookStatus::Active if health.failure_count >= WARNING_AT => {
+            format!("{} failures in a row; still retrying", health.failure_count)
+        }
+        WebhookStatus::Active | WebhookStatus::Paused => return None,
+    };
+    Some(Needy {
+        id: webhook.id.to_string(),
+        name: webhook.settings.name.clone(),
+        state: text::webhook_state(health),
+        reason: text::short(&reason, 160),
+        can_resume: health.status != WebhookStatus::Active,
+    })
+}

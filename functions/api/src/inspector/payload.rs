@@ -1,0 +1,174 @@
+//! The body of an event: pretty, raw, or as a file. It is hostile text and is never more than text.
+
+use std::fmt::Write;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header;
+use postrider_domain::event::Event;
+use postrider_domain::ids::DeliveryId;
+use serde::de::IgnoredAny;
+
+use super::fields::Named;
+use super::page::Trouble;
+use super::session::Viewer;
+use super::text;
+use crate::Api;
+
+/// How much of a body a page shows.
+const SHOWN_BYTES: usize = 64 * 1024;
+/// How much of a body that is no text.
+const DUMPED_BYTES: usize = 512;
+/// Spaces of one level.
+const INDENT: usize = 2;
+
+/// A body as a page shows it.
+pub(super) struct Payload {
+    pub(super) content_type: String,
+    pub(super) size: String,
+    pub(super) text: String,
+    /// Whether there is a pretty form.
+    pub(super) is_json: bool,
+    pub(super) is_text: bool,
+    pub(super) is_raw: bool,
+    pub(super) is_cut: bool,
+}
+
+impl Payload {
+    /// The body of this event, as it came if `is_raw`.
+    pub(super) fn of(event: &Event, is_raw: bool) -> Self {
+        let body = &event.body;
+        let written = std::str::from_utf8(body).ok();
+        let is_json = written.is_some_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
+        let whole = match written {
+            Some(text) if is_json && !is_raw && text.len() <= SHOWN_BYTES => pretty(text),
+            Some(text) => text.to_owned(),
+            None => dump(body.get(..DUMPED_BYTES).unwrap_or(body)),
+        };
+        let end = whole.floor_char_boundary(SHOWN_BYTES * 2);
+        let cut = written.map_or(body.len() > DUMPED_BYTES, |text| text.len() > SHOWN_BYTES);
+        Self {
+            content_type: event.content_type.as_str().to_owned(),
+            size: text::bytes(body.len()),
+            text: whole.get(..end).unwrap_or_default().to_owned(),
+            is_json,
+            is_text: written.is_some(),
+            is_raw,
+            is_cut: cut || end < whole.len(),
+        }
+    }
+}
+
+/// Valid JSON with line breaks and indents. Nothing is read and written anew: numbers, strings and the order of fields
+/// stay as they were.
+fn pretty(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut rest = json.chars().peekable();
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', depth * INDENT));
+    };
+    while let Some(c) = rest.next() {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+            text.push(c);
+            continue;
+        }
+        match c {
+            ' ' | '\t' | '\n' | '\r' => {}
+            '{' | '[' => {
+                text.push(c);
+                while rest.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = rest.next_if(|next| matches!(next, '}' | ']')) {
+                    text.push(end);
+                } else {
+                    depth += 1;
+                    line(&mut text, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut text, depth);
+                text.push(c);
+            }
+            ',' => {
+                text.push(c);
+                line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            _ => {
+                in_string = c == '"';
+                text.push(c);
+            }
+        }
+    }
+    text
+}
+
+/// Bytes, sixteen in a line, in hexadecimal and as far as they are letters.
+fn dump(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for (n, line) in bytes.chunks(16).enumerate() {
+        let _ = write!(text, "{:06x} ", n * 16);
+        for byte in line {
+            let _ = write!(text, " {byte:02x}");
+        }
+        let gap = 3 * (16 - line.len()) + 2;
+        text.extend(std::iter::repeat_n(' ', gap));
+        let shown = |byte: &u8| {
+            if byte.is_ascii_graphic() {
+                char::from(*byte)
+            } else {
+                '.'
+            }
+        };
+        text.extend(line.iter().map(shown));
+        text.push('\n');
+    }
+    text
+}
+
+/// The whole body as a file. It is never shown as what it says it is.
+pub(super) async fn download(
+    State(api): State<Api>,
+    viewer: Viewer,
+    Named(id): Named<DeliveryId>,
+) -> Result<Response, Trouble> {
+    let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
+    let row = store.delivery(tenant, id).await?;
+    row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let event = store.event(tenant, id.event).await?;
+    let event = event.ok_or_else(|| Trouble::not_found("event"))?;
+    let name = format!("attachment; filename=\"{}.payload\"", id.event);
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, event.body.clone()).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_indented_and_otherwise_left_alone() {
+        let json = r#"{"b":[1.10, 2e400 ,{}],"a":"x, {\"y\\\": [","empty":[ ],"n":null}"#;
+        let expected = "{\n  \"b\": [\n    1.10,\n    2e400,\n    {}\n  ],\n  \"a\": \"x, {\\\"y\\\\\\\": [\",\n  \"empty\": [],\n  \"n\": null\n}";
+        assert_eq!(pretty(json), expected);
+        for plain in ["1", "\"text\"", "null", "[]"] {
+            assert_eq!(pretty(plain), plain);
+        }
+    }
+
+    #[test]
+    fn bytes_are_shown_as_numbers_and_letters() {
+        let text = dump(b"\x00Postrider\xff 0123456789");
+        assert_eq!(
+            text,
+            "000000  00 50 6f 73 74 72 69 64 65 72 ff 20 30 31 32 33  .Postrider..0123\n000010  34 35 36 37 38 39                                456789\n"
+        );
+    }
+}

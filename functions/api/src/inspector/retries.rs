@@ -1,0 +1,101 @@
+//! Bulk retries: beginning one, how far it is, stopping it.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{Redirect, Response};
+use http::StatusCode;
+use postrider_domain::delivery::Status;
+use postrider_domain::ids::JobId;
+use postrider_ports::jobs::{JobState, RetryJob};
+
+use super::fields::{Asked, Form, Named};
+use super::filter::FilterForm;
+use super::live::Place;
+use super::page::{Frame, Section, Trouble, html};
+use super::session::{Manager, Viewer};
+use super::text::{self, Markup, Pill};
+use crate::Api;
+
+#[derive(Template)]
+#[template(path = "retry.html")]
+struct RetryPage {
+    frame: Frame,
+    id: String,
+    state: Pill,
+    is_running: bool,
+    matched: u64,
+    /// Rows that were looked at, never more than matched.
+    seen: u64,
+    done: String,
+    failed: u64,
+    total: String,
+    began_at: Markup,
+}
+
+impl RetryPage {
+    fn of(frame: Frame, job: &RetryJob) -> Self {
+        let (class, text) = match job.state {
+            JobState::Running => ("pending", "Running"),
+            JobState::Done => ("delivered", "Done"),
+            JobState::Cancelled => ("parked", "Stopped"),
+        };
+        // Rows may have been retried by somebody else in the meantime.
+        let seen = match job.state {
+            JobState::Done => job.matched,
+            JobState::Running | JobState::Cancelled => (job.done + job.failed).min(job.matched),
+        };
+        Self {
+            frame,
+            id: job.id.to_string(),
+            state: Pill {
+                class,
+                text: text.to_owned(),
+            },
+            is_running: job.state == JobState::Running,
+            matched: job.matched,
+            seen,
+            done: text::count(job.done),
+            failed: job.failed,
+            total: text::count(job.matched),
+            began_at: text::when(job.created_at),
+        }
+    }
+}
+
+/// Begins to put back everything dead that a filter finds.
+pub(super) async fn begin(
+    State(api): State<Api>,
+    Manager(viewer): Manager,
+    Form(fields): Form,
+) -> Result<Redirect, Trouble> {
+    let filter = FilterForm::of(&fields).with_status(Status::Dead).check()?;
+    let job = api.gateway.retries.begin(viewer.tenant(), filter).await?;
+    Ok(Redirect::to(&format!("/inspector/retries/{}", job.id)))
+}
+
+/// How far one is.
+pub(super) async fn show(
+    State(api): State<Api>,
+    viewer: Viewer,
+    place: Place,
+    Named(id): Named<JobId>,
+    Asked(fields): Asked,
+) -> Result<Response, Trouble> {
+    let job = api.gateway.retries.job(viewer.tenant(), id).await?;
+    let frame = Frame::new("Bulk retry", Section::Dead, &viewer)
+        .after(&fields)
+        .live(place);
+    Ok(html(StatusCode::OK, &RetryPage::of(frame, &job)))
+}
+
+/// Stops one.
+pub(super) async fn cancel(
+    State(api): State<Api>,
+    Manager(viewer): Manager,
+    Named(id): Named<JobId>,
+) -> Result<Redirect, Trouble> {
+    api.gateway.retries.cancel(viewer.tenant(), id).await?;
+    Ok(Redirect::to(&format!(
+        "/inspector/retries/{id}?done=cancelled"
+    )))
+}

@@ -1,0 +1,71 @@
+//! Deliveries as lines of a table.
+
+use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::event::Label;
+use postrider_domain::webhook::Webhook;
+
+use super::text::{self, Markup, Pill, delivery_state};
+
+/// How much of an error stands in a line.
+const ERROR_CHARS: usize = 90;
+
+/// One delivery.
+pub(super) struct Row {
+    pub(super) id: String,
+    /// The end of the event's id: the delivery's own ends with its webhook.
+    pub(super) short_id: String,
+    pub(super) state: Pill,
+    pub(super) event_type: String,
+    pub(super) webhook_id: String,
+    pub(super) webhook: String,
+    /// The session, and the address of its deliveries.
+    pub(super) session: Option<(String, String)>,
+    pub(super) attempts: String,
+    pub(super) created_at: Markup,
+    /// When the next attempt is due, or the last one was.
+    pub(super) next_at: Markup,
+    pub(super) error: Option<String>,
+}
+
+/// The lines of these deliveries; `webhooks` has the names.
+pub(super) fn rows(deliveries: &[Delivery], webhooks: &[Webhook]) -> Vec<Row> {
+    let named = |row: &Delivery| {
+        let webhook = webhooks.iter().find(|webhook| webhook.id == row.id.webhook);
+        webhook.map(|webhook| webhook.settings.name.clone())
+    };
+    deliveries.iter().map(|row| line(row, named(row))).collect()
+}
+
+/// A session, and the address of its deliveries.
+pub(super) fn session(label: &Label) -> (String, String) {
+    let text = label.as_str();
+    let query: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+    (
+        text.to_owned(),
+        format!("/inspector/deliveries?session_id={query}"),
+    )
+}
+
+fn line(row: &Delivery, webhook: Option<String>) -> Row {
+    let (id, webhook_id) = (row.id.to_string(), row.id.webhook.to_string());
+    let error = row
+        .error_detail
+        .as_deref()
+        .filter(|_| row.status != Status::Delivered);
+    Row {
+        short_id: text::short_id(&row.id.event.to_string()),
+        id,
+        state: delivery_state(row),
+        event_type: row.event_type.as_str().to_owned(),
+        webhook: webhook.unwrap_or_else(|| text::short_id(&webhook_id)),
+        webhook_id,
+        session: row.session_id.as_ref().map(session),
+        attempts: format!("{}/{}", row.attempt_count, row.max_attempts),
+        created_at: text::when(row.created_at),
+        next_at: text::when_or_never(
+            row.next_retry_at
+                .filter(|_| row.status.is_open() && !row.parked),
+        ),
+        error: error.map(|error| text::short(error, ERROR_CHARS)),
+    }
+}

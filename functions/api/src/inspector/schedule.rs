@@ -1,0 +1,198 @@
+//! A retry policy, drawn: when each attempt comes, on a scale where seconds and days have room.
+
+use std::fmt::Write;
+
+use postrider_domain::retry::{
+    Classifier, Jitter, OnExhausted, Policy, Redirects, RetrySettings, RuntimeRetry,
+};
+use postrider_domain::time::Millis;
+
+use super::text::{self, Markup};
+
+const WIDTH: f64 = 760.0;
+const MARGIN: f64 = 36.0;
+const LINE_Y: f64 = 34.0;
+/// How close two labels may stand.
+const LABEL_WIDTH: f64 = 64.0;
+
+/// A policy in words and as a picture.
+pub(super) struct Schedule {
+    pub(super) picture: Markup,
+    /// Each attempt: its number, the wait before it, the time since the first.
+    pub(super) slots: Vec<Slot>,
+    pub(super) summary: String,
+    pub(super) rules: Vec<String>,
+}
+
+/// One attempt of the schedule.
+pub(super) struct Slot {
+    pub(super) number: u32,
+    pub(super) wait: String,
+    pub(super) since_first: String,
+}
+
+impl Schedule {
+    /// What these settings come to under the gateway's own.
+    pub(super) fn of(settings: &RetrySettings, runtime: RuntimeRetry) -> Self {
+        let policy = settings.policy(runtime);
+        let attempts = policy.budget.effective_max(settings.max_attempts());
+        let times = times(&policy, attempts);
+        let whole = times.last().map_or(Millis::ZERO, |(_, since)| *since);
+        let slot = |(number, (wait, since)): (u32, &(Millis, Millis))| Slot {
+            number,
+            wait: if number == 1 {
+                "at once".to_owned()
+            } else {
+                text::span(*wait)
+            },
+            since_first: if number == 1 {
+                "–".to_owned()
+            } else {
+                text::span(*since)
+            },
+        };
+        Self {
+            picture: picture(&times),
+            slots: (1..).zip(&times).map(slot).collect(),
+            summary: format!("{attempts} attempts within {}", text::span(whole)),
+            rules: rules(&policy),
+        }
+    }
+}
+
+/// The wait before each attempt, and the time since the first, without jitter.
+fn times(policy: &Policy, attempts: u32) -> Vec<(Millis, Millis)> {
+    let mut since = Millis::ZERO;
+    let mut times = vec![(Millis::ZERO, since)];
+    for failures in 1..attempts {
+        let wait = policy.backoff(failures, Jitter::NONE);
+        since = since.plus(wait);
+        times.push((wait, since));
+    }
+    times
+}
+
+fn rules(policy: &Policy) -> Vec<String> {
+    let retried = match (policy.classifier, policy.redirects) {
+        (Classifier::EveryFailure, _) => "Everything but 2xx is retried.",
+        (Classifier::ByStatus, Redirects::Delivered) => {
+            "429, 5xx and network errors are retried; other answers are final, and a redirect counts as delivered."
+        }
+        (Classifier::ByStatus, Redirects::Failure) => {
+            "429, 5xx, redirects and network errors are retried; other answers are final."
+        }
+    };
+    let exhausted = match policy.on_exhausted {
+        OnExhausted::DeadLetter => "Then the delivery is dead and the webhook goes on.",
+        OnExhausted::FailWebhook => {
+            "Then the delivery is dead and the webhook fails and waits for a person."
+        }
+    };
+    let jitter = match policy.jitter_bps {
+        0 => "No jitter: the schedule is exact.".to_owned(),
+        bps => format!("Each wait strays by up to ±{} %.", f32::from(bps) / 100.0),
+    };
+    vec![retried.to_owned(), exhausted.to_owned(), jitter]
+}
+
+/// Where an instant stands on the line: by the logarithm of its seconds.
+fn x(since: Millis, whole: Millis) -> f64 {
+    let log = |span: Millis| (seconds(span) + 1.0).ln();
+    let part = if whole == Millis::ZERO {
+        0.0
+    } else {
+        log(since) / log(whole)
+    };
+    MARGIN + part * (WIDTH - 2.0 * MARGIN)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most two years of seconds")]
+const fn seconds(span: Millis) -> f64 {
+    (span.get() / 1000) as f64
+}
+
+fn picture(times: &[(Millis, Millis)]) -> Markup {
+    let whole = times.last().map_or(Millis::ZERO, |(_, since)| *since);
+    let mut svg = format!(
+        "<svg class=\"schedule\" viewBox=\"0 0 {WIDTH} 62\" aria-hidden=\"true\"><line class=\"axis\" x1=\"{MARGIN}\" x2=\"{}\" y1=\"{LINE_Y}\" y2=\"{LINE_Y}\"/>",
+        WIDTH - MARGIN
+    );
+    let end = WIDTH - MARGIN;
+    let mut labelled_to = f64::MIN;
+    for (n, (_, since)) in times.iter().enumerate() {
+        let (x, number) = (x(*since, whole), n + 1);
+        let is_last = number == times.len();
+        let class = if is_last { "last" } else { "dot" };
+        let _ = write!(
+            svg,
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{LINE_Y}\" r=\"6\"/>"
+        );
+        // The last one always has its label, so those just before it have none.
+        if is_last || (x - labelled_to >= LABEL_WIDTH && end - x >= LABEL_WIDTH) {
+            labelled_to = x;
+            let since = if n == 0 {
+                "0".to_owned()
+            } else {
+                format!("+{}", text::span(*since))
+            };
+            let _ = write!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"20\">{number}</text><text class=\"time\" x=\"{x:.1}\" y=\"56\">{since}</text>"
+            );
+        }
+    }
+    svg.push_str("</svg>");
+    Markup(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_domain::retry::{Profile, RetryBudget};
+
+    #[test]
+    fn a_schedule_is_drawn_and_told() {
+        let settings = RetrySettings::default();
+        let schedule = Schedule::of(&settings, RuntimeRetry::default());
+        assert_eq!(schedule.summary, "5 attempts within 1h 12m");
+        let waits: Vec<_> = schedule
+            .slots
+            .iter()
+            .map(|slot| slot.wait.as_str())
+            .collect();
+        assert_eq!(waits, ["at once", "30s", "2m", "10m", "1h"]);
+        assert_eq!(schedule.picture.0.matches("<circle").count(), 5);
+    }
+
+    #[test]
+    fn the_budget_shortens_what_is_drawn() {
+        let budget = RetryBudget(1);
+        let runtime = RuntimeRetry {
+            budget,
+            ..RuntimeRetry::default()
+        };
+        let schedule = Schedule::of(&RetrySettings::default(), runtime);
+        assert_eq!(schedule.slots.len(), 2);
+    }
+
+    #[test]
+    fn the_shortest_and_the_longest_schedule_stay_within_the_picture() {
+        let once = RetrySettings {
+            max_attempts: Some(1),
+            ..RetrySettings::default()
+        };
+        let long = RetrySettings {
+            profile: Profile::Custom,
+            delays_seconds: Some(vec![604_800; 99]),
+            max_backoff_seconds: Some(604_800),
+            ..RetrySettings::default()
+        };
+        for settings in [once, long] {
+            let Markup(svg) = Schedule::of(&settings, RuntimeRetry::default()).picture;
+            assert!(
+                !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("=\"-"),
+                "{svg}"
+            );
+        }
+    }
+}

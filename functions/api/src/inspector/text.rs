@@ -1,0 +1,170 @@
+//! Times, numbers and states as people read them.
+
+use std::fmt;
+
+use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::health::{Health, WARNING_AT, WebhookStatus};
+use postrider_domain::time::{Millis, Timestamp};
+
+/// Markup made here, out of numbers and fixed words alone. Nothing that anybody wrote may stand in it: templates put it
+/// in as it is.
+pub(super) struct Markup(pub(super) String);
+
+impl fmt::Display for Markup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An instant: in UTC as it comes, told in the reader's own words and zone by the script.
+pub(super) fn when(at: Timestamp) -> Markup {
+    Markup(format!("<time datetime=\"{at}\">{}</time>", utc(at)))
+}
+
+/// An instant, or a dash.
+pub(super) fn when_or_never(at: Option<Timestamp>) -> Markup {
+    at.map_or_else(|| Markup("<span class=\"none\">–</span>".to_owned()), when)
+}
+
+/// An instant to the second.
+pub(super) fn utc(at: Timestamp) -> String {
+    let text = at.to_string();
+    match (text.get(..10), text.get(11..19)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text,
+    }
+}
+
+/// An instant as a field for date and time has it, in UTC.
+pub(super) fn field_time(at: Timestamp) -> String {
+    let text = at.to_string();
+    let seconds = text.get(17..19).unwrap_or("00");
+    let end = if seconds == "00" { 16 } else { 19 };
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// A count of milliseconds: `350 ms`, `2.41 s`.
+pub(super) fn elapsed(ms: u32) -> String {
+    if ms < 1000 {
+        format!("{ms} ms")
+    } else {
+        format!("{:.2} s", f64::from(ms) / 1000.0)
+    }
+}
+
+/// A span as people say it, in at most two parts.
+pub(super) fn span(span: Millis) -> String {
+    let text = span.to_string();
+    let mut parts = text.split(' ');
+    match (parts.next(), parts.next()) {
+        (Some(first), Some(second)) => format!("{first} {second}"),
+        _ => text,
+    }
+}
+
+/// How many, with separators: `1,234,567`.
+pub(super) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many bytes.
+pub(super) fn bytes(n: usize) -> String {
+    let n = n as u64;
+    if n < 1024 {
+        format!("{n} bytes")
+    } else {
+        format!("{} KiB", count(n.div_ceil(1024)))
+    }
+}
+
+/// The start of a text, for a line of a table.
+pub(super) fn short(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// The end of an id: ids of one hour begin alike.
+pub(super) fn short_id(id: &str) -> String {
+    let (prefix, rest) = id.split_once('_').unwrap_or(("", id));
+    let end = rest.get(rest.len().saturating_sub(8)..).unwrap_or(rest);
+    format!("{prefix}_…{end}")
+}
+
+/// A state in a word, with the class that colours it.
+pub(super) struct Pill {
+    pub(super) class: &'static str,
+    pub(super) text: String,
+}
+
+/// Where a delivery stands.
+pub(super) fn delivery_state(row: &Delivery) -> Pill {
+    let (class, text) = match row.status {
+        Status::Pending | Status::Failed if row.parked => ("parked", "Waiting"),
+        Status::Pending if row.lease_owner.is_some() => ("pending", "Attempting"),
+        Status::Pending => ("pending", "Pending"),
+        Status::Failed => ("failed", "Retrying"),
+        Status::Delivered => ("delivered", "Delivered"),
+        Status::Dead => ("dead", "Dead"),
+    };
+    Pill {
+        class,
+        text: text.to_owned(),
+    }
+}
+
+/// Where a webhook stands.
+pub(super) fn webhook_state(health: &Health) -> Pill {
+    let (class, text) = match health.status {
+        WebhookStatus::Active if health.failure_count >= WARNING_AT => ("failed", "Failing"),
+        WebhookStatus::Active if health.is_degraded() => ("failed", "Degraded"),
+        WebhookStatus::Active => ("delivered", "Active"),
+        WebhookStatus::Failed => ("dead", "Failed"),
+        WebhookStatus::Paused => ("parked", "Paused"),
+        WebhookStatus::Disabled => ("dead", "Disabled"),
+    };
+    Pill {
+        class,
+        text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_read_well() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!([12, 1024, 1025].map(bytes), ["12 bytes", "1 KiB", "2 KiB"]);
+        assert_eq!(
+            [0, 999, 1000, 12_345].map(elapsed),
+            ["0 ms", "999 ms", "1.00 s", "12.35 s"]
+        );
+        assert_eq!(span(Millis::from_seconds(272_105)), "3d 3h");
+        assert_eq!(span(Millis::from_seconds(30)), "30s");
+        let at = Timestamp::from_millis(1_771_668_000_123);
+        assert_eq!(utc(at), "2026-02-21 10:00:00 UTC");
+        assert_eq!(field_time(at), "2026-02-21T10:00");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(short("grüße an alle", 5), "grüße…");
+        assert_eq!(short("kurz", 5), "kurz");
+        assert_eq!(short_id("dlv_abcdefghijklmnop"), "dlv_…ijklmnop");
+        assert_eq!(short_id("ü"), "_…ü");
+    }
+}

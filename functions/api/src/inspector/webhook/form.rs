@@ -1,0 +1,344 @@
+//! The fields of the form, as somebody wrote them.
+
+use postrider_domain::invalid::Invalid;
+use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
+use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
+
+use crate::inspector::fields::Fields;
+use crate::inspector::filter::Choice;
+
+/// What stands in the fields; an empty one is the default.
+#[derive(Default)]
+pub(super) struct WebhookForm {
+    pub(super) name: String,
+    pub(super) target_url: String,
+    pub(super) event_types: String,
+    pub(super) owner_email: String,
+    pub(super) timeout_seconds: String,
+    pub(super) retry_rate: String,
+    profile: String,
+    classifier: String,
+    redirects: String,
+    on_exhausted: String,
+    pub(super) max_attempts: String,
+    pub(super) jitter_bps: String,
+    pub(super) delays: String,
+    pub(super) max_backoff: String,
+}
+
+impl WebhookForm {
+    pub(super) fn from_fields(fields: &Fields) -> Self {
+        Self {
+            name: fields.text("name"),
+            target_url: fields.text("target_url"),
+            event_types: fields.text("event_types"),
+            owner_email: fields.text("owner_email"),
+            timeout_seconds: fields.text("timeout_seconds"),
+            retry_rate: fields.text("retry_rate"),
+            profile: fields.text("profile"),
+            classifier: fields.text("classifier"),
+            redirects: fields.text("redirects"),
+            on_exhausted: fields.text("on_exhausted"),
+            max_attempts: fields.text("max_attempts"),
+            jitter_bps: fields.text("jitter_bps"),
+            delays: fields.text("delays"),
+            max_backoff: fields.text("max_backoff"),
+        }
+    }
+
+    /// A webhook as it is. What the profile decides is left empty.
+    pub(super) fn of(settings: &WebhookSettings) -> Self {
+        fn text<T: ToString>(value: Option<T>) -> String {
+            value.map(|value| value.to_string()).unwrap_or_default()
+        }
+        let (retry, types) = (&settings.retry, settings.event_types.iter());
+        let delays = retry
+            .delays_seconds
+            .iter()
+            .flatten()
+            .map(ToString::to_string);
+        Self {
+            name: settings.name.clone(),
+            target_url: settings.target_url.to_string(),
+            event_types: types
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+            owner_email: settings.owner_email.clone().unwrap_or_default(),
+            timeout_seconds: (settings.timeout.get() / 1000).to_string(),
+            retry_rate: settings.retry_rate.to_string(),
+            profile: retry.profile.as_str().to_owned(),
+            classifier: retry.classifier.map_or("", classifier_word).to_owned(),
+            redirects: retry.redirects.map_or("", redirects_word).to_owned(),
+            on_exhausted: retry.on_exhausted.map_or("", ending_word).to_owned(),
+            max_attempts: text(retry.max_attempts),
+            jitter_bps: text(retry.jitter_bps),
+            delays: delays.collect::<Vec<_>>().join(", "),
+            max_backoff: text(retry.max_backoff_seconds),
+        }
+    }
+
+    /// The draft with what the form says; the rest of it stays.
+    pub(super) fn apply_to(&self, draft: WebhookDraft) -> Result<WebhookDraft, Invalid> {
+        let mut faults = Invalid::default();
+        let timeout_seconds = number(&mut faults, "timeout_seconds", &self.timeout_seconds);
+        let retry_rate = number(&mut faults, "retry_rate", &self.retry_rate);
+        let retry = match self.retry() {
+            Ok(retry) => Some(retry),
+            Err(found) => {
+                faults.extend(found);
+                None
+            }
+        };
+        faults.into_result()?;
+        let types = self
+            .event_types
+            .split([',', '\n', '\r', ' '])
+            .map(str::trim);
+        Ok(WebhookDraft {
+            name: self.name.clone(),
+            target_url: self.target_url.clone(),
+            event_types: types
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            owner_email: (!self.owner_email.is_empty()).then(|| self.owner_email.clone()),
+            timeout_seconds,
+            retry_rate,
+            retry,
+            ..draft
+        })
+    }
+
+    /// The policy that the form says.
+    pub(super) fn retry(&self) -> Result<RetrySettings, Invalid> {
+        let mut faults = Invalid::default();
+        let profile = chosen(
+            &mut faults,
+            "retry.profile",
+            &self.profile,
+            Profile::ALL,
+            Profile::as_str,
+        );
+        let jitter = number(&mut faults, "retry.jitter_bps", &self.jitter_bps);
+        let settings = RetrySettings {
+            profile: profile.unwrap_or_default(),
+            max_attempts: number(&mut faults, "retry.max_attempts", &self.max_attempts),
+            jitter_bps: jitter.map(|n| u16::try_from(n).unwrap_or(u16::MAX)),
+            delays_seconds: delays(&mut faults, &self.delays),
+            max_backoff_seconds: number(
+                &mut faults,
+                "retry.max_backoff_seconds",
+                &self.max_backoff,
+            ),
+            classifier: chosen(
+                &mut faults,
+                "retry.classifier",
+                &self.classifier,
+                CLASSIFIERS,
+                classifier_word,
+            ),
+            redirects: chosen(
+                &mut faults,
+                "retry.redirects",
+                &self.redirects,
+                REDIRECTS,
+                redirects_word,
+            ),
+            on_exhausted: chosen(
+                &mut faults,
+                "retry.on_exhausted",
+                &self.on_exhausted,
+                ENDINGS,
+                ending_word,
+            ),
+        };
+        faults.into_result()?;
+        settings.check().map(|()| settings)
+    }
+
+    pub(super) fn profiles(&self) -> Vec<Choice> {
+        let name = |profile| match profile {
+            Profile::Gateway => "gateway: 5 attempts within 1h 12m",
+            Profile::PublicApi => "public-api: 6 attempts within 1h 5m",
+            Profile::Standard => "standard: 10 attempts within 3 days",
+            Profile::Custom => "custom: waits of your own",
+        };
+        choices(&self.profile, Profile::ALL, Profile::as_str, name)
+    }
+
+    pub(super) fn classifiers(&self) -> Vec<Choice> {
+        let name = |classifier| match classifier {
+            Classifier::EveryFailure => "everything but 2xx",
+            Classifier::ByStatus => "429, 5xx and network errors",
+        };
+        choices(&self.classifier, CLASSIFIERS, classifier_word, name)
+    }
+
+    pub(super) fn redirects(&self) -> Vec<Choice> {
+        let name = |redirects| match redirects {
+            Redirects::Delivered => "counts as delivered",
+            Redirects::Failure => "is retried",
+        };
+        choices(&self.redirects, REDIRECTS, redirects_word, name)
+    }
+
+    pub(super) fn endings(&self) -> Vec<Choice> {
+        let name = |ending| match ending {
+            OnExhausted::DeadLetter => "the delivery is dead, the webhook goes on",
+            OnExhausted::FailWebhook => "the webhook fails and waits for a person",
+        };
+        choices(&self.on_exhausted, ENDINGS, ending_word, name)
+    }
+}
+
+const CLASSIFIERS: [Classifier; 2] = [Classifier::EveryFailure, Classifier::ByStatus];
+const REDIRECTS: [Redirects; 2] = [Redirects::Delivered, Redirects::Failure];
+const ENDINGS: [OnExhausted; 2] = [OnExhausted::DeadLetter, OnExhausted::FailWebhook];
+
+const fn classifier_word(classifier: Classifier) -> &'static str {
+    match classifier {
+        Classifier::EveryFailure => "every-failure",
+        Classifier::ByStatus => "by-status",
+    }
+}
+
+const fn redirects_word(redirects: Redirects) -> &'static str {
+    match redirects {
+        Redirects::Delivered => "delivered",
+        Redirects::Failure => "failure",
+    }
+}
+
+const fn ending_word(ending: OnExhausted) -> &'static str {
+    match ending {
+        OnExhausted::DeadLetter => "dead-letter",
+        OnExhausted::FailWebhook => "fail-webhook",
+    }
+}
+
+fn choices<T: Copy, const N: usize>(
+    given: &str,
+    all: [T; N],
+    word: impl Fn(T) -> &'static str,
+    name: impl Fn(T) -> &'static str,
+) -> Vec<Choice> {
+    let choice = |one: T| Choice {
+        value: word(one).to_owned(),
+        name: name(one).to_owned(),
+        is_chosen: given == word(one),
+    };
+    all.map(choice).into()
+}
+
+fn chosen<T: Copy, const N: usize>(
+    faults: &mut Invalid,
+    field: &str,
+    given: &str,
+    all: [T; N],
+    word: impl Fn(T) -> &'static str,
+) -> Option<T> {
+    let found = all.into_iter().find(|one| word(*one) == given);
+    faults.require(found.is_some() || given.is_empty(), field, || {
+        format!("must be one of {}", all.map(&word).join(", "))
+    });
+    found
+}
+
+fn number(faults: &mut Invalid, field: &str, given: &str) -> Option<u32> {
+    if given.is_empty() {
+        return None;
+    }
+    let parsed = given.parse().map_err(|_| "must be a whole number");
+    faults.take(field, parsed)
+}
+
+/// Waits such as `30, 2m, 1h`; seconds where nothing else is said.
+fn delays(faults: &mut Invalid, given: &str) -> Option<Vec<u32>> {
+    let parts = given
+        .split([',', ' ', '\n'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let read: Option<Vec<_>> = parts.map(seconds).collect();
+    faults.require(read.is_some(), "retry.delays_seconds", || {
+        "must be waits such as 30, 2m, 1h".to_owned()
+    });
+    read.filter(|waits| !waits.is_empty())
+}
+
+fn seconds(text: &str) -> Option<u32> {
+    let (count, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(count) => (count, text.chars().last()),
+        None => (text, None),
+    };
+    let each = match unit {
+        Some('m') => 60,
+        Some('h') => 3600,
+        Some('d') => 86_400,
+        _ => 1,
+    };
+    count.parse::<u32>().ok()?.checked_mul(each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(query: &str) -> WebhookForm {
+        WebhookForm::from_fields(&Fields::parse(query.as_bytes()))
+    }
+
+    #[test]
+    fn an_empty_policy_is_the_profiles_own() {
+        let retry = form("profile=standard").retry().unwrap();
+        let standard = RetrySettings {
+            profile: Profile::Standard,
+            ..RetrySettings::default()
+        };
+        assert_eq!(retry, standard);
+    }
+
+    #[test]
+    fn waits_may_be_written_with_units() {
+        let retry = form("profile=custom&delays=30, 2m 1h").retry().unwrap();
+        assert_eq!(retry.delays_seconds, Some(vec![30, 120, 3600]));
+        for bad in ["soon", "1.5", "-1", "99999999999", "4000000000d"] {
+            assert!(form(&format!("delays={bad}")).retry().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_field_that_does_not_fit_is_named() {
+        let given =
+            "profile=x&max_attempts=many&jitter_bps=-1&delays=soon&timeout_seconds=t&classifier=c";
+        let faults = form(given).apply_to(WebhookDraft::default()).unwrap_err();
+        let names: Vec<_> = faults
+            .into_fields()
+            .into_iter()
+            .map(|fault| fault.field)
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "timeout_seconds",
+                "retry.profile",
+                "retry.jitter_bps",
+                "retry.max_attempts",
+                "retry.delays_seconds",
+                "retry.classifier"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_form_does_not_show_stays() {
+        let draft = WebhookDraft {
+            auto_resume: Some(true),
+            ..WebhookDraft::default()
+        };
+        let given = form("name=n&target_url=https://a.example/&event_types=a.*,b%0Ac");
+        let changed = given.apply_to(draft).unwrap();
+        assert_eq!(changed.auto_resume, Some(true));
+        assert_eq!(changed.event_types, ["a.*", "b", "c"]);
+    }
+}

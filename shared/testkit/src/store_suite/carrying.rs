@@ -1,0 +1,33 @@
+//! Values that somebody carries away and brings back.
+
+use postrider_domain::ids::TenantId;
+
+use super::{Fixture, Scene};
+
+const PURPOSE: &str = "test";
+
+/// A session begun in one process is known in every other.
+pub async fn what_one_process_seals_another_opens(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let sealed = scene.seal(&scene.tenant, PURPOSE.into(), "text".into());
+    let sealed = sealed.await.unwrap();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    assert!(sealed.chars().all(plain) && !sealed.contains("text"));
+    let another = fixture.another_process().await.store;
+    let opened = another.unseal(&scene.tenant, PURPOSE.into(), sealed.clone());
+    assert_eq!(opened.await, Ok(Some("text".to_owned())));
+    let for_another = another.unseal(&scene.tenant, "else".into(), sealed);
+    assert_eq!(for_another.await, Ok(None));
+}
+
+/// Also for a tenant that the store has never met.
+pub async fn what_was_made_up_does_not_open(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let stranger: TenantId = "stranger".parse().unwrap();
+    for tenant in [&scene.tenant, &stranger] {
+        for made_up in ["", "abc", "%", &"A".repeat(100)] {
+            let opened = scene.unseal(tenant, PURPOSE.into(), made_up.to_owned());
+            assert_eq!(opened.await, Ok(None), "{made_up}");
+        }
+    }
+}

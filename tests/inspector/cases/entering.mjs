@@ -1,0 +1,65 @@
+// Coming in with a key or the link, what a session is, going out.
+import { assert } from "../stage.mjs";
+
+export default async function (stage) {
+  const page = await stage.page();
+  await stage.goto(page, "/");
+  assert.equal(new URL(page.url()).pathname, "/inspector/login", "a browser is led to the Inspector");
+
+  const enter = async (token) => {
+    await page.getByLabel("API key").fill(token);
+    await page.getByRole("button", { name: "Log in" }).click();
+  };
+  await enter("prk_wrong");
+  await page.getByRole("alert").getByText("not known").waitFor();
+  await enter(await stage.key("publisher", ["publish"]));
+  await page.getByRole("alert").getByText("may only publish").waitFor();
+
+  // Whoever was on the way to a page gets there.
+  await stage.goto(page, "/inspector/deliveries?status=dead&session_id=a%26b");
+  await enter(stage.token);
+  await page.getByRole("heading", { name: "Deliveries" }).waitFor();
+  assert.equal(await page.getByLabel("Session", { exact: true }).inputValue(), "a&b");
+
+  const [cookie] = await page.context().cookies();
+  assert.equal(cookie.name, "postrider_session");
+  assert(cookie.httpOnly && cookie.sameSite === "Strict", "no script and no other site may have it");
+  assert(!cookie.value.includes(stage.token), "it is no key");
+  const hours = (cookie.expires - Date.now() / 1000) / 3600;
+  assert(hours > 11 && hours < 12.1, `it ends: ${hours}`);
+
+  // A changed cookie is none.
+  const forged = cookie.value.slice(0, -2) + (cookie.value.endsWith("A") ? "BB" : "AA");
+  await page.context().addCookies([{ ...cookie, value: forged }]);
+  await stage.goto(page, "/inspector");
+  assert.equal(new URL(page.url()).pathname, "/inspector/login");
+  await page.context().addCookies([cookie]);
+  await stage.goto(page, "/inspector");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+
+  // Another site's page can ask for nothing.
+  const foreign = await fetch(`${stage.url}/inspector/logout`, { method: "POST", headers: { origin: "https://evil.example", cookie: `postrider_session=${cookie.value}` } });
+  assert.equal(foreign.status, 403);
+
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("API key").waitFor();
+  await stage.goto(page, "/inspector/keys");
+  assert.equal(new URL(page.url()).pathname, "/inspector/login");
+
+  // The link works once.
+  if (stage.login) {
+    const fresh = await stage.page();
+    await fresh.goto(stage.login);
+    await fresh.getByRole("heading", { name: "Overview" }).waitFor();
+    const late = await stage.page();
+    await late.goto(stage.login);
+    await late.getByRole("alert").getByText("used before").waitFor();
+  }
+
+  // Revoking the key ends its sessions.
+  const passing = await stage.api("POST", "/v1/keys", { name: "passing", scopes: ["read"] });
+  const guest = await stage.inside({}, passing.token);
+  await stage.api("DELETE", `/v1/keys/${passing.id}`);
+  await guest.reload();
+  assert.equal(new URL(guest.url()).pathname, "/inspector/login");
+}

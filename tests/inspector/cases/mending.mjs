@@ -1,0 +1,56 @@
+// Dead letters: ticking some, counting before, retrying all that match, watching and stopping it.
+import { assert } from "../stage.mjs";
+
+export default async function (stage) {
+  const receiver = await stage.receiver({ status: 500 });
+  const webhook = await stage.webhook(receiver.url, { retry: { max_attempts: 1 }, retry_rate: 10000 });
+  const other = await stage.webhook(receiver.url, { name: "Other", retry: { max_attempts: 1 } });
+  const page = await stage.inside();
+  await stage.goto(page, "/inspector/dead");
+  await page.getByText("No dead letters").waitFor();
+
+  await stage.publishMany(webhook, 230);
+  await stage.publishMany(other, 3);
+  await stage.count(webhook, "dead", 230);
+  await stage.count(other, "dead", 3);
+
+  // Two that are ticked; the others stay.
+  await stage.goto(page, `/inspector/dead?webhook_id=${other.id}`);
+  const retry = page.getByRole("button", { name: /Retry ticked/ });
+  assert(await retry.isDisabled(), "nothing is ticked");
+  await page.locator("td.tick input").nth(0).check();
+  await page.locator("td.tick input").nth(1).check();
+  receiver.answer = { status: 200 };
+  await retry.click();
+  await page.getByText("2 put back.").waitFor();
+  await stage.count(other, "delivered", 2);
+  await page.reload();
+  assert.equal(await page.locator("tbody tr").count(), 1);
+  await page.getByLabel("All on this page").check();
+  assert.equal(await page.locator("td.tick input:checked").count(), 1);
+
+  // All that match: counted first, and nothing changes by that.
+  await stage.goto(page, `/inspector/dead?webhook_id=${webhook.id}`);
+  await page.getByRole("link", { name: "Retry all that match…" }).click();
+  assert.equal(await page.locator("#count").innerText(), "230");
+  await page.getByText("to Orders").waitFor();
+  await stage.count(webhook, "dead", 230);
+  await page.getByRole("button", { name: "Retry 230 deliveries" }).click();
+  await page.waitForURL(/retries\/job_/);
+
+  if (process.env.SWEEP === "slow") {
+    // The first slice is done at once; the rest waits for the sweep, so it can be stopped.
+    await page.locator("#job-state", { hasText: "Running" }).waitFor();
+    assert.equal(await page.locator("#job-done").innerText(), "200");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator("#job-state", { hasText: "Stopped" }).waitFor();
+    await stage.count(webhook, "delivered", 200);
+    await stage.goto(page, `/inspector/dead?webhook_id=${webhook.id}`);
+    assert.equal(await page.locator("tbody tr").count(), 30);
+  } else {
+    // The page follows by itself.
+    await page.locator("#job-state", { hasText: "Done" }).waitFor();
+    assert.equal(await page.locator("#job-done").innerText(), "230");
+    await stage.count(webhook, "delivered", 230);
+  }
+}

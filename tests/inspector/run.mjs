@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+// Run as `node tests/inspector/run.mjs <case> <url> <token> [<one-time link>]`, against a gateway that runs.
+
+import { Stage } from "./stage.mjs";
+
+const [name, url, token, login] = process.argv.slice(2);
+const { default: play } = await import(`./cases/${name}.mjs`);
+const stage = new Stage(url, token, login);
+try {
+  await play(stage);
+} finally {
+  await stage.close();
+}

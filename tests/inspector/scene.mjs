@@ -1,0 +1,49 @@
+// A gateway in the middle of its day: some arrived, some are retried, some were given up, one webhook has failed.
+
+/** Fills an empty gateway; returns what to look at. */
+export async function populate(stage) {
+  const good = await stage.receiver({ status: 200 });
+  const bad = await stage.receiver({ status: 503, body: '{"error":"database is restarting, try again in a minute"}' });
+  const picky = await stage.receiver({ status: 422, body: '{"field":"total","message":"must be a number"}' });
+  const shop = await stage.webhook(good.url, { name: "Shop backend", owner_email: "ops@example.com", headers: { "x-team": "checkout" } });
+  const ledger = await stage.webhook(bad.url, { name: "Ledger", event_types: ["order.*", "refund.*"], retry: { profile: "standard", jitter_bps: 0, delays_seconds: [600, 3600, 7200] } });
+  const crm = await stage.webhook(picky.url, { name: "CRM", event_types: ["customer.*"], retry: { profile: "standard" } });
+  const legacy = await stage.webhook("http://127.0.0.1:9/legacy", { name: "Legacy ERP", retry: { profile: "custom", delays_seconds: [1], max_attempts: 2, on_exhausted: "fail-webhook" } });
+  const paused = await stage.webhook(good.url, { name: "Newsletter", event_types: ["mail.*"] });
+
+  for (const type of ["order.created", "order.paid", "order.packed", "order.shipped"]) await stage.publishMany(shop, 12, { type });
+  await stage.count(shop, "delivered", 48);
+  const failed = await stage.publish(legacy, { type: "order.exported", session_id: "export-7" });
+  await stage.reaches(failed, "dead");
+  await stage.api("POST", `/v1/webhooks/${paused.id}/pause`);
+  await stage.publish(paused, { type: "mail.sent" });
+  for (const [n, type] of ["customer.created", "customer.changed", "customer.merged"].entries()) {
+    await stage.publish(crm, { type, session_id: `crm-${n}`, payload: { customer: { name: "Ada Lovelace", tags: ["new", "vip"] }, total: "12,50" } });
+  }
+  await stage.count(crm, "dead", 3);
+  const retried = [];
+  for (const type of ["order.paid", "refund.issued", "order.shipped", "order.cancelled"]) {
+    retried.push(await stage.publish(ledger, { type, session_id: "checkout-42" }));
+  }
+  for (const id of retried) await stage.reaches(id, "failed");
+  await stage.publish(shop, { type: "order.paid", session_id: "checkout-42" });
+  const source = await stage.api("POST", "/v1/sources", {
+    name: "GitHub", scheme: "github", secret: "a secret of some length",
+    routes: [{ event_type: "pull_request.*", intent: "review", target_session: "ci", webhook_id: shop.id }, { event_type: "push", intent: "build", webhook_id: ledger.id }],
+  });
+  await stage.key("dashboard", ["read"]);
+  await stage.key("shop", ["publish"]);
+  const delivered = (await stage.api("GET", `/v1/deliveries?webhook_id=${shop.id}&limit=1`)).items[0].id;
+  const dead = (await stage.api("GET", `/v1/deliveries?webhook_id=${crm.id}&limit=1`)).items[0].id;
+  return { shop, ledger, crm, legacy, source, failed, retried: retried[0], delivered, dead };
+}
+
+/** Every page there is. */
+export function places({ shop, ledger, legacy, source, failed, retried, delivered, dead }) {
+  return [
+    "/inspector", "/inspector?window=31d", "/inspector/deliveries", "/inspector/deliveries?session_id=nobody", "/inspector/deliveries?status=lost",
+    ...[failed, retried, delivered, dead].map((id) => `/inspector/deliveries/${id}`), "/inspector/dead", "/inspector/dead/retry",
+    "/inspector/webhooks", ...[shop, ledger, legacy].map(({ id }) => `/inspector/webhooks/${id}`), `/inspector/webhooks/${ledger.id}/edit`, "/inspector/webhooks/new",
+    "/inspector/sources", `/inspector/sources/${source.id}`, "/inspector/keys", "/inspector/nowhere",
+  ];
+}

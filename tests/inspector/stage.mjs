@@ -1,0 +1,162 @@
+// What the cases share: the gateway's API, a receiver whose answers can be switched, and a browser that notices whatever
+// a page does that it should not.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+const require = createRequire(new URL("../../.tools/browser/package.json", import.meta.url));
+const { chromium } = require("playwright-core");
+
+export const axePath = require.resolve("axe-core/axe.min.js");
+/** How long anything may take before a case gives up. */
+export const PATIENCE = 60_000;
+
+function browserPath() {
+  const places = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "chromium"));
+  const found = places.find((place) => {
+    try { accessSync(place, constants.X_OK); return true; } catch { return false; }
+  });
+  assert(found, "chromium is missing: `make setup` installs it");
+  return found;
+}
+
+/** Waits until `look` gives something. */
+export async function until(look, what) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    assert(Date.now() < end, `waited in vain: ${what}`);
+    await new Promise((next) => setTimeout(next, 50));
+  }
+}
+
+export class Stage {
+  constructor(url, token, login) {
+    Object.assign(this, { url, token, login, closing: [], noticed: [] });
+  }
+
+  /** Calls the API and expects success. */
+  async api(method, path, body, token = this.token) {
+    const answer = await fetch(this.url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    assert(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+    return text ? JSON.parse(text) : null;
+  }
+
+  async key(name, scopes) {
+    return (await this.api("POST", "/v1/keys", { name, scopes })).token;
+  }
+
+  /** A receiver on a free port; `answer` is what it says from now on. */
+  async receiver(answer = { status: 200 }) {
+    const receiver = { answer, requests: [] };
+    const server = createServer((request, response) => {
+      request.resume().on("end", () => {
+        receiver.requests.push(request.headers);
+        const { status, body = "", headers = {} } = receiver.answer;
+        response.writeHead(status, headers).end(body);
+      });
+    });
+    await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+    this.closing.push(() => { server.close(); server.closeAllConnections(); });
+    receiver.url = `http://127.0.0.1:${server.address().port}/hooks/orders`;
+    return receiver;
+  }
+
+  async webhook(target_url, more = {}) {
+    return this.api("POST", "/v1/webhooks", { name: "Orders", target_url, event_types: ["order.*"], ...more });
+  }
+
+  /** Publishes for one webhook; the delivery's id. */
+  async publish(webhook, more = {}) {
+    const event = { type: "order.paid", payload: { order: 7, total: "12.50" }, webhook_id: webhook.id, ...more };
+    return (await this.api("POST", "/v1/events", event)).deliveries[0].id;
+  }
+
+  /** Publishes many for one webhook. */
+  async publishMany(webhook, count, more = {}) {
+    for (let left = count; left > 0; left -= 100) {
+      const event = (_, n) => ({ type: "order.paid", payload: { n }, webhook_id: webhook.id, ...more });
+      await this.api("POST", "/v1/events", { events: Array.from({ length: Math.min(left, 100) }, event) });
+    }
+  }
+
+  /** Waits until a delivery has this status; the delivery. */
+  async reaches(id, status) {
+    const look = async () => {
+      const row = await this.api("GET", `/v1/deliveries/${id}`);
+      return row.status === status && row;
+    };
+    return until(look, `${id} is ${status}`);
+  }
+
+  /** Waits until so many deliveries of a webhook have this status. */
+  async count(webhook, status, wanted) {
+    const look = async () => {
+      let [found, cursor] = [0, ""];
+      do {
+        const query = `status=${status}&webhook_id=${webhook.id}&limit=200${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
+        const page = await this.api("GET", `/v1/deliveries?${query}`);
+        found += page.items.length;
+        cursor = page.next_cursor ?? "";
+      } while (cursor);
+      return found >= wanted;
+    };
+    return until(look, `${wanted} are ${status}`);
+  }
+
+  /** A page of a fresh browser profile. */
+  async page(options = {}) {
+    this.browser ??= await chromium.launch({ executablePath: browserPath(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    const context = await this.browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: "UTC", locale: "en-GB", ...options });
+    context.setDefaultTimeout(PATIENCE);
+    const page = await context.newPage();
+    this.watch(page);
+    return page;
+  }
+
+  /** Notes errors of scripts, broken policies, dialogs, and requests to anywhere else. */
+  watch(page) {
+    const note = (what) => this.noticed.push(`${page.url()}: ${what}`);
+    page.on("pageerror", (error) => note(`error ${error}`));
+    page.on("dialog", async (dialog) => { note(`dialog ${dialog.message()}`); await dialog.dismiss(); });
+    page.on("console", (message) => {
+      const text = message.text();
+      if (message.type() === "error" && !text.startsWith("Failed to load resource")) note(text);
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(this.url) && !request.url().startsWith("data:")) note(`request to ${request.url()}`);
+    });
+  }
+
+  async goto(page, path) {
+    const answer = await page.goto(this.url + path);
+    return answer;
+  }
+
+  /** A page of somebody who has logged in. */
+  async inside(options = {}, token = this.token) {
+    const page = await this.page(options);
+    await this.goto(page, "/inspector/login");
+    await page.getByLabel("API key").fill(token);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    return page;
+  }
+
+  async close() {
+    await this.browser?.close();
+    for (const close of this.closing) close();
+    assert.deepEqual(this.noticed, [], "a page did what it should not");
+  }
+}
+
+export { assert };
