@@ -4,6 +4,7 @@
 mod faults;
 mod following;
 mod pages;
+mod refusing;
 mod sealing;
 mod services;
 mod support;
