@@ -5,6 +5,7 @@ mod faults;
 mod following;
 mod ledger;
 mod pages;
+mod refusing;
 mod releasing;
 mod sealing;
 mod services;

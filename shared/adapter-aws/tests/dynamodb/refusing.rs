@@ -1,0 +1,90 @@
+//! What a refusal does: the same for every reason, for a flood, and for a source that does not exist.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::operation::get_item::GetItemInput;
+use aws_sdk_dynamodb::operation::put_item::PutItemInput;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
+use parking_lot::Mutex;
+use postrider_domain::inbound::{Inbound, Refused};
+use postrider_domain::refused::{PER_MINUTE, RefusedRequest};
+use postrider_ports::refusals::Refusals;
+use postrider_ports::sources::Sources;
+use postrider_testkit::builders::{self, NOW, after};
+
+use crate::support::fixture;
+
+/// What is called, with the size of what is put.
+#[derive(Clone, Debug, Default)]
+struct Calls(Arc<Mutex<Vec<String>>>);
+
+impl Calls {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+impl Intercept for Calls {
+    fn name(&self) -> &'static str {
+        "Calls"
+    }
+
+    fn read_before_serialization(
+        &self,
+        context: &BeforeSerializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let input = context.input();
+        let call = if input.downcast_ref::<GetItemInput>().is_some() {
+            "get".to_owned()
+        } else if input.downcast_ref::<UpdateItemInput>().is_some() {
+            "update".to_owned()
+        } else if let Some(put) = input.downcast_ref::<PutItemInput>() {
+            let sealed = put.item().and_then(|item| item.get("sealed"));
+            let sealed = sealed.and_then(|sealed| sealed.as_b().ok());
+            format!("put {:?}", sealed.map(|sealed| sealed.as_ref().len()))
+        } else {
+            format!("{input:?}")
+        };
+        self.0.lock().push(call);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn every_refusal_makes_the_same_calls() {
+    let tables = fixture().await;
+    let source = builders::source(&"default".parse().unwrap(), 1);
+    tables.store.create_source(source.clone()).await.unwrap();
+    let calls = Calls::default();
+    let config = tables.config().interceptor(calls.clone());
+    let store = tables.store_with(Client::from_conf(config.build()));
+    // The data key is read once, with the source itself.
+    store.source_by_id(source.id).await.unwrap().unwrap();
+    calls.take();
+    let request = || Inbound {
+        path: "/gateway/webhooks/src_1".to_owned(),
+        body: vec![b'x'; 20_000].into(),
+        ..Inbound::default()
+    };
+    let mut seen = Vec::new();
+    for n in 0..u64::from(PER_MINUTE) + 3 {
+        for reason in [Refused::NoMatch, Refused::OutOfWindow] {
+            let refused = RefusedRequest::of(&source, request(), reason, after(n));
+            store.keep_refused(refused).await.unwrap();
+            seen.push(calls.take());
+        }
+        let nobodys = RefusedRequest::nobodys(request(), Refused::UnknownSource, NOW);
+        store.keep_refused(nobodys).await.unwrap();
+        seen.push(calls.take());
+    }
+    assert_eq!(seen[0].len(), 3, "{:?}", seen[0]);
+    assert!(seen.iter().all(|calls| *calls == seen[0]), "{seen:?}");
+    let tally = store.refused_tally(&source.tenant, source.id).await;
+    assert_eq!(tally.unwrap().counted, 16, "most were only counted");
+}
