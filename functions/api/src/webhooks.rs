@@ -5,13 +5,13 @@ mod view;
 
 use axum::Json;
 use axum::extract::State;
-use bytes::Bytes;
 use http::{HeaderName, StatusCode, header};
 use postrider_domain::event::Origin;
 use postrider_domain::ids::WebhookId;
+use postrider_domain::test_event;
+use postrider_domain::webhook::Webhook;
 use postrider_gateway::ingest::EventDraft;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::Api;
@@ -23,8 +23,6 @@ use crate::problem::{Problem, ProblemBody};
 use crate::views::Time;
 use crate::webhooks::input::{NewWebhook, WebhookPatch};
 use crate::webhooks::view::{CreatedWebhook, WebhookList, WebhookView};
-
-const TEST_TYPE: &str = "postrider.test";
 
 /// Make a webhook
 #[utoipa::path(
@@ -64,7 +62,21 @@ pub(crate) async fn list(
     _: Query<NoParameters>,
 ) -> Result<Json<WebhookList>, Problem> {
     let webhooks = api.gateway.manage.list(caller.tenant()).await?;
-    Ok(Json(WebhookList::of(&webhooks, api.gateway.settings.retry)))
+    let paces = api.gateway.manage.paces(caller.tenant(), &webhooks).await?;
+    let items = webhooks.iter().zip(&paces);
+    Ok(Json(WebhookList::of(items, api.gateway.settings.retry)))
+}
+
+/// A webhook as it is now, with the rate that it has now.
+async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem> {
+    let paces = api
+        .gateway
+        .manage
+        .paces(&webhook.tenant, std::slice::from_ref(&webhook))
+        .await?;
+    let pace = paces.first().copied().unwrap_or_default();
+    let view = WebhookView::of(&webhook, &pace, api.gateway.settings.retry);
+    Ok(Json(view))
 }
 
 /// One webhook
@@ -83,7 +95,7 @@ pub(crate) async fn get(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.get(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Change a webhook
@@ -113,7 +125,7 @@ pub(crate) async fn patch(
     let webhook = manage
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
         .await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Delete a webhook; its open deliveries die
@@ -199,7 +211,7 @@ pub(crate) async fn pause(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.pause(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Set a paused, failed or disabled webhook going again
@@ -218,7 +230,7 @@ pub(crate) async fn resume(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.resume(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Send a test event to a webhook, whatever it subscribes to
@@ -239,16 +251,10 @@ pub(crate) async fn test(
 ) -> Result<EventAnswer, Problem> {
     // Asked for by its path: unknown is answered as for every other path.
     api.gateway.manage.get(caller.tenant(), id).await?;
-    let payload = json!({
-        "type": TEST_TYPE,
-        "message": "This is a test of the webhook. Nothing happened.",
-        "webhook_id": id,
-        "sent_at": api.gateway.ports.clock.now().to_string(),
-    });
     let draft = EventDraft {
-        event_type: TEST_TYPE.to_owned(),
-        body: Bytes::from(payload.to_string()),
-        content_type: "application/json".to_owned(),
+        event_type: test_event::TYPE.to_owned(),
+        body: test_event::body(id, api.gateway.ports.clock.now()),
+        content_type: test_event::CONTENT_TYPE.to_owned(),
         session_id: None,
         webhook_id: Some(id.to_string()),
         origin: Origin::Test,

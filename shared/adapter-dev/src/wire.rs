@@ -13,6 +13,7 @@ use postrider_domain::delivery::{Completion, Delivery, Force};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::pace::{Asked, Given, Pace, Signal};
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
@@ -68,6 +69,7 @@ as_they_are!(
     Announced,
     ApiKey,
     Applied,
+    Asked,
     Attempt,
     Changed,
     Completion,
@@ -78,6 +80,7 @@ as_they_are!(
     EventId,
     Filter,
     Force,
+    Given,
     Health,
     Hint,
     HourlyStats,
@@ -85,11 +88,13 @@ as_they_are!(
     KeyDigest,
     KeyId,
     Move,
+    Pace,
     Page<Delivery>,
     Renewed,
     Requeued,
     RetryJob,
     Rows,
+    Signal,
     SourceId,
     Stretch,
     TenantId,

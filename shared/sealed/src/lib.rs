@@ -9,4 +9,4 @@ mod webhook;
 pub use cursor::ListKey;
 pub use source::StoredSource;
 pub use vault::{KEY_BYTES, Vault};
-pub use webhook::StoredWebhook;
+pub use webhook::{Outline, StoredWebhook};
