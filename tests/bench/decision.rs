@@ -52,6 +52,7 @@ impl Failed {
         let response = Response {
             status: 500,
             retry_after: None,
+            control: None,
             body: String::new(),
         };
         Self {

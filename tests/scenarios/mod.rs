@@ -3,6 +3,7 @@
 mod adr_0040;
 mod fair_turns;
 mod figures;
+mod health;
 mod inbound;
 mod inbound_asking;
 mod index;

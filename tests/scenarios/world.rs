@@ -1,5 +1,6 @@
 //! A whole gateway over SQLite and real sockets, with a clock that is stepped.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use postrider_adapter_http::{HttpSender, SenderSettings};
@@ -104,13 +105,11 @@ impl World {
             &self.settings,
         );
         let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
-        let interval = self.settings.poll_interval;
         let sweep = Sweep::new(
             ports.clone(),
             Arc::clone(&store) as _,
             Arc::clone(&queue),
-            interval,
-            self.settings.retention,
+            &self.settings,
         );
         let limits = GatewaySettings {
             max_body_bytes: 1024 * 1024,
@@ -228,6 +227,49 @@ impl World {
 
     pub(crate) async fn sweep(&self) {
         self.process().sweep.turn(self.clock.now()).await;
+    }
+
+    /// Lets this much time pass for a courier and a sweep that take their turns; returns how many attempts began when.
+    pub(crate) async fn pass(&self, span: Millis) -> BTreeMap<Timestamp, usize> {
+        let end = self.clock.now().plus(span);
+        let (mut sweep_at, mut sent_at) = (self.clock.now(), BTreeMap::new());
+        loop {
+            let now = self.clock.now();
+            if now >= sweep_at {
+                self.sweep().await;
+                self.idle().await;
+                sweep_at = now.plus(self.settings.poll_interval);
+            }
+            let cycle = self.cycle().await;
+            if cycle.started > 0 {
+                *sent_at.entry(now).or_default() += cycle.started;
+            }
+            if cycle.started + cycle.postponed + cycle.set_aside > 0 {
+                continue;
+            }
+            if now >= end {
+                return sent_at;
+            }
+            let next = cycle.next_due_at.unwrap_or(end);
+            self.clock.set(next.min(sweep_at).min(end));
+        }
+    }
+
+    /// Attempts a second that a webhook gets now, in thousandths.
+    pub(crate) async fn rate(&self, id: WebhookId) -> u32 {
+        let webhook = self.hook(id).await;
+        let paces = self.store().paces(&webhook.tenant, &[id]).await.unwrap();
+        paces[0].rate_milli(webhook.settings.retry_rate)
+    }
+
+    pub(crate) async fn pause(&self, id: WebhookId) {
+        let manage = &self.gateway().manage;
+        manage.pause(&TenantId::default(), id).await.unwrap();
+    }
+
+    pub(crate) async fn resume(&self, id: WebhookId) -> Webhook {
+        let manage = &self.gateway().manage;
+        manage.resume(&TenantId::default(), id).await.unwrap()
     }
 
     /// Steps to the row's next attempt and carries it out; returns how long it had to wait.

@@ -58,7 +58,13 @@ pub(crate) async fn get(
     faults.into_result()?;
     let tenant = caller.tenant();
     let report = figures::report(ports, tenant, None, window).await?;
-    let mut text = gauges::of_tenant(&report);
+    let ids: Vec<_> = report
+        .webhooks
+        .iter()
+        .map(|(webhook, _)| webhook.id)
+        .collect();
+    let paces = ports.store.paces(tenant, &ids).await?;
+    let mut text = gauges::of_tenant(&report, &paces);
     // What the process counts tells of every tenant: only whoever runs it may know.
     if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
         let oldest_due_age = figures::oldest_due_age(ports, now).await?;

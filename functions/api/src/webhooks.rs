@@ -5,14 +5,14 @@ mod view;
 
 use axum::Json;
 use axum::extract::State;
-use bytes::Bytes;
 use http::{HeaderName, StatusCode, header};
 use postrider_domain::event::Origin;
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::test_event;
+use postrider_domain::webhook::Webhook;
 use postrider_gateway::Refusal;
 use postrider_gateway::ingest::{EventDraft, Published};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::Api;
@@ -26,8 +26,6 @@ use crate::webhooks::input::{NewWebhook, WebhookPatch};
 use crate::webhooks::view::{CreatedWebhook, WebhookList, WebhookView};
 
 pub(crate) use view::shown;
-
-const TEST_TYPE: &str = "postrider.test";
 
 /// Make a webhook
 #[utoipa::path(
@@ -67,7 +65,21 @@ pub(crate) async fn list(
     _: Query<NoParameters>,
 ) -> Result<Json<WebhookList>, Problem> {
     let webhooks = api.gateway.manage.list(caller.tenant()).await?;
-    Ok(Json(WebhookList::of(&webhooks, api.gateway.settings.retry)))
+    let paces = api.gateway.manage.paces(caller.tenant(), &webhooks).await?;
+    let items = webhooks.iter().zip(&paces);
+    Ok(Json(WebhookList::of(items, api.gateway.settings.retry)))
+}
+
+/// A webhook as it is now, with the rate that it has now.
+async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem> {
+    let paces = api
+        .gateway
+        .manage
+        .paces(&webhook.tenant, std::slice::from_ref(&webhook))
+        .await?;
+    let pace = paces.first().copied().unwrap_or_default();
+    let view = WebhookView::of(&webhook, &pace, api.gateway.settings.retry);
+    Ok(Json(view))
 }
 
 /// One webhook
@@ -86,7 +98,7 @@ pub(crate) async fn get(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.get(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Change a webhook
@@ -116,7 +128,7 @@ pub(crate) async fn patch(
     let webhook = manage
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
         .await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Delete a webhook; its open deliveries die
@@ -202,7 +214,7 @@ pub(crate) async fn pause(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.pause(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Set a paused, failed or disabled webhook going again
@@ -221,7 +233,7 @@ pub(crate) async fn resume(
     Id(id): Id<WebhookId>,
 ) -> Result<Json<WebhookView>, Problem> {
     let webhook = api.gateway.manage.resume(caller.tenant(), id).await?;
-    Ok(Json(WebhookView::of(&webhook, api.gateway.settings.retry)))
+    shown(&api, webhook).await
 }
 
 /// Send a test event to a webhook, whatever it subscribes to
@@ -252,16 +264,10 @@ pub(crate) async fn send_test(
 ) -> Result<Published, Refusal> {
     // Asked for by its path: unknown is answered as for every other path.
     api.gateway.manage.get(tenant, id).await?;
-    let payload = json!({
-        "type": TEST_TYPE,
-        "message": "This is a test of the webhook. Nothing happened.",
-        "webhook_id": id,
-        "sent_at": api.gateway.ports.clock.now().to_string(),
-    });
     let draft = EventDraft {
-        event_type: TEST_TYPE.to_owned(),
-        body: Bytes::from(payload.to_string()),
-        content_type: "application/json".to_owned(),
+        event_type: test_event::TYPE.to_owned(),
+        body: test_event::body(id, api.gateway.ports.clock.now()),
+        content_type: test_event::CONTENT_TYPE.to_owned(),
         session_id: None,
         webhook_id: Some(id.to_string()),
         origin: Origin::Test,

@@ -164,3 +164,35 @@ impl Batch {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::delivery::{Delivery, Status};
+    use postrider_domain::ids::TenantId;
+    use postrider_testkit::builders::{self, NOW};
+
+    use super::*;
+
+    #[test]
+    fn a_delivery_whose_change_will_come_again_is_not_counted_now() {
+        let event = builders::event(&TenantId::default(), 1, NOW);
+        let before = builders::row(&event, builders::webhook_id(1));
+        let after = Delivery {
+            status: Status::Dead,
+            ..before.clone()
+        };
+        let finished = Finished::of_change(&before, &after, NOW);
+        assert!(finished.is_some());
+        let change = |sequence: &str| (sequence.to_owned(), finished);
+        let batch = Batch {
+            finished: ["1", "2", "3"].map(change).to_vec(),
+            failed: vec!["2".to_owned()],
+            ..Batch::default()
+        };
+        assert_eq!(
+            batch.settled().len(),
+            1,
+            "the stream goes on from the second"
+        );
+    }
+}

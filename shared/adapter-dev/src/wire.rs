@@ -16,6 +16,7 @@ use postrider_domain::ids::{
     DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::pace::{Asked, Given, Pace, Signal};
 use postrider_domain::refused::Tally;
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
@@ -72,6 +73,7 @@ as_they_are!(
     Announced,
     ApiKey,
     Applied,
+    Asked,
     Attempt,
     Changed,
     Completion,
@@ -82,6 +84,7 @@ as_they_are!(
     EventId,
     Filter,
     Force,
+    Given,
     Health,
     Hint,
     HourlyStats,
@@ -89,12 +92,14 @@ as_they_are!(
     KeyDigest,
     KeyId,
     Move,
+    Pace,
     Page<Delivery>,
     RefusedId,
     Renewed,
     Requeued,
     RetryJob,
     Rows,
+    Signal,
     SourceId,
     Stretch,
     Tally,

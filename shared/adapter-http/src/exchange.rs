@@ -8,7 +8,9 @@ use http::{Extensions, HeaderMap, Request, header};
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
-use postrider_domain::outcome::{Answer, Failure, Outcome, Phase, Response, RetryAfter, Timings};
+use postrider_domain::outcome::{
+    Answer, Control, Failure, Outcome, Phase, Response, RetryAfter, Timings,
+};
 
 use crate::body::{BodyStart, Ending};
 use crate::connector::Connector;
@@ -36,6 +38,7 @@ struct Head {
     came_at: Instant,
     status: u16,
     retry_after: Option<RetryAfter>,
+    control: Option<Control>,
     line: Option<AboutLine>,
 }
 
@@ -68,11 +71,12 @@ impl Exchange {
         };
         let (mut parts, incoming) = response.into_parts();
         let line: Option<AboutLine> = parts.extensions.remove();
-        let retry_after = retry_after(&parts.headers);
+        let (retry_after, control) = (retry_after(&parts.headers), control(&parts.headers));
         let head = Head {
             came_at: now(),
             status: parts.status.as_u16(),
             retry_after,
+            control,
             line: line.clone(),
         };
         self.stage = Stage::Answered(head, BodyStart::default());
@@ -92,12 +96,14 @@ impl Exchange {
                 Head {
                     status,
                     retry_after,
+                    control,
                     ..
                 },
                 body,
             ) => Answer::Response(Response {
                 status,
                 retry_after,
+                control,
                 body: body.into_text(),
             }),
             Stage::Failed(failed) => Answer::Failed(failed),
@@ -152,6 +158,10 @@ impl Exchange {
             .get_extras(&mut extras);
         extras.remove()
     }
+}
+
+fn control(headers: &HeaderMap) -> Option<Control> {
+    Control::parse(headers.get(Control::HEADER)?.to_str().ok()?)
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {

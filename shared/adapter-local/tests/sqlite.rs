@@ -6,6 +6,7 @@
     reason = "test code: any other answer is a failure"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -19,8 +20,10 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Unclaimable};
 use postrider_domain::event::Event;
 use postrider_domain::headers::CustomHeaders;
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::secret::{SecretRing, SigningSecret};
+use postrider_domain::time::Millis;
 use postrider_domain::webhook::{Webhook, WebhookSettings};
 use postrider_ports::Error;
 use postrider_ports::configs::Webhooks;
@@ -448,4 +451,43 @@ async fn what_was_handed_over_is_written_before_a_store_is_closed() {
     let again = open(dir.path());
     let found = postrider_ports::history::History::delivery(&*again, &tenant, id).await;
     assert!(found.unwrap().is_some());
+}
+
+/// Through the writer as ever, a slice at a time; no row is lost and none gets another one's turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
+    const WAITING: usize = 10_000;
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Failed).await;
+    let version = scene.version().await;
+    let mut ids = BTreeSet::new();
+    for _ in 0..WAITING / 100 {
+        let events = (0..100).map(|_| scene.event(NOW));
+        let batch: Vec<_> = events
+            .map(|event| builders::acceptance(event, &[webhook], version))
+            .collect();
+        ids.extend(batch.iter().map(|one| one.rows[0].row.id));
+        for accepted in scene.accept(batch).await {
+            assert!(matches!(accepted, Ok(Accepted::New { .. })));
+        }
+    }
+    assert_eq!(scene.released(500, after(60)).await, []);
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let (mut freed, mut turns) = (BTreeSet::new(), BTreeSet::new());
+    let until = after(86_400);
+    loop {
+        let hints = scene.release(500, until, after(60)).await.unwrap();
+        if hints.is_empty() {
+            break;
+        }
+        turns.extend(hints.iter().map(|hint| hint.next_retry_at));
+        freed.extend(hints.into_iter().map(|hint| hint.id));
+    }
+    assert_eq!(freed, ids);
+    assert_eq!(turns.len(), WAITING, "each has a turn of its own");
+    let last = turns.last().unwrap().since(after(60));
+    assert_eq!(last, Millis::from_seconds(WAITING as u64 - 1));
 }

@@ -106,6 +106,7 @@ mod tests {
         let response = Response {
             status: 500,
             retry_after: None,
+            control: None,
             body: "ä".repeat(400),
         };
         let outcome = Outcome {
@@ -122,6 +123,7 @@ mod tests {
         let response = Response {
             status: 200,
             retry_after: None,
+            control: None,
             body: "thanks".into(),
         };
         let outcome = Outcome {

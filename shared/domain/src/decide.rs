@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::Verdict;
 use crate::delivery::{Claimed, DeadCause};
-use crate::outcome::{Answer, FailureKind, Outcome, Response};
+use crate::outcome::{Answer, Control, FailureKind, Outcome, Response};
 use crate::retry::{Classifier, Jitter, OnExhausted, Policy, Redirects};
 use crate::time::{Millis, Timestamp};
 
@@ -73,6 +73,17 @@ pub fn classify(outcome: &Outcome, policy: &Policy, now: Timestamp) -> Class {
 }
 
 fn classify_status(response: &Response, policy: &Policy, now: Timestamp) -> Class {
+    match by_status(response, policy, now) {
+        Class::Delivered => Class::Delivered,
+        failed @ (Class::Retriable { .. } | Class::Final(_)) => match response.control {
+            Some(Control::AbortMessage) => Class::Final(DeadCause::Aborted),
+            Some(Control::Disable) => Class::Final(DeadCause::Declined),
+            None => failed,
+        },
+    }
+}
+
+fn by_status(response: &Response, policy: &Policy, now: Timestamp) -> Class {
     match (response.status, policy.classifier) {
         (200..=299, _) => Class::Delivered,
         (_, Classifier::EveryFailure) => Class::Retriable { asked: None },
@@ -184,6 +195,7 @@ mod tests {
         let response = Response {
             status,
             retry_after,
+            control: None,
             body: String::new(),
         };
         Outcome {
@@ -261,6 +273,37 @@ mod tests {
                 "public-api: {outcome:?}"
             );
             assert_eq!(class(Profile::Standard), standard, "standard: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_may_stop_a_message_or_its_webhook_with_any_answer_that_is_a_failure() {
+        let said = |code, control| {
+            let mut outcome = status(code, None);
+            if let Answer::Response(response) = &mut outcome.result {
+                response.control = Some(control);
+            }
+            outcome
+        };
+        for profile in Profile::ALL {
+            let class = |code, control| classify(&said(code, control), &policy(profile), NOW);
+            for code in [400, 404, 410, 429, 500, 503] {
+                let aborted = Class::Final(DeadCause::Aborted);
+                assert_eq!(
+                    class(code, Control::AbortMessage),
+                    aborted,
+                    "{profile:?} {code}"
+                );
+                let declined = Class::Final(DeadCause::Declined);
+                assert_eq!(
+                    class(code, Control::Disable),
+                    declined,
+                    "{profile:?} {code}"
+                );
+            }
+            for control in [Control::AbortMessage, Control::Disable] {
+                assert_eq!(class(200, control), Class::Delivered, "{profile:?}");
+            }
         }
     }
 

@@ -85,6 +85,10 @@ pub enum DeadCause {
     Rejected,
     /// The receiver said 410: it wants no more, the webhook is disabled.
     Gone,
+    /// The receiver said not to send it again.
+    Aborted,
+    /// The receiver said to send nothing any more; the webhook is disabled.
+    Declined,
     /// Egress rules forbid where it would go.
     Refused,
     /// It was still open when its time to be kept ran out.
@@ -95,11 +99,13 @@ pub enum DeadCause {
 
 impl DeadCause {
     /// Every cause.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Exhausted,
         Self::ExhaustedFailingWebhook,
         Self::Rejected,
         Self::Gone,
+        Self::Aborted,
+        Self::Declined,
         Self::Refused,
         Self::Expired,
         Self::WebhookDeleted,
@@ -113,6 +119,8 @@ impl DeadCause {
             Self::ExhaustedFailingWebhook => "exhausted_failing_webhook",
             Self::Rejected => "rejected",
             Self::Gone => "gone",
+            Self::Aborted => "aborted",
+            Self::Declined => "declined",
             Self::Refused => "refused",
             Self::Expired => "expired",
             Self::WebhookDeleted => "webhook_deleted",
@@ -131,7 +139,7 @@ pub enum Lane {
     Queued,
     /// It is due further ahead than a hint can be sent; the poller will send one.
     Waiting,
-    /// It waits for its webhook to be resumed.
+    /// It waits for its webhook to be resumed, or for a turn.
     Parked,
 }
 
@@ -183,7 +191,7 @@ pub struct Delivery {
     pub generation: u32,
     /// Its turn was already set by the webhook's pace; it does not ask again.
     pub paced: bool,
-    /// It waits for its webhook to be resumed.
+    /// It waits for its webhook to be resumed, or for a turn that its pace has yet to give.
     pub parked: bool,
     /// Raised by each write; what fences a late one off.
     pub version: u64,
@@ -349,11 +357,24 @@ impl Delivery {
         after.released()
     }
 
-    /// The row set aside until its webhook is resumed.
+    /// The row set aside until its webhook is resumed, or a turn is free.
     #[must_use]
     pub fn park(&self) -> Self {
         Self {
             parked: true,
+            ..self.clone()
+        }
+        .released()
+    }
+
+    /// The row back among those that may be claimed, at the turn that its webhook's pace gave it.
+    #[must_use]
+    pub fn unpark_at(&self, turn: Timestamp) -> Self {
+        let due_at = self.next_retry_at.unwrap_or(self.created_at);
+        Self {
+            next_retry_at: Some(due_at.max(turn)),
+            paced: true,
+            parked: false,
             ..self.clone()
         }
         .released()

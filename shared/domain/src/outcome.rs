@@ -34,6 +34,8 @@ pub struct Response {
     pub status: u16,
     /// The `Retry-After` header, if it could be understood.
     pub retry_after: Option<RetryAfter>,
+    /// The `webhook-delivery` header, if it could be understood.
+    pub control: Option<Control>,
     /// The start of the body, for people; invalid UTF-8 replaced.
     pub body: String,
 }
@@ -67,6 +69,31 @@ impl RetryAfter {
         match self {
             Self::Delay(delay) => delay,
             Self::At(at) => at.since(now),
+        }
+    }
+}
+
+/// What a receiver asks of the sender beside its status, in the words of Svix' delivery control.
+/// <https://docs.svix.com/receiving/delivery-control>
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Do not send this message again.
+    AbortMessage,
+    /// Send nothing any more.
+    Disable,
+}
+
+impl Control {
+    /// The response header that says it.
+    pub const HEADER: &str = "webhook-delivery";
+
+    /// Reads the header's value. What is not known asks for nothing.
+    #[must_use]
+    pub fn parse(value: &str) -> Option<Self> {
+        match value.trim() {
+            "abort-message" => Some(Self::AbortMessage),
+            "disable" => Some(Self::Disable),
+            _ => None,
         }
     }
 }
@@ -204,6 +231,15 @@ mod tests {
             at.wait(Timestamp::from_millis(999_999_999_999)),
             Millis::ZERO
         );
+    }
+
+    #[test]
+    fn a_control_that_is_not_known_asks_for_nothing() {
+        assert_eq!(Control::parse(" disable "), Some(Control::Disable));
+        assert_eq!(Control::parse("abort-message"), Some(Control::AbortMessage));
+        for text in ["", "Disable", "abort", "disable, abort-message"] {
+            assert_eq!(Control::parse(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use postrider_domain::ids::{JobId, TenantId};
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::jobs::JobState;
-use postrider_ports::queue::Queue;
+use postrider_ports::queue::{Hint, Queue};
 use tokio::select;
 
 use crate::retries::Retries;
@@ -13,29 +13,35 @@ use crate::{Ports, Refusal, telemetry};
 
 /// How many rows one write touches, so that publishers never wait long for it.
 const SLICE: usize = 500;
+/// How many webhooks one turn asks to be tested.
+const TESTS_AT_ONCE: usize = 100;
 
 /// Does the chores, slice by slice.
 pub struct Chores {
     ports: Ports,
     queue: Arc<dyn Queue>,
     retries: Retries,
+    released_ahead: Millis,
 }
 
 impl Chores {
-    /// Over these ports; `queue` learns of what is due again.
+    /// Over these ports; `queue` learns of what is due again. Rows that wait for a turn are given those of the time
+    /// `released_ahead`.
     #[must_use]
-    pub fn new(ports: Ports, queue: Arc<dyn Queue>) -> Self {
+    pub fn new(ports: Ports, queue: Arc<dyn Queue>, released_ahead: Millis) -> Self {
         let retries = Retries::new(ports.clone(), Arc::clone(&queue));
         Self {
             ports,
             queue,
             retries,
+            released_ahead,
         }
     }
 
     /// Releases parked rows, ends those of deleted webhooks and does slices of the bulk retries, by turns, until nothing
     /// is left to do. A failing step is logged and left to the next turn.
     pub async fn turn(&self, now: Timestamp) {
+        self.ask_for_tests(now).await;
         loop {
             let released = self.release(now).await;
             let buried = self.bury(now).await;
@@ -57,7 +63,8 @@ impl Chores {
 
     /// Frees a slice of parked rows; returns whether there may be more.
     async fn release(&self, now: Timestamp) -> bool {
-        match self.ports.store.release(SLICE, now).await {
+        let until = now.plus(self.released_ahead);
+        match self.ports.store.release(SLICE, until, now).await {
             Ok(freed) if freed.is_empty() => false,
             Ok(freed) => {
                 telemetry::swept("release", freed.len());
@@ -68,6 +75,19 @@ impl Chores {
                 telemetry::sweep_failed("release", &error);
                 false
             }
+        }
+    }
+
+    /// Lets failed webhooks be tested whose owners want that. Each is asked for until somebody begins its test.
+    async fn ask_for_tests(&self, now: Timestamp) {
+        match self.ports.store.tests_due(TESTS_AT_ONCE, now).await {
+            Ok(due) if due.is_empty() => {}
+            Ok(due) => {
+                let hints = due.into_iter();
+                let hints = hints.map(|(tenant, webhook)| Hint::test(tenant, webhook, now));
+                self.queue.send(hints.collect()).await;
+            }
+            Err(error) => telemetry::sweep_failed("tests", &error),
         }
     }
 

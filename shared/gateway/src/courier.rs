@@ -26,12 +26,15 @@ use tokio_util::task::TaskTracker;
 use crate::catalogue::Catalogue;
 use crate::courier::load::Load;
 use crate::dispatch::{Attempted, Dispatcher, LEASE_MARGIN};
+use crate::pacing::{Speed, TurnRules};
 use crate::settings::CourierSettings;
 use crate::{Ports, telemetry, traces};
 
 /// How long completions are gathered before rows that found no room are looked at again. Looking after each single
 /// one would claim rows one by one.
 const GATHER: Millis = Millis::new(2);
+/// A turn that was set this long ago no longer counts. Nothing but a pause or a stop makes a row so late here.
+const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
 
 /// Runs attempts in this process.
 pub struct Courier {
@@ -41,6 +44,7 @@ pub struct Courier {
     catalogue: Arc<Catalogue>,
     process: String,
     poll_interval: Millis,
+    turns: TurnRules,
     load: Load,
     wake: Notify,
     /// When the loop will look at the agenda again at the latest.
@@ -83,6 +87,10 @@ impl Courier {
             catalogue,
             process,
             poll_interval: settings.poll_interval,
+            turns: TurnRules {
+                hold_for: TURN_HOLDS_FOR,
+                ahead: settings.turns_ahead(),
+            },
             load: Load::new(settings.per_webhook, settings.in_all),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
@@ -163,7 +171,7 @@ impl Courier {
     }
 
     /// Attempts a claimed row, for which a place was taken.
-    fn spawn(self: &Arc<Self>, parcel: Parcel) {
+    fn spawn(self: &Arc<Self>, parcel: Parcel, speed: Speed) {
         let courier = Arc::clone(self);
         let row = parcel.claimed.delivery();
         let place = Place {
@@ -174,7 +182,7 @@ impl Courier {
         self.under_way.lock().insert((row.tenant.clone(), row.id));
         self.tasks.spawn(async move {
             let _place = place;
-            let attempt = courier.dispatcher.attempt(&parcel);
+            let attempt = courier.dispatcher.attempt(&parcel, speed);
             match courier.broken_off.run_until_cancelled(attempt).await {
                 Some(Ok(Attempted::Done(after))) => {
                     traces::announced_with(&after, &*courier.ports.clock);
@@ -188,6 +196,27 @@ impl Courier {
                 }
                 Some(Err(error)) => telemetry::attempt_abandoned(&parcel.claimed, &error),
                 None => telemetry::attempt_not_counted(&parcel.claimed, "broken off"),
+            }
+        });
+    }
+
+    /// Tests a webhook, if there is a place; else the next sweep asks again.
+    fn test(self: &Arc<Self>, hint: &Hint) {
+        let (tenant, id) = (hint.tenant.clone(), hint.id);
+        if !self.load.take(&tenant, id.webhook) {
+            return;
+        }
+        let courier = Arc::clone(self);
+        let place = Place {
+            courier: Arc::clone(self),
+            tenant: tenant.clone(),
+            id,
+        };
+        self.tasks.spawn(async move {
+            let _place = place;
+            let test = courier.dispatcher.test(&tenant, id.webhook);
+            if let Some(Err(error)) = courier.broken_off.run_until_cancelled(test).await {
+                telemetry::test_failed(id.webhook, &error);
             }
         });
     }
@@ -235,7 +264,8 @@ impl Queue for InProcess {
     }
 
     fn start(&self, parcel: Parcel) {
-        self.0.spawn(parcel);
+        // A row of a webhook that is slowed down is not inserted claimed.
+        self.0.spawn(parcel, Speed::Full);
     }
 
     fn decline(&self, tenant: &TenantId, webhook: WebhookId) {
@@ -243,6 +273,9 @@ impl Queue for InProcess {
     }
 
     async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+        for hint in hints.iter().filter(|hint| hint.is_test()) {
+            self.0.test(hint);
+        }
         self.0.wake.notify_one();
         hints.into_iter().map(|_| Ok(())).collect()
     }

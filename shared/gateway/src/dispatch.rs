@@ -1,5 +1,7 @@
 //! One attempt: sign, post, decide, apply.
 
+mod testing;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -7,6 +9,7 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::decide;
 use postrider_domain::delivery::{Claimed, Completion, Delivery};
 use postrider_domain::outcome::Outcome;
+use postrider_domain::pace::Signal;
 use postrider_domain::request::signed_headers;
 use postrider_domain::retry::{Jitter, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
@@ -17,7 +20,10 @@ use postrider_ports::sender::{Post, Sender};
 use tokio::select;
 
 use crate::catalogue::Catalogue;
+use crate::pacing::Speed;
 use crate::{Ports, meters, telemetry, traces};
+
+pub use testing::Tested;
 
 /// How long a claim is held beyond the attempt's own time.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
@@ -60,11 +66,11 @@ impl Dispatcher {
         }
     }
 
-    /// Attempts a claimed row once and writes down what came of it.
+    /// Attempts a claimed row once and writes down what came of it. `speed` is what is known of its webhook's rate.
     ///
     /// # Errors
     /// When the webhook could not be read; the lease runs out and the row is attempted later.
-    pub async fn attempt(&self, parcel: &Parcel) -> Result<Attempted> {
+    pub async fn attempt(&self, parcel: &Parcel, speed: Speed) -> Result<Attempted> {
         let row = parcel.claimed.delivery();
         let started_at = self.ports.clock.now();
         let mut snapshot = self.catalogue.recent(&row.tenant, started_at).await?;
@@ -96,7 +102,24 @@ impl Dispatcher {
             started_at,
             signed.signature,
         );
-        self.write(&parcel.claimed, completion).await
+        let signal = Signal::of(&outcome, completion.transition.verdict());
+        let written = self.write(&parcel.claimed, completion).await;
+        self.report(webhook, signal, speed).await;
+        written
+    }
+
+    /// Tells the webhook's pace what an attempt says of it. At the full rate a delivery says nothing new.
+    async fn report(&self, webhook: &Webhook, signal: Option<Signal>, speed: Speed) {
+        let signal = match (signal, speed) {
+            (None, _) | (Some(Signal::Fine), Speed::Full) => return,
+            (Some(signal), _) => signal,
+        };
+        let Webhook { tenant, id, .. } = webhook;
+        let (rate, now) = (webhook.settings.retry_rate, self.ports.clock.now());
+        let reported = self.ports.store.report(tenant, *id, signal, rate, now);
+        if let Err(error) = reported.await {
+            telemetry::report_failed(*id, &error);
+        }
     }
 
     /// Posts, and keeps holding the row while the receiver takes its time.

@@ -7,7 +7,7 @@ mod turns;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::{join_all, join3};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::queue::{Hint, Queue};
@@ -40,8 +40,10 @@ pub enum Handled {
     Attempted,
     /// It was sent again: it came early, or there was no time left for an attempt.
     SentAgain,
-    /// Its row was moved to a later turn.
+    /// Its row was moved to a later turn, or set aside until there is one.
     Postponed,
+    /// The webhook that it names was tested.
+    Tested,
     /// There was nothing to do.
     Dropped(Needless),
 }
@@ -106,8 +108,11 @@ impl Hints {
             .into_iter()
             .map(|((tenant, webhook), rows)| self.handle_due(tenant, webhook, rows, deadline));
         let early = self.send_each(batch.early, Handled::SentAgain);
-        let (early, due) = join(early, join_all(due)).await;
-        for (id, answer) in early.into_iter().chain(due.into_iter().flatten()) {
+        let tests = batch.tests.into_iter();
+        let tests = join_all(tests.map(|hint| self.test(hint, deadline)));
+        let (early, due, tests) = join3(early, join_all(due), tests).await;
+        let due = due.into_iter().flatten();
+        for (id, answer) in early.into_iter().chain(due).chain(tests) {
             let place = batch.places.get(&id).and_then(|at| answers.get_mut(*at));
             if let Some(place) = place {
                 *place = Some(answer);
@@ -156,6 +161,7 @@ impl Hints {
 #[derive(Default)]
 struct Batch {
     early: Vec<Hint>,
+    tests: Vec<Hint>,
     due: BTreeMap<(TenantId, WebhookId), Vec<DueRow>>,
     /// Where in the batch a row was named first.
     places: HashMap<DeliveryId, usize>,
@@ -181,6 +187,7 @@ impl Batch {
                 let webhook = (row.tenant.clone(), row.id.webhook);
                 self.due.entry(webhook).or_default().push(row);
             }
+            Look::Test => self.tests.push(hint),
             Look::Early | Look::Dropped(_) => self.early.push(hint),
         }
         None

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use postrider_domain::egress::Rules;
-use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::health::{Health, PROBES, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::pace::Pace;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
@@ -19,6 +20,8 @@ use crate::{Ports, Refusal};
 
 /// How many rows a resume frees, or a delete ends, before it answers; the sweep does the rest.
 const SLICE: usize = 500;
+/// How long the first attempts of a resumed webhook take, one a second, on which it depends whether others follow.
+const PROBES_TAKE: Millis = Millis::from_seconds(PROBES as u64 - 1);
 
 /// Keeps webhooks.
 pub struct Manage {
@@ -103,6 +106,19 @@ impl Manage {
         let mut webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
         webhooks.sort_by_key(|webhook| (webhook.created_at, webhook.id));
         Ok(webhooks)
+    }
+
+    /// How fast each of these webhooks can be sent to.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn paces(
+        &self,
+        tenant: &TenantId,
+        webhooks: &[Webhook],
+    ) -> Result<Vec<Pace>, Refusal> {
+        let ids: Vec<_> = webhooks.iter().map(|webhook| webhook.id).collect();
+        Ok(self.ports.store.paces(tenant, &ids).await?)
     }
 
     /// One webhook.
@@ -219,9 +235,10 @@ impl Manage {
         Ok(webhook)
     }
 
-    /// Frees the first rows that wait for nothing any more.
+    /// Frees the first rows that wait for nothing any more but a turn.
     async fn release(&self, now: Timestamp) -> Result<(), Refusal> {
-        let freed = self.ports.store.release(SLICE, now).await?;
+        let until = now.plus(PROBES_TAKE);
+        let freed = self.ports.store.release(SLICE, until, now).await?;
         if !freed.is_empty() {
             self.queue.send(freed).await;
         }

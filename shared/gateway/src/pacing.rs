@@ -1,58 +1,122 @@
-//! Turns of retries: which rows of a webhook go out now, and which are given a later turn by its rate.
+//! Turns: which rows of a webhook go out now, which later, and which are set aside until there is a turn for them.
 
+use postrider_domain::pace::Asked;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::deliveries::Move;
+use postrider_ports::queue::Hint;
 use postrider_ports::schedule::DueRow;
 use postrider_ports::{Result, Store};
 
-/// Rows of one webhook, parted by when they go out.
-#[derive(Debug)]
-pub(crate) struct Paced {
-    /// They may go out now.
-    pub(crate) ready: Vec<DueRow>,
-    /// Their turn comes later.
-    pub(crate) moves: Vec<Move>,
+/// For how long turns count, and how far ahead they are given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TurnRules {
+    /// After a stop many turns have passed at once, and their rows would go out together: later than this, a turn that
+    /// was set no longer counts.
+    pub(crate) hold_for: Millis,
+    /// No turn is given further ahead: by then the rate may be another one.
+    pub(crate) ahead: Millis,
 }
 
-/// Parts rows that may go out now from retries whose turn comes later. Rows of a deleted webhook go on to the claim,
-/// which ends them. A turn counts for `turn_holds_for`: after a stop many have passed at once, and the rows would go
-/// out together.
+/// What is known of a webhook's rate when an attempt begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speed {
+    /// It is the configured one. A delivery changes nothing about it.
+    Full,
+    /// It was lower, or nobody looked.
+    MaybeSlowed,
+}
+
+/// Rows of one webhook, parted by when they go out.
+#[derive(Debug, Default)]
+pub(crate) struct Paced {
+    /// They may go out now.
+    pub(crate) ready: Vec<(DueRow, Speed)>,
+    /// Their turn comes later.
+    pub(crate) moves: Vec<Move>,
+    /// There is no turn for them yet.
+    pub(crate) aside: Vec<Hint>,
+}
+
+/// Parts rows by when they go out: retries take turns, and while the webhook is slowed down all rows do. Rows of a deleted
+/// webhook go on to the claim, which ends them.
 pub(crate) async fn paced(
     store: &dyn Store,
     webhook: Option<&Webhook>,
     rows: Vec<DueRow>,
-    turn_holds_for: Millis,
+    rules: TurnRules,
     now: Timestamp,
 ) -> Result<Paced> {
+    let mut paced = Paced::default();
     let Some(webhook) = webhook else {
-        return Ok(Paced {
-            ready: rows,
-            moves: Vec::new(),
-        });
+        paced.start(rows, Speed::Full);
+        return Ok(paced);
     };
-    let has_turn = |row: &DueRow| row.paced && now.since(row.next_retry_at) <= turn_holds_for;
-    let (held, mut ready): (Vec<_>, Vec<_>) = rows
+    let has_turn = |row: &DueRow| row.paced && now.since(row.next_retry_at) <= rules.hold_for;
+    let (turned, asking): (Vec<_>, Vec<_>) = rows.into_iter().partition(has_turn);
+    paced.start(turned, Speed::MaybeSlowed);
+    let has_first = asking.iter().any(|row| !row.is_retry);
+    let is_slowed = has_first && is_slowed(store, webhook).await?;
+    let (held, free) = asking
         .into_iter()
-        .partition(|row| row.is_retry && !has_turn(row));
-    let mut moves = Vec::new();
-    if !held.is_empty() {
-        let rate = webhook.settings.retry_rate;
-        let turns = store
-            .reserve(&webhook.tenant, webhook.id, held.len(), rate, now)
+        .partition(|row| is_slowed || row.is_retry);
+    paced.start(free, Speed::Full);
+    paced.take_turns(store, webhook, held, rules, now).await?;
+    Ok(paced)
+}
+
+async fn is_slowed(store: &dyn Store, webhook: &Webhook) -> Result<bool> {
+    let paces = store.paces(&webhook.tenant, &[webhook.id]).await?;
+    let rate = webhook.settings.retry_rate;
+    Ok(paces.iter().any(|pace| pace.is_slowed(rate)))
+}
+
+impl Paced {
+    fn start(&mut self, rows: Vec<DueRow>, speed: Speed) {
+        self.ready.extend(rows.into_iter().map(|row| (row, speed)));
+    }
+
+    async fn take_turns(
+        &mut self,
+        store: &dyn Store,
+        webhook: &Webhook,
+        rows: Vec<DueRow>,
+        rules: TurnRules,
+        now: Timestamp,
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let asked = Asked {
+            count: rows.len(),
+            per_second: webhook.settings.retry_rate,
+            until: now.plus(rules.ahead),
+        };
+        let given = store
+            .reserve(&webhook.tenant, webhook.id, asked, now)
             .await?;
-        for (row, to) in held.into_iter().zip(turns) {
-            if to <= now {
-                ready.push(row);
-            } else {
-                moves.push(Move {
+        let speed = if given.slowed {
+            Speed::MaybeSlowed
+        } else {
+            Speed::Full
+        };
+        let mut turns = given.turns.into_iter();
+        for row in rows {
+            match turns.next() {
+                Some(turn) if turn <= now => self.ready.push((row, speed)),
+                Some(to) => self.moves.push(Move {
                     tenant: row.tenant,
                     id: row.id,
                     seen: row.next_retry_at,
                     to,
-                });
+                }),
+                None => self.aside.push(Hint {
+                    tenant: row.tenant,
+                    id: row.id,
+                    next_retry_at: row.next_retry_at,
+                }),
             }
         }
+        Ok(())
     }
-    Ok(Paced { ready, moves })
 }

@@ -46,6 +46,21 @@ pub struct CourierSettings {
     pub retention: Retention,
 }
 
+impl CourierSettings {
+    /// How far ahead rows that are due are given turns: until the next sweep, which gives those that follow.
+    #[must_use]
+    pub fn turns_ahead(&self) -> Millis {
+        self.poll_interval.max(Millis::from_seconds(5))
+    }
+
+    /// How far ahead a sweep gives turns to rows that were set aside: until the one after the next, so that there is no
+    /// gap, and none is left for rows that came later.
+    #[must_use]
+    pub fn released_ahead(&self) -> Millis {
+        self.turns_ahead().plus(self.turns_ahead())
+    }
+}
+
 impl Default for CourierSettings {
     fn default() -> Self {
         Self {

@@ -9,6 +9,7 @@ use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::queue::Queue;
 
 use crate::chores::Chores;
+use crate::settings::CourierSettings;
 use crate::{Ports, telemetry};
 
 /// How many rows one write of the sweep touches, so that publishers never wait long for it.
@@ -36,15 +37,14 @@ impl Sweep {
         ports: Ports,
         housekeeping: Arc<dyn Housekeeping>,
         queue: Arc<dyn Queue>,
-        poll_interval: Millis,
-        retention: Retention,
+        settings: &CourierSettings,
     ) -> Self {
         Self {
-            chores: Chores::new(ports.clone(), queue),
+            chores: Chores::new(ports.clone(), queue, settings.released_ahead()),
             ports,
             housekeeping,
-            poll_interval,
-            retention,
+            poll_interval: settings.poll_interval,
+            retention: settings.retention,
         }
     }
 

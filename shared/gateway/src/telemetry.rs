@@ -4,10 +4,13 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
-use postrider_domain::ids::JobId;
+use postrider_domain::ids::{JobId, WebhookId};
 use postrider_domain::inbound::Refused;
+use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::retry::Jitter;
 use postrider_domain::source::Source;
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
 use postrider_ports::Error;
 use tracing::{debug, error, info, warn};
 
@@ -64,6 +67,37 @@ pub(crate) fn attempt_abandoned(claimed: &Claimed, reason: &Error) {
 
 pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
     debug!(delivery_id = %claimed.delivery().id, why, "delivery.attempt_not_counted");
+}
+
+/// The one line of a test.
+pub(crate) fn webhook_tested(
+    webhook: &Webhook,
+    number: u32,
+    outcome: &Outcome,
+    next_test_at: Option<Timestamp>,
+) {
+    let phase = match &outcome.result {
+        Answer::Response(_) => None,
+        Answer::Failed(failure) => Some(failure.phase.as_str()),
+    };
+    info!(
+        webhook_id = %webhook.id,
+        tenant = %webhook.tenant,
+        number,
+        status_code = outcome.status(),
+        phase,
+        elapsed_ms = outcome.timings.total_ms,
+        next_test_at_ms = next_test_at.map(Timestamp::as_millis),
+        "webhook.tested"
+    );
+}
+
+pub(crate) fn test_failed(webhook: WebhookId, reason: &Error) {
+    warn!(webhook_id = %webhook, %reason, "webhook.test_failed");
+}
+
+pub(crate) fn report_failed(webhook: WebhookId, reason: &Error) {
+    warn!(webhook_id = %webhook, %reason, "pace.report_failed");
 }
 
 pub(crate) fn cycle_failed(reason: &Error) {

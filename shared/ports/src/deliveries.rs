@@ -151,4 +151,9 @@ pub trait Deliveries: Send + Sync {
 
     /// Moves free open rows to their turns and marks them as paced. A row that is held or was changed since is left.
     async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()>;
+
+    /// Parks free open rows of an active webhook whose turn would be too far ahead to be given now. They are
+    /// [released](crate::interventions::Interventions::release) by and by. A row that is held or was changed since its
+    /// hint is left.
+    async fn set_aside(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()>;
 }

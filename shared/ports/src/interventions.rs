@@ -38,9 +38,10 @@ pub trait Interventions: Send + Sync {
         now: Timestamp,
     ) -> Result<Requeued>;
 
-    /// Frees up to `limit` rows that are parked although their webhook is active or gone, and names them, for somebody
-    /// to send; none when none is left.
-    async fn release(&self, limit: usize, now: Timestamp) -> Result<Vec<Hint>>;
+    /// Frees up to `limit` rows that are parked although their webhook is active or gone, the longest due first, and
+    /// names them, for somebody to send. Those of an active webhook are given the turns of its pace in the same write, none
+    /// later than `until`. Returns none when no row is left that there is a turn for.
+    async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>>;
 
     /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
     async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize>;

@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Lease};
-use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::deliveries::Parcel;
+
+const NO_EVENT: EventId = EventId::from_bytes([0; 16]);
 
 /// Names a row and the time it was due; never holds a payload. A lost or doubled hint is harmless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,25 @@ pub struct Hint {
 }
 
 impl Hint {
+    /// The hint that a failed webhook is to be tested. No event has this id: it is no UUIDv7.
+    #[must_use]
+    pub const fn test(tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Self {
+        Self {
+            tenant,
+            id: DeliveryId {
+                event: NO_EVENT,
+                webhook,
+            },
+            next_retry_at: now,
+        }
+    }
+
+    /// Whether it asks for a test, and names no row.
+    #[must_use]
+    pub fn is_test(&self) -> bool {
+        self.id.event == NO_EVENT
+    }
+
     /// The hint that this row is due.
     #[must_use]
     pub fn of(row: &Delivery) -> Self {

@@ -13,4 +13,4 @@ pub use cursor::ListKey;
 pub use refused::{seal_request, unseal_request};
 pub use source::StoredSource;
 pub use vault::{KEY_BYTES, Vault};
-pub use webhook::StoredWebhook;
+pub use webhook::{Outline, StoredWebhook};

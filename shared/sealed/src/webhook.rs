@@ -24,6 +24,15 @@ pub struct StoredWebhook {
     pub sealed: Vec<u8>,
 }
 
+/// What a store needs to know of a webhook without unsealing anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Outline {
+    /// Retries a second.
+    pub retry_rate: u32,
+    /// Whether a failed webhook is tested and resumed by itself.
+    pub auto_resume: bool,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Shown {
     name: String,
@@ -83,6 +92,14 @@ impl StoredWebhook {
             name: shown.name,
             owner_email: shown.owner_email,
         })
+    }
+
+    /// What a store needs to know, from the settings alone.
+    ///
+    /// # Errors
+    /// When they cannot be understood.
+    pub fn outline(settings: &str) -> Result<Outline> {
+        serde_json::from_str(settings).map_err(|_| unreadable("settings"))
     }
 
     /// The settings and secrets again.

@@ -179,6 +179,7 @@ pub fn completion(claimed: &Claimed, transition: Transition, at: Timestamp) -> C
     let response = Response {
         status,
         retry_after: None,
+        control: None,
         body: "the receiver's answer".to_owned(),
     };
     let timings = Timings {

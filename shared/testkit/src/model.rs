@@ -10,10 +10,13 @@ use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, U
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::notice::effects;
+use postrider_domain::pace::{Asked, Pace, Signal};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::DEFAULT_RETRY_RATE;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Move, Renewed, Wanted};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
+use postrider_ports::queue::Hint;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -35,7 +38,9 @@ enum Command {
     Requeue { row: usize, force: bool },
     Postpone { row: usize, by_ms: u64 },
     SetStatus { webhook: usize, status: usize },
-    Release,
+    SetAside { row: usize },
+    Release { ahead_ms: u64 },
+    Report { webhook: usize, signal: bool },
     Delete { webhook: usize },
 }
 
@@ -65,7 +70,9 @@ fn command() -> impl Strategy<Value = Command> {
         2 => (any::<usize>(), any::<bool>()).prop_map(|(row, force)| Command::Requeue { row, force }),
         1 => (any::<usize>(), 0..60_000_u64).prop_map(|(row, by_ms)| Command::Postpone { row, by_ms }),
         3 => (any::<usize>(), 0..4_usize).prop_map(|(webhook, status)| Command::SetStatus { webhook, status }),
-        1 => Just(Command::Release),
+        1 => any::<usize>().prop_map(|row| Command::SetAside { row }),
+        2 => (0..20_000_u64).prop_map(|ahead_ms| Command::Release { ahead_ms }),
+        1 => (any::<usize>(), any::<bool>()).prop_map(|(webhook, signal)| Command::Report { webhook, signal }),
         1 => any::<usize>().prop_map(|webhook| Command::Delete { webhook }),
     ]
 }
@@ -108,6 +115,7 @@ struct Model {
     rows: BTreeMap<DeliveryId, Delivery>,
     attempts: BTreeMap<DeliveryId, Vec<Attempt>>,
     webhooks: BTreeMap<WebhookId, Option<Health>>,
+    paces: BTreeMap<WebhookId, Pace>,
     /// Every claim that ever succeeded, with the lease it was made with.
     claims: Vec<(Claimed, Wanted)>,
     drawn: u32,
@@ -128,6 +136,7 @@ impl Model {
             rows: BTreeMap::new(),
             attempts: BTreeMap::new(),
             webhooks,
+            paces: BTreeMap::new(),
             claims: Vec::new(),
             drawn: 0,
         }
@@ -193,7 +202,12 @@ impl Model {
                 None => Ok(()),
             },
             Command::SetStatus { webhook, status } => self.set_status(webhook, status).await,
-            Command::Release => self.release().await,
+            Command::SetAside { row } => match self.row_at(row) {
+                Some(id) => self.set_aside(id).await,
+                None => Ok(()),
+            },
+            Command::Release { ahead_ms } => self.release(Millis::new(ahead_ms)).await,
+            Command::Report { webhook, signal } => self.report(webhook, signal).await,
             Command::Delete { webhook } => self.delete(webhook).await,
         }
     }
@@ -214,7 +228,9 @@ impl Model {
             new.lease = claim.then(|| wanted.lease.clone());
             let mut row = new.row.clone();
             row.parked = self.status_of(row.id.webhook).unwrap().parks();
-            if let Some(lease) = &new.lease
+            let is_slowed = self.paces.get(&row.id.webhook);
+            let is_slowed = is_slowed.is_some_and(|pace| pace.slowed.is_some());
+            if let Some(lease) = new.lease.as_ref().filter(|_| !is_slowed)
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {
                 row = claimed.delivery().clone();
@@ -379,6 +395,10 @@ impl Model {
         let health = self.webhooks.get_mut(&id).unwrap();
         if let Some(health) = health.as_mut().filter(|health| health.status != status) {
             *health = health.set(status, None, now);
+            if status == WebhookStatus::Active {
+                let pace = self.paces.entry(id).or_default();
+                *pace = pace.probing(now);
+            }
         }
         let expected = health.clone();
         let store = &self.handle.store;
@@ -387,25 +407,35 @@ impl Model {
         Ok(())
     }
 
-    async fn release(&mut self) -> Result<(), TestCaseError> {
-        let parked: Vec<_> = self
-            .rows
-            .values()
-            .filter(|row| row.parked)
-            .cloned()
-            .collect();
-        for row in parked {
-            if self
-                .status_of(row.id.webhook)
-                .is_none_or(|status| !status.parks())
-            {
-                self.change(&row.unpark());
+    async fn set_aside(&mut self, id: DeliveryId) -> Result<(), TestCaseError> {
+        let before = self.rows[&id].clone();
+        if before.status.is_open() && !before.parked && !before.is_held(self.now) {
+            self.change(&before.park());
+        }
+        let hint = Hint::of(&before);
+        let set_aside = self.handle.store.set_aside(vec![hint], self.now).await;
+        prop_assert_eq!(set_aside, Ok(()));
+        Ok(())
+    }
+
+    /// Rows of active webhooks by turns, the longest due first; those of deleted ones at once.
+    async fn release(&mut self, ahead: Millis) -> Result<(), TestCaseError> {
+        let until = self.now.plus(ahead);
+        let webhooks: Vec<_> = self.webhooks.keys().copied().collect();
+        for webhook in webhooks {
+            let parked = self.rows.values();
+            let parked = parked.filter(|row| row.parked && row.id.webhook == webhook);
+            let mut parked: Vec<_> = parked.cloned().collect();
+            parked.sort_by_key(|row| (row.next_retry_at, row.id));
+            match self.status_of(webhook) {
+                None => parked.iter().for_each(|row| self.change(&row.unpark())),
+                Some(WebhookStatus::Active) => self.free(webhook, &parked, until),
+                Some(status) => prop_assert!(status.parks()),
             }
         }
-        while !self
-            .handle
-            .store
-            .release(100, self.now)
+        let store = Arc::clone(&self.handle.store);
+        while !store
+            .release(100, until, self.now)
             .await
             .unwrap()
             .is_empty()
@@ -413,9 +443,48 @@ impl Model {
         Ok(())
     }
 
+    fn free(&mut self, webhook: WebhookId, parked: &[Delivery], until: Timestamp) {
+        let asked = Asked {
+            count: parked.len(),
+            per_second: DEFAULT_RETRY_RATE,
+            until,
+        };
+        let pace = self.paces.entry(webhook).or_default();
+        let (given, after) = pace.reserve(asked, self.now);
+        if !given.turns.is_empty() {
+            *pace = after;
+        }
+        for (row, turn) in parked.iter().zip(given.turns) {
+            self.change(&row.unpark_at(turn));
+        }
+    }
+
+    async fn report(&mut self, webhook: usize, is_fine: bool) -> Result<(), TestCaseError> {
+        let id = self.webhook_at(webhook);
+        if self.webhooks[&id].is_none() {
+            return Ok(());
+        }
+        let signal = if is_fine {
+            Signal::Fine
+        } else {
+            Signal::TooFast
+        };
+        let pace = self.paces.entry(id).or_default();
+        *pace = pace
+            .signalled(signal, DEFAULT_RETRY_RATE, self.now)
+            .unwrap_or(*pace);
+        let store = &self.handle.store;
+        let reported = store.report(&self.tenant, id, signal, DEFAULT_RETRY_RATE, self.now);
+        prop_assert_eq!(reported.await, Ok(()));
+        let stored = store.paces(&self.tenant, &[id]).await.unwrap();
+        prop_assert_eq!(stored, vec![self.paces[&id]]);
+        Ok(())
+    }
+
     async fn delete(&mut self, webhook: usize) -> Result<(), TestCaseError> {
         let id = self.webhook_at(webhook);
         let was_there = self.webhooks.insert(id, None).flatten().is_some();
+        self.paces.remove(&id);
         let store = &self.handle.store;
         let deleted = store.delete_webhook(&self.tenant, id, self.now).await;
         prop_assert_eq!(deleted.unwrap(), was_there);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
+use postrider_domain::pace::Pace;
 use postrider_domain::retry::{
     Classifier, OnExhausted, Profile, Redirects, RetrySettings, RuntimeRetry,
 };
@@ -34,6 +35,8 @@ pub(crate) struct WebhookView {
     headers: BTreeMap<String, String>,
     timeout_seconds: u64,
     retry_rate: u32,
+    /// Attempts a second that it gets now: `retry_rate`, or fewer while it answers 429, 503 or not in time.
+    current_rate: f64,
     auto_resume: bool,
     retry: RetryView,
     #[schema(schema_with = statuses)]
@@ -42,11 +45,14 @@ pub(crate) struct WebhookView {
     failure_count: u32,
     /// Whether there are recent failures although it is active.
     degraded: bool,
-    /// Why it is not active.
+    /// Why it has this status.
     #[schema(required)]
     status_reason: Option<String>,
     #[schema(required)]
     status_changed_at: Option<Time>,
+    /// When it is tested next: while it is failed and has `auto_resume`.
+    #[schema(required)]
+    next_test_at: Option<Time>,
     /// When each replaced secret that still signs along runs out, the latest first.
     secret_expires: Vec<Time>,
     created_at: Time,
@@ -77,8 +83,9 @@ fn statuses() -> utoipa::openapi::Object {
 
 impl WebhookView {
     /// As it is under the gateway's own retry settings.
-    pub(crate) fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
+    pub(crate) fn of(webhook: &Webhook, pace: &Pace, runtime: RuntimeRetry) -> Self {
         let (settings, health) = (&webhook.settings, &webhook.health);
+        let next_test_at = health.next_test_at.filter(|_| settings.auto_resume);
         Self {
             id: webhook.id,
             name: settings.name.clone(),
@@ -92,6 +99,7 @@ impl WebhookView {
             headers: shown(&settings.headers),
             timeout_seconds: settings.timeout.get() / 1000,
             retry_rate: settings.retry_rate,
+            current_rate: f64::from(pace.rate_milli(settings.retry_rate)) / 1000.0,
             auto_resume: settings.auto_resume,
             retry: RetryView::of(&settings.retry, runtime),
             status: health.status,
@@ -99,6 +107,7 @@ impl WebhookView {
             degraded: health.is_degraded(),
             status_reason: health.reason.clone(),
             status_changed_at: health.changed_at.map(Time),
+            next_test_at: next_test_at.map(Time),
             secret_expires: webhook
                 .secrets
                 .retiring
@@ -155,11 +164,13 @@ pub(crate) struct WebhookList {
 }
 
 impl WebhookList {
-    pub(crate) fn of(webhooks: &[Webhook], runtime: RuntimeRetry) -> Self {
+    pub(crate) fn of<'a>(
+        webhooks: impl Iterator<Item = (&'a Webhook, &'a Pace)>,
+        runtime: RuntimeRetry,
+    ) -> Self {
         Self {
             items: webhooks
-                .iter()
-                .map(|webhook| WebhookView::of(webhook, runtime))
+                .map(|(webhook, pace)| WebhookView::of(webhook, pace, runtime))
                 .collect(),
             next_cursor: None,
         }
@@ -178,7 +189,7 @@ pub(crate) struct CreatedWebhook {
 impl CreatedWebhook {
     pub(crate) fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
         Self {
-            webhook: WebhookView::of(webhook, runtime),
+            webhook: WebhookView::of(webhook, &Pace::default(), runtime),
             secret: webhook.secrets.current.expose().to_owned(),
         }
     }

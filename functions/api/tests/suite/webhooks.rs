@@ -1,7 +1,10 @@
 //! Webhooks.
 
 use http::{Method, header};
+use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::key::Scope;
+use postrider_domain::pace::Signal;
+use postrider_ports::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, new_webhook};
@@ -22,14 +25,14 @@ async fn a_webhook_is_made_shown_and_deleted() {
         json!({
             "id": made["id"], "name": "Tasks", "target_url": "https://receiver.example/hooks",
             "event_types": ["task.*"], "owner_email": null, "headers": {}, "timeout_seconds": 10,
-            "retry_rate": 5, "auto_resume": false,
+            "retry_rate": 5, "current_rate": 5.0, "auto_resume": false,
             "retry": {
                 "profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
                 "classifier": "every-failure", "redirects": "delivered", "on_exhausted": "dead-letter",
             },
             "status": "active", "failure_count": 0, "degraded": false, "status_reason": null,
-            "status_changed_at": null, "secret_expires": [],
+            "status_changed_at": null, "next_test_at": null, "secret_expires": [],
             "created_at": "2026-02-21T10:00:00.000Z", "updated_at": "2026-02-21T10:00:00.000Z",
         })
     );
@@ -429,4 +432,30 @@ async fn another_tenant_sees_nothing() {
     }
     let listed = stage.call(&other, Method::GET, "/v1/webhooks", "").await;
     assert_eq!(listed.expect(200)["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_webhook_shows_the_rate_it_has_now_and_when_it_is_tested() {
+    let stage = Stage::new().await;
+    let mut draft = new_webhook();
+    draft["auto_resume"] = json!(true);
+    let made = stage.post("/v1/webhooks", draft).await.expect(201);
+    let path = format!("/v1/webhooks/{}", made["id"].as_str().unwrap());
+    let id: WebhookId = made["id"].as_str().unwrap().parse().unwrap();
+    let tenant = TenantId::default();
+    let now = stage.clock.now();
+    let store = &stage.gateway.ports.store;
+    let slower = store.report(&tenant, id, Signal::TooFast, 5, now);
+    slower.await.unwrap();
+    assert_eq!(stage.get(&path).await.expect(200)["current_rate"], 2.5);
+    let listed = stage.get("/v1/webhooks").await.expect(200);
+    assert_eq!(listed["items"][0]["current_rate"], 2.5);
+    let metrics = stage.get("/metrics").await;
+    let rate = format!("postrider_webhook_rate{{webhook_id=\"{id}\"}} 2.5");
+    assert!(metrics.text.contains(&rate), "{}", metrics.text);
+    stage.post(&format!("{path}/pause"), "").await.expect(200);
+    let resumed = stage.post(&format!("{path}/resume"), "").await;
+    let resumed = resumed.expect(200);
+    assert_eq!(resumed["current_rate"], 1.0, "it begins slowly");
+    assert_eq!(resumed["next_test_at"], json!(null));
 }

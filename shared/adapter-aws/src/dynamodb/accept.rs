@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, TryStreamExt, stream};
-use postrider_domain::delivery::{Claimed, Delivery, Status};
+use futures_util::{StreamExt, stream};
+use postrider_domain::delivery::{Claimed, Delivery, Lease, Status};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -127,8 +127,10 @@ impl DynamoStore {
         states: &States,
     ) -> Result<Vec<(&'a Delivery, Inserted)>> {
         let puts: Vec<_> = rows.iter().map(|new| self.insert(new, states)).collect();
+        // All to their ends: one that is dropped half-way may be carried out later, when nobody expects it any more.
         let puts = stream::iter(puts).buffered(ROWS_AT_ONCE);
-        puts.try_collect().await
+        let puts: Vec<Result<_>> = puts.collect().await;
+        puts.into_iter().collect()
     }
 
     /// Puts a row parked, claimed or free. One that is there stays as it is.
@@ -141,7 +143,7 @@ impl DynamoStore {
         let state = states.get(&(row.tenant.clone(), row.id.webhook));
         row.parked = state.is_some_and(|state| state.health.status.parks());
         let due_at = row.next_retry_at.unwrap_or(row.created_at);
-        let lease = new.lease.as_ref().filter(|_| !row.parked);
+        let lease = self.startable(new, &row).await?;
         let held = lease.and_then(|lease| row.clone().claim(lease, due_at).ok());
         let stored = held.as_ref().map_or(&row, Claimed::delivery);
         let item = row::item(stored, self.around(row.created_at))?;
@@ -151,6 +153,19 @@ impl DynamoStore {
         }
         let inserted = held.map_or(Inserted::Free, |held| Inserted::Held(Box::new(held)));
         Ok((&new.row, inserted))
+    }
+}
+
+impl DynamoStore {
+    /// The lease under which a row may start at once. While its webhook is slowed down every row needs a turn.
+    async fn startable<'a>(&self, new: &'a NewRow, row: &Delivery) -> Result<Option<&'a Lease>> {
+        match &new.lease {
+            Some(lease) if !row.parked => {
+                let pace = self.pace(&row.tenant, row.id.webhook).await?;
+                Ok(pace.slowed.is_none().then_some(lease))
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 }
 

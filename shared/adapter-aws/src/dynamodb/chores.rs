@@ -2,15 +2,16 @@
 //! buried. A marker is put together with the change that makes the work, and goes when nothing is left to do and nothing
 //! more can come: what read the webhook's state before the change may write a row a little later.
 
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 use serde::{Deserialize, Serialize};
 
-use super::DynamoStore;
 use super::calls::{Condition, Query, Step, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::{CHORES, Key};
+use super::{DynamoStore, pace};
 use crate::fault::unreadable;
 
 /// How long after the change rows may still come: caches of 5 s and leases of about a minute have run out by then.
@@ -23,6 +24,8 @@ pub(super) enum Chore {
     Release,
     /// Its open rows are to be buried.
     Bury,
+    /// It has failed: it may be tested, if its owner wants that.
+    Test,
 }
 
 impl Chore {
@@ -30,6 +33,7 @@ impl Chore {
         match self {
             Self::Release => "release#",
             Self::Bury => "bury#",
+            Self::Test => "test#",
         }
     }
 
@@ -49,13 +53,21 @@ impl Chore {
     }
 }
 
-/// What the transaction that makes a webhook active has to mark.
-pub(super) fn after_resume(
+/// What the transaction that gives a webhook this status has to mark.
+pub(super) fn after_change(
+    status: WebhookStatus,
     tenant: &TenantId,
     webhook: WebhookId,
     now: Timestamp,
-) -> Result<[Step; 1]> {
-    Ok([Chore::Release.mark(tenant, webhook, now)?])
+) -> Result<Vec<Step>> {
+    Ok(match status {
+        WebhookStatus::Active => vec![
+            Chore::Release.mark(tenant, webhook, now)?,
+            Step::Change(pace::probing(tenant, webhook, now)),
+        ],
+        WebhookStatus::Failed => vec![Chore::Test.mark(tenant, webhook, now)?],
+        WebhookStatus::Paused | WebhookStatus::Disabled => Vec::new(),
+    })
 }
 
 /// What the transaction that deletes a webhook has to mark.
@@ -176,6 +188,19 @@ impl DynamoStore {
         let query = Query::prefix(Table::Deliveries, CHORES, chore.prefix());
         let items = self.query_all(query).await?.into_iter();
         items.map(|item| Marker::read(chore, item)).collect()
+    }
+
+    /// Marks work to be done. One that was marked before is marked anew, so that nobody takes it for done meanwhile.
+    pub(super) async fn mark(
+        &self,
+        chore: Chore,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<()> {
+        let marker = Marker::new(chore, tenant.clone(), webhook, now);
+        self.put(Table::Deliveries, marker.item()?, None).await?;
+        Ok(())
     }
 
     /// Marks a webhook's parked rows to be looked at once.

@@ -7,6 +7,7 @@ use postrider_ports::Result;
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
 };
+use postrider_ports::queue::Hint;
 
 use super::DynamoStore;
 
@@ -35,5 +36,9 @@ impl Deliveries for DynamoStore {
 
     async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
         self.move_all(moves, now).await
+    }
+
+    async fn set_aside(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()> {
+        self.set_aside_all(rows, now).await
     }
 }

@@ -57,6 +57,7 @@ impl Follower {
     pub async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Result<Vec<Notice>>> {
         let mut works: Vec<Work> = records.into_iter().map(Work::of).collect();
         self.judge(&mut works).await;
+        self.resume(&mut works).await;
         self.count(&mut works).await;
         self.tell(&mut works, now).await;
         works.into_iter().map(Work::result).collect()
@@ -69,6 +70,17 @@ impl Follower {
         let judge =
             |key, rows: Vec<RowChange>| async move { self.store.judge(&key, &rows).await }.boxed();
         self.each(works, Step::Judged, groups, judge).await;
+    }
+
+    /// Resumes webhooks whose tests were answered. Told again, it finds them active.
+    async fn resume(&self, works: &mut [Work]) {
+        for work in works {
+            if let Some(passed) = work.change.passed_test()
+                && let Err(error) = self.store.resume_tested(&passed).await
+            {
+                work.failed = Some(error);
+            }
+        }
     }
 
     async fn count(&self, works: &mut [Work]) {

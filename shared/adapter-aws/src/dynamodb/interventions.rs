@@ -1,8 +1,7 @@
 //! What people and housekeeping do to rows.
 
 use async_trait::async_trait;
-use futures_util::{StreamExt, TryStreamExt, stream};
-use postrider_domain::delivery::{Delivery, Force, Lane, Requeue};
+use postrider_domain::delivery::{Delivery, Force, Requeue};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
@@ -11,22 +10,15 @@ use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::queue::Hint;
 
 use super::DynamoStore;
-use super::backlog::{due_between, hint};
-use super::calls::{Order, Query, Table};
-use super::chores::{Chore, Marker};
-use super::keys::{self, Key};
+use super::calls::Table;
+use super::chores::Chore;
+use super::keys::Key;
+use super::release::Freeing;
 use super::row;
-use super::tables::Index;
 use crate::fault;
-
-/// How many shards, and rows, one call works on at once.
-const AT_ONCE: usize = 16;
 
 /// How often *Retry now* looks again when the row changed under it.
 const TRIES: usize = 5;
-
-/// After every row.
-const END_OF_TIME: Timestamp = Timestamp::from_millis(i64::MAX);
 
 #[async_trait]
 impl Interventions for DynamoStore {
@@ -45,7 +37,7 @@ impl Interventions for DynamoStore {
         Err(fault::contended("the row"))
     }
 
-    async fn release(&self, limit: usize, now: Timestamp) -> Result<Vec<Hint>> {
+    async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>> {
         self.mark_hourly(now).await?;
         let markers = self.markers(Chore::Release).await?;
         let webhooks = markers.iter().map(|one| (one.tenant.clone(), one.webhook));
@@ -53,12 +45,15 @@ impl Interventions for DynamoStore {
         let mut freed = Vec::new();
         for marker in markers {
             let state = states.get(&(marker.tenant.clone(), marker.webhook));
-            let parks = state.is_some_and(|state| state.health.status.parks());
-            let found = if parks {
-                0
-            } else {
-                let left = limit.saturating_sub(freed.len());
-                self.free(&marker, left, now, &mut freed).await?
+            let left = limit.saturating_sub(freed.len());
+            let freeing = match state.map(|state| state.health.status.parks()) {
+                Some(true) => None,
+                Some(false) => Some(Freeing::ByTurns(until)),
+                None => Some(Freeing::AtOnce),
+            };
+            let found = match freeing {
+                Some(freeing) => self.free(&marker, freeing, left, now, &mut freed).await?,
+                None => 0,
             };
             // One that parks again is marked anew when it is resumed.
             if found == 0 && marker.is_settled(now) {
@@ -123,63 +118,5 @@ impl DynamoStore {
         let key = Key::delivery(tenant, id);
         let item = self.get(Table::Deliveries, &key).await?;
         item.map(row::delivery).transpose()
-    }
-
-    /// Frees up to `limit` parked rows of a webhook, the longest due first. Returns how many the index still named.
-    async fn free(
-        &self,
-        marker: &Marker,
-        limit: usize,
-        now: Timestamp,
-        freed: &mut Vec<Hint>,
-    ) -> Result<usize> {
-        // One at least is looked for, so that a marker is not taken for done when the limit is used up.
-        let shards = (0..self.shards).map(|shard| self.parked(marker, shard, limit.max(1)));
-        let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
-        let found: Vec<Vec<Hint>> = shards.try_collect().await?;
-        // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
-        let mut hints: Vec<_> = found
-            .into_iter()
-            .flatten()
-            .filter(|hint| hint.tenant == marker.tenant)
-            .collect();
-        hints.sort_by_key(|hint| (hint.next_retry_at, hint.id));
-        let count = hints.len();
-        hints.truncate(limit);
-        let each: Vec<_> = hints
-            .into_iter()
-            .map(|hint| self.unpark(hint, now))
-            .collect();
-        let each = stream::iter(each).buffered(AT_ONCE);
-        let unparked: Vec<Option<Hint>> = each.try_collect().await?;
-        freed.extend(unparked.into_iter().flatten());
-        Ok(count)
-    }
-
-    async fn parked(&self, marker: &Marker, shard: u16, limit: usize) -> Result<Vec<Hint>> {
-        let lane = keys::lane(Lane::Parked, marker.webhook, shard);
-        let query = Query {
-            table: Table::Deliveries,
-            index: Some(Index::Due),
-            keys: due_between(&lane, Timestamp::ZERO, END_OF_TIME),
-            order: Order::Ascending,
-            limit: Some(limit),
-            after: None,
-        };
-        self.query(query).await?.items.iter().map(hint).collect()
-    }
-
-    async fn unpark(&self, hint: Hint, now: Timestamp) -> Result<Option<Hint>> {
-        let Some(row) = self.stored(&hint.tenant, hint.id).await? else {
-            return Ok(None);
-        };
-        if !row.parked {
-            // The index lags behind.
-            return Ok(None);
-        }
-        let free = row.unpark();
-        let change = row::replace(&free, self.around(now))?;
-        let changed = self.change(change.only_if(row::unchanged(&row))).await?;
-        Ok(changed.map(|_| Hint::of(&free)))
     }
 }

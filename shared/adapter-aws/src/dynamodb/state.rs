@@ -24,6 +24,22 @@ pub(super) struct State {
     pub(super) revision: u64,
     /// When it was written last: the time of what the change announces.
     pub(super) noted_at: Timestamp,
+    /// When a test of it was answered; whoever hears of that resumes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) answered_at: Option<Timestamp>,
+}
+
+/// A test that was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// Whose webhook.
+    pub(super) tenant: TenantId,
+    /// Which webhook.
+    pub(super) webhook: WebhookId,
+    /// In which generation of its state.
+    pub(super) generation: u32,
+    /// When.
+    pub(super) at: Timestamp,
 }
 
 impl State {
@@ -45,6 +61,15 @@ impl State {
             health,
             revision: self.revision.saturating_add(1),
             noted_at: now,
+            answered_at: None,
+        }
+    }
+
+    /// The state with the note that a test was answered.
+    pub(super) fn answered(&self, now: Timestamp) -> Self {
+        Self {
+            answered_at: Some(now),
+            ..self.changed(self.health.clone(), now)
         }
     }
 

@@ -17,7 +17,7 @@ use super::item::Item;
 use super::keys::{DELIVERY_PREFIX, EVENT, Key, REFUSED_PREFIX};
 use super::refused::Open;
 use super::row;
-use super::state::State;
+use super::state::{Passed, State};
 use crate::fault::unreadable;
 
 /// An item as the stream shows it.
@@ -65,6 +65,7 @@ pub(super) struct StateChange {
     before: Health,
     after: Health,
     at: Timestamp,
+    answered_at: Option<Timestamp>,
 }
 
 impl Change {
@@ -113,6 +114,7 @@ impl Change {
             tenant,
             webhook,
             before: before.health,
+            answered_at: after.answered_at,
             after: after.health,
             at: after.noted_at,
         })))
@@ -130,12 +132,26 @@ impl Change {
                     before,
                     after,
                     at,
+                    answered_at: _,
                 } = &**state;
                 let notice = health_notice(tenant, *webhook, before, after, *at);
                 notice.into_iter().collect()
             }
             Self::Inbound(notice) => vec![(**notice).clone()],
             Self::Nothing => Vec::new(),
+        }
+    }
+
+    /// The answered test that it tells of, if any.
+    pub(super) fn passed_test(&self) -> Option<Passed> {
+        match self {
+            Self::State(state) => Some(Passed {
+                tenant: state.tenant.clone(),
+                webhook: state.webhook,
+                generation: state.after.generation,
+                at: state.answered_at?,
+            }),
+            Self::Row(_) | Self::Nothing => None,
         }
     }
 

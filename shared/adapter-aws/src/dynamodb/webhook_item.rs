@@ -9,7 +9,7 @@ use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::mail::{Contact, Contacts};
-use postrider_sealed::{StoredWebhook, Vault};
+use postrider_sealed::{Outline, StoredWebhook, Vault};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
@@ -79,6 +79,12 @@ pub(super) fn webhook(
         updated_at: open.updated_at,
         health,
     })
+}
+
+/// What the item of a webhook says without being unsealed.
+pub(super) fn outline(item: Item) -> Result<Outline> {
+    let open: Open = from_item(item, "the settings of a webhook")?;
+    StoredWebhook::outline(&open.settings)
 }
 
 #[async_trait]

@@ -8,6 +8,7 @@ use postrider_adapter_aws::dynamodb::DynamoStore;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::Delivery;
 use postrider_domain::ids::DeliveryId;
+use postrider_domain::pace::Asked;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries};
 use postrider_ports::history::History;
@@ -179,14 +180,22 @@ async fn turns_whose_answer_was_lost_are_not_given_to_another() {
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
     let reserve = |store: Arc<dyn postrider_ports::Store>| async move {
-        store.reserve(&Default::default(), webhook, 1, 5, NOW).await
+        let asked = Asked {
+            count: 1,
+            per_second: 5,
+            until: after(60),
+        };
+        store
+            .reserve(&Default::default(), webhook, asked, NOW)
+            .await
     };
     let first = reserve(tables.store.clone()).await.unwrap();
-    let lost = failing(&tables, &Faults::at(0, Fault::AnswerLost));
+    // The look at the pace comes first.
+    let lost = failing(&tables, &Faults::at(1, Fault::AnswerLost));
     assert!(reserve(lost).await.is_err());
     let third = reserve(tables.store.clone()).await.unwrap();
-    assert_eq!(first, [NOW]);
-    assert!(third[0] > NOW);
+    assert_eq!(first.turns, [NOW]);
+    assert!(third.turns[0] > NOW);
 }
 
 /// The client's own repeating helps over a short trouble: the caller does not notice.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod faults;
+mod figures;
 mod following;
 mod ledger;
 mod pages;

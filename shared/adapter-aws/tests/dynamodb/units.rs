@@ -3,6 +3,7 @@
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
 use postrider_domain::event::Label;
+use postrider_domain::pace::{Asked, Signal};
 use postrider_testkit::builders::{NOW, after};
 
 use crate::support::Metered;
@@ -78,6 +79,36 @@ async fn a_look_at_a_row_costs_one_read_unit() {
     let (id, _) = metered.accept(None, SMALL).await;
     let looked = metered.look(id).await;
     assert_eq!((looked.reads, looked.writes), (1.0, 0.0));
+}
+
+#[tokio::test]
+async fn at_the_full_rate_nothing_is_written_of_it_and_a_change_costs_one_unit() {
+    let metered = Metered::start().await;
+    let (scene, webhook) = (&metered.scene, metered.webhook);
+    let report = async |signal, now| {
+        metered.meter.take();
+        let reported = scene.report(&scene.tenant, webhook, signal, 5, now);
+        reported.await.unwrap();
+        metered.meter.take().writes
+    };
+    assert_eq!(report(Signal::Fine, NOW).await, 0.0);
+    assert_eq!(report(Signal::TooFast, NOW).await, 1.0);
+    assert_eq!(
+        report(Signal::TooFast, NOW).await,
+        0.0,
+        "in the same second"
+    );
+    assert_eq!(report(Signal::Fine, after(1)).await, 1.0);
+    let asked = Asked {
+        count: 10,
+        per_second: 5,
+        until: after(60),
+    };
+    metered.meter.take();
+    let given = scene.reserve(&scene.tenant, webhook, asked, after(2)).await;
+    assert_eq!(given.unwrap().turns.len(), 10);
+    let reserved = metered.meter.take();
+    assert_eq!((reserved.writes, reserved.reads), (1.0, 1.0));
 }
 
 #[tokio::test]

@@ -12,9 +12,9 @@ use rusqlite::params;
 
 use super::codec;
 use super::fault::Fault;
-use super::health;
 use super::rows::announce;
 use super::writer::Tx;
+use super::{health, pace};
 
 /// Only an event that came with a key can meet an earlier one of the same id.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
@@ -76,7 +76,12 @@ fn insert_row(
             row,
         )
     };
-    if let Some(lease) = new.lease.as_ref().filter(|_| !row.parked) {
+    // While its webhook is slowed down every row needs a turn, and none can start at once.
+    if let Some(lease) = new.lease.as_ref().filter(|_| !row.parked)
+        && pace::load(tx.db(), &row.tenant, row.id.webhook)?
+            .slowed
+            .is_none()
+    {
         let due_at = row.next_retry_at.unwrap_or(row.created_at);
         if let Ok(claimed) = row.clone().claim(lease, due_at) {
             insert(claimed.delivery())?;

@@ -2,8 +2,10 @@
 
 use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
 use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Claim, Move, Parcel, Renewed, Wanted};
+use postrider_ports::queue::Hint;
 use rusqlite::params;
 
 use super::codec::Stored;
@@ -75,12 +77,31 @@ pub(super) fn renew(tx: &Tx<'_>, claimed: &Claimed, until: Timestamp) -> Result<
 
 /// Moves a row to its turn, unless it is closed, held, parked or was changed since.
 pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), Fault> {
-    let Some(Stored { at, row, .. }) = rows::load(tx, &step.tenant, step.id)? else {
-        return Ok(());
-    };
-    let unchanged = row.status.is_open() && !row.parked && row.next_retry_at == Some(step.seen);
-    if unchanged && !row.is_held(now) {
-        rows::save(tx, at, &row.moved(step.to))?;
+    match unchanged(tx, &step.tenant, step.id, step.seen, now)? {
+        Some(Stored { at, row, .. }) => rows::save(tx, at, &row.moved(step.to)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Parks a row until there is a turn for it, unless it is closed, held, parked or was changed since.
+pub(super) fn set_aside(tx: &Tx<'_>, hint: &Hint, now: Timestamp) -> Result<(), Fault> {
+    match unchanged(tx, &hint.tenant, hint.id, hint.next_retry_at, now)? {
+        Some(Stored { at, row, .. }) => rows::save(tx, at, &row.park()),
+        None => Ok(()),
+    }
+}
+
+/// A free open row that is still due when it was.
+fn unchanged(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    id: DeliveryId,
+    due_at: Timestamp,
+    now: Timestamp,
+) -> Result<Option<Stored>, Fault> {
+    let found = rows::load(tx, tenant, id)?;
+    Ok(found.filter(|Stored { row, .. }| {
+        let is_free = row.status.is_open() && !row.parked && !row.is_held(now);
+        is_free && row.next_retry_at == Some(due_at)
+    }))
 }

@@ -6,6 +6,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
 };
+use postrider_ports::queue::Hint;
 use postrider_ports::{Error, Result};
 
 use super::fault::Fault;
@@ -49,6 +50,15 @@ impl Deliveries for SqliteStore {
                 moves
                     .iter()
                     .try_for_each(|step| claim::postpone(tx, step, now))
+            })
+            .await
+    }
+
+    async fn set_aside(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()> {
+        self.writer
+            .write(move |tx| {
+                rows.iter()
+                    .try_for_each(|hint| claim::set_aside(tx, hint, now))
             })
             .await
     }

@@ -8,20 +8,12 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::queue::Hint;
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
-use super::codec;
 use super::fault::Fault;
+use super::release::release;
 use super::writer::Tx;
-use super::{SqliteStore, claim, health, rows, schedule};
-
-/// The next webhook with parked rows after this one.
-pub(super) const NEXT_PARKED: &str = "SELECT tenant, webhook_id FROM webhook_deliveries \
-     WHERE parked = 1 AND (tenant, webhook_id) > (?1, ?2) ORDER BY tenant, webhook_id LIMIT 1";
-
-/// A webhook's parked rows, the longest due first.
-pub(super) const PARKED_OF: &str = "SELECT event_id FROM webhook_deliveries \
-     WHERE parked = 1 AND tenant = ?1 AND webhook_id = ?2 ORDER BY next_retry_at LIMIT ?3";
+use super::{SqliteStore, claim, codec, health, rows, schedule};
 
 #[async_trait]
 impl Interventions for SqliteStore {
@@ -38,9 +30,11 @@ impl Interventions for SqliteStore {
             .await
     }
 
-    async fn release(&self, limit: usize, _now: Timestamp) -> Result<Vec<Hint>> {
+    async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>> {
         // Each row is one write, and one that was freed is not found again: no savepoint is needed.
-        self.writer.write(move |tx| release(tx, limit)).await
+        self.writer
+            .write(move |tx| release(tx, limit, until, now))
+            .await
     }
 
     async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize> {
@@ -128,53 +122,4 @@ fn requeue(
     after.parked = status.parks();
     rows::change(tx, stored.at, &stored.row, &after, now)?;
     Ok(Requeued::Done(Box::new(after)))
-}
-
-fn release(tx: &Tx<'_>, limit: usize) -> std::result::Result<Vec<Hint>, Fault> {
-    let mut freed = Vec::new();
-    let (mut tenant, mut webhook) = (String::new(), String::new());
-    while freed.len() < limit {
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let Some(next) =
-            codec::first(&mut *tx.statement(NEXT_PARKED)?, &[&tenant, &webhook], read)?
-        else {
-            break;
-        };
-        (tenant, webhook) = next;
-        let unreadable = || Fault::Unreadable("column tenant or webhook_id".to_owned());
-        let of: TenantId = tenant.parse().map_err(|_| unreadable())?;
-        let id: WebhookId = webhook.parse().map_err(|_| unreadable())?;
-        if health::status(tx.db(), &of, id)?.is_none_or(|status| !status.parks()) {
-            freed.extend(free(tx, &of, id, limit - freed.len())?);
-        }
-    }
-    Ok(freed)
-}
-
-fn free(
-    tx: &Tx<'_>,
-    tenant: &TenantId,
-    webhook: WebhookId,
-    limit: usize,
-) -> std::result::Result<Vec<Hint>, Fault> {
-    let at_most = codec::limit(limit);
-    let ids = codec::all(
-        &mut *tx.statement(PARKED_OF)?,
-        &[&tenant.as_str(), &webhook.to_string(), &at_most],
-        |row| {
-            Ok(DeliveryId {
-                event: codec::text(row, 0)?,
-                webhook,
-            })
-        },
-    )?;
-    let mut freed = Vec::with_capacity(ids.len());
-    for id in ids {
-        if let Some(stored) = rows::find(tx.db(), tenant, id)? {
-            let row = stored.row.unpark();
-            rows::save(tx, stored.at, &row)?;
-            freed.push(Hint::of(&row));
-        }
-    }
-    Ok(freed)
 }

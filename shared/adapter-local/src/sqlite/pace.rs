@@ -1,109 +1,138 @@
-//! Turns, handed out one after the other.
+//! The paces of webhooks. One that was never slowed and never gave a turn has no row.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::pace::{Asked, Given, Pace, Signal, Slowed};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::pace::Pace;
-use rusqlite::params;
+use postrider_ports::pace::Pacing;
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
 use super::writer::Tx;
 use super::{SqliteStore, codec};
 
-const SECOND_US: i64 = 1_000_000;
-const MILLI_US: i64 = 1_000;
+pub(super) const LOAD: &str = "SELECT free_at_us, rate_milli, halved_at, changed_at FROM pace \
+     WHERE tenant = ?1 AND webhook_id = ?2";
 
 #[async_trait]
-impl Pace for SqliteStore {
+impl Pacing for SqliteStore {
+    async fn paces(&self, tenant: &TenantId, webhooks: &[WebhookId]) -> Result<Vec<Pace>> {
+        let (tenant, webhooks) = (tenant.clone(), webhooks.to_vec());
+        let all = move |db: &Connection| webhooks.iter().map(|id| load(db, &tenant, *id)).collect();
+        self.readers.read(all).await
+    }
+
     async fn reserve(
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
-        count: usize,
-        per_second: u32,
+        asked: Asked,
         now: Timestamp,
-    ) -> Result<Vec<Timestamp>> {
+    ) -> Result<Given> {
         let tenant = tenant.clone();
         self.writer
-            .write(move |tx| reserve(tx, &tenant, webhook, count, per_second, now))
+            .write(move |tx| reserve(tx, &tenant, webhook, asked, now))
+            .await
+    }
+
+    async fn report(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        signal: Signal,
+        per_second: u32,
+        now: Timestamp,
+    ) -> Result<()> {
+        let seen = self.paces(tenant, &[webhook]).await?;
+        let changes = |pace: &Pace| pace.signalled(signal, per_second, now).is_some();
+        if !seen.iter().any(changes) {
+            return Ok(());
+        }
+        let tenant = tenant.clone();
+        self.writer
+            .write(move |tx| {
+                let pace = load(tx.db(), &tenant, webhook)?;
+                match pace.signalled(signal, per_second, now) {
+                    Some(after) => save(tx, &tenant, webhook, &after),
+                    None => Ok(()),
+                }
+            })
             .await
     }
 }
 
-fn reserve(
+/// Takes turns, and notes which are free after them.
+pub(super) fn reserve(
     tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,
-    count: usize,
-    per_second: u32,
+    asked: Asked,
     now: Timestamp,
-) -> std::result::Result<Vec<Timestamp>, Fault> {
-    let webhook = webhook.to_string();
-    let free_at = codec::first(
-        &mut *tx.statement("SELECT free_at_us FROM pace WHERE tenant = ?1 AND webhook_id = ?2")?,
-        &[&tenant.as_str(), &webhook],
-        |row| Ok(row.get::<_, i64>(0)?),
+) -> std::result::Result<Given, Fault> {
+    let (given, after) = load(tx.db(), tenant, webhook)?.reserve(asked, now);
+    if !given.turns.is_empty() {
+        save(tx, tenant, webhook, &after)?;
+    }
+    Ok(given)
+}
+
+/// Lets a resumed webhook begin slowly.
+pub(super) fn probe(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    now: Timestamp,
+) -> std::result::Result<(), Fault> {
+    let pace = load(tx.db(), tenant, webhook)?.probing(now);
+    save(tx, tenant, webhook, &pace)
+}
+
+/// The pace of a webhook.
+pub(super) fn load(
+    db: &Connection,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> std::result::Result<Pace, Fault> {
+    let found = codec::first(
+        &mut *db.prepare_cached(LOAD)?,
+        &[&tenant.as_str(), &webhook.to_string()],
+        read,
     )?;
-    let (turns, next_free_at) = turns(free_at, count, per_second, now);
+    Ok(found.unwrap_or_default())
+}
+
+fn read(row: &Row<'_>) -> std::result::Result<Pace, Fault> {
+    let rate_milli: Option<u32> = row.get(1)?;
+    let at = |column| codec::maybe_instant(row, column);
+    let (halved_at, changed_at) = (at(2)?, at(3)?);
+    Ok(Pace {
+        free_at_us: row.get(0)?,
+        slowed: rate_milli.map(|rate_milli| Slowed {
+            rate_milli,
+            halved_at: halved_at.unwrap_or_default(),
+            changed_at: changed_at.unwrap_or_default(),
+        }),
+    })
+}
+
+fn save(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    pace: &Pace,
+) -> std::result::Result<(), Fault> {
     tx.execute(
-        "INSERT OR REPLACE INTO pace (tenant, webhook_id, free_at_us) VALUES (?1, ?2, ?3)",
-        params![tenant.as_str(), webhook, next_free_at],
+        "INSERT OR REPLACE INTO pace (tenant, webhook_id, free_at_us, rate_milli, halved_at, changed_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            tenant.as_str(),
+            webhook.to_string(),
+            pace.free_at_us,
+            pace.slowed.map(|slowed| slowed.rate_milli),
+            pace.slowed.map(|slowed| slowed.halved_at.as_millis()),
+            pace.slowed.map(|slowed| slowed.changed_at.as_millis()),
+        ],
     )?;
-    Ok(turns)
-}
-
-/// The turns, and when the next one is free, in microseconds.
-fn turns(
-    free_at: Option<i64>,
-    count: usize,
-    per_second: u32,
-    now: Timestamp,
-) -> (Vec<Timestamp>, i64) {
-    let step = SECOND_US / i64::from(per_second.max(1));
-    let now_us = now.as_millis().saturating_mul(MILLI_US);
-    let mut next = free_at.unwrap_or(now_us).max(now_us);
-    let mut turns = Vec::with_capacity(count);
-    for _ in 0..count {
-        // Rounded up: a turn is never taken before it comes.
-        turns.push(Timestamp::from_millis(
-            next.saturating_add(MILLI_US - 1).div_euclid(MILLI_US),
-        ));
-        next = next.saturating_add(step);
-    }
-    (turns, next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thousand_turns_at_three_a_second_take_three_hundred_thirty_three_seconds() {
-        let now = Timestamp::from_millis(1_000);
-        let (turns, free_at) = turns(None, 1_000, 3, now);
-        assert_eq!(turns[0], now);
-        assert_eq!(turns[999].since(now).get(), 333_000);
-        assert_eq!(free_at, 334_333_000);
-    }
-
-    #[test]
-    fn unused_turns_do_not_pile_up() {
-        let (first, free_at) = turns(None, 1, 5, Timestamp::from_millis(0));
-        let (later, _) = turns(Some(free_at), 2, 5, Timestamp::from_millis(10_000));
-        assert_eq!(
-            (
-                first[0].as_millis(),
-                later[0].as_millis(),
-                later[1].as_millis()
-            ),
-            (0, 10_000, 10_200)
-        );
-    }
-
-    #[test]
-    fn the_highest_rate_has_ten_turns_in_a_millisecond() {
-        let (turns, _) = turns(None, 20, 10_000, Timestamp::from_millis(7));
-        assert_eq!(turns[19].as_millis(), 9);
-    }
+    Ok(())
 }

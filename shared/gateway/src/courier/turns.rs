@@ -13,9 +13,6 @@ use super::{Courier, Cycle};
 use crate::pacing::{Paced, paced};
 use crate::telemetry;
 
-/// A turn that was set this long ago no longer counts. Nothing but a pause or a stop makes a row so late here.
-const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
-
 impl Courier {
     /// Takes every due row that finds room: claims and starts it, or moves it to the turn that its webhook's rate
     /// allows. Trouble with one webhook's rows is logged and does not keep the others waiting.
@@ -90,18 +87,26 @@ impl Courier {
         rows.retain(|row| !self.is_under_way(row));
         let snapshot = self.catalogue.recent(tenant, now).await?;
         let known = snapshot.get(webhook);
-        let Paced { ready, moves } =
-            paced(&*self.ports.store, known, rows, TURN_HOLDS_FOR, now).await?;
-        let postponed = moves.len();
+        let store = &*self.ports.store;
+        let Paced {
+            ready,
+            moves,
+            aside,
+        } = paced(store, known, rows, self.turns, now).await?;
+        let (postponed, set_aside) = (moves.len(), aside.len());
         if !moves.is_empty() {
-            self.ports.store.postpone(moves, now).await?;
+            store.postpone(moves, now).await?;
+        }
+        if !aside.is_empty() {
+            store.set_aside(aside, now).await?;
         }
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
         // The lease begins now: what came before may have taken its time.
         let now = self.ports.clock.now();
+        let speeds: Vec<_> = ready.iter().map(|(_, speed)| *speed).collect();
         let wanted: Vec<_> = ready
             .into_iter()
-            .map(|row| Wanted {
+            .map(|(row, _)| Wanted {
                 tenant: row.tenant,
                 id: row.id,
                 lease: self.lease(timeout, now),
@@ -110,13 +115,13 @@ impl Courier {
         let mut turn = Turn {
             started: 0,
             postponed,
-            set_aside: 0,
+            set_aside,
             drained,
         };
-        for claim in self.ports.store.claim(wanted, now).await {
+        for (claim, speed) in store.claim(wanted, now).await.into_iter().zip(speeds) {
             match claim {
                 Ok(Claim::Claimed(parcel)) => {
-                    self.spawn(*parcel);
+                    self.spawn(*parcel, speed);
                     turn.started += 1;
                 }
                 Ok(Claim::Orphaned | Claim::Refused(Unclaimable::Parked)) => turn.set_aside += 1,

@@ -8,7 +8,8 @@ use postrider_ports::deliveries::{Claim, Parcel};
 use postrider_ports::queue::Hint;
 
 use super::{Answer, Handled, Hints, Needless};
-use crate::dispatch::Attempted;
+use crate::dispatch::{Attempted, Tested};
+use crate::pacing::Speed;
 use crate::telemetry;
 
 impl Hints {
@@ -17,11 +18,12 @@ impl Hints {
         &self,
         id: DeliveryId,
         claim: Result<Claim>,
+        speed: Speed,
         deadline: Timestamp,
     ) -> Answer {
         let dropped = |why| Ok(Handled::Dropped(why));
         let answer = match claim {
-            Ok(Claim::Claimed(parcel)) => self.attempt(&parcel, deadline).await,
+            Ok(Claim::Claimed(parcel)) => self.attempt(&parcel, speed, deadline).await,
             Ok(Claim::Missing) => dropped(Needless::Missing),
             Ok(Claim::Orphaned | Claim::Refused(Unclaimable::Closed)) => dropped(Needless::Closed),
             Ok(Claim::Refused(Unclaimable::Held)) => dropped(Needless::Held),
@@ -33,8 +35,19 @@ impl Hints {
         (id, answer)
     }
 
-    async fn attempt(&self, parcel: &Parcel, deadline: Timestamp) -> Result<Handled> {
-        let attempt = self.dispatcher.attempt(parcel);
+    /// Tests the webhook that a hint names.
+    pub(super) async fn test(&self, hint: Hint, deadline: Timestamp) -> Answer {
+        let test = self.dispatcher.test(&hint.tenant, hint.id.webhook);
+        let tested = self.in_time(deadline, test).await;
+        let answer = tested.map(|tested| match tested {
+            Tested::Passed | Tested::Failed => Handled::Tested,
+            Tested::NotMade => Handled::Dropped(Needless::Superseded),
+        });
+        (hint.id, answer)
+    }
+
+    async fn attempt(&self, parcel: &Parcel, speed: Speed, deadline: Timestamp) -> Result<Handled> {
+        let attempt = self.dispatcher.attempt(parcel, speed);
         match self.in_time(deadline, attempt).await {
             Ok(Attempted::Done(after)) => {
                 let reach = self.ports.clock.now().plus(HINT_REACH);

@@ -10,7 +10,7 @@ use postrider_ports::queue::Hint;
 use postrider_ports::schedule::DueRow;
 
 use super::{Answer, Handled, Hints};
-use crate::pacing::{Paced, paced};
+use crate::pacing::{Paced, Speed, TurnRules, paced};
 
 /// What must be left of a function's time after an attempt: to write down what it came to, and to report.
 const START_MARGIN: Millis = Millis::from_seconds(3);
@@ -18,7 +18,10 @@ const START_MARGIN: Millis = Millis::from_seconds(3);
 const LEASE_MARGIN: Millis = Millis::from_seconds(5);
 /// A deep queue makes rows late by itself. Were their turns void by then, they would ask again and again and never go
 /// out; rows later than this are poked hourly, and may ask anew.
-const TURN_HOLDS_FOR: Millis = HINT_REACH;
+const TURNS: TurnRules = TurnRules {
+    hold_for: HINT_REACH,
+    ahead: Millis::from_seconds(30),
+};
 
 impl Hints {
     /// Due rows of one webhook: sent again, moved to their turns, or attempted.
@@ -35,7 +38,7 @@ impl Hints {
             Ok((mut answers, claims)) => {
                 let attempts = claims
                     .into_iter()
-                    .map(|(id, claim)| self.finish(id, claim, deadline));
+                    .map(|(id, claim, speed)| self.finish(id, claim, speed, deadline));
                 answers.extend(join_all(attempts).await);
                 answers
             }
@@ -50,7 +53,7 @@ impl Hints {
         webhook: WebhookId,
         rows: Vec<DueRow>,
         deadline: Timestamp,
-    ) -> Result<(Vec<Answer>, Vec<(DeliveryId, Result<Claim>)>)> {
+    ) -> Result<(Vec<Answer>, Vec<(DeliveryId, Result<Claim>, Speed)>)> {
         let now = self.ports.clock.now();
         let snapshot = self.catalogue.recent(tenant, now).await?;
         let known = snapshot.get(webhook);
@@ -60,15 +63,33 @@ impl Hints {
             return Ok((self.send_each(hints, Handled::SentAgain).await, Vec::new()));
         }
         let store = &*self.ports.store;
-        let Paced { ready, moves } = paced(store, known, rows, TURN_HOLDS_FOR, now).await?;
-        let answers = self.postpone(moves, now).await?;
-        let ids: Vec<_> = ready.iter().map(|row| row.id).collect();
+        let Paced {
+            ready,
+            moves,
+            aside,
+        } = paced(store, known, rows, TURNS, now).await?;
+        let mut answers = self.postpone(moves, now).await?;
+        answers.extend(self.set_aside(aside, now).await?);
+        let known: Vec<_> = ready.iter().map(|(row, speed)| (row.id, *speed)).collect();
         let wanted = ready
             .into_iter()
-            .map(|row| self.wanted(row, deadline))
+            .map(|(row, _)| self.wanted(row, deadline))
             .collect();
         let claims = store.claim(wanted, self.ports.clock.now()).await;
-        Ok((answers, ids.into_iter().zip(claims).collect()))
+        let claims = known.into_iter().zip(claims);
+        let claims = claims.map(|((id, speed), claim)| (id, claim, speed));
+        Ok((answers, claims.collect()))
+    }
+
+    /// Parks rows that there is no turn for yet. Their hints are sent when they are released.
+    async fn set_aside(&self, rows: Vec<Hint>, now: Timestamp) -> Result<Vec<Answer>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let done = |hint: &Hint| (hint.id, Ok(Handled::Postponed));
+        let answers = rows.iter().map(done).collect();
+        self.ports.store.set_aside(rows, now).await?;
+        Ok(answers)
     }
 
     /// Moves rows to their turns, with their hints. One further ahead than a hint reaches is the poller's to send.

@@ -44,10 +44,13 @@ async fn store_and_start(
     acceptance: Acceptance,
 ) -> Result<Accepted> {
     let tenant = acceptance.event.tenant.clone();
-    let (offered, free): (Vec<_>, Vec<_>) =
-        acceptance.rows.iter().partition(|new| new.lease.is_some());
-    let offered: Vec<WebhookId> = offered.iter().map(|new| new.row.id.webhook).collect();
-    let hints: Vec<Hint> = free.iter().map(|new| Hint::of(&new.row)).collect();
+    let offered = acceptance.rows.iter().filter(|new| new.lease.is_some());
+    let offered: Vec<WebhookId> = offered.map(|new| new.row.id.webhook).collect();
+    let hints: Vec<Hint> = acceptance
+        .rows
+        .iter()
+        .map(|new| Hint::of(&new.row))
+        .collect();
     let accepted = store.accept(vec![acceptance]).await.pop();
     let accepted =
         accepted.unwrap_or_else(|| Err(Error::Broken("no answer from the store".into())));
@@ -55,6 +58,12 @@ async fn store_and_start(
         Ok(Accepted::New { claimed }) => {
             meters::accepted(Repeated::No);
             start(&*queue, &tenant, &offered, claimed);
+            // A row that asked to be claimed and is not needs a hint like any other.
+            let is_claimed = |id| claimed.iter().any(|one| one.claimed.delivery().id == id);
+            let hints: Vec<_> = hints
+                .into_iter()
+                .filter(|hint| !is_claimed(hint.id))
+                .collect();
             if !hints.is_empty() {
                 // A lost hint is harmless: the row is due and will be found.
                 queue.send(hints).await;

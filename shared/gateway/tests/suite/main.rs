@@ -9,6 +9,7 @@
 
 mod first_key;
 mod handling;
+mod mending;
 mod pacing;
 mod polling;
 mod stage;

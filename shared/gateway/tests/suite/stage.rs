@@ -13,6 +13,7 @@ use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::chores::Chores;
 use postrider_gateway::dispatch::Dispatcher;
 use postrider_gateway::hints::{Handled, Hints};
 use postrider_gateway::ingest::EventDraft;
@@ -143,6 +144,19 @@ impl Stage {
         };
         let published = self.gateway.ingest.publish(&tenant(), draft, None).await;
         published.unwrap().deliveries[0]
+    }
+
+    /// What a poller does after its tick.
+    pub(crate) async fn chores(&self) {
+        let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
+        let chores = Chores::new(self.ports.clone(), queue, Millis::from_seconds(90));
+        chores.turn(self.clock.now()).await;
+    }
+
+    /// Attempts a second that a webhook gets now, in thousandths, of 8 that are configured.
+    pub(crate) async fn rate(&self, webhook: WebhookId) -> u32 {
+        let paces = self.ports.store.paces(&tenant(), &[webhook]).await;
+        paces.unwrap()[0].rate_milli(8)
     }
 
     pub(crate) async fn row(&self, id: DeliveryId) -> Delivery {

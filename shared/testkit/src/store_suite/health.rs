@@ -3,9 +3,10 @@
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
 use postrider_ports::deliveries::{Accepted, Applied};
 
-use super::scene::die;
+use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, completion};
 
@@ -113,6 +114,92 @@ pub async fn what_was_under_way_before_a_resume_does_not_undo_it(fixture: impl F
     scene.apply(&claimed, done, after(6)).await.unwrap();
     fixture.flush().await;
     assert_eq!(scene.health(webhook).await.status, WebhookStatus::Failed);
+}
+
+/// An attempt that saw the state of this generation.
+async fn attempt(scene: &Scene, webhook: WebhookId, transition: Transition, generation: u32) {
+    let id = scene.row(webhook).await;
+    let claimed = scene.claimed(id, NOW).await;
+    let mut done = completion(&claimed, transition, NOW);
+    done.generation = generation;
+    let applied = scene.apply(&claimed, done, NOW).await.unwrap();
+    assert!(matches!(applied, Applied::Done(_)));
+}
+
+async fn failed_and_resumed(fixture: &impl Fixture, scene: &Scene) -> WebhookId {
+    let webhook = scene.webhook().await.id;
+    let exhausted = die(DeadCause::ExhaustedFailingWebhook);
+    attempt(scene, webhook, exhausted, 0).await;
+    fixture.flush().await;
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    assert!(scene.health(webhook).await.on_probation);
+    webhook
+}
+
+async fn failures_said_to_be_again(scene: &Scene) -> Vec<bool> {
+    let announced = scene.announcements().await.into_iter();
+    let failures = announced.filter(|one| one.kind == "webhook.failed");
+    let again = |event: &str| serde_json::from_str::<serde_json::Value>(event).unwrap();
+    let again = failures.map(|one| again(&one.event)["data"]["again"] == true);
+    again.collect()
+}
+
+/// Whatever its policy says of exhaustion. It is announced as such, so that nobody is told twice.
+pub async fn a_resumed_webhook_that_fails_at_once_is_failed_again(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed_and_resumed(&fixture, &scene).await;
+    for expected in [
+        WebhookStatus::Active,
+        WebhookStatus::Active,
+        WebhookStatus::Failed,
+    ] {
+        attempt(&scene, webhook, retry_at(after(60)), 1).await;
+        fixture.flush().await;
+        assert_eq!(scene.health(webhook).await.status, expected);
+    }
+    let health = scene.health(webhook).await;
+    assert!(!health.on_probation);
+    assert!(health.reason.unwrap().contains("first 3 attempts"));
+    assert_eq!(failures_said_to_be_again(&scene).await, [false, true]);
+    let kinds = scene.announced_kinds().await;
+    assert!(!kinds.contains(&"webhook.degraded".to_owned()), "{kinds:?}");
+}
+
+/// Then it is a webhook like any other: three failures are a warning.
+pub async fn a_delivery_ends_the_probation(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed_and_resumed(&fixture, &scene).await;
+    attempt(&scene, webhook, retry_at(after(60)), 1).await;
+    attempt(&scene, webhook, Transition::Deliver, 1).await;
+    for _ in 0..3 {
+        attempt(&scene, webhook, retry_at(after(60)), 1).await;
+    }
+    fixture.flush().await;
+    let health = scene.health(webhook).await;
+    assert_eq!(
+        (health.status, health.failure_count, health.on_probation),
+        (WebhookStatus::Active, 3, false)
+    );
+    let kinds = scene.announced_kinds().await;
+    assert_eq!(kinds.last().map(String::as_str), Some("webhook.degraded"));
+    let exhausted = die(DeadCause::ExhaustedFailingWebhook);
+    attempt(&scene, webhook, exhausted, 1).await;
+    fixture.flush().await;
+    assert_eq!(failures_said_to_be_again(&scene).await, [false, false]);
+}
+
+/// One that only stops a message does not.
+pub async fn a_receiver_that_wants_no_more_disables_the_webhook(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    attempt(&scene, webhook, die(DeadCause::Aborted), 0).await;
+    fixture.flush().await;
+    assert_eq!(scene.health(webhook).await.status, WebhookStatus::Active);
+    attempt(&scene, webhook, die(DeadCause::Declined), 0).await;
+    fixture.flush().await;
+    let health = scene.health(webhook).await;
+    assert_eq!(health.status, WebhookStatus::Disabled);
+    assert!(health.reason.unwrap().contains("webhook-delivery: disable"));
 }
 
 /// The row is still written, counted and announced.

@@ -1,8 +1,11 @@
-//! Turns, `1 / rate` apart.
+//! Turns, `1 / rate` apart, and the rate that follows what the receiver says.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::pace::{Asked, FLOOR_MILLI, Pace, Signal};
 use postrider_domain::time::{Millis, Timestamp};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -10,19 +13,42 @@ use tokio::task::JoinSet;
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, webhook_id};
 
+/// As many as asked for, however far ahead.
+const fn asked(count: usize, per_second: u32) -> Asked {
+    Asked {
+        count,
+        per_second,
+        until: Timestamp::from_millis(i64::MAX),
+    }
+}
+
+fn at(ms: u64) -> Timestamp {
+    NOW.plus(Millis::new(ms))
+}
+
+async fn reserve(scene: &Scene, webhook: u32, asked: Asked, now: Timestamp) -> Vec<Timestamp> {
+    let given = scene.reserve(&scene.tenant, webhook_id(webhook), asked, now);
+    given.await.unwrap().turns
+}
+
+async fn report(scene: &Scene, webhook: WebhookId, signal: Signal, now: Timestamp) {
+    let reported = scene.report(&scene.tenant, webhook, signal, 8, now);
+    reported.await.unwrap();
+}
+
+async fn pace(scene: &Scene, webhook: WebhookId) -> Pace {
+    scene.paces(&scene.tenant, &[webhook]).await.unwrap()[0]
+}
+
 /// The first at once, the next ones later; time that passes unused does not pile up.
 pub async fn turns_are_spaced(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
-    let reserve = async |count, now| {
-        let turns = scene.reserve(&scene.tenant, webhook_id(1), count, 5, now);
-        turns.await.unwrap()
-    };
-    let at = |ms| NOW.plus(Millis::new(ms));
-    assert_eq!(reserve(3, NOW).await, [at(0), at(200), at(400)]);
-    assert_eq!(reserve(2, NOW).await, [at(600), at(800)]);
-    assert_eq!(reserve(1, at(900)).await, [at(1000)]);
-    assert_eq!(reserve(2, after(60)).await, [at(60_000), at(60_200)]);
-    assert_eq!(reserve(0, after(60)).await, []);
+    let take = async |count, now| reserve(&scene, 1, asked(count, 5), now).await;
+    assert_eq!(take(3, NOW).await, [at(0), at(200), at(400)]);
+    assert_eq!(take(2, NOW).await, [at(600), at(800)]);
+    assert_eq!(take(1, at(900)).await, [at(1000)]);
+    assert_eq!(take(2, after(60)).await, [at(60_000), at(60_200)]);
+    assert_eq!(take(0, after(60)).await, []);
 }
 
 /// Whoever asks, from whatever process.
@@ -37,13 +63,12 @@ pub async fn no_turn_is_given_twice(fixture: impl Fixture) {
         let (scene, barrier) = (scene.clone(), barrier.clone());
         callers.spawn(async move {
             barrier.wait().await;
-            let turns = scene.reserve(&scene.tenant, webhook_id(1), 3, 10, NOW);
-            turns.await.unwrap()
+            reserve(&scene, 1, asked(3, 10), NOW).await
         });
     }
     let turns = callers.join_all().await.concat();
     let once: BTreeSet<Timestamp> = turns.into_iter().collect();
-    let expected = (0..48).map(|n| NOW.plus(Millis::new(n * 100))).collect();
+    let expected = (0..48).map(|n| at(n * 100)).collect();
     assert_eq!(once, expected);
 }
 
@@ -52,7 +77,97 @@ pub async fn webhooks_have_turns_of_their_own(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
     for (scene, webhook) in [(&scene, 1), (&scene, 2), (&other, 1)] {
-        let turns = scene.reserve(&scene.tenant, webhook_id(webhook), 1, 1, NOW);
-        assert_eq!(turns.await, Ok(vec![NOW]));
+        assert_eq!(reserve(scene, webhook, asked(1, 1), NOW).await, [NOW]);
     }
+}
+
+/// Fewer are given, and none is used up for nothing.
+pub async fn no_turn_is_given_later_than_asked_for(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let soon = Asked {
+        until: at(500),
+        ..asked(10, 5)
+    };
+    assert_eq!(
+        reserve(&scene, 1, soon, NOW).await,
+        [at(0), at(200), at(400)]
+    );
+    assert_eq!(reserve(&scene, 1, soon, NOW).await, []);
+    assert_eq!(reserve(&scene, 1, asked(1, 5), NOW).await, [at(600)]);
+}
+
+/// And others are left as they are.
+pub async fn a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (slow, other) = (webhook_id(1), webhook_id(2));
+    assert_eq!(pace(&scene, slow).await, Pace::default());
+    report(&scene, slow, Signal::TooFast, NOW).await;
+    assert_eq!(pace(&scene, slow).await.rate_milli(8), 4000);
+    let given = scene.reserve(&scene.tenant, slow, asked(2, 8), NOW).await;
+    let given = given.unwrap();
+    assert_eq!((given.turns, given.slowed), (vec![at(0), at(250)], true));
+    report(&scene, slow, Signal::TooFast, after(1)).await;
+    assert_eq!(pace(&scene, slow).await.rate_milli(8), 2000);
+    for second in 2..9 {
+        report(&scene, slow, Signal::Fine, after(second)).await;
+    }
+    assert_eq!(pace(&scene, slow).await.slowed, None);
+    let given = scene.reserve(&scene.tenant, slow, asked(2, 8), after(9));
+    let given = given.await.unwrap();
+    assert_eq!(
+        (given.turns, given.slowed),
+        (vec![at(9000), at(9125)], false)
+    );
+    let both = scene.paces(&scene.tenant, &[other, slow]).await.unwrap();
+    assert_eq!(both[0], Pace::default());
+    assert_eq!(both[1], pace(&scene, slow).await);
+}
+
+/// Whatever process hears of them.
+pub async fn refusals_that_come_together_halve_the_rate_once(fixture: impl Fixture) {
+    const CALLERS: u64 = 8;
+    let ours = Arc::new(Scene::of(fixture.handle()));
+    let theirs = Arc::new(Scene::of(fixture.another_process().await));
+    let barrier = Arc::new(Barrier::new(8));
+    let mut callers = JoinSet::new();
+    for n in 0..CALLERS {
+        let scene = if n % 2 == 0 { &ours } else { &theirs };
+        let (scene, barrier) = (scene.clone(), barrier.clone());
+        callers.spawn(async move {
+            barrier.wait().await;
+            report(&scene, webhook_id(1), Signal::TooFast, at(n)).await;
+        });
+    }
+    callers.join_all().await;
+    assert_eq!(pace(&ours, webhook_id(1)).await.rate_milli(8), 4000);
+}
+
+/// Whoever stopped it; turns that were given stay given.
+pub async fn a_resumed_webhook_begins_at_the_slowest_rate(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
+        let webhook = scene.webhook().await.id;
+        let taken = scene.reserve(&scene.tenant, webhook, asked(2, 1), NOW);
+        taken.await.unwrap();
+        scene.set_status(webhook, status).await;
+        assert_eq!(pace(&scene, webhook).await.slowed, None);
+        scene.set_status(webhook, WebhookStatus::Active).await;
+        assert_eq!(pace(&scene, webhook).await.rate_milli(8), FLOOR_MILLI);
+        let given = scene.reserve(&scene.tenant, webhook, asked(1, 8), NOW);
+        assert_eq!(given.await.unwrap().turns, [after(2)]);
+    }
+}
+
+/// Whatever was reported of it.
+pub async fn a_webhook_that_is_slowed_does_not_start_rows_at_once(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    report(&scene, webhook, Signal::TooFast, NOW).await;
+    let mut acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+    acceptance.rows[0].lease = Some(scene.wanted(acceptance.rows[0].row.id, NOW).lease);
+    let id = acceptance.rows[0].row.id;
+    scene.accept_new(acceptance).await;
+    let row = scene.stored(id).await;
+    assert!(!row.parked && row.lease_owner.is_none(), "{row:?}");
+    scene.claimed(id, NOW).await;
 }

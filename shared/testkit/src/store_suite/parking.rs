@@ -3,7 +3,10 @@
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
 use postrider_domain::health::WebhookStatus;
+use postrider_domain::pace::Signal;
+use postrider_domain::time::Millis;
 use postrider_ports::deliveries::{Accepted, Claim};
+use postrider_ports::queue::Hint;
 
 use super::scene::{LEASE, retry_at};
 use super::{Fixture, Scene};
@@ -65,7 +68,7 @@ pub async fn release_frees_what_is_parked_for_an_active_webhook(fixture: impl Fi
     let before = scene.stored(freed).await;
     fixture.flush().await;
     assert_eq!(scene.released(100, NOW).await, [freed]);
-    assert_eq!(scene.stored(freed).await, before.unpark());
+    assert_eq!(scene.stored(freed).await, before.unpark_at(NOW));
     assert!(scene.stored(kept).await.parked);
     fixture.flush().await;
     assert_eq!(scene.released(100, NOW).await, []);
@@ -90,7 +93,7 @@ pub async fn release_goes_by_its_limit_until_nothing_is_left(fixture: impl Fixtu
         }
     }
     for id in ids {
-        scene.claimed(id, after(60)).await;
+        scene.claimed(id, after(70)).await;
     }
 }
 
@@ -151,6 +154,106 @@ pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
     scene.attempt(id, Transition::Deliver, after(60)).await;
 }
 
+/// It waits for no person: the next release gives it a turn, and it is nobody's to send before.
+pub async fn a_row_set_aside_is_released_at_a_turn(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (first, failed) = (scene.row(webhook).await, scene.failed(webhook).await);
+    let (before, retry) = (scene.stored(first).await, scene.stored(failed).await);
+    let hints = vec![Hint::of(&before), Hint::of(&retry)];
+    scene.set_aside(hints, after(60)).await.unwrap();
+    assert_eq!(scene.stored(first).await, before.park());
+    assert_eq!(scene.stored(failed).await, retry.park());
+    let claim = scene.try_claim(first, after(60)).await;
+    assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+    fixture.flush().await;
+    assert_eq!(scene.backlog(after(120)).await, []);
+    assert_eq!(scene.released(10, after(61)).await, [first, failed]);
+    assert_eq!(
+        scene.stored(first).await,
+        before.park().unpark_at(after(61))
+    );
+    let turn = after(61).plus(Millis::new(200));
+    assert_eq!(scene.stored(failed).await, retry.park().unpark_at(turn));
+    scene.claimed(first, after(61)).await;
+}
+
+/// Somebody else has it, or it is due at another time by now.
+pub async fn a_held_or_changed_row_is_not_set_aside(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (held, moved, done) = (
+        scene.row(webhook).await,
+        scene.row(webhook).await,
+        scene.row(webhook).await,
+    );
+    let mut hints = Vec::new();
+    for id in [held, moved, done] {
+        hints.push(Hint::of(&scene.stored(id).await));
+    }
+    scene.claimed(held, NOW).await;
+    scene.attempt(moved, retry_at(after(60)), NOW).await;
+    scene.attempt(done, Transition::Deliver, NOW).await;
+    scene.set_aside(hints, after(1)).await.unwrap();
+    for id in [held, moved, done] {
+        assert!(!scene.stored(id).await.parked);
+    }
+}
+
+/// From the slowest on, and no further ahead than asked for.
+pub async fn release_gives_the_turns_of_the_webhooks_rate(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let mut ids = Vec::new();
+    for n in 0..9 {
+        ids.push(scene.row_at(webhook, after(n)).await);
+    }
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let release = async |until, now| {
+        fixture.flush().await;
+        let hints = scene.release(100, until, now).await.unwrap();
+        let turns = hints.into_iter().map(|hint| (hint.next_retry_at, hint.id));
+        turns.collect::<Vec<_>>()
+    };
+    let probes = (0..3).map(|n| (after(60 + n), ids[usize::try_from(n).unwrap()]));
+    assert_eq!(
+        release(after(62), after(60)).await,
+        probes.collect::<Vec<_>>()
+    );
+    assert_eq!(release(after(62), after(60)).await, [], "no turn is left");
+    for second in 63..80 {
+        let fine = scene.report(&scene.tenant, webhook, Signal::Fine, 5, after(second));
+        fine.await.unwrap();
+    }
+    let at = |n: usize| after(80).plus(Millis::new(n as u64 * 200));
+    let others = ids[3..].iter().enumerate().map(|(n, id)| (at(n), *id));
+    assert_eq!(
+        release(after(90), after(80)).await,
+        others.collect::<Vec<_>>()
+    );
+    for id in ids {
+        let row = scene.stored(id).await;
+        assert!(row.paced && !row.parked);
+    }
+}
+
+/// They are released to be ended, and nobody is sent to.
+pub async fn a_deleted_webhooks_rows_are_released_without_turns(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    for _ in 0..3 {
+        scene.row(webhook).await;
+    }
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    fixture.flush().await;
+    let hints = scene.release(10, NOW, NOW).await.unwrap();
+    assert_eq!(hints.len(), 3);
+    assert!(hints.iter().all(|hint| hint.next_retry_at == NOW));
+}
+
 /// Also those that are due much later, and those that were parked.
 pub async fn rows_of_a_deleted_webhook_are_buried(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
@@ -168,7 +271,7 @@ pub async fn rows_of_a_deleted_webhook_are_buried(fixture: impl Fixture) {
         .unwrap();
     fixture.flush().await;
     let store = &scene.handle.store;
-    store.release(10, NOW).await.unwrap();
+    store.release(10, NOW, NOW).await.unwrap();
     fixture.flush().await;
     assert_eq!(store.bury(1, NOW).await, Ok(1), "no more than its limit");
     assert_eq!(store.bury(10, NOW).await, Ok(1));

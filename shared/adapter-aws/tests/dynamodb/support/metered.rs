@@ -115,6 +115,7 @@ fn completion(claimed: &Claimed, transition: Transition, now: Timestamp) -> Comp
     let response = Response {
         status,
         retry_after: None,
+        control: None,
         body: "ü".repeat(KEPT_BODY_BYTES / 2),
     };
     let timings = Timings {

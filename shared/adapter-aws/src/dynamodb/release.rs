@@ -1,0 +1,174 @@
+//! Setting rows aside that there is no turn for, and freeing those that wait for nothing but one.
+
+use std::collections::BTreeSet;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use postrider_domain::delivery::{Delivery, Lane};
+use postrider_domain::pace::Asked;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use postrider_ports::pace::Pacing;
+use postrider_ports::queue::Hint;
+
+use super::DynamoStore;
+use super::backlog::{due_between, hint};
+use super::calls::{Change, Order, Query, Table};
+use super::chores::{Chore, Marker};
+use super::item::{ms, n, s};
+use super::keys::{self, Key};
+use super::tables::Index;
+use super::{row, webhook_item};
+
+/// How many shards, and rows, one call works on at once.
+const AT_ONCE: usize = 16;
+
+/// After every row.
+const END_OF_TIME: Timestamp = Timestamp::from_millis(i64::MAX);
+
+/// Whose rows are freed, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Freeing {
+    /// An active webhook's: by turns no later than this.
+    ByTurns(Timestamp),
+    /// A deleted webhook's: at once, to be ended.
+    AtOnce,
+}
+
+impl DynamoStore {
+    /// Parks rows until there is a turn for them, unless they are closed, held, parked or were changed since. Their
+    /// webhooks are marked first: a row that is parked has somebody who looks for it.
+    pub(super) async fn set_aside_all(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()> {
+        let webhooks = rows.iter().map(|hint| (&hint.tenant, hint.id.webhook));
+        for (tenant, webhook) in webhooks.collect::<BTreeSet<_>>() {
+            self.mark(Chore::Release, tenant, webhook, now).await?;
+        }
+        let each: Vec<_> = rows
+            .into_iter()
+            .map(|hint| self.set_one_aside(hint, now))
+            .collect();
+        let done: Vec<Result<()>> = stream::iter(each).buffered(AT_ONCE).collect().await;
+        done.into_iter().collect()
+    }
+
+    async fn set_one_aside(&self, hint: Hint, now: Timestamp) -> Result<()> {
+        let unmoved =
+            row::is_free("#next_retry_at = :seen", now).with("seen", ms(hint.next_retry_at));
+        let shard = keys::shard_of(hint.id, self.shards);
+        let lane = keys::lane(Lane::Parked, hint.id.webhook, shard);
+        let change = Change::of(Table::Deliveries, Key::delivery(&hint.tenant, hint.id))
+            .set("lane", s(lane))
+            .set("changed_at", ms(now))
+            .set("lease_until", n(0))
+            .remove("lease_owner")
+            .add("version", n(1));
+        self.change(change.only_if(unmoved)).await?;
+        Ok(())
+    }
+
+    /// Frees up to `limit` parked rows of a webhook, the longest due first. Returns how many the index still named.
+    pub(super) async fn free(
+        &self,
+        marker: &Marker,
+        freeing: Freeing,
+        limit: usize,
+        now: Timestamp,
+        freed: &mut Vec<Hint>,
+    ) -> Result<usize> {
+        // One at least is looked for, so that a marker is not taken for done when the limit is used up.
+        let shards = (0..self.shards).map(|shard| self.parked(marker, shard, limit.max(1)));
+        let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
+        let found: Vec<Vec<Hint>> = shards.try_collect().await?;
+        // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
+        let mut hints: Vec<_> = found
+            .into_iter()
+            .flatten()
+            .filter(|hint| hint.tenant == marker.tenant)
+            .collect();
+        hints.sort_by_key(|hint| (hint.next_retry_at, hint.id));
+        let count = hints.len();
+        hints.truncate(limit);
+        let rows = self.still_parked(&hints).await?;
+        let free = self.with_turns(marker, freeing, rows, now).await?;
+        let each: Vec<_> = free
+            .into_iter()
+            .map(|(before, after)| self.unpark(before, after, now))
+            .collect();
+        let each = stream::iter(each).buffered(AT_ONCE);
+        let unparked: Vec<Option<Hint>> = each.try_collect().await?;
+        freed.extend(unparked.into_iter().flatten());
+        Ok(count)
+    }
+
+    async fn parked(&self, marker: &Marker, shard: u16, limit: usize) -> Result<Vec<Hint>> {
+        let lane = keys::lane(Lane::Parked, marker.webhook, shard);
+        let query = Query {
+            table: Table::Deliveries,
+            index: Some(Index::Due),
+            keys: due_between(&lane, Timestamp::ZERO, END_OF_TIME),
+            order: Order::Ascending,
+            limit: Some(limit),
+            after: None,
+        };
+        self.query(query).await?.items.iter().map(hint).collect()
+    }
+
+    /// Those rows that are parked indeed, in this order: the index lags behind, and no turn is taken for nothing.
+    async fn still_parked(&self, hints: &[Hint]) -> Result<Vec<Delivery>> {
+        let keys = hints
+            .iter()
+            .map(|hint| (Table::Deliveries, Key::delivery(&hint.tenant, hint.id)));
+        let mut rows = Vec::with_capacity(hints.len());
+        for (_, item) in self.get_all(keys.collect()).await? {
+            rows.push(row::delivery(item)?);
+        }
+        rows.retain(|row| row.parked);
+        rows.sort_by_key(|row| (row.next_retry_at, row.id));
+        Ok(rows)
+    }
+
+    /// Rows as they are and as they shall be.
+    async fn with_turns(
+        &self,
+        marker: &Marker,
+        freeing: Freeing,
+        rows: Vec<Delivery>,
+        now: Timestamp,
+    ) -> Result<Vec<(Delivery, Delivery)>> {
+        let at_once = |row: Delivery| (row.clone(), row.unpark());
+        let until = match freeing {
+            Freeing::ByTurns(until) if !rows.is_empty() => until,
+            Freeing::ByTurns(_) | Freeing::AtOnce => {
+                return Ok(rows.into_iter().map(at_once).collect());
+            }
+        };
+        let Marker {
+            tenant, webhook, ..
+        } = marker;
+        let key = Key::webhook(tenant, *webhook);
+        let Some(item) = self.get(Table::Configs, &key).await? else {
+            // It was deleted just now.
+            return Ok(rows.into_iter().map(at_once).collect());
+        };
+        let asked = Asked {
+            count: rows.len(),
+            per_second: webhook_item::outline(item)?.retry_rate,
+            until,
+        };
+        let given = self.reserve(tenant, *webhook, asked, now).await?;
+        let turned = rows.into_iter().zip(given.turns);
+        Ok(turned
+            .map(|(row, turn)| (row.clone(), row.unpark_at(turn)))
+            .collect())
+    }
+
+    async fn unpark(
+        &self,
+        before: Delivery,
+        after: Delivery,
+        now: Timestamp,
+    ) -> Result<Option<Hint>> {
+        let change = row::replace(&after, self.around(now))?;
+        let changed = self.change(change.only_if(row::unchanged(&before))).await?;
+        Ok(changed.map(|_| Hint::of(&after)))
+    }
+}

@@ -1,0 +1,108 @@
+//! Parked rows come back whatever goes wrong.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use postrider_domain::health::WebhookStatus;
+use postrider_ports::deliveries::Accepted;
+use postrider_testkit::builders::{NOW, acceptance, after};
+use postrider_testkit::store_suite::{Fixture, Scene};
+
+use crate::support::{Dynamo, fixture};
+
+/// Removes every marker of rows to be released, as a mistake or a restored backup might.
+async fn lose_markers(tables: &Dynamo) {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let found = tables
+        .client
+        .query()
+        .table_name(&tables.tables.deliveries)
+        .key_condition_expression("pk = :chores AND begins_with(sk, :release)")
+        .expression_attribute_values(":chores", text("#chores"))
+        .expression_attribute_values(":release", text("release#"))
+        .send()
+        .await
+        .unwrap();
+    for item in found.items() {
+        let delete = tables.client.delete_item();
+        delete
+            .table_name(&tables.tables.deliveries)
+            .key("pk", item["pk"].clone())
+            .key("sk", item["sk"].clone())
+            .send()
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_nobody_looks_for_is_found_by_the_hourly_check() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    assert_eq!(scene.released(10, NOW).await, [], "the first hour begins");
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let stranded = scene.row(webhook).await;
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    lose_markers(&tables).await;
+    assert_eq!(scene.released(10, after(3599)).await, []);
+    assert!(scene.stored(stranded).await.parked);
+    assert_eq!(scene.released(10, after(3600)).await, [stranded]);
+    scene.claimed(stranded, after(3600)).await;
+}
+
+#[tokio::test]
+async fn the_hourly_check_leaves_a_paused_webhooks_rows_alone() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    scene.released(10, NOW).await;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let waiting = scene.row(webhook).await;
+    assert_eq!(scene.released(10, after(3600)).await, []);
+    assert!(scene.stored(waiting).await.parked);
+}
+
+/// A row that is set aside just when its webhook's marker is taken for done: it was marked anew before.
+#[tokio::test]
+async fn a_row_set_aside_late_is_released() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let id = scene.row(webhook).await;
+    let hint = postrider_ports::queue::Hint::of(&scene.stored(id).await);
+    assert_eq!(scene.released(10, after(119)).await, []);
+    scene.set_aside(vec![hint], after(121)).await.unwrap();
+    assert_eq!(scene.released(10, after(122)).await, [id]);
+}
+
+#[tokio::test]
+async fn hundreds_of_deliveries_wait_for_a_resume_and_none_is_lost() {
+    const WAITING: usize = 300;
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Failed).await;
+    let version = scene.version().await;
+    let batch: Vec<_> = (0..WAITING)
+        .map(|_| acceptance(scene.event(NOW), &[webhook], version))
+        .collect();
+    let ids: BTreeSet<_> = batch.iter().map(|one| one.rows[0].row.id).collect();
+    for accepted in scene.accept(batch).await {
+        assert!(matches!(accepted, Ok(Accepted::New { .. })));
+    }
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let (mut freed, mut turns) = (BTreeSet::new(), BTreeSet::new());
+    loop {
+        let hints = scene.release(100, after(86_400), after(60)).await.unwrap();
+        if hints.is_empty() {
+            break;
+        }
+        turns.extend(hints.iter().map(|hint| hint.next_retry_at));
+        freed.extend(hints.into_iter().map(|hint| hint.id));
+    }
+    assert_eq!(freed, ids);
+    assert_eq!(turns.len(), WAITING, "each has a turn of its own");
+}

@@ -1,0 +1,214 @@
+//! A receiver in trouble, as dispatcher and poller functions meet it.
+
+use std::collections::BTreeMap;
+
+use postrider_domain::delivery::Status;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_domain::retry::{Profile, RetrySettings};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookDraft;
+use postrider_gateway::hints::{Handled, Needless};
+use postrider_ports::clock::Clock;
+use postrider_ports::queue::Hint;
+use postrider_testkit::receiver::Answer;
+
+use crate::stage::{Stage, tenant};
+
+const SECONDS: fn(u64) -> Millis = Millis::from_seconds;
+
+fn draft() -> WebhookDraft {
+    WebhookDraft {
+        retry_rate: Some(8),
+        auto_resume: Some(true),
+        retry: Some(RetrySettings {
+            profile: Profile::PublicApi,
+            jitter_bps: Some(0),
+            max_attempts: Some(1),
+            ..RetrySettings::default()
+        }),
+        ..WebhookDraft::default()
+    }
+}
+
+async fn status(stage: &Stage, webhook: WebhookId) -> WebhookStatus {
+    let found = stage.gateway.manage.get(&tenant(), webhook).await;
+    found.unwrap().health.status
+}
+
+/// A webhook that failed.
+async fn failed(stage: &Stage) -> WebhookId {
+    let webhook = stage.webhook_with(draft()).await;
+    stage.receiver.answer(Answer::status(500));
+    stage.publish(webhook).await;
+    stage.handle(stage.line.take()).await;
+    assert_eq!(status(stage, webhook).await, WebhookStatus::Failed);
+    webhook
+}
+
+/// Plays the queue: brings each hint when it is due, lets the poller do its chores each minute. Returns how many attempts
+/// began in each second, and how many hints were handled.
+async fn run(stage: &Stage, span: Millis) -> (BTreeMap<i64, usize>, usize) {
+    let (begin, mut waiting) = (stage.clock.now(), stage.line.take());
+    let (end, mut chores_at) = (begin.plus(span), begin);
+    let (mut sent, mut handled) = (BTreeMap::new(), 0);
+    loop {
+        if stage.clock.now() >= chores_at {
+            stage.chores().await;
+            chores_at = chores_at.plus(SECONDS(60));
+        }
+        waiting.extend(stage.line.take());
+        waiting.sort_by_key(|hint| hint.next_retry_at);
+        let due = waiting.partition_point(|hint| hint.next_retry_at <= stage.clock.now());
+        let batch: Vec<Hint> = waiting.drain(..due.min(10)).collect();
+        if batch.is_empty() {
+            if stage.clock.now() >= end {
+                return (sent, handled);
+            }
+            let next = waiting.first().map_or(end, |hint| hint.next_retry_at);
+            stage.clock.set(next.min(chores_at).min(end));
+            continue;
+        }
+        handled += batch.len();
+        for answer in stage.handle(batch).await {
+            if answer == Ok(Handled::Attempted) {
+                let second = stage.clock.now().since(begin).get() / 1000;
+                *sent.entry(i64::try_from(second).unwrap()).or_default() += 1;
+            }
+        }
+    }
+}
+
+async fn all_delivered(stage: &Stage, ids: &[DeliveryId]) -> bool {
+    for id in ids {
+        if stage.row(*id).await.status != Status::Delivered {
+            return false;
+        }
+    }
+    true
+}
+
+#[tokio::test]
+async fn a_slowed_webhooks_first_attempts_take_turns_and_those_that_find_none_are_set_aside() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook_with(draft()).await;
+    stage.receiver.answer(Answer::status(429));
+    stage.publish(webhook).await;
+    stage.handle(stage.line.take()).await;
+    // It failed with that; a person resumes it, and it begins at 1 a second.
+    stage
+        .gateway
+        .manage
+        .resume(&tenant(), webhook)
+        .await
+        .unwrap();
+    assert_eq!(stage.rate(webhook).await, 1000);
+    stage.receiver.answer(Answer::status(200));
+    let mut ids = Vec::new();
+    for _ in 0..200 {
+        ids.push(stage.publish(webhook).await);
+    }
+    let (sent, handled) = run(&stage, SECONDS(300)).await;
+    assert!(all_delivered(&stage, &ids).await);
+    assert!(sent.values().all(|count| *count <= 8), "{sent:?}");
+    assert!(sent[&0] <= 2, "{sent:?}");
+    // One hint when it was published, one at its turn.
+    assert!(handled <= 2 * ids.len(), "{handled} hints");
+    assert_eq!(stage.rate(webhook).await, 8000);
+}
+
+#[tokio::test]
+async fn a_resumed_webhook_is_probed_and_the_rest_goes_on_waiting_if_that_fails() {
+    let stage = Stage::set().await;
+    let webhook = failed(&stage).await;
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.push(stage.publish(webhook).await);
+    }
+    stage.line.take();
+    let before = stage.receiver.requests().len();
+    stage
+        .gateway
+        .manage
+        .resume(&tenant(), webhook)
+        .await
+        .unwrap();
+    assert_eq!(stage.line.take().len(), 3, "the probes alone");
+    stage.clock.advance(SECONDS(60));
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
+    run(&stage, SECONDS(30)).await;
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Failed);
+    let attempted = stage.receiver.requests().len() - before;
+    assert!(attempted <= 3, "{attempted}");
+    stage.receiver.answer(Answer::status(200));
+    stage
+        .gateway
+        .manage
+        .resume(&tenant(), webhook)
+        .await
+        .unwrap();
+    run(&stage, SECONDS(300)).await;
+    let mut delivered = 0;
+    for id in &ids {
+        delivered += usize::from(stage.row(*id).await.status == Status::Delivered);
+    }
+    assert_eq!(
+        delivered,
+        ids.len() - attempted,
+        "only what was exhausted is dead"
+    );
+}
+
+#[tokio::test]
+async fn a_test_is_made_once_whoever_is_told_to() {
+    let stage = Stage::set().await;
+    let webhook = failed(&stage).await;
+    let waiting = stage.publish(webhook).await;
+    stage.line.take();
+    stage.chores().await;
+    assert_eq!(stage.line.take(), [], "not yet");
+    stage.clock.advance(SECONDS(60));
+    stage.chores().await;
+    let hints = stage.line.take();
+    assert_eq!(hints, [Hint::test(tenant(), webhook, stage.clock.now())]);
+    let before = stage.receiver.requests().len();
+    let (one, other) = (stage.dispatcher(), stage.dispatcher());
+    let (one, other) = tokio::join!(
+        one.handle(hints.clone(), stage.in_a_minute()),
+        other.handle(hints.clone(), stage.in_a_minute())
+    );
+    let made = [one, other].concat().into_iter();
+    assert_eq!(
+        made.filter(|handled| *handled == Ok(Handled::Tested))
+            .count(),
+        1
+    );
+    assert_eq!(stage.receiver.requests().len(), before + 1);
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Failed);
+    stage.clock.advance(SECONDS(120));
+    stage.receiver.answer(Answer::status(200));
+    stage.chores().await;
+    assert_eq!(stage.handle(stage.line.take()).await, [Ok(Handled::Tested)]);
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
+    let late = Ok(Handled::Dropped(Needless::Superseded));
+    assert_eq!(
+        stage.handle(hints).await,
+        [late],
+        "there is nothing to test"
+    );
+    run(&stage, SECONDS(5)).await;
+    assert_eq!(stage.row(waiting).await.status, Status::Delivered);
+}
+
+#[tokio::test]
+async fn deliveries_at_the_full_rate_leave_its_pace_alone() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook_with(draft()).await;
+    for _ in 0..10 {
+        stage.publish(webhook).await;
+    }
+    stage.handle(stage.line.take()).await;
+    let paces = stage.gateway.ports.store.paces(&tenant(), &[webhook]).await;
+    assert_eq!(paces.unwrap()[0].free_at_us, 0, "no turn was taken");
+    assert_eq!(stage.clock.now(), Timestamp::from_millis(1_771_668_000_000));
+}

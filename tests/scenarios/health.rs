@@ -1,0 +1,427 @@
+use std::collections::BTreeMap;
+
+use postrider_domain::delivery::{DeadCause, Force, Status};
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::retry::{Classifier, Profile, RetrySettings};
+use postrider_domain::route::Unroutable;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookDraft;
+use postrider_gateway::Refusal;
+use postrider_ports::clock::Clock;
+use postrider_ports::interventions::Requeued;
+use postrider_testkit::receiver::Answer;
+use serde_json::Value;
+
+use super::world::World;
+
+const SECONDS: fn(u64) -> Millis = Millis::from_seconds;
+
+fn draft(world: &World) -> WebhookDraft {
+    WebhookDraft {
+        name: "Upload Notifications".into(),
+        target_url: world.receiver.url(),
+        event_types: vec!["task.*".into()],
+        retry_rate: Some(8),
+        ..WebhookDraft::default()
+    }
+}
+
+/// A webhook that fails with its first exhausted delivery, after one retry.
+fn fragile(world: &World) -> WebhookDraft {
+    WebhookDraft {
+        retry: Some(RetrySettings {
+            profile: Profile::PublicApi,
+            jitter_bps: Some(0),
+            max_attempts: Some(2),
+            ..RetrySettings::default()
+        }),
+        ..draft(world)
+    }
+}
+
+/// A failed webhook for which so many deliveries wait.
+async fn failed_with(
+    world: &World,
+    draft: WebhookDraft,
+    waiting: usize,
+) -> (WebhookId, Vec<DeliveryId>) {
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.create(draft).await.id;
+    let id = world.publish(webhook).await;
+    world.exhaust(id).await;
+    assert_eq!(status(world, webhook).await, WebhookStatus::Failed);
+    let mut ids = Vec::new();
+    for _ in 0..waiting {
+        ids.push(world.publish(webhook).await);
+    }
+    let _ = world.receiver.take_requests();
+    (webhook, ids)
+}
+
+async fn status(world: &World, webhook: WebhookId) -> WebhookStatus {
+    world.hook(webhook).await.health.status
+}
+
+async fn are_all(world: &World, ids: &[DeliveryId], status: Status) -> bool {
+    for id in ids {
+        if world.row(*id).await.status != status {
+            return false;
+        }
+    }
+    true
+}
+
+fn busiest_second(sent_at: &BTreeMap<Timestamp, usize>) -> usize {
+    let second = |at: &Timestamp| sent_at.range(*at..at.plus(SECONDS(1)));
+    let counts = sent_at.keys().map(|at| second(at).map(|(_, n)| n).sum());
+    counts.max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_webhook_degrades_fails_is_resumed_and_is_well_again() {
+    let world = World::new().await;
+    let retry = RetrySettings {
+        profile: Profile::PublicApi,
+        jitter_bps: Some(0),
+        ..RetrySettings::default()
+    };
+    let webhook = world.webhook(retry).await.id;
+    world.publish(webhook).await;
+    world.receiver.answer(Answer::status(500));
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(world.publish(webhook).await);
+    }
+    assert!(world.hook(webhook).await.health.is_degraded());
+    assert_eq!(world.announced("webhook.degraded").await.len(), 1);
+    world.pass(SECONDS(7200)).await;
+    let health = world.hook(webhook).await.health;
+    assert_eq!(health.status, WebhookStatus::Failed);
+    let dead = world.announced("delivery.dead").await.len();
+    assert!(dead >= 1, "one was exhausted");
+    for kind in ["webhook.degraded", "webhook.failed"] {
+        assert_eq!(world.announced(kind).await.len(), 1, "{kind}, once");
+    }
+    ids.push(world.publish(webhook).await);
+    world.receiver.answer(Answer::status(200));
+    let resumed = world.resume(webhook).await;
+    assert_eq!(
+        (resumed.health.status, resumed.health.failure_count),
+        (WebhookStatus::Active, 0)
+    );
+    assert_eq!(world.rate(webhook).await, 1000);
+    world.pass(SECONDS(60)).await;
+    for id in ids {
+        assert!(!world.row(id).await.status.is_open());
+    }
+    for _ in 0..12 {
+        world.publish(webhook).await;
+        world.pass(SECONDS(2)).await;
+    }
+    assert_eq!(world.rate(webhook).await, 5000);
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Active);
+    assert_eq!(world.announced("webhook.failed").await.len(), 1);
+    assert_eq!(world.announced("webhook.resumed").await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_waited_goes_out_slowly_at_first_and_never_faster_than_the_retry_rate() {
+    let world = World::new().await;
+    let (webhook, ids) = failed_with(&world, fragile(&world), 60).await;
+    world.receiver.answer(Answer::status(200));
+    let resumed_at = world.clock.now();
+    world.resume(webhook).await;
+    let sent_at = world.pass(SECONDS(60)).await;
+    assert!(are_all(&world, &ids, Status::Delivered).await);
+    let first: usize = sent_at
+        .range(..resumed_at.plus(SECONDS(3)))
+        .map(|(_, count)| count)
+        .sum();
+    assert_eq!(first, 3, "{sent_at:?}");
+    let busiest = busiest_second(&sent_at);
+    assert!((5..=8).contains(&busiest), "{sent_at:?}");
+    assert_eq!(world.rate(webhook).await, 8000);
+}
+
+#[tokio::test]
+async fn a_resumed_webhook_whose_receiver_is_still_down_fails_again_and_nobody_is_told_twice() {
+    let world = World::new().await;
+    let patient = WebhookDraft {
+        retry: Some(RetrySettings {
+            profile: Profile::PublicApi,
+            jitter_bps: Some(0),
+            ..RetrySettings::default()
+        }),
+        ..draft(&world)
+    };
+    let (webhook, ids) = failed_with(&world, patient, 6).await;
+    world.resume(webhook).await;
+    world.pass(SECONDS(600)).await;
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Failed);
+    assert_eq!(world.receiver.requests().len(), 3);
+    assert!(are_all(&world, &ids[3..], Status::Pending).await);
+    let failed = world.announced("webhook.failed").await;
+    let again = failed.iter().map(|one| {
+        let event: Value = serde_json::from_str(&one.event).unwrap();
+        event["data"]["again"] == true
+    });
+    assert_eq!(again.collect::<Vec<_>>(), [false, true]);
+    world.receiver.answer(Answer::status(200));
+    world.resume(webhook).await;
+    world.pass(SECONDS(60)).await;
+    assert!(
+        are_all(&world, &ids, Status::Delivered).await,
+        "none is lost"
+    );
+}
+
+#[tokio::test]
+async fn a_single_success_after_a_resume_ends_the_probation() {
+    let world = World::new().await;
+    let (webhook, _) = failed_with(&world, fragile(&world), 4).await;
+    world.receiver.answer_next([Answer::status(200)]);
+    world.resume(webhook).await;
+    world.pass(SECONDS(4)).await;
+    let health = world.hook(webhook).await.health;
+    assert!(health.is_degraded() && !health.on_probation, "{health:?}");
+}
+
+#[tokio::test]
+async fn a_receiver_that_answers_429_is_slowed_down_and_sped_up_again() {
+    let world = World::new().await;
+    let webhook = world.create(draft(&world)).await.id;
+    assert_eq!(world.rate(webhook).await, 8000);
+    world.receiver.answer(Answer::status(429));
+    world.publish(webhook).await;
+    assert_eq!(world.rate(webhook).await, 4000);
+    world.clock.advance(SECONDS(1));
+    world.publish(webhook).await;
+    world.cycle().await;
+    assert_eq!(world.rate(webhook).await, 2000);
+    world.receiver.answer(Answer::status(200));
+    let mut rates = Vec::new();
+    for _ in 0..8 {
+        world.clock.advance(SECONDS(1));
+        world.publish(webhook).await;
+        world.cycle().await;
+        rates.push(world.rate(webhook).await);
+    }
+    assert!(
+        rates.is_sorted() && rates.last() == Some(&8000),
+        "{rates:?}"
+    );
+}
+
+#[tokio::test]
+async fn server_unavailable_and_timeouts_slow_a_receiver_down_and_other_errors_do_not() {
+    let world = World::new().await;
+    for (code, rate) in [(503, 4000), (500, 8000), (404, 8000)] {
+        let webhook = world.create(draft(&world)).await.id;
+        world.receiver.answer(Answer::status(code));
+        world.publish(webhook).await;
+        assert_eq!(world.rate(webhook).await, rate, "{code}");
+    }
+    let impatient = WebhookDraft {
+        timeout_seconds: Some(1),
+        ..draft(&world)
+    };
+    let webhook = world.create(impatient).await.id;
+    world.receiver.hold();
+    world.publish(webhook).await;
+    assert_eq!(world.rate(webhook).await, 4000, "no answer in time");
+}
+
+#[tokio::test]
+async fn while_a_webhook_is_slowed_down_first_attempts_take_turns_too() {
+    let world = World::new().await;
+    let four = WebhookDraft {
+        retry_rate: Some(4),
+        ..draft(&world)
+    };
+    let webhook = world.create(four).await.id;
+    world.receiver.answer(Answer::status(429));
+    world.publish(webhook).await;
+    assert_eq!(world.rate(webhook).await, 2000);
+    world.receiver.answer(Answer::status(200));
+    let before = world.receiver.requests().len();
+    let mut ids = Vec::new();
+    for _ in 0..10 {
+        ids.push(world.publish(webhook).await);
+    }
+    assert_eq!(
+        world.receiver.requests().len(),
+        before,
+        "none started at once"
+    );
+    let sent_at = world.pass(SECONDS(20)).await;
+    assert!(are_all(&world, &ids, Status::Delivered).await);
+    assert!(busiest_second(&sent_at) <= 4, "{sent_at:?}");
+    let (first, _) = sent_at.first_key_value().unwrap();
+    let second: usize = sent_at
+        .range(*first..first.plus(SECONDS(1)))
+        .map(|(_, count)| count)
+        .sum();
+    assert!(second <= 2, "{sent_at:?}");
+}
+
+#[tokio::test]
+async fn rows_that_find_no_turn_are_set_aside_and_none_is_forgotten() {
+    let world = World::new().await;
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await.id;
+    let mut ids = Vec::new();
+    for _ in 0..100 {
+        ids.push(world.publish(webhook).await);
+    }
+    world.receiver.answer(Answer::status(200));
+    world.clock.advance(SECONDS(30));
+    let first = world.cycle().await;
+    assert!(first.set_aside > 50, "{first:?}");
+    let sent_at = world.pass(SECONDS(30)).await;
+    assert!(busiest_second(&sent_at) <= 5, "{sent_at:?}");
+    assert!(are_all(&world, &ids, Status::Delivered).await);
+}
+
+#[tokio::test]
+async fn a_receiver_stops_one_message_by_a_header() {
+    let world = World::new().await;
+    let webhook = world.create(draft(&world)).await.id;
+    let stop = Answer::status(500).header("webhook-delivery", "abort-message");
+    world.receiver.answer_next([stop]);
+    let row = world.row(world.publish(webhook).await).await;
+    assert_eq!(
+        (row.status, row.dead_cause, row.attempt_count),
+        (Status::Dead, Some(DeadCause::Aborted), 1)
+    );
+    let dead = world.announced("delivery.dead").await;
+    assert!(dead[0].event.contains("receiver said stop"));
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Active);
+    let next = world.row(world.publish(webhook).await).await;
+    assert_eq!(next.status, Status::Delivered);
+}
+
+#[tokio::test]
+async fn a_receiver_disables_its_webhook_by_a_header() {
+    let world = World::new().await;
+    let webhook = world.create(draft(&world)).await.id;
+    let no_more = Answer::status(503).header("webhook-delivery", "disable");
+    world.receiver.answer(no_more);
+    let id = world.publish(webhook).await;
+    assert_eq!(world.row(id).await.dead_cause, Some(DeadCause::Declined));
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Disabled);
+    assert_eq!(world.announced("webhook.disabled").await.len(), 1);
+    let named = world.try_publish(Some(webhook)).await;
+    assert!(
+        matches!(named, Err(Refusal::Unroutable(Unroutable::Disabled))),
+        "{named:?}"
+    );
+    let now = world.clock.now();
+    let store = world.store();
+    let back = store
+        .requeue(&TenantId::default(), id, Force::No, now)
+        .await;
+    assert_eq!(back, Ok(Requeued::WebhookDisabled));
+}
+
+#[tokio::test]
+async fn the_header_of_a_delivered_answer_changes_nothing() {
+    let world = World::new().await;
+    let webhook = world.create(draft(&world)).await.id;
+    let thanks = Answer::status(200).header("webhook-delivery", "disable");
+    world.receiver.answer(thanks);
+    let row = world.row(world.publish(webhook).await).await;
+    assert_eq!(row.status, Status::Delivered);
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Active);
+}
+
+#[tokio::test]
+async fn a_failed_webhook_with_auto_resume_is_tested_and_resumes_by_itself() {
+    let world = World::new().await;
+    let mending = WebhookDraft {
+        auto_resume: Some(true),
+        ..fragile(&world)
+    };
+    let (webhook, ids) = failed_with(&world, mending, 1).await;
+    let failed_at = world.clock.now();
+    let mut tested_at = Vec::new();
+    for _ in 0..500 {
+        world.pass(SECONDS(1)).await;
+        for request in world.receiver.take_requests() {
+            assert_eq!(request.header("x-webhook-event"), "postrider.test");
+            assert!(!request.header("webhook-signature").is_empty());
+            tested_at.push(world.clock.now().since(failed_at).get() / 60_000);
+        }
+    }
+    assert_eq!(tested_at, [1, 3, 7], "after 1, 2 and 4 minutes");
+    let health = world.hook(webhook).await.health;
+    assert_eq!((health.status, health.tests), (WebhookStatus::Failed, 3));
+    assert!(health.next_test_at.is_some());
+    world.receiver.answer(Answer::status(204));
+    world.pass(SECONDS(600)).await;
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Active);
+    assert!(are_all(&world, &ids, Status::Delivered).await);
+    assert_eq!(
+        world.receiver.requests().len(),
+        2,
+        "a test and the delivery"
+    );
+    let resumed = world.announced("webhook.resumed").await;
+    assert!(resumed[0].event.contains("auto_resume"));
+}
+
+#[tokio::test]
+async fn a_failed_webhook_without_auto_resume_is_left_alone() {
+    let world = World::new().await;
+    let (webhook, _) = failed_with(&world, fragile(&world), 1).await;
+    for _ in 0..24 {
+        world.clock.advance(SECONDS(3600));
+        world.pass(SECONDS(1)).await;
+    }
+    assert!(world.receiver.requests().is_empty());
+    assert_eq!(status(&world, webhook).await, WebhookStatus::Failed);
+}
+
+#[tokio::test]
+async fn a_changed_schedule_timeout_rate_and_classifier_are_valid_from_the_next_decision_on() {
+    let world = World::new().await;
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await.id;
+    let id = world.publish(webhook).await;
+    let edit = |draft| WebhookDraft {
+        timeout_seconds: Some(1),
+        retry_rate: Some(2),
+        retry: Some(RetrySettings {
+            profile: Profile::Custom,
+            delays_seconds: Some(vec![7]),
+            jitter_bps: Some(0),
+            classifier: Some(Classifier::ByStatus),
+            max_attempts: Some(4),
+            ..RetrySettings::default()
+        }),
+        ..draft
+    };
+    let manage = &world.gateway().manage;
+    let tenant = TenantId::default();
+    manage.change(&tenant, webhook, edit).await.unwrap();
+    assert_eq!(world.rate(webhook).await, 2000);
+    assert_eq!(
+        world.next_attempt(id).await,
+        SECONDS(30),
+        "it was decided before"
+    );
+    assert_eq!(world.next_attempt(id).await, SECONDS(7));
+    world.receiver.hold();
+    assert_eq!(world.next_attempt(id).await, SECONDS(7));
+    let attempts = world.store().attempts(&tenant, id).await.unwrap();
+    let error = attempts.last().unwrap().error.as_deref().unwrap();
+    assert!(error.starts_with("timeout"), "{error}");
+    world.receiver.open();
+    world.receiver.answer(Answer::status(404));
+    assert_eq!(world.next_attempt(id).await, SECONDS(7));
+    let row = world.row(id).await;
+    assert_eq!(
+        (row.status, row.dead_cause, row.attempt_count),
+        (Status::Dead, Some(DeadCause::Rejected), 5)
+    );
+}
