@@ -23,6 +23,7 @@ mod disk;
 mod flat_out;
 mod gateway;
 mod hanging;
+mod inspected;
 mod line;
 mod load;
 mod memory;

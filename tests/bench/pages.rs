@@ -7,7 +7,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use postrider_adapter_local::{Options, SqliteStore};
 use postrider_domain::decide::Transition;
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::configs::{Created, Webhooks};
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries, Parcel, Wanted};
@@ -15,6 +15,7 @@ use postrider_ports::history::{Filter, History};
 use postrider_ports::schedule::Schedule;
 use postrider_testkit::builders::{self, NOW};
 
+use crate::inspected::{self, Inspected};
 use crate::plan::Plan;
 use crate::report::{Bar, Report};
 use crate::samples::Samples;
@@ -33,10 +34,14 @@ const BAR: Bar = Bar::AtMost(1.5);
 pub(crate) async fn measure(plan: &Plan, disk: &Path, report: &mut Report) {
     let mut few = Stored::open(disk, FEW).await;
     let mut many = Stored::open(disk, plan.many_rows).await;
+    let mut few_pages = few.inspected().await;
+    let mut many_pages = many.inspected().await;
     // In turns, so that what else goes on on the machine meets both.
     for _ in 0..ROUNDS {
         few.round().await;
         many.round().await;
+        few_pages.round().await;
+        many_pages.round().await;
     }
     let mut of = report.of(OF);
     of.figure("many", f64::from(plan.many_rows), "rows");
@@ -54,6 +59,7 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, report: &mut Report) {
     let ratio = many.claim.p50_ms() / few.claim.p50_ms();
     of.figure("claim of 32, 1,000 rows, p50", few.claim.p50_ms(), "ms");
     of.against(BAR, "claim of 32, many ÷ 1,000", ratio, "");
+    inspected::compare(&few_pages, &many_pages, report);
 }
 
 /// How long things took.
@@ -97,6 +103,13 @@ impl Stored {
             stored.deliver(fresh).await;
         }
         stored
+    }
+
+    /// The Inspector over this store.
+    async fn inspected(&self) -> Inspected {
+        let event = builders::event_id(self.rows);
+        let webhook = self.webhook;
+        Inspected::over(&self.store, self.now(), DeliveryId { event, webhook }).await
     }
 
     /// When the newest row was accepted.

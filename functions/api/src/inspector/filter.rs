@@ -66,6 +66,12 @@ impl FilterForm {
         faults.into_result().map(|()| filter)
     }
 
+    /// An end of the stretch of time, as its field has it: an address may say it with a zone, which the field does not
+    /// know.
+    pub(super) fn field_time(&self, given: &str) -> String {
+        moment(given).map_or_else(|_| given.to_owned(), text::field_time)
+    }
+
     fn pairs(&self) -> [(&'static str, &str); 6] {
         [
             ("session_id", &self.session_id),

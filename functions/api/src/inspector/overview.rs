@@ -9,6 +9,7 @@ use postrider_domain::figures::{Comparison, Figure};
 use postrider_domain::health::{WARNING_AT, WebhookStatus};
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::Webhook;
+use postrider_gateway::Refusal;
 use postrider_gateway::figures::{self, Counted, Report, Window};
 use postrider_ports::history::Filter;
 
@@ -25,9 +26,11 @@ use crate::Api;
 const FAILURES: usize = 8;
 /// How many webhooks that need a person are listed.
 const MAX_NEEDY: usize = 20;
+/// The one that is shown unless somebody asks for another.
+const DAY: (&str, &str, u64) = ("24h", "24 hours", 86_400);
 /// The stretches to choose from: the word in the address, the name, the seconds.
 const WINDOWS: [(&str, &str, u64); 3] = [
-    ("24h", "24 hours", 86_400),
+    DAY,
     ("7d", "7 days", 604_800),
     ("31d", "31 days", 2_678_400),
 ];
@@ -77,12 +80,20 @@ pub(super) async fn show(
     place: Place,
     Asked(fields): Asked,
 ) -> Result<Response, Trouble> {
-    let ports = &api.gateway.ports;
-    let word = fields.get("window").unwrap_or("24h");
+    let word = fields.get("window").unwrap_or(DAY.0);
     let known = WINDOWS.into_iter().find(|(known, ..)| *known == word);
-    let (here, _, seconds) = known.unwrap_or(("24h", "", 86_400));
-    let window = Window::last(Millis::from_seconds(seconds), ports.clock.now());
-    let report = figures::report(ports, viewer.tenant(), None, window).await?;
+    let (mut here, _, mut seconds) = known.unwrap_or(DAY);
+    let mut report = read(&api, &viewer, seconds).await;
+    let mut frame = Frame::new("Overview", Section::Overview, &viewer).live(place);
+    if let Err(Refusal::Invalid(_)) = report {
+        // So many webhooks that so long a stretch is more than one look may read.
+        (here, _, seconds) = DAY;
+        frame.notice = Some(
+            "There are too many webhooks for so long a stretch: this is the last day.".to_owned(),
+        );
+        report = read(&api, &viewer, seconds).await;
+    }
+    let report = report?;
     let webhooks: Vec<_> = report
         .webhooks
         .iter()
@@ -91,7 +102,7 @@ pub(super) async fn show(
     let failures = failures(&api, &viewer).await?;
     let needy: Vec<_> = webhooks.iter().filter_map(needy).collect();
     let page = OverviewPage {
-        frame: Frame::new("Overview", Section::Overview, &viewer).live(place),
+        frame,
         windows: WINDOWS
             .map(|(word, name, _)| WindowLink {
                 word,
@@ -108,6 +119,12 @@ pub(super) async fn show(
         has_webhooks: !webhooks.is_empty(),
     };
     Ok(html(StatusCode::OK, &page))
+}
+
+async fn read(api: &Api, viewer: &Viewer, seconds: u64) -> Result<Report, Refusal> {
+    let ports = &api.gateway.ports;
+    let window = Window::last(Millis::from_seconds(seconds), ports.clock.now());
+    figures::report(ports, viewer.tenant(), None, window).await
 }
 
 fn views(report: &Report) -> Vec<FigureView> {
