@@ -151,7 +151,7 @@ impl Change {
                 generation: state.after.generation,
                 at: state.answered_at?,
             }),
-            Self::Row(_) | Self::Nothing => None,
+            Self::Row(_) | Self::Inbound(_) | Self::Nothing => None,
         }
     }
 
