@@ -18,6 +18,15 @@ pub(super) enum Edit<'a> {
     CutBody(u16),
     AddToBody(&'a [u8]),
     SetQuery(Option<&'a str>),
+    Move(Move),
+    SetMethod(bool),
+    Earlier(u32),
+    Later(u32),
+}
+
+/// So many bytes moved over a border between two parts: what is signed in a row stays the same row.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(super) enum Move {
     /// The body's first bytes become the query's last.
     BodyToQuery(u8),
     /// The query's last bytes become the body's first.
@@ -28,9 +37,6 @@ pub(super) enum Edit<'a> {
     HeaderToBody(u8, u8),
     /// The body's last bytes become a header's first.
     BodyEndToHeader(u8, u8),
-    SetMethod(bool),
-    Earlier(u32),
-    Later(u32),
 }
 
 /// A request on its way, and when it arrives.
@@ -71,18 +77,13 @@ impl Journey<'_> {
                 self.now = self.now.minus(Millis::from_seconds(seconds.into()));
             }
             Edit::Later(seconds) => self.now = self.now.plus(Millis::from_seconds(seconds.into())),
-            Edit::BodyToQuery(_)
-            | Edit::QueryToBody(_)
-            | Edit::BodyToHeader(..)
-            | Edit::HeaderToBody(..)
-            | Edit::BodyEndToHeader(..) => self.shift(edit),
+            Edit::Move(over) => self.shift(over),
         }
     }
 
-    /// Moves bytes over a border between two parts: what is signed in a row stays the same row.
-    fn shift(&mut self, edit: &Edit<'_>) {
-        match *edit {
-            Edit::BodyToQuery(count) => {
+    fn shift(&mut self, over: Move) {
+        match over {
+            Move::BodyToQuery(count) => {
                 let (moved, rest) = split(&self.body(), count.into());
                 if let Ok(moved) = String::from_utf8(moved) {
                     let query = self.inbound.query.take().unwrap_or_default();
@@ -90,28 +91,27 @@ impl Journey<'_> {
                     self.set_body(&rest);
                 }
             }
-            Edit::QueryToBody(count) => {
+            Move::QueryToBody(count) => {
                 let query = self.inbound.query.take().unwrap_or_default().into_bytes();
                 let (kept, moved) = split_last(&query, count.into());
                 self.inbound.query = String::from_utf8(kept).ok();
                 self.set_body(&[moved, self.body()].concat());
             }
-            Edit::BodyToHeader(which, count) => {
+            Move::BodyToHeader(which, count) => {
                 let (moved, rest) = split(&self.body(), count.into());
                 self.set_header(which, &[self.header(which), moved].concat());
                 self.set_body(&rest);
             }
-            Edit::HeaderToBody(which, count) => {
+            Move::HeaderToBody(which, count) => {
                 let (kept, moved) = split_last(&self.header(which), count.into());
                 self.set_header(which, &kept);
                 self.set_body(&[moved, self.body()].concat());
             }
-            Edit::BodyEndToHeader(which, count) => {
+            Move::BodyEndToHeader(which, count) => {
                 let (kept, moved) = split_last(&self.body(), count.into());
                 self.set_header(which, &[moved, self.header(which)].concat());
                 self.set_body(&kept);
             }
-            _ => {}
         }
     }
 
