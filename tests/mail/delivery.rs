@@ -38,7 +38,7 @@ async fn an_owner_gets_one_letter_however_many_deliveries_fail() {
     assert_eq!(mail["to"], json!(["owner@example.com"]));
     let headline = format!("Webhook '{name}' has failed after 1 retries");
     assert_eq!(mail["headers"]["subject"], headline);
-    let link = format!("https://gateway.example.com/v1/webhooks/{webhook}");
+    let link = format!("https://gateway.example.com/inspector/webhooks/{webhook}");
     let text = part(&mail, "text/plain");
     assert!(text.contains(&headline), "{text}");
     let html = part(&mail, "text/html");

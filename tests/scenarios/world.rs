@@ -262,11 +262,6 @@ impl World {
         paces[0].rate_milli(webhook.settings.retry_rate)
     }
 
-    pub(crate) async fn pause(&self, id: WebhookId) {
-        let manage = &self.gateway().manage;
-        manage.pause(&TenantId::default(), id).await.unwrap();
-    }
-
     pub(crate) async fn resume(&self, id: WebhookId) -> Webhook {
         let manage = &self.gateway().manage;
         manage.resume(&TenantId::default(), id).await.unwrap()

@@ -25,7 +25,7 @@ use crate::views::Time;
 use crate::webhooks::input::{NewWebhook, WebhookPatch};
 use crate::webhooks::view::{CreatedWebhook, WebhookList, WebhookView};
 
-pub(crate) use view::shown;
+pub(crate) use view::shown_headers;
 
 /// Make a webhook
 #[utoipa::path(

@@ -204,7 +204,9 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .map(ToString::to_string)
             .collect(),
         owner_email: settings.owner_email.clone(),
-        headers: webhooks::shown(&settings.headers).into_iter().collect(),
+        headers: webhooks::shown_headers(&settings.headers)
+            .into_iter()
+            .collect(),
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
         state: text::webhook_state(&webhook.health),

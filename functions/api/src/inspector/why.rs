@@ -140,8 +140,11 @@ fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
                 Some(DeadCause::Rejected) => {
                     "Given up at once: the webhook's policy takes this answer for final.".to_owned()
                 }
-                Some(DeadCause::Gone) => {
+                Some(DeadCause::Gone | DeadCause::Declined) => {
                     "Given up at once, and the webhook was disabled.".to_owned()
+                }
+                Some(DeadCause::Aborted) => {
+                    "Given up at once: the receiver said not to send it again.".to_owned()
                 }
                 Some(DeadCause::Refused) => {
                     "Given up at once: another attempt would be refused as well.".to_owned()

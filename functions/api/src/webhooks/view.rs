@@ -96,7 +96,7 @@ impl WebhookView {
                 .map(ToString::to_string)
                 .collect(),
             owner_email: settings.owner_email.clone(),
-            headers: shown(&settings.headers),
+            headers: shown_headers(&settings.headers),
             timeout_seconds: settings.timeout.get() / 1000,
             retry_rate: settings.retry_rate,
             current_rate: f64::from(pace.rate_milli(settings.retry_rate)) / 1000.0,
@@ -121,7 +121,7 @@ impl WebhookView {
 }
 
 /// Names and values, without what looks like a credential.
-pub(crate) fn shown(headers: &CustomHeaders) -> BTreeMap<String, String> {
+pub(crate) fn shown_headers(headers: &CustomHeaders) -> BTreeMap<String, String> {
     headers
         .iter()
         .map(|(name, value)| {

@@ -1,5 +1,6 @@
 //! What the stream says of the figures.
 
+use postrider_adapter_aws::dynamodb::Record;
 use postrider_domain::figures::Figure;
 use postrider_testkit::store_suite::{Fixture, Scene};
 
@@ -16,7 +17,7 @@ async fn each_finished_delivery_is_one_observation() {
     scene.failed(webhook).await;
     scene.row(webhook).await;
     let changes = fixture.changes().await;
-    let finished: Vec<_> = changes.iter().filter_map(|it| it.finished()).collect();
+    let finished: Vec<_> = changes.iter().filter_map(Record::finished).collect();
     let observed = |figure: Figure| {
         let mut all: Vec<_> = finished
             .iter()

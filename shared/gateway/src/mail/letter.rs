@@ -76,7 +76,7 @@ impl Words {
             error: one_line(error.unwrap_or("no reason is known")),
             last: last.map(Last::of),
             link: public_url
-                .map(|url| format!("{}/v1/webhooks/{webhook}", url.trim_end_matches('/'))),
+                .map(|url| format!("{}/inspector/webhooks/{webhook}", url.trim_end_matches('/'))),
             webhook,
         }
     }
@@ -166,7 +166,7 @@ mod tests {
             "Webhook 'orders' has failed after 5 retries"
         );
         assert_eq!(letter.id, format!("{WEBHOOK}.failed.2"));
-        let link = format!("https://gateway.example.com/v1/webhooks/{WEBHOOK}");
+        let link = format!("https://gateway.example.com/inspector/webhooks/{WEBHOOK}");
         for body in [&letter.text, &letter.html] {
             for part in [
                 "has failed after 5 retries",

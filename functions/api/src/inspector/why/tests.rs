@@ -27,6 +27,7 @@ fn answered(status: u16) -> Attempt {
         status,
         retry_after,
         body,
+        control: None,
     }))
 }
 
