@@ -16,7 +16,10 @@ async fn each_finished_delivery_is_one_observation() {
     scene.failed(webhook).await;
     scene.row(webhook).await;
     let changes = fixture.changes().await;
-    let finished: Vec<_> = changes.iter().filter_map(|it| it.finished()).collect();
+    let finished: Vec<_> = changes
+        .iter()
+        .filter_map(postrider_adapter_aws::dynamodb::Record::finished)
+        .collect();
     let observed = |figure: Figure| {
         let mut all: Vec<_> = finished
             .iter()
