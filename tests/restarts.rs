@@ -75,3 +75,27 @@ async fn a_public_address_without_a_key_is_refused() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("POSTRIDER_ADMIN_TOKEN"), "{said}");
 }
+
+#[tokio::test]
+async fn a_key_that_was_revoked_does_not_come_back_with_a_restart() {
+    let data = tempfile::tempdir().unwrap();
+    let kept = || std::fs::read_to_string(data.path().join("admin-token")).unwrap();
+    let unset = ("POSTRIDER_ADMIN_TOKEN", "");
+    let keys = async |gateway: &Serve, token: &str| {
+        let call = reqwest::Client::new().get(format!("{}/v1/keys", gateway.url));
+        call.bearer_auth(token.trim()).send().await.unwrap()
+    };
+    let mut gateway = Serve::start_in(data.path(), &[unset]).await;
+    let leaked = kept();
+    let listed: serde_json::Value = keys(&gateway, &leaked).await.json().await.unwrap();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    let revoke = reqwest::Client::new().delete(format!("{}/v1/keys/{id}", gateway.url));
+    let revoked = revoke.bearer_auth(leaked.trim()).send().await.unwrap();
+    assert_eq!(revoked.status().as_u16(), 204);
+    assert!(gateway.terminate().await);
+    let again = Serve::start_in(data.path(), &[unset]).await;
+    let next = kept();
+    let statuses = [&leaked, &next].map(async |token| keys(&again, token).await.status().as_u16());
+    let [old, new] = statuses;
+    assert_eq!((old.await, new.await), (401, 200));
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::template::{list, of_type, template};
 
@@ -215,21 +215,21 @@ async fn what_only_some_stacks_need_is_allowed_only_there() {
 }
 
 #[tokio::test]
-async fn the_receiver_changes_tallies_of_sources_and_nothing_else() {
+async fn the_receiver_writes_events_and_refused_requests_and_nothing_else() {
     let template = template("template.yaml").await;
     let policies = &template["Resources"]["ReceiverRole"]["Properties"]["Policies"];
-    let statements = list(&policies[0]["PolicyDocument"]["Statement"]).into_iter();
-    let changes = statements.filter(|statement| {
-        list(&statement["Action"])
+    let statements = list(&policies[0]["PolicyDocument"]["Statement"]);
+    let keys = |wanted: &str| {
+        let allows = |action: &&Value| **action == *wanted;
+        let mut found = statements
             .iter()
-            .any(|action| *action == "dynamodb:UpdateItem")
-    });
-    let conditions: Vec<_> = changes.map(|statement| &statement["Condition"]).collect();
-    let keys = &conditions[0]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
-    assert_eq!(
-        (conditions.len(), keys),
-        (1, &serde_json::json!(["*#src_*"]))
-    );
+            .filter(|statement| list(&statement["Action"]).iter().any(allows));
+        let one = found.next().unwrap();
+        assert!(found.next().is_none(), "{wanted} stands once");
+        one["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"].clone()
+    };
+    assert_eq!(keys("dynamodb:PutItem"), json!(["*#evt_*", "*#src_*"]));
+    assert_eq!(keys("dynamodb:UpdateItem"), json!(["*#src_*"]));
 }
 
 /// Where AWS has no finer resource, or the name is not known before. A log group's ARN, too, ends in `:*` for its

@@ -67,29 +67,28 @@ pub(crate) async fn ensure_key(
     let file = data.join(TOKEN_FILE);
     match fs::read_to_string(&file) {
         Ok(text) => {
-            let token = text.trim().to_owned();
-            let digest = KeyDigest::of(&token);
-            if gateway.keyring.recognise(&token).await?.is_none() {
-                gateway
-                    .keyring
-                    .adopt(&tenant, MADE_HERE, Scope::ALL.to_vec(), token)
-                    .await?;
+            let token = text.trim();
+            if gateway.keyring.recognise(token).await?.is_some() {
+                let digest = KeyDigest::of(token);
+                return Ok(Admin::Kept { digest, file });
             }
-            Ok(Admin::Kept { digest, file })
+            // Somebody revoked it: it must not come back with a restart. Another one takes its place.
+            fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let made = gateway
-                .keyring
-                .create(&tenant, MADE_HERE, Scope::ALL.to_vec())
-                .await?;
-            keep(&file, &made.token).with_context(|| format!("cannot write {}", file.display()))?;
-            Ok(Admin::Made {
-                token: made.token,
-                file,
-            })
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", file.display()));
         }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
     }
+    let made = gateway
+        .keyring
+        .create(&tenant, MADE_HERE, Scope::ALL.to_vec())
+        .await?;
+    keep(&file, &made.token).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(Admin::Made {
+        token: made.token,
+        file,
+    })
 }
 
 fn keep(file: &Path, token: &str) -> std::io::Result<()> {

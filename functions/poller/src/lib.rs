@@ -61,8 +61,9 @@ impl Poller {
         let ticked = self.poll.tick(minute, deadline).await;
         let failed_webhooks = self.failed_webhooks(minute.unwrap_or(now)).await;
         self.report(&ticked, failed_webhooks);
+        // The tick may have taken most of a minute: turns are given from now on.
         self.chores
-            .turn_until(now, deadline.minus(END_BEFORE))
+            .turn_until(self.clock.now(), deadline.minus(END_BEFORE))
             .await;
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({

@@ -34,11 +34,12 @@ struct Known {
 }
 
 impl Known {
-    /// What it says of a key; none when the secret should be read again first.
+    /// What it says of a key; none when the secret should be read again first. That is so for every key that fits: it
+    /// would be let in, and may have been replaced since.
     fn fits(&self, given: KeyDigest, now: Timestamp) -> Option<Result<bool>> {
         let age = now.since(self.read_at);
         match &self.digest {
-            Ok(digest) if is_equal(given, *digest) => Some(Ok(true)),
+            Ok(digest) if is_equal(given, *digest) => None,
             Ok(_) => (age < READ_AGAIN_AFTER).then_some(Ok(false)),
             Err(error) => (age < TRY_AGAIN_AFTER).then(|| Err(error.clone())),
         }
@@ -103,15 +104,24 @@ mod tests {
 
     #[test]
     fn a_key_that_does_not_fit_has_the_secret_read_once_a_minute() {
-        let (right, wrong) = (KeyDigest::of("right"), KeyDigest::of("wrong"));
+        let wrong = KeyDigest::of("wrong");
         let known = Known {
-            digest: Ok(right),
+            digest: Ok(KeyDigest::of("right")),
             read_at: Timestamp::ZERO,
         };
         let at = |seconds| Timestamp::ZERO.plus(Millis::from_seconds(seconds));
-        assert_eq!(known.fits(right, at(3_600)), Some(Ok(true)));
         assert_eq!(known.fits(wrong, at(59)), Some(Ok(false)));
         assert_eq!(known.fits(wrong, at(60)), None);
+    }
+
+    #[test]
+    fn nobody_is_let_in_by_what_was_read_before() {
+        let known = Known {
+            digest: Ok(KeyDigest::of("right")),
+            read_at: Timestamp::ZERO,
+        };
+        let fits = known.fits(KeyDigest::of("right"), Timestamp::ZERO);
+        assert_eq!(fits, None);
     }
 
     #[test]

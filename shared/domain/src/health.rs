@@ -26,7 +26,8 @@ const GIVEN_UP_AFTER: &str = "a delivery failed after ";
 /// Why a webhook failed: a delivery was given up after so many retries.
 #[must_use]
 pub fn given_up(retries: u32, detail: &str) -> String {
-    format!("{GIVEN_UP_AFTER}{retries} retries: {detail}")
+    let word = if retries == 1 { "retry" } else { "retries" };
+    format!("{GIVEN_UP_AFTER}{retries} {word}: {detail}")
 }
 
 /// Why a webhook failed again: nothing arrived after it was resumed.
@@ -122,7 +123,7 @@ pub struct Health {
     /// It failed, was resumed, and nothing has arrived since.
     #[serde(default)]
     pub on_probation: bool,
-    /// How many tests it was sent since it failed.
+    /// How many tests it was sent since something arrived.
     #[serde(default)]
     pub tests: u32,
     /// When it may be tested next; none unless it is failed, and none after the last test.
@@ -180,7 +181,11 @@ impl Health {
     pub fn passed_test(&self, generation: u32, now: Timestamp) -> Option<Self> {
         let is_same = self.status == WebhookStatus::Failed && self.generation == generation;
         let reason = || "resumed by auto_resume: a test event was answered".to_owned();
-        is_same.then(|| self.set(WebhookStatus::Active, Some(reason()), now))
+        // Tests go on being counted: a receiver that answers them and nothing else is tested less and less often.
+        is_same.then(|| Self {
+            tests: self.tests,
+            ..self.set(WebhookStatus::Active, Some(reason()), now)
+        })
     }
 
     /// After how many retries the delivery was given up that failed the webhook; the reason says so.
@@ -196,6 +201,7 @@ impl Health {
         Self {
             failure_count: 0,
             on_probation: false,
+            tests: 0,
             ..self.clone()
         }
     }
@@ -228,14 +234,15 @@ impl Health {
         if self.generation != generation || !further {
             return self.clone();
         }
-        let is_failed = status == WebhookStatus::Failed;
+        let tests = if self.on_probation { self.tests } else { 0 };
+        let is_tested = status == WebhookStatus::Failed && tests < MAX_TESTS;
         Self {
             status,
             reason: Some(reason),
             changed_at: Some(now),
             on_probation: false,
-            tests: 0,
-            next_test_at: is_failed.then(|| now.plus(FIRST_TEST_AFTER)),
+            tests,
+            next_test_at: is_tested.then(|| now.plus(test_wait(tests))),
             ..self.clone()
         }
     }
@@ -269,5 +276,29 @@ mod tests {
             assert_eq!(health(other).retries_used(), None, "{other}");
         }
         assert_eq!(Health::default().retries_used(), None);
+    }
+
+    #[test]
+    fn a_receiver_that_answers_tests_alone_is_tested_less_and_less_often() {
+        let reason = || "no answer".to_owned();
+        let mut now = Timestamp::ZERO;
+        let mut health = Health::default().stopped(WebhookStatus::Failed, 0, reason(), now);
+        let mut waits = Vec::new();
+        while let Some(at) = health.next_test_at {
+            waits.push(at.since(now));
+            now = at;
+            let tested = health.testing(now).unwrap();
+            let resumed = tested.passed_test(tested.generation, now).unwrap();
+            assert!(resumed.on_probation);
+            health = resumed.stopped(WebhookStatus::Failed, resumed.generation, reason(), now);
+        }
+        assert_eq!(waits.len(), MAX_TESTS as usize);
+        assert!(waits.is_sorted());
+        assert_eq!(waits.last(), Some(&TESTS_APART));
+        let well =
+            health
+                .succeeded()
+                .stopped(WebhookStatus::Failed, health.generation, reason(), now);
+        assert_eq!(well.tests, 0);
     }
 }

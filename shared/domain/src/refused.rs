@@ -135,7 +135,9 @@ pub struct KeptRequest {
 
 fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
     let declared = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
-    declared.parse().ok()
+    // A stranger says so. Stores count with signed numbers.
+    let declared: i64 = declared.parse().ok()?;
+    u64::try_from(declared).ok()
 }
 
 fn blank_text(text: &str) -> String {

@@ -54,10 +54,13 @@ pub(super) fn path(name: &str) -> String {
 
 /// An asset; anybody may have it.
 pub(super) async fn get(Path(named): Path<String>) -> Result<Response, Trouble> {
+    // Of this version only: a cache keeps what it gets under a name for ever.
     let name = named
         .split_once('-')
-        .map_or(named.as_str(), |(_, name)| name);
-    let asset = ASSETS.iter().find(|asset| asset.name == name);
+        .filter(|(version, _)| *version == *VERSION);
+    let asset = ASSETS
+        .iter()
+        .find(|asset| name.is_some_and(|(_, name)| asset.name == name));
     let asset = asset.ok_or_else(|| Trouble::not_found("asset"))?;
     Ok(([(header::CONTENT_TYPE, asset.kind)], asset.content).into_response())
 }

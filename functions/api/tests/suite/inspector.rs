@@ -248,6 +248,9 @@ async fn every_page_says_what_a_browser_may_do_with_it() {
     }
     let page = get(&stage, "/inspector", &cookie).await.text;
     let style = page.split('"').find(|part| part.ends_with(".css")).unwrap();
+    let of_another_version = style.replacen("assets/", "assets/0", 1);
+    let other = get(&stage, &of_another_version, "").await;
+    assert_eq!(other.status, StatusCode::NOT_FOUND);
     let style = get(&stage, style, "").await;
     assert_eq!(
         style.headers[header::CONTENT_TYPE],

@@ -7,26 +7,33 @@ use postrider_ports::Result;
 use super::DynamoStore;
 use super::calls::{Change, Condition, Query, Table};
 use super::chores::Chore;
-use super::item::ms;
+use super::item::{instant, ms};
 use super::keys::{CHORES, Key, TENANTS, WEBHOOK_PREFIX};
 use crate::fault::unreadable;
 
 const EVERY: Millis = Millis::from_seconds(3600);
 
 impl DynamoStore {
-    /// Marks every active webhook to be checked, if the last time is an hour ago and nobody else does it.
+    /// Marks every active webhook to be checked, if the last time is an hour ago. The time is noted when all are marked, so
+    /// that a look that was broken off is made again; two at once only mark twice.
     pub(super) async fn mark_hourly(&self, now: Timestamp) -> Result<()> {
         let clock = || Change::of(Table::Deliveries, Key::new(CHORES, "hourly")).set("at", ms(now));
         let due = Condition::new("#at <= :before").with("before", ms(now.minus(EVERY)));
-        if self.change(clock().only_if(due)).await?.is_some() {
-            for tenant in self.tenants().await? {
-                self.mark_active(&tenant, now).await?;
-            }
+        let noted = self.get(Table::Deliveries, &Key::new(CHORES, "hourly"));
+        let Some(noted) = noted.await? else {
+            // The first hour begins now.
+            let first = Condition::new("attribute_not_exists(#pk)");
+            self.change(clock().only_if(first)).await?;
+            return Ok(());
+        };
+        let last = instant(&noted, "at").ok_or_else(|| unreadable("the hour"))?;
+        if now.since(last) < EVERY {
             return Ok(());
         }
-        // The first hour begins now.
-        let first = Condition::new("attribute_not_exists(#pk)");
-        self.change(clock().only_if(first)).await?;
+        for tenant in self.tenants().await? {
+            self.mark_active(&tenant, now).await?;
+        }
+        self.change(clock().only_if(due)).await?;
         Ok(())
     }
 

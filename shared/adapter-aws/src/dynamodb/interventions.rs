@@ -42,7 +42,7 @@ impl Interventions for DynamoStore {
         let markers = self.markers(Chore::Release).await?;
         let webhooks = markers.iter().map(|one| (one.tenant.clone(), one.webhook));
         let states = self.states(webhooks.collect::<Vec<_>>()).await?;
-        let mut freed = Vec::new();
+        let (mut freed, mut trouble) = (Vec::new(), None);
         for marker in markers {
             let state = states.get(&(marker.tenant.clone(), marker.webhook));
             let left = limit.saturating_sub(freed.len());
@@ -52,15 +52,26 @@ impl Interventions for DynamoStore {
                 None => Some(Freeing::AtOnce),
             };
             let found = match freeing {
-                Some(freeing) => self.free(&marker, freeing, left, now, &mut freed).await?,
-                None => 0,
+                Some(freeing) => self.free(&marker, freeing, left, now, &mut freed).await,
+                None => Ok(0),
+            };
+            // One webhook's trouble must not strand those behind it.
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    trouble = Some(error);
+                    continue;
+                }
             };
             // One that parks again is marked anew when it is resumed.
             if found == 0 && marker.is_settled(now) {
                 self.unmark(&marker).await?;
             }
         }
-        Ok(freed)
+        match trouble {
+            Some(error) if freed.is_empty() => Err(error),
+            Some(_) | None => Ok(freed),
+        }
     }
 
     async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize> {

@@ -32,6 +32,12 @@ pub(super) fn ms(at: Timestamp) -> AttributeValue {
     n(at.as_millis())
 }
 
+/// The instant in this attribute, if there is one.
+pub(super) fn instant(item: &Item, name: &str) -> Option<Timestamp> {
+    let text = item.get(name)?.as_n().ok()?;
+    text.parse().ok().map(Timestamp::from_millis)
+}
+
 /// An instant, in seconds, as time to live wants it.
 pub(super) fn seconds(at: Timestamp) -> AttributeValue {
     n(at.as_seconds())

@@ -69,7 +69,12 @@ impl Pacing for DynamoStore {
             }
             let step = seen.step_us(asked.per_second);
             let count = i64::try_from(given.turns.len()).unwrap_or(i64::MAX);
-            let change = taking(tenant, webhook, &seen, step.saturating_mul(count), now);
+            let span = step.saturating_mul(count);
+            // Many look before one of them writes: then the turns of the last would be hours ahead.
+            let latest = micros(asked.until)
+                .saturating_sub(span)
+                .saturating_add(step);
+            let change = taking(tenant, webhook, &seen, Span { span, latest }, now);
             if let Some(item) = self.change(change).await? {
                 // Others may have taken turns since the look: the last of these are ours.
                 let end = read(item)?.free_at_us;
@@ -121,13 +126,28 @@ pub(super) fn probing(tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> 
     slowing(tenant, webhook, Pace::default().probing(now).slowed)
 }
 
-/// Takes the turns of this span, unless the rate is another one by now. Whoever else takes some at the same time is no
-/// hindrance: both add to what is taken.
-fn taking(tenant: &TenantId, webhook: WebhookId, seen: &Pace, span: i64, now: Timestamp) -> Change {
+/// Turns that are taken, in microseconds.
+struct Span {
+    span: i64,
+    /// The latest begin.
+    latest: i64,
+}
+
+/// Takes the turns of this span, unless the rate is another one by now or they would begin too late. Whoever else takes
+/// some at the same time is no hindrance: both add to what is taken.
+fn taking(
+    tenant: &TenantId,
+    webhook: WebhookId,
+    seen: &Pace,
+    Span { span, latest }: Span,
+    now: Timestamp,
+) -> Change {
     let change = Change::of(Table::Deliveries, Key::pace(tenant, webhook));
     let now_us = micros(now);
     if seen.free_at_us >= now_us {
-        let ahead = is_still(seen, " AND #tat >= :now").with("now", n(now_us));
+        let ahead = is_still(seen, " AND #tat BETWEEN :now AND :latest")
+            .with("now", n(now_us))
+            .with("latest", n(latest.max(now_us)));
         return change.add(TAT, n(span)).only_if(ahead);
     }
     let past = " AND (attribute_not_exists(#tat) OR #tat < :now)";

@@ -93,10 +93,16 @@ impl DynamoStore {
             .into_iter()
             .map(|(before, after)| self.unpark(before, after, now))
             .collect();
-        let each = stream::iter(each).buffered(AT_ONCE);
-        let unparked: Vec<Option<Hint>> = each.try_collect().await?;
-        freed.extend(unparked.into_iter().flatten());
-        Ok(count)
+        let unparked: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
+        // Those that were freed are told of, whatever became of the others.
+        let mut result = Ok(count);
+        for one in unparked {
+            match one {
+                Ok(hint) => freed.extend(hint),
+                Err(error) => result = Err(error),
+            }
+        }
+        result
     }
 
     async fn parked(&self, marker: &Marker, shard: u16, limit: usize) -> Result<Vec<Hint>> {

@@ -13,7 +13,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 
 use super::event;
-use super::item::Item;
+use super::item::{Item, instant};
 use super::keys::{DELIVERY_PREFIX, EVENT, Key, REFUSED_PREFIX};
 use super::refused::Open;
 use super::row;
@@ -203,9 +203,4 @@ fn sent(key: &Key, record: Record) -> Result<Option<Notice>> {
     }
     let (tenant, source) = key.as_source()?;
     Ok(Open::of(after)?.notice(&tenant, source))
-}
-
-fn instant(item: &Item, name: &str) -> Option<Timestamp> {
-    let text = item.get(name)?.as_n().ok()?;
-    text.parse().ok().map(Timestamp::from_millis)
 }

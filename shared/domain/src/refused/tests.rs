@@ -99,3 +99,15 @@ fn an_id_tells_its_place() {
     assert_ne!(id, RefusedId::of(at, 12_346));
     assert_ne!(id, RefusedId::of(at.plus(Millis::new(1)), 12_345));
 }
+
+#[test]
+fn a_length_that_nobody_can_send_is_not_believed() {
+    for (said, believed) in [("4096", 4096), ("9223372036854775808", 0), ("-1", 0)] {
+        let mut sent = request(0, 0, 0);
+        sent.headers.insert(CONTENT_LENGTH, said.parse().unwrap());
+        let (tenant, source) = (TenantId::default(), SourceId::from_bytes([1; 16]));
+        let refused =
+            RefusedRequest::bounded(tenant, source, sent, Refused::TooLarge, Timestamp::ZERO);
+        assert_eq!(refused.body_bytes, believed, "{said}");
+    }
+}

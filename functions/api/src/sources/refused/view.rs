@@ -15,6 +15,9 @@ use utoipa::ToSchema;
 use crate::openapi::words;
 use crate::views::Time;
 
+/// Where Meta's handshake carries the token, which is nobody's to be shown.
+const VERIFY_TOKEN: &str = "hub.verify_token";
+
 /// A request that was refused.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Refused)]
@@ -134,7 +137,7 @@ impl RefusedDetail {
         let findings = diagnosed.findings.iter();
         Self {
             refused: RefusedView::of(&diagnosed.kept),
-            query: request.query.clone(),
+            query: request.query.as_deref().map(without_token),
             headers: headers
                 .map(|(name, value)| HeaderView {
                     name: name.to_string(),
@@ -157,6 +160,15 @@ impl RefusedDetail {
 fn is_secret(scheme: &Scheme, name: &HeaderName) -> bool {
     [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
         || scheme.sends_secret_in(name.as_str())
+}
+
+/// A query without the value of Meta's token.
+fn without_token(query: &str) -> String {
+    let shown = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if name == VERIFY_TOKEN => format!("{name}=(hidden)"),
+        Some(_) | None => pair.to_owned(),
+    });
+    shown.collect::<Vec<_>>().join("&")
 }
 
 fn text(value: &HeaderValue) -> String {

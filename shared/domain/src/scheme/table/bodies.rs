@@ -72,7 +72,8 @@ pub(super) fn rows() -> Vec<Scheme> {
                 },
             ],
             event_type: vec![whole("x-gitlab-event")],
-            delivery_id: vec![whole("x-gitlab-event-uuid")],
+            // The one that is signed, where there is one.
+            delivery_id: vec![whole("webhook-id"), whole("x-gitlab-event-uuid")],
             ..Scheme::default()
         },
         Scheme {
