@@ -17,10 +17,10 @@ impl DynamoStore {
     /// Marks every active webhook to be checked, if the last time is an hour ago. The time is noted when all are marked, so
     /// that a look that was broken off is made again; two at once only mark twice.
     pub(super) async fn mark_hourly(&self, now: Timestamp) -> Result<()> {
-        let clock = || Change::of(Table::Deliveries, Key::new(CHORES, "hourly")).set("at", ms(now));
+        let key = || Key::new(CHORES, "hourly");
+        let clock = || Change::of(Table::Deliveries, key()).set("at", ms(now));
         let due = Condition::new("#at <= :before").with("before", ms(now.minus(EVERY)));
-        let noted = self.get(Table::Deliveries, &Key::new(CHORES, "hourly"));
-        let Some(noted) = noted.await? else {
+        let Some(noted) = self.get(Table::Deliveries, &key()).await? else {
             // The first hour begins now.
             let first = Condition::new("attribute_not_exists(#pk)");
             self.change(clock().only_if(first)).await?;
