@@ -150,7 +150,7 @@ async fn trouble_is_mailed_to_the_owner_once() {
             "Webhook 'orders' has failed 3 times in a row and is retried"
         ]
     );
-    let link = format!("https://gateway.example.com/v1/webhooks/{WEBHOOK}");
+    let link = format!("https://gateway.example.com/inspector/webhooks/{WEBHOOK}");
     for letter in letters {
         assert_eq!(letter.to, "owner@example.com");
         for body in [&letter.text, &letter.html] {

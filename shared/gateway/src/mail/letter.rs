@@ -175,7 +175,6 @@ mod tests {
                 &delivery.to_string(),
                 "2026-02-21T09:59:00",
                 &link,
-                &format!("POST {link}/resume"),
                 &format!("postrider webhooks resume {WEBHOOK}"),
             ] {
                 assert!(body.contains(part), "{part} in {body}");
