@@ -7,9 +7,13 @@ SHELL := /bin/bash
 DENY := .tools/bin/cargo-deny --locked
 LOCAL := $(addprefix postrider-,receiver api poller dispatcher)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Clippy's driver is the compiler with more lints, so what it builds can be run. What a change is made of is linted as it is
+# built for the tests, and the crates it depends on are built once instead of once more for the lints.
+LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
+	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots simulate setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots simulate setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,10 +21,12 @@ help: ## list the targets
 run: ## run the gateway: cargo run --release -- serve
 	cargo run --release -- serve
 
-test: setup check build ## everything that gates a change: setup, check, build, all tests
-	cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE)
+test: setup quick build ## everything that gates a change: setup, check, build, all tests
+	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE)
 
-check: fmt arrows deny template clippy ## the quick part: formatting, arrows, dependencies, the template, lints
+check: quick clippy ## all that needs no test: formatting, arrows, dependencies, the template, lints
+
+quick: fmt arrows deny template
 
 fmt: ## is everything formatted?
 	cargo fmt --all --check
@@ -42,20 +48,21 @@ template: ## is the AWS template sound? (cfn-lint, sam validate)
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
 
 # The tests start the binary. Selecting exactly what nextest selects gives the same features, so nothing is built twice.
-build: local ## the binaries and the tests
-	cargo build --locked --workspace --bins --tests
+build: local ## the binaries and the tests, with lints
+	$(LINTED) cargo build --locked --workspace --all-targets
 
-# They have the names of the deployed ones, so they are put aside before those are built. With the tests, although
-# nobody runs these: a selection without them has other features, and the SDK would be built twice.
+# They have the names of the deployed ones, so they are put aside before those are built. With the one example, although
+# nobody runs it: a selection without anything for developers has other features, and the SDK would be built twice.
 local: ## the functions with the feature `local`, for `postrider dev`, in target/debug/local
-	cargo build --locked --workspace --bins --tests --features '$(LOCAL:%=%/local)'
+	$(LINTED) cargo build --locked --workspace --bins --examples --features '$(LOCAL:%=%/local)'
 	mkdir -p $(TARGET)/debug/local
 	install -m 755 $(LOCAL:%=$(TARGET)/debug/%) $(TARGET)/debug/local
 
 stack: ## only the tests of the AWS stack: the template, and all of it deployed on the local emulator
 	@tools/setup aws
-	cargo build --locked --workspace --bins --tests
-	cargo nextest run --locked -p postrider-tests -E 'test(/^aws::/)'
+	@tools/setup browser
+	$(LINTED) cargo build --locked --workspace --all-targets
+	$(LINTED) cargo nextest run --locked --workspace -E 'test(/^aws::/)'
 
 advisories: ## known vulnerabilities of the dependencies (fetches the advisory database; not in the gate)
 	@tools/setup deny

@@ -6,6 +6,7 @@ mod bridge;
 mod delivering;
 mod emulator;
 mod figures;
+mod inspecting;
 mod mailing;
 mod mend;
 mod mending;

@@ -61,14 +61,22 @@ async fn drained(stack: &Stack) {
     queue::until(stack, hints, "ApproximateNumberOfMessagesNotVisible", "0").await;
 }
 
-pub(super) async fn a_lost_hint_is_made_good_by_the_poller(stack: &Stack) {
+/// Loses every hint there is.
+async fn purge(stack: &Stack) {
     let hints = stack.output("HintQueueUrl");
-    let (receiver, webhook) = failing_once(stack, 5).await;
-    let delivery = stack.api.publish(&webhook, "{}").await;
-    queue::until(stack, hints, "ApproximateNumberOfMessagesDelayed", "1").await;
     let purge = json!({"QueueUrl": hints});
     stack.aws.call("sqs", "purge_queue", purge).await;
     queue::until(stack, hints, "ApproximateNumberOfMessagesDelayed", "0").await;
+}
+
+pub(super) async fn a_lost_hint_is_made_good_by_the_poller(stack: &Stack) {
+    let hints = stack.output("HintQueueUrl");
+    // Those that others left, for minutes from now.
+    purge(stack).await;
+    let (receiver, webhook) = failing_once(stack, 5).await;
+    let delivery = stack.api.publish(&webhook, "{}").await;
+    queue::until(stack, hints, "ApproximateNumberOfMessagesDelayed", "1").await;
+    purge(stack).await;
     let row = stack.ticked_until_settled(&delivery).await;
     assert_eq!(row["status"], "delivered", "{row}");
     assert_eq!(receiver.requests().len(), 2);
@@ -127,6 +135,7 @@ pub(super) async fn a_function_without_its_role_can_do_nothing(stack: &Stack) {
 
 pub(super) async fn everything_restarts_between_two_attempts(stack: &mut Stack) {
     let hints = stack.output("HintQueueUrl").to_owned();
+    purge(stack).await;
     let (receiver, webhook) = failing_once(stack, 10).await;
     let delivery = stack.api.publish(&webhook, r#"{"kept":true}"#).await;
     queue::until(stack, &hints, "ApproximateNumberOfMessagesDelayed", "1").await;

@@ -1,5 +1,6 @@
 //! The stack of `template.yaml`, built from the binaries of this checkout and deployed as a user would.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use postrider_tests::api::Api;
@@ -86,19 +87,28 @@ impl Stack {
 
     /// Ticks the poller until a delivery is delivered or dead; returns it.
     pub(super) async fn ticked_until_settled(&self, delivery: &str) -> Value {
-        let tick = include_str!("../../infra/events/poller.json");
-        let tick: Value = serde_json::from_str(tick).unwrap();
-        let mut turns = tokio::time::interval(Duration::from_secs(1));
-        let ticking = async {
-            loop {
-                turns.tick().await;
-                self.invoke("poller", &tick).await;
-            }
-        };
         tokio::select! {
             row = self.api.settled(delivery) => row,
-            () = ticking => unreachable!("it ticks on"),
+            never = self.ticking(Duration::from_secs(1)) => match never {},
         }
+    }
+
+    /// Ticks the poller this often, for as long as it is asked to: the schedule's minute is long for who waits.
+    pub(super) async fn ticking(&self, every: Duration) -> Infallible {
+        let tick = include_str!("../../infra/events/poller.json");
+        let tick: Value = serde_json::from_str(tick).unwrap();
+        let mut turns = tokio::time::interval(every);
+        loop {
+            turns.tick().await;
+            self.invoke("poller", &tick).await;
+        }
+    }
+
+    /// Where a browser finds the API: by a name of its own, as on AWS, since its pages lead to `/inspector`.
+    pub(super) fn browsed(&self) -> String {
+        let id = api_id(self.output("ApiUrl"));
+        let port = self.emulator.url().rsplit(':').next().unwrap().to_owned();
+        format!("http://{id}.execute-api.localhost:{port}")
     }
 }
 
@@ -113,7 +123,10 @@ pub(super) fn output<'a>(outputs: &'a Value, name: &str) -> &'a str {
 
 /// The emulator serves the API by its path, too, which needs no name to be resolved.
 fn address(emulator: &Emulator, api_url: &str) -> String {
+    format!("{}/_aws/execute-api/{}", emulator.url(), api_id(api_url))
+}
+
+fn api_id(api_url: &str) -> &str {
     let host = api_url.split("//").nth(1).unwrap();
-    let id = host.split('.').next().unwrap();
-    format!("{}/_aws/execute-api/{id}", emulator.url())
+    host.split('.').next().unwrap()
 }

@@ -12,12 +12,21 @@ const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
 /// Plays a case against a gateway with these settings.
 async fn play(case: &str, settings: &[(&str, &str)], sweep: &str) {
     let gateway = Serve::start(&[&[OPEN], settings].concat()).await;
+    let mut node = script(case, &gateway.url, TOKEN);
+    node.arg(&gateway.login).env("SWEEP", sweep);
+    run(case, node).await;
+}
+
+/// The script of a case, against a gateway that runs.
+pub(crate) fn script(case: &str, url: &str, token: &str) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("inspector/run.mjs");
     let mut node = Command::new("node");
-    node.arg(script)
-        .args([case, &gateway.url, TOKEN, &gateway.login])
-        .env("SWEEP", sweep)
-        .kill_on_drop(true);
+    node.arg(script).args([case, url, token]).kill_on_drop(true);
+    node
+}
+
+/// Runs a script to its end, which must be a good one.
+pub(crate) async fn run(case: &str, mut node: Command) {
     let ran = tokio::time::timeout(PATIENCE * 4, node.output()).await;
     let ran = ran.expect("the case ends").expect("node starts");
     let said = [ran.stdout, ran.stderr].concat();

@@ -35,13 +35,13 @@ export async function until(look, what) {
 }
 
 export class Stage {
-  constructor(url, token, login) {
-    Object.assign(this, { url, token, login, closing: [], noticed: [] });
+  constructor(url, token, login, calls = url) {
+    Object.assign(this, { url, token, login, calls, closing: [], noticed: [] });
   }
 
   /** Calls the API and expects success. */
   async api(method, path, body, token = this.token) {
-    const answer = await fetch(this.url + path, {
+    const answer = await fetch(this.calls + path, {
       method,
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),

@@ -30,6 +30,7 @@ use url::Url;
 
 use self::function::Function;
 use self::queue::Messages;
+use crate::serve::server::Limits;
 use crate::serve::settings::Settings;
 use crate::serve::{admin, server, start_logging};
 
@@ -115,7 +116,7 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
             );
         }
     };
-    server::serve(listener, router, told).await;
+    server::serve(listener, router, Limits::default(), told).await;
     Ok(ExitCode::SUCCESS)
 }
 

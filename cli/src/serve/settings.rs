@@ -11,6 +11,7 @@ use postrider_domain::time::Millis;
 use postrider_gateway::settings::{BadSettings, CourierSettings, Reader};
 use postrider_ports::traces::TraceSettings;
 
+use crate::serve::server::Limits;
 use crate::serve::settings::mail::MailSettings;
 
 /// The shortest admin token that is accepted.
@@ -24,6 +25,7 @@ pub(crate) struct Settings {
     pub(crate) egress_ca_file: Option<PathBuf>,
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
     pub(crate) courier: CourierSettings,
+    pub(crate) limits: Limits,
     pub(crate) traces: Option<TraceSettings>,
     pub(crate) mail: Option<MailSettings>,
     pub(crate) log_filter: String,
@@ -59,12 +61,18 @@ impl Settings {
             retry: reader.retry(),
             retention: reader.retention(),
         };
+        let limits = Limits::default();
+        let limits = Limits {
+            connections: reader.number("POSTRIDER_CONNECTIONS", 16, 100_000, limits.connections),
+            ..limits
+        };
         let settings = Self {
             admin_token: read_admin_token(&mut reader),
             egress: reader.egress(),
             egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
             courier,
+            limits,
             traces: reader.traces(),
             mail: mail::read(&mut reader),
             log_filter: reader

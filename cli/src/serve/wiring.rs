@@ -46,6 +46,7 @@ pub(crate) struct Service {
     courier: Arc<Courier>,
     sweep: Sweep,
     postman: Option<Postman>,
+    limits: server::Limits,
     _lock: ServeLock,
 }
 
@@ -103,6 +104,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         courier,
         sweep,
         postman,
+        limits: settings.limits,
         _lock: lock,
     })
 }
@@ -199,7 +201,7 @@ impl Service {
             stopping.send_replace(true);
             ended
         };
-        let ended = server::serve(listener, router, told).await;
+        let ended = server::serve(listener, router, self.limits, told).await;
         sending.abort();
         sweeping.abort();
         mailing.abort();

@@ -38,7 +38,7 @@ export default async function (stage) {
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 
   // Another site's page can ask for nothing.
-  const foreign = await fetch(`${stage.url}/inspector/logout`, { method: "POST", headers: { origin: "https://evil.example", cookie: `postrider_session=${cookie.value}` } });
+  const foreign = await fetch(`${stage.calls}/inspector/logout`, { method: "POST", headers: { origin: "https://evil.example", cookie: `postrider_session=${cookie.value}` } });
   assert.equal(foreign.status, 403);
 
   await page.getByRole("button", { name: "Log out" }).click();

@@ -25,7 +25,8 @@ export default async function (stage) {
   await page.getByRole("button", { name: "Draw the schedule" }).click();
   await page.getByText("4 attempts within 2m 2s").waitFor();
   assert.equal(await page.locator(".schedule circle").count(), 4);
-  await page.getByLabel("Waits").fill("1");
+  // Long enough for a page that asks every other second to see what lies between.
+  await page.getByLabel("Waits").fill("3");
   await page.getByRole("button", { name: "Make the webhook" }).click();
   const secret = await page.locator("#secret").innerText();
   assert.match(secret, /^whsec_/);
@@ -68,7 +69,7 @@ export default async function (stage) {
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
   const saved = await stage.api("GET", `/v1/webhooks/${id}`);
-  assert.deepEqual([saved.timeout_seconds, saved.retry.delays_seconds, saved.retry.max_attempts], [7, [1], 4]);
+  assert.deepEqual([saved.timeout_seconds, saved.retry.delays_seconds, saved.retry.max_attempts], [7, [3], 4]);
 
   // Keys.
   await stage.goto(page, "/inspector/keys");

@@ -59,6 +59,12 @@ pub(crate) const TABLE: &[Row] = &[
         meaning: "How many attempts may be under way in all. Webhooks share what is left in fair turns.",
     },
     Row {
+        name: "POSTRIDER_CONNECTIONS",
+        default: "512",
+        range: "16 to 100000",
+        meaning: "How many clients may be connected at once, each of them with a body of up to 1 MiB in memory; more wait until one is gone. A connection is closed when no request comes for 10 seconds, or when its client reads nothing for 30. Stay below the file descriptors of the process (`ulimit -n`), of which attempts under way need one each.",
+    },
+    Row {
         name: "POSTRIDER_EGRESS_ALLOW",
         default: "nothing",
         range: "CIDRs, comma-separated",

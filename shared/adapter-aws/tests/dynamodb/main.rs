@@ -4,7 +4,9 @@
 mod faults;
 mod figures;
 mod following;
+mod inspected;
 mod ledger;
+mod many;
 mod pages;
 mod refusing;
 mod releasing;

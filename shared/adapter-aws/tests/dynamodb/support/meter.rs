@@ -12,6 +12,9 @@ use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemInput, BatchGetIte
 use aws_sdk_dynamodb::operation::get_item::{GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::put_item::{PutItemInput, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::{QueryInput, QueryOutput};
+use aws_sdk_dynamodb::operation::transact_write_items::{
+    TransactWriteItemsInput, TransactWriteItemsOutput,
+};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 use parking_lot::Mutex;
@@ -74,6 +77,8 @@ impl Intercept for Meter {
             get.return_consumed_capacity = all;
         } else if let Some(query) = input.downcast_mut::<QueryInput>() {
             query.return_consumed_capacity = all;
+        } else if let Some(writes) = input.downcast_mut::<TransactWriteItemsInput>() {
+            writes.return_consumed_capacity = all;
         } else {
             return Err(format!("not metered: {input:?}").into());
         }
@@ -99,6 +104,10 @@ impl Intercept for Meter {
             self.read(get.consumed_capacity());
         } else if let Some(query) = output.downcast_ref::<QueryOutput>() {
             self.read(query.consumed_capacity.as_slice());
+        } else if let Some(writes) = output.downcast_ref::<TransactWriteItemsOutput>() {
+            for capacity in writes.consumed_capacity() {
+                self.wrote(Some(capacity));
+            }
         }
         Ok(())
     }

@@ -1,0 +1,44 @@
+//! The Inspector in a real browser, against the deployed stack: the same cases as for the embedded gateway.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+
+use super::stack::Stack;
+use crate::inspector;
+
+/// The cases. Each begins with an empty gateway: a tenant of its own.
+const CASES: [&str; 10] = [
+    "entering",
+    "finding",
+    "explaining",
+    "mending",
+    "keeping",
+    "looking",
+    "living",
+    "hostile",
+    "everyone",
+    "typing",
+];
+
+pub(super) async fn the_inspector_works_as_it_does_embedded(stack: &Stack) {
+    let playing = async {
+        for case in CASES {
+            let token = key_of_a_new_tenant(stack, case).await;
+            let mut node = inspector::script(case, &stack.browsed(), &token);
+            node.env("CALLS", &stack.api.url);
+            inspector::run(case, node).await;
+        }
+    };
+    tokio::select! {
+        () = playing => {}
+        never = stack.ticking(Duration::from_secs(5)) => match never {},
+    }
+}
+
+async fn key_of_a_new_tenant(stack: &Stack, name: &str) -> String {
+    let key = json!({"name": name, "tenant": format!("inspector-{name}"), "scopes": ["publish", "read", "manage"]});
+    let key = stack.api.call(Method::POST, "/v1/keys", Some(key));
+    key.await["token"].as_str().unwrap().to_owned()
+}
