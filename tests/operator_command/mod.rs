@@ -5,6 +5,7 @@ mod following;
 mod relay;
 mod retrying;
 mod showing;
+mod starting;
 mod terminal;
 mod watching;
 

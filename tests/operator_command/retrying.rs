@@ -1,10 +1,15 @@
 //! `postrider retry`, for many at once.
 
+use http::Method;
 use postrider_testkit::receiver::Answer;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
 
 use super::terminal::Terminal;
 use super::{dead_delivery, impatient};
-use crate::inbound_command::Stage;
+use crate::command::{PATIENCE, Serve};
+use crate::inbound_command::{OPEN, Stage};
 
 #[tokio::test]
 async fn a_dry_run_counts_and_shows_some_and_changes_nothing() {
@@ -73,6 +78,57 @@ async fn one_delivery_is_followed_to_its_end() {
     stage.receiver.answer(Answer::status(200));
     let mended = stage.run(&["retry", &id, "--wait", "--json"]).await.well();
     assert_eq!(mended.json()["status"], "delivered");
+}
+
+#[tokio::test]
+async fn ctrl_c_stops_the_watching_and_not_the_job() {
+    // More than one slice, and none but the first comes soon.
+    let mut stage = Stage::new().await;
+    let slow = ("POSTRIDER_POLL_INTERVAL_MS", "60000");
+    stage.gateway = Serve::start(&[OPEN, slow]).await;
+    let webhook = impatient(&stage).await;
+    stage.receiver.answer(Answer::status(500));
+    let event = json!({"type": "a.b", "webhook_id": webhook, "payload": {}});
+    for _ in 0..3 {
+        let events = json!({"events": vec![&event; 100]});
+        let call = stage.gateway.call(Method::POST, "/v1/events", Some(events));
+        call.await;
+    }
+    let count = ["retry", "--dead", "--dry-run", "--json"];
+    let all_dead = async { while stage.run(&count).await.well().json()["matched"] != 300 {} };
+    tokio::time::timeout(PATIENCE, all_dead)
+        .await
+        .expect("they die");
+
+    let mut child = stage
+        .command(&["retry", "--dead", "--yes"])
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    let progress = tokio::time::timeout(PATIENCE, said.next_line()).await;
+    let progress = progress.expect("it says how far it is").unwrap();
+    assert_eq!(progress.as_deref(), Some("200 of 300"));
+    let pid = child.id().unwrap().to_string();
+    let asked = Command::new("kill").args(["-INT", &pid]).status().await;
+    assert!(asked.unwrap().success());
+    let mut advice = String::new();
+    while let Some(line) = said.next_line().await.unwrap() {
+        advice.push_str(&line);
+    }
+    assert_eq!(child.wait().await.unwrap().code(), Some(130));
+    let job = advice.split(' ').find(|word| word.starts_with("job_"));
+    let job = job
+        .expect(&advice)
+        .trim_end_matches(|c: char| !c.is_alphanumeric());
+    let job = job.split('.').next().unwrap().to_owned();
+    let running = stage.run(&["retry", "status", &job, "--json"]).await.well();
+    assert_eq!(running.json()["state"], "running", "{advice}");
+    let cancelled = stage.run(&["retry", "cancel", &job]).await.well();
+    assert!(
+        cancelled.out.contains("cancelled, 200 of 300"),
+        "{}",
+        cancelled.out
+    );
 }
 
 #[tokio::test]
