@@ -9,7 +9,7 @@
 
 mod stub;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
@@ -489,6 +489,46 @@ fn a_bulk_retry_is_watched_to_its_end() {
     );
     assert_eq!(gateway.requests().len(), 1);
     assert!(gateway.requests()[0].contains(r#""dry_run":true"#));
+}
+
+/// As the gateway on AWS answers.
+#[test]
+fn a_stream_that_ends_is_asked_again_from_its_place() {
+    let announced = |place: u32, n: u32| {
+        format!(
+            "id: {place}\nevent: delivery.dead\ndata: {{\"id\":\"dlv_{n}/3/delivery.dead\",\"type\":\"delivery.dead\",\
+             \"time\":\"2026-02-21T10:00:00.000Z\",\"data\":{{\"webhook_delivery_id\":\"dlv_{n}\",\"webhook_id\":\"wh_1\",\
+             \"session_id\":null,\"event_type\":\"a.b\",\"attempt_count\":5,\"status\":\"dead\"}}}}\n\n"
+        )
+    };
+    let hello = |place: u32| format!("retry: 20\nid: {place}\n\n");
+    let gateway = Gateway::start([
+        answer(200, &hello(5)),
+        answer(200, r#"{"items":[],"next_cursor":null}"#),
+        answer(200, &(hello(5) + &announced(6, 1))),
+        // The same announcement once more, as may happen, and another one.
+        answer(200, &(hello(6) + &announced(7, 1) + &announced(8, 2))),
+    ]);
+    let line = ["deliveries", "--follow", "--json", "--url", gateway.url()];
+    let mut child = postrider(&line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next =
+        || -> serde_json::Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(
+        (next()["id"].as_str(), next()["id"].as_str()),
+        (Some("dlv_1"), Some("dlv_2"))
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let asked = gateway.requests();
+    for (request, place) in [(2, "last-event-id: 5"), (3, "last-event-id: 6")] {
+        assert!(asked[request].contains(place), "{}", asked[request]);
+    }
+    assert!(!asked[0].contains("last-event-id"), "{}", asked[0]);
 }
 
 #[test]

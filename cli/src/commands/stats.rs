@@ -16,8 +16,8 @@ Examples:
   postrider stats --window 7d --webhook wh_…
   postrider stats --json | jq '.hours[] | [.hour, .delivered, .dead]'
 
-A ✗ stands before a figure that is beyond its threshold. Counters are kept by the hour, so the window is widened to whole
-hours; nothing is shown for a figure in which nothing happened.";
+A ✗ stands before a figure that is beyond its threshold. Counters are kept by the hour, so the window is \
+widened to whole hours; nothing is shown for a figure in which nothing happened.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

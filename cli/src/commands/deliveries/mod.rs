@@ -22,10 +22,10 @@ Examples:
   postrider deliveries --follow --limit 0 --status dead --json | jq -r .id
   postrider deliveries show dlv_…
 
---follow goes on until Ctrl-C, which is its good end (exit code 0). It prints a line for each change: delivered, failed (will be
-tried again), dead, requeued (a person put it back). A lost connection is made again and nothing is left out. A delivery
-is first heard of after its first attempt. With --json each line is a document: change, at, id, event_type, webhook_id,
-session_id, status, attempt_count, error.";
+--follow goes on until Ctrl-C, which is its good end (exit code 0). It prints a line for each change: \
+delivered, failed (will be tried again), dead, requeued (a person put it back). A delivery is first heard \
+of after its first attempt. A lost connection is made again, and nothing is left out. With --json each \
+line is a document: change, at, id, event_type, webhook_id, session_id, status, attempt_count, error.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

@@ -29,8 +29,8 @@ Examples:
   postrider retry status job_…
   postrider retry cancel job_…
 
-A bulk retry asks before it begins; --yes answers, and is needed where nobody can be asked. It is a job of the gateway:
-Ctrl-C stops the watching, not the job.
+A bulk retry asks before it begins; --yes answers, and is needed where nobody can be asked. It is a job \
+of the gateway: Ctrl-C stops the watching, not the job.
 
 Exit codes:
     0  put back; with --wait all were delivered

@@ -16,8 +16,8 @@ Examples:
   postrider show dlv_… --payload
   postrider show dlv_… --json | jq '.attempts[] | [.at, .status_code, .elapsed_ms]'
 
-The bar of an attempt is as long as it took, compared with the longest: d stands for dns, c for connect, t for tls, w for
-waiting for the first byte, b for the body.";
+The bar of an attempt is as long as it took, compared with the longest: d stands for dns, c for connect, \
+t for tls, w for waiting for the first byte, b for the body.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

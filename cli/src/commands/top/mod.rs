@@ -33,8 +33,8 @@ Examples:
   postrider top --window 24h
   postrider top --once | mail -s postrider ops@example.com
 
-It is looked at each two seconds, and sooner when something happens. When standard input or output is no terminal it
-prints one frame and ends, as with --once. Rates are counted from what happens while it runs.";
+It is looked at each two seconds, and sooner when something happens. When standard input or output is no \
+terminal it prints one frame and ends, as with --once. Rates are counted from what happens while it runs.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

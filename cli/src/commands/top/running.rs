@@ -22,6 +22,8 @@ use crate::output::Output;
 const WAITING: usize = 10_000;
 /// The picture is taken anew after so many ticks: two seconds.
 const TICKS: u32 = 4;
+/// When there is news, after so many: a second. A busy gateway always has some.
+const TICKS_WITH_NEWS: u32 = 2;
 
 pub(super) async fn run(
     picture: Picture,
@@ -107,7 +109,12 @@ impl Running<'_> {
     fn tick(&mut self, heard: impl Iterator<Item = Heard>) {
         self.has_news |= self.state.hear(heard);
         self.ticks_since += 1;
-        let is_time = self.has_news || self.ticks_since >= TICKS;
+        let wait = if self.has_news {
+            TICKS_WITH_NEWS
+        } else {
+            TICKS
+        };
+        let is_time = self.ticks_since >= wait;
         if is_time && !self.state.is_paused() && !self.looking.is_under_way() {
             self.ticks_since = 0;
             self.has_news = false;

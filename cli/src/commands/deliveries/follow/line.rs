@@ -57,7 +57,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// `2026-02-21 10:00:00Z ✗ dead      task.completed  dlv_…  attempt 5: The receiver answered 500`.
+    /// `2026-02-21 10:00:00Z ✗ dead      task.completed  dlv_…  attempt 5 to wh_…: The receiver answered 500`.
     pub(super) fn for_people(&self, out: Output) -> String {
         let said = if self.change == "requeued" {
             "put back"
@@ -74,9 +74,44 @@ impl<'a> Line<'a> {
         if self.attempt_count > 0 {
             line.push_str(&format!("  attempt {}", self.attempt_count));
         }
+        line.push_str(&format!(" to {}", printable_line(self.webhook_id, 100)));
         if let Some(error) = self.error {
             line.push_str(&format!(": {}", printable_line(error, ERROR_CHARS)));
         }
         line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+
+    #[test]
+    fn a_change_is_one_harmless_line() {
+        let mut change = Change {
+            change: "dead".to_owned(),
+            at: "2026-02-21T10:00:00.000Z".to_owned(),
+            id: "dlv_1".to_owned(),
+            webhook_id: "wh_1".to_owned(),
+            session_id: None,
+            event_type: "a.b\n\u{1b}[2J".to_owned(),
+            status: "dead".to_owned(),
+            attempt_count: 5,
+            reason: Some("attempts exhausted".to_owned()),
+        };
+        let out = Output::new(Format::People, true);
+        assert_eq!(
+            Line::changed(&change, None).for_people(out),
+            "2026-02-21 10:00:00Z ✗ dead      a.b \\u{1b}[2J  dlv_1  attempt 5 to wh_1: attempts exhausted"
+        );
+        change.change = "requeued".to_owned();
+        change.status = "pending".to_owned();
+        change.attempt_count = 0;
+        change.reason = None;
+        assert_eq!(
+            Line::changed(&change, None).for_people(out),
+            "2026-02-21 10:00:00Z · put back  a.b \\u{1b}[2J  dlv_1 to wh_1"
+        );
     }
 }
