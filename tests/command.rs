@@ -33,7 +33,13 @@ pub fn binary() -> PathBuf {
 fn serve(data: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
     command
-        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .args([
+            "serve",
+            "--print-login",
+            "--listen",
+            "127.0.0.1:0",
+            "--data",
+        ])
         .arg(data)
         .env_clear()
         .env("POSTRIDER_ADMIN_TOKEN", TOKEN)

@@ -18,6 +18,7 @@ mod fuzzed;
 mod inbound_command;
 mod inspector;
 mod mail;
+mod operator_command;
 mod restarts;
 mod rie;
 mod scenarios;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::header::{AUTHORIZATION, DATE};
 use http::{HeaderValue, Method, StatusCode};
-use reqwest::RequestBuilder;
 use reqwest::redirect::Policy;
+use reqwest::{RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::{Host, Url};
@@ -159,31 +159,37 @@ impl Client {
         })
     }
 
-    /// Sends a request; anything but success is a failure.
-    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
-        let response = request
-            .send()
-            .await
-            .map_err(|error| unreachable(&self.base, &error))?;
+    /// Sends a request and leaves the body of the answer to be read; anything but success is a failure.
+    pub(crate) async fn open(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        let response = request.send().await.map_err(|error| self.lost(&error))?;
         let status = response.status();
-        let date = response
-            .headers()
-            .get(DATE)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
-        let text = response
-            .text()
-            .await
-            .map_err(|error| unreachable(&self.base, &error))?;
         if status.is_success() {
-            return Ok(Answer { date, text });
+            return Ok(response);
         }
+        let text = response.text().await.map_err(|error| self.lost(&error))?;
         let problem = Box::new(Problem::read(status, &text));
         if status.is_client_error() {
             let advice = (status == StatusCode::UNAUTHORIZED).then(|| self.token.advice());
             return Err(Failure::Refused { problem, advice });
         }
         Err(Failure::InTrouble(problem))
+    }
+
+    /// Sends a request and reads the answer; anything but success is a failure.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
+        let response = self.open(request).await?;
+        let date = response
+            .headers()
+            .get(DATE)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        let text = response.text().await.map_err(|error| self.lost(&error))?;
+        Ok(Answer { date, text })
+    }
+
+    /// What it means that the connection broke.
+    pub(crate) fn lost(&self, error: &reqwest::Error) -> Failure {
+        unreachable(&self.base, error)
     }
 
     /// GET.

@@ -1,6 +1,6 @@
 //! Where the outside comes in: the clock, randomness, the environment, waiting and signals.
 
-use std::io;
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, SystemTime};
 
 use postrider_domain::ids::Entropy;
@@ -50,14 +50,36 @@ pub(crate) fn ask_hidden(question: &str) -> io::Result<Option<String>> {
     terminal.read_secure_line().map(Some)
 }
 
+/// Whether somebody says yes; nothing if nobody sits there. Anything but a clear yes is a no.
+pub(crate) fn ask_yes(question: &str) -> io::Result<Option<bool>> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    let answer = answer.trim().to_ascii_lowercase();
+    Ok(Some(answer == "y" || answer == "yes"))
+}
+
 /// Whether the environment asks for plain text: <https://no-color.org>, or a terminal that knows no colours.
 #[expect(
     clippy::disallowed_methods,
     reason = "conventions of terminals, not settings of the gateway"
 )]
 pub(crate) fn asks_for_plain_text() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb_terminal()
+}
+
+/// Whether the terminal says that it can only append text.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "conventions of terminals, not settings of the gateway"
+)]
+pub(crate) fn is_dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|value| value == "dumb")
 }
 
 /// Waits between two looks at something that only answers when asked.
@@ -89,6 +111,24 @@ pub(crate) async fn stop_signal() {
         () = interrupted => {}
         () = terminated() => {}
     }
+}
+
+/// Resolves when the terminal changes its size.
+#[cfg(unix)]
+pub(crate) async fn resized() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::window_change()) {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Nobody tells; the next frame looks for itself.
+#[cfg(not(unix))]
+pub(crate) async fn resized() {
+    std::future::pending().await
 }
 
 #[cfg(unix)]

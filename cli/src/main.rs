@@ -15,6 +15,7 @@ mod edge;
 mod failure;
 mod hidden;
 mod inbound;
+mod live;
 mod output;
 mod pages;
 mod problem;

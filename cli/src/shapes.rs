@@ -47,8 +47,11 @@ pub(crate) struct Delivery {
     pub(crate) created_at: String,
     pub(crate) error_detail: Option<String>,
     pub(crate) dead_cause: Option<String>,
+    pub(crate) content_type: Option<String>,
     pub(crate) payload: Option<String>,
     pub(crate) payload_base64: Option<String>,
+    pub(crate) why: Option<Why>,
+    pub(crate) request: Option<Request>,
     #[serde(default)]
     pub(crate) attempts: Vec<Attempt>,
 }
@@ -66,18 +69,46 @@ impl Delivery {
 
     /// The mark of its status.
     pub(crate) fn mark(&self) -> Mark {
-        match self.status.as_str() {
-            "delivered" => Mark::Good,
-            "failed" => Mark::Retrying,
-            "dead" => Mark::Bad,
-            _ => Mark::Waiting,
-        }
+        delivery_mark(&self.status)
     }
 
     /// `2 of 5`.
     pub(crate) fn tries(&self) -> String {
         format!("{} of {}", self.attempt_count, self.max_attempts)
     }
+}
+
+/// The mark of a delivery in this status.
+pub(crate) fn delivery_mark(status: &str) -> Mark {
+    match status {
+        "delivered" => Mark::Good,
+        "failed" => Mark::Retrying,
+        "dead" => Mark::Bad,
+        _ => Mark::Waiting,
+    }
+}
+
+/// Why a delivery has not arrived, in the gateway's words.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Why {
+    pub(crate) title: String,
+    pub(crate) meaning: String,
+    pub(crate) advice: Vec<String>,
+    pub(crate) outlook: String,
+}
+
+/// The request as it was sent last, or is to be sent first.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) target_url: String,
+    pub(crate) headers: Vec<Header>,
+}
+
+/// One header of a request.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 /// One POST of a delivery.
@@ -106,8 +137,8 @@ pub(crate) struct Timings {
 }
 
 impl Timings {
-    /// `dns 2, connect 11, first byte 30`, in milliseconds.
-    pub(crate) fn phases(&self) -> String {
+    /// The phases that happened, in order: name and milliseconds.
+    pub(crate) fn phases(&self) -> Vec<(&'static str, u64)> {
         let phases = [
             ("dns", self.dns_ms),
             ("connect", self.connect_ms),
@@ -117,8 +148,8 @@ impl Timings {
         ];
         let happened = phases
             .into_iter()
-            .filter_map(|(phase, ms)| Some(format!("{phase} {}", ms?)));
-        happened.collect::<Vec<_>>().join(", ")
+            .filter_map(|(phase, ms)| Some((phase, ms?)));
+        happened.collect()
     }
 }
 

@@ -9,7 +9,7 @@
 
 mod stub;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
@@ -62,7 +62,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [(&[&str], &str); 47] = [
+    let commands: [(&[&str], &str); 52] = [
         (&[], "Exit codes"),
         (&["serve"], "--listen"),
         (&["send"], "--idempotency-key"),
@@ -91,10 +91,15 @@ fn every_command_explains_itself() {
         (&["sources", "diagnose"], "--request"),
         (&["trigger"], "--list"),
         (&["trigger"], "pull_request.opened"),
+        (&["deliveries"], "--follow"),
         (&["deliveries"], "show"),
+        (&["show"], "--payload"),
+        (&["top"], "--once"),
         (&["deliveries", "list"], "--since"),
         (&["deliveries", "show"], "<ID>"),
         (&["retry"], "--dry-run"),
+        (&["retry"], "--yes"),
+        (&["retry"], "Exit codes"),
         (&["retry", "status"], "<JOB>"),
         (&["retry", "cancel"], "<JOB>"),
         (&["stats"], "--window"),
@@ -124,7 +129,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn wrong_usage_exits_2() {
-    let lines: [&[&str]; 23] = [
+    let lines: [&[&str]; 29] = [
         &[],
         &["fly"],
         &["send"],
@@ -134,7 +139,13 @@ fn wrong_usage_exits_2() {
         &["retry", "--dead", "--failed"],
         &["retry", "--dead", "status", "job_1"],
         &["retry", "--since", "2h", "cancel", "job_1"],
+        &["retry", "dlv_1", "--yes"],
+        &["retry", "--dead", "--dry-run", "--wait"],
         &["deliveries", "list", "--since", "yesterday"],
+        &["deliveries", "--follow", "--until", "1h"],
+        &["deliveries", "--status", "dead", "list"],
+        &["deliveries", "--limit", "some"],
+        &["top", "--json"],
         &["keys", "create", "--name", "x", "--scope", "root"],
         &["sign", "--secret", "canary", "--body", "x"],
         &["policy", "--profile", "custom"],
@@ -230,7 +241,15 @@ fn completions_are_made_for_the_usual_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert_eq!(code(&output), 0, "{shell}");
-        for word in ["rotate-secret", "diagnose", "trigger", "sendgrid"] {
+        for word in [
+            "rotate-secret",
+            "diagnose",
+            "trigger",
+            "sendgrid",
+            "follow",
+            "top",
+            "until",
+        ] {
             assert!(stdout(&output).contains(word), "{word} for {shell}");
         }
     }
@@ -436,10 +455,12 @@ fn a_bulk_retry_is_watched_to_its_end() {
         "--dead",
         "--webhook",
         "wh_1",
+        "--yes",
         "--url",
         gateway.url(),
     ]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 of 3"), "{}", stderr(&output));
     assert!(
         stdout(&output).contains("job_1: done, 3 of 3 deliveries put back"),
         "{}",
@@ -450,12 +471,64 @@ fn a_bulk_retry_is_watched_to_its_end() {
             .ends_with(r#"{"dry_run":false,"filter":{"status":"dead","webhook_id":"wh_1"}}"#)
     );
 
-    let gateway = Gateway::start([answer(
-        202,
-        r#"{"id":null,"matched":7,"state":null,"done":null,"failed":null}"#,
-    )]);
+    let counted = |count: u32| {
+        let job = format!(r#"{{"id":null,"matched":{count},"state":null,"done":0,"failed":0}}"#);
+        answer(202, &job)
+    };
+    let gateway = Gateway::start([counted(0)]);
     let output = run(&["retry", "--failed", "--dry-run", "--url", gateway.url()]);
-    assert_eq!(stdout(&output), "7 deliveries would be put back.\n");
+    assert_eq!(stdout(&output), "0 deliveries would be put back.\n");
+
+    let gateway = Gateway::start([counted(7)]);
+    let output = run(&["retry", "--dead", "--url", gateway.url()]);
+    assert_eq!(code(&output), 2, "nobody can be asked");
+    let said = stderr(&output);
+    assert!(
+        said.contains("7 deliveries") && said.contains("--yes"),
+        "{said}"
+    );
+    assert_eq!(gateway.requests().len(), 1);
+    assert!(gateway.requests()[0].contains(r#""dry_run":true"#));
+}
+
+/// As the gateway on AWS answers.
+#[test]
+fn a_stream_that_ends_is_asked_again_from_its_place() {
+    let announced = |place: u32, n: u32| {
+        format!(
+            "id: {place}\nevent: delivery.dead\ndata: {{\"id\":\"dlv_{n}/3/delivery.dead\",\"type\":\"delivery.dead\",\
+             \"time\":\"2026-02-21T10:00:00.000Z\",\"data\":{{\"webhook_delivery_id\":\"dlv_{n}\",\"webhook_id\":\"wh_1\",\
+             \"session_id\":null,\"event_type\":\"a.b\",\"attempt_count\":5,\"status\":\"dead\"}}}}\n\n"
+        )
+    };
+    let hello = |place: u32| format!("retry: 20\nid: {place}\n\n");
+    let gateway = Gateway::start([
+        answer(200, &hello(5)),
+        answer(200, r#"{"items":[],"next_cursor":null}"#),
+        answer(200, &(hello(5) + &announced(6, 1))),
+        // The same announcement once more, as may happen, and another one.
+        answer(200, &(hello(6) + &announced(7, 1) + &announced(8, 2))),
+    ]);
+    let line = ["deliveries", "--follow", "--json", "--url", gateway.url()];
+    let mut child = postrider(&line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next =
+        || -> serde_json::Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(
+        (next()["id"].as_str(), next()["id"].as_str()),
+        (Some("dlv_1"), Some("dlv_2"))
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let asked = gateway.requests();
+    for (request, place) in [(2, "last-event-id: 5"), (3, "last-event-id: 6")] {
+        assert!(asked[request].contains(place), "{}", asked[request]);
+    }
+    assert!(!asked[0].contains("last-event-id"), "{}", asked[0]);
 }
 
 #[test]

@@ -15,35 +15,35 @@ use tokio::process::Command;
 
 use crate::command::{PATIENCE, Serve, TOKEN, binary};
 
-const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
+pub(crate) const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
 
 /// A gateway, and a webhook that leads to a receiver.
-struct Stage {
-    gateway: Serve,
-    receiver: Receiver,
-    webhook: String,
+pub(crate) struct Stage {
+    pub(crate) gateway: Serve,
+    pub(crate) receiver: Receiver,
+    pub(crate) webhook: String,
 }
 
 /// What a command came to.
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ended {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{} {}", self.out, self.err))
     }
 
-    fn well(self) -> Self {
+    pub(crate) fn well(self) -> Self {
         assert_eq!(self.code, 0, "{}{}", self.out, self.err);
         self
     }
 }
 
 impl Stage {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let receiver = Receiver::start().await;
         let gateway = Serve::start(&[OPEN]).await;
         let webhook = gateway
@@ -56,7 +56,7 @@ impl Stage {
         }
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
             .args(args)
@@ -71,11 +71,11 @@ impl Stage {
         command
     }
 
-    async fn run(&self, args: &[&str]) -> Ended {
+    pub(crate) async fn run(&self, args: &[&str]) -> Ended {
         self.run_with_input(args, b"").await
     }
 
-    async fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ended {
+    pub(crate) async fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ended {
         let mut command = self.command(args);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input).await.unwrap();
@@ -111,7 +111,7 @@ impl Stage {
         )
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         self.gateway.call(Method::GET, path, None).await
     }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use postrider_domain::time::Timestamp;
 
+use crate::live::Change;
 use crate::when::When;
 
 /// All given conditions must hold.
@@ -18,7 +19,7 @@ pub(crate) struct FilterArgs {
     webhook: Option<String>,
 
     /// Of this event type
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, visible_alias = "type", value_name = "TYPE")]
     event_type: Option<String>,
 
     /// Accepted at or after: an RFC 3339 time, or a span back from now such as 2h
@@ -26,8 +27,8 @@ pub(crate) struct FilterArgs {
     from: Option<When>,
 
     /// Accepted before
-    #[arg(long, value_name = "TIME")]
-    to: Option<When>,
+    #[arg(long, visible_alias = "until", value_name = "TIME")]
+    pub(super) to: Option<When>,
 }
 
 impl FilterArgs {
@@ -49,16 +50,16 @@ impl FilterArgs {
 
     /// The conditions under the API's names.
     pub(crate) fn conditions(
-        self,
+        &self,
         status: Option<String>,
         now: Timestamp,
     ) -> Vec<(&'static str, String)> {
         let time = |when: Option<When>| when.map(|when| when.resolve(now).to_string());
         let conditions = [
-            ("session_id", self.session),
+            ("session_id", self.session.clone()),
             ("status", status),
-            ("webhook_id", self.webhook),
-            ("event_type", self.event_type),
+            ("webhook_id", self.webhook.clone()),
+            ("event_type", self.event_type.clone()),
             ("from", time(self.from)),
             ("to", time(self.to)),
         ];
@@ -66,6 +67,17 @@ impl FilterArgs {
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
             .collect()
+    }
+
+    /// Whether a change is one of a delivery that is meant, as far as an announcement tells: it does not say when the
+    /// delivery was accepted.
+    pub(crate) fn wants(&self, change: &Change) -> bool {
+        let fits = |wanted: &Option<String>, is: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| Some(wanted) == is)
+        };
+        fits(&self.session, change.session_id.as_deref())
+            && fits(&self.webhook, Some(&change.webhook_id))
+            && fits(&self.event_type, Some(&change.event_type))
     }
 }
 
@@ -91,5 +103,30 @@ mod tests {
             conditions,
             expected.map(|(name, value)| (name, value.to_owned()))
         );
+    }
+
+    #[test]
+    fn a_change_is_wanted_if_every_condition_holds() {
+        let change = Change {
+            change: "dead".to_owned(),
+            at: String::new(),
+            id: "dlv_1".to_owned(),
+            webhook_id: "wh_1".to_owned(),
+            session_id: None,
+            event_type: "a.b".to_owned(),
+            status: "dead".to_owned(),
+            attempt_count: 1,
+            reason: None,
+        };
+        let filter = |webhook: Option<&str>, session: Option<&str>| FilterArgs {
+            webhook: webhook.map(str::to_owned),
+            session: session.map(str::to_owned),
+            event_type: Some("a.b".to_owned()),
+            ..FilterArgs::default()
+        };
+        assert!(filter(None, None).wants(&change));
+        assert!(filter(Some("wh_1"), None).wants(&change));
+        assert!(!filter(Some("wh_2"), None).wants(&change));
+        assert!(!filter(Some("wh_1"), Some("s")).wants(&change));
     }
 }

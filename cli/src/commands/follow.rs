@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, printable_line};
-use crate::shapes::{Delivery, Published};
+use crate::shapes::{Delivery, Planned, Published};
 use crate::table::{Mark, Table};
 use crate::when::{Span, until};
 
@@ -23,11 +23,11 @@ const SLOWEST_LOOK: Duration = Duration::from_secs(2);
 pub(crate) struct WaitArgs {
     /// Follow the deliveries until each is delivered or dead; exit code 1 if one is dead
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
 
     /// Follow them no longer than this, such as 30s or 5m; exit code 1 if one is still open then
     #[arg(long, requires = "wait", value_name = "SPAN")]
-    timeout: Option<Span>,
+    pub(super) timeout: Option<Span>,
 }
 
 /// Shows what was accepted, then, if asked, follows it.
@@ -47,25 +47,37 @@ pub(crate) async fn show_published(
         return Ok(Ending::Fine);
     }
     out.note(headline(&published));
-    let mut watch = Watch::new(client, &published, out);
-    let settling = edge::unless_interrupted(watch.until_settled());
-    let ending = match wait.timeout {
-        Some(Span(span)) => tokio::time::timeout(span.into(), settling).await.ok(),
-        None => Some(settling.await),
-    };
-    watch.bar.finish_and_clear();
+    let mut watch = Watch::new(client, &published.deliveries, out);
+    let settled = watch.within(&wait).await;
     watch.show(answer)?;
-    match ending {
-        Some(Some(result)) => result.map(|()| Ending::of(watch.all_delivered())),
-        Some(None) => {
-            out.note("Stopped watching; the gateway goes on. `postrider deliveries show ID` tells how it went.");
-            Ok(Ending::Interrupted)
-        }
-        None => {
-            out.note("Still open; the gateway goes on. `postrider deliveries show ID` tells how it went.");
-            Ok(Ending::Negative)
-        }
+    watch.ending(settled)
+}
+
+/// Follows one delivery that a person put back.
+pub(crate) async fn show_retried(
+    client: &Client,
+    delivery: Planned,
+    wait: &WaitArgs,
+    out: Output,
+) -> Result<Ending, Failure> {
+    let mut watch = Watch::new(client, &[delivery], out);
+    let settled = watch.within(wait).await;
+    let seen = watch
+        .watched
+        .iter()
+        .find_map(|watched| watched.seen.as_ref());
+    match seen {
+        Some((_, raw)) if out.wants_json() => out.document(raw.get())?,
+        Some(_) | None => watch.show_table()?,
     }
+    watch.ending(settled)
+}
+
+/// How watching ended.
+enum Settled {
+    Yes(Result<(), Failure>),
+    Interrupted,
+    TooLate,
 }
 
 fn headline(published: &Published) -> String {
@@ -122,13 +134,13 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(client: &'a Client, published: &Published, out: Output) -> Self {
+    fn new(client: &'a Client, deliveries: &[Planned], out: Output) -> Self {
         let target = if out.wants_json() {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr()
         };
-        let watched = published.deliveries.iter().map(|planned| Watched {
+        let watched = deliveries.iter().map(|planned| Watched {
             id: planned.id.clone(),
             webhook_id: planned.webhook_id.clone(),
             seen: None,
@@ -138,6 +150,36 @@ impl<'a> Watch<'a> {
             out,
             bar: ProgressBar::with_draw_target(None, target),
             watched: watched.collect(),
+        }
+    }
+
+    /// Watches until all is settled, somebody stops it, or the time is over.
+    async fn within(&mut self, wait: &WaitArgs) -> Settled {
+        let settling = edge::unless_interrupted(self.until_settled());
+        let ended = match wait.timeout {
+            Some(Span(span)) => tokio::time::timeout(span.into(), settling).await.ok(),
+            None => Some(settling.await),
+        };
+        self.bar.finish_and_clear();
+        match ended {
+            Some(Some(result)) => Settled::Yes(result),
+            Some(None) => Settled::Interrupted,
+            None => Settled::TooLate,
+        }
+    }
+
+    fn ending(&self, settled: Settled) -> Result<Ending, Failure> {
+        let goes_on = "the gateway goes on. `postrider show ID` tells how it went.";
+        match settled {
+            Settled::Yes(result) => result.map(|()| Ending::of(self.all_delivered())),
+            Settled::Interrupted => {
+                self.out.note(format!("Stopped watching; {goes_on}"));
+                Ok(Ending::Interrupted)
+            }
+            Settled::TooLate => {
+                self.out.note(format!("Still open; {goes_on}"));
+                Ok(Ending::Negative)
+            }
         }
     }
 
@@ -208,6 +250,10 @@ impl<'a> Watch<'a> {
                 .out
                 .line("No webhook subscribes to it: it is stored and goes nowhere.");
         }
+        self.show_table()
+    }
+
+    fn show_table(&self) -> Result<(), Failure> {
         let mut table = Table::new(["DELIVERY", "WEBHOOK", "STATUS", "ATTEMPTS", "ERROR"]);
         for Watched {
             id,

@@ -12,10 +12,12 @@ mod policy;
 mod retry;
 mod retry_flags;
 mod send;
+mod show;
 mod sign;
 mod source_secret;
 mod sources;
 mod stats;
+mod top;
 mod trigger;
 mod verify;
 mod webhooks;
@@ -42,10 +44,14 @@ pub(crate) enum Task {
     Trigger(Box<trigger::TriggerArgs>),
     /// See what happened to deliveries
     Deliveries(deliveries::DeliveriesArgs),
+    /// Show one delivery: every attempt, why it failed, what to do
+    Show(show::ShowArgs),
     /// Send a delivery again, or all that failed
     Retry(retry::RetryArgs),
     /// See how the webhooks did: success rate, latency, retries
     Stats(stats::StatsArgs),
+    /// Watch it live: the figures, webhooks that need a person, what failed last
+    Top(top::TopArgs),
     /// Keep API keys
     Keys(keys::KeysArgs),
     /// Sign a body as the gateway does (no network)
@@ -69,8 +75,10 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Sources(args) => sources::run(args, &Client::new(gateway)?, out).await,
         Task::Trigger(args) => trigger::run(*args, gateway, out).await,
         Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
+        Task::Show(args) => show::run(args, &Client::new(gateway)?, out).await,
         Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
         Task::Stats(args) => stats::run(args, &Client::new(gateway)?, out).await,
+        Task::Top(args) => top::run(args, &Client::new(gateway)?, out).await,
         Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,
         Task::Sign(args) => sign::run(args, out),
         Task::Verify(args) => verify::run(args, out),

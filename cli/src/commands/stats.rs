@@ -4,7 +4,7 @@ use clap::Args;
 use http::Method;
 use serde::Deserialize;
 
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, printable_line};
 use crate::table::{Mark, Table};
@@ -16,8 +16,8 @@ Examples:
   postrider stats --window 7d --webhook wh_…
   postrider stats --json | jq '.hours[] | [.hour, .delivered, .dead]'
 
-A ✗ stands before a figure that is beyond its threshold. Counters are kept by the hour, so the window is widened to whole
-hours; nothing is shown for a figure in which nothing happened.";
+A ✗ stands before a figure that is beyond its threshold. Counters are kept by the hour, so the window is \
+widened to whole hours; nothing is shown for a figure in which nothing happened.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -31,28 +31,31 @@ pub(crate) struct StatsArgs {
     webhook: Option<String>,
 }
 
+/// How the webhooks did over whole hours.
 #[derive(Debug, Deserialize)]
-struct Stats {
+pub(super) struct Stats {
     from: String,
     to: String,
-    total: Figures,
+    pub(super) total: Figures,
     webhooks: Vec<OfWebhook>,
 }
 
+/// The five figures, and some of the counters that they come from.
 #[derive(Debug, Deserialize)]
-struct Figures {
+pub(super) struct Figures {
     webhook_delivery_success_rate: Figure,
     webhook_delivery_p95_latency: Figure,
     webhook_retry_rate: Figure,
     webhook_failed_count: Figure,
     webhook_avg_retries_per_delivery: Figure,
-    delivered: u64,
-    dead: u64,
-    attempts: u64,
+    pub(super) delivered: u64,
+    pub(super) dead: u64,
+    pub(super) attempts: u64,
 }
 
+/// A figure, and whether it is one to worry about.
 #[derive(Debug, Deserialize)]
-struct Figure {
+pub(super) struct Figure {
     value: Option<f64>,
     threshold: f64,
     comparison: String,
@@ -69,16 +72,25 @@ struct OfWebhook {
 }
 
 pub(crate) async fn run(args: StatsArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
-    let mut query = vec![("window", args.window)];
-    query.extend(args.webhook.map(|id| ("webhook_id", id)));
-    let request = client.request(Method::GET, &["v1", "stats"])?.query(&query);
-    let answer = client.send(request).await?;
+    let answer = ask(client, args.window, args.webhook).await?;
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
         out.line(show(answer.read()?, out))?;
     }
     Ok(Ending::Fine)
+}
+
+/// Asks for the figures of a window, of one webhook or of all.
+pub(super) async fn ask(
+    client: &Client,
+    window: String,
+    webhook: Option<String>,
+) -> Result<Answer, Failure> {
+    let mut query = vec![("window", window)];
+    query.extend(webhook.map(|id| ("webhook_id", id)));
+    let request = client.request(Method::GET, &["v1", "stats"])?.query(&query);
+    client.send(request).await
 }
 
 fn show(stats: Stats, out: Output) -> String {
@@ -97,27 +109,11 @@ fn show(stats: Stats, out: Output) -> String {
 
 fn in_all(total: &Figures) -> Table {
     let mut table = Table::new(["FIGURE", "VALUE", "BAD WHEN"]);
-    for (name, figure, unit) in [
-        (
-            "webhook_delivery_success_rate",
-            &total.webhook_delivery_success_rate,
-            " %",
-        ),
-        (
-            "webhook_delivery_p95_latency",
-            &total.webhook_delivery_p95_latency,
-            " s",
-        ),
-        ("webhook_retry_rate", &total.webhook_retry_rate, " %"),
-        ("webhook_failed_count", &total.webhook_failed_count, ""),
-        (
-            "webhook_avg_retries_per_delivery",
-            &total.webhook_avg_retries_per_delivery,
-            "",
-        ),
-    ] {
-        let bad = format!("{} {}{unit}", figure.comparison, figure.threshold);
-        table.row(figure.mark(), [name.to_owned(), figure.show(unit), bad]);
+    for (name, figure, unit) in total.all() {
+        table.row(
+            figure.mark(),
+            [name.to_owned(), figure.show(unit), figure.bad_when(unit)],
+        );
     }
     table
 }
@@ -158,6 +154,29 @@ fn by_webhook(webhooks: Vec<OfWebhook>) -> Table {
 }
 
 impl Figures {
+    /// All five: name, figure, unit.
+    pub(super) fn all(&self) -> [(&'static str, &Figure, &'static str); 5] {
+        [
+            (
+                "webhook_delivery_success_rate",
+                &self.webhook_delivery_success_rate,
+                " %",
+            ),
+            (
+                "webhook_delivery_p95_latency",
+                &self.webhook_delivery_p95_latency,
+                " s",
+            ),
+            ("webhook_retry_rate", &self.webhook_retry_rate, " %"),
+            ("webhook_failed_count", &self.webhook_failed_count, ""),
+            (
+                "webhook_avg_retries_per_delivery",
+                &self.webhook_avg_retries_per_delivery,
+                "",
+            ),
+        ]
+    }
+
     /// Bad if any figure is, or the webhook takes nothing any more.
     fn mark(&self, status: &str) -> Mark {
         let figures = [
@@ -175,7 +194,8 @@ impl Figures {
 }
 
 impl Figure {
-    fn mark(&self) -> Mark {
+    /// Whether it is beyond its threshold.
+    pub(super) fn mark(&self) -> Mark {
         match self.value {
             _ if self.alerting => Mark::Bad,
             Some(_) => Mark::Good,
@@ -184,13 +204,18 @@ impl Figure {
     }
 
     /// `99.17 %`; two decimals where there are any.
-    fn show(&self, unit: &str) -> String {
+    pub(super) fn show(&self, unit: &str) -> String {
         let Some(value) = self.value else {
             return "–".to_owned();
         };
         let rounded = format!("{value:.2}");
         let short = rounded.trim_end_matches('0').trim_end_matches('.');
         format!("{short}{unit}")
+    }
+
+    /// `below 95 %`.
+    pub(super) fn bad_when(&self, unit: &str) -> String {
+        format!("{} {}{unit}", self.comparison, self.threshold)
     }
 }
 

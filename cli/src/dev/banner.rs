@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::function::Function;
-use crate::serve::admin::Admin;
+use crate::serve::admin::{Admin, Secrets};
 
 /// The one of `cargo lambda watch`.
 const DEFAULT_PORT: u16 = 9000;
@@ -22,7 +22,7 @@ pub(super) fn print(
         env!("CARGO_PKG_VERSION")
     );
     println!("\n  export POSTRIDER_DEV_URL={dev_url}\n");
-    admin.print();
+    admin.print(Secrets::to_a_terminal());
     println!("Invokes:  {}", dispatcher.url());
     println!("          {}", poller.url());
     println!("\nRun the functions, in a second terminal, with the address above:\n");

@@ -1,7 +1,7 @@
 //! The first key.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,33 @@ pub(crate) const TOKEN_FILE: &str = "admin-token";
 const FROM_ENVIRONMENT: &str = "POSTRIDER_ADMIN_TOKEN";
 const MADE_HERE: &str = "admin";
 
+/// Whether the first lines show what lets somebody in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    /// A person reads them.
+    Shown,
+    /// They end up in a file or a journal, which more people read than may come in.
+    Withheld,
+}
+
+impl Secrets {
+    /// Shown on a terminal only.
+    pub(crate) fn to_a_terminal() -> Self {
+        if std::io::stdout().is_terminal() {
+            Self::Shown
+        } else {
+            Self::Withheld
+        }
+    }
+}
+
 /// Where the first key is.
 pub(crate) enum Admin {
     /// In the environment of this process.
     Environment { digest: KeyDigest },
     /// In a file, made at an earlier start.
     Kept { digest: KeyDigest, file: PathBuf },
-    /// In a file, made just now and shown this once.
+    /// In a file, made just now and shown at most this once.
     Made { token: String, file: PathBuf },
 }
 
@@ -35,13 +55,17 @@ impl Admin {
     }
 
     /// Tells a person where it is.
-    pub(crate) fn print(&self) {
+    pub(crate) fn print(&self, secrets: Secrets) {
         match self {
             Self::Environment { .. } => println!("Key:      the one in POSTRIDER_ADMIN_TOKEN"),
             Self::Kept { file, .. } => println!("Key:      in {}", file.display()),
-            Self::Made { token, file } => {
+            Self::Made { token, file } if secrets == Secrets::Shown => {
                 println!("Key:      {token}");
                 println!("          shown this once; kept in {}", file.display());
+            }
+            Self::Made { file, .. } => {
+                println!("Key:      made just now, in {}", file.display());
+                println!("          not printed: this is no terminal; --print-login does");
             }
         }
     }

@@ -4,22 +4,33 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use postrider_domain::egress::Scheme;
 
-use crate::serve::admin::Admin;
+use crate::serve::admin::{Admin, Secrets};
 use crate::serve::settings::Settings;
 
 /// A port that the example receiver listens on.
 const EXAMPLE_PORT: u16 = 9000;
 
 /// Prints the address, where the key is, and three lines to copy.
-pub(crate) fn print(address: SocketAddr, admin: &Admin, login: &str, settings: &Settings) {
+pub(crate) fn print(
+    address: SocketAddr,
+    admin: &Admin,
+    login: &str,
+    secrets: Secrets,
+    settings: &Settings,
+) {
     let program = crate::edge::program();
     println!(
         "Postrider {} listens on http://{address}",
         env!("CARGO_PKG_VERSION")
     );
-    admin.print();
-    println!("Inspector: http://{address}{login}");
-    println!("          logs in once, within 15 minutes; later at /inspector, with a key");
+    admin.print(secrets);
+    match secrets {
+        Secrets::Shown => {
+            println!("Inspector: http://{address}{login}");
+            println!("          logs in once, within 15 minutes; later at /inspector, with a key");
+        }
+        Secrets::Withheld => println!("Inspector: http://{address}/inspector, with the key"),
+    }
     println!("API:      http://{address}/openapi.json");
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     if settings

@@ -20,6 +20,7 @@ use postrider_gateway::traces;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
+use crate::serve::admin::Secrets;
 use crate::serve::settings::{LogFormat, Settings};
 
 /// How the embedded gateway is started.
@@ -33,6 +34,10 @@ pub(crate) struct ServeArgs {
         value_name = "ADDRESS:PORT"
     )]
     listen: SocketAddr,
+
+    /// Print a new key and the link that logs in even where standard output is no terminal but, say, a log
+    #[arg(long)]
+    print_login: bool,
 
     /// Print the page that explains every setting, and exit
     #[arg(long, hide = true)]
@@ -63,7 +68,12 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
         .await
         .with_context(|| format!("cannot listen on {}", args.listen))?;
     let (login, path) = service.one_time_login(&admin);
-    banner::print(listener.local_addr()?, &admin, &path, &settings);
+    let secrets = if args.print_login {
+        Secrets::Shown
+    } else {
+        Secrets::to_a_terminal()
+    };
+    banner::print(listener.local_addr()?, &admin, &path, secrets, &settings);
     service.run(listener, login).await?;
     Ok(ExitCode::SUCCESS)
 }

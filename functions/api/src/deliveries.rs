@@ -1,5 +1,6 @@
 //! What happened to each delivery, and putting one back.
 
+mod request;
 mod view;
 
 use axum::Json;
@@ -18,6 +19,9 @@ use crate::extract::{Id, Optional, Parameters, Query};
 use crate::filter::FilterInput;
 use crate::openapi::{DocumentProblems, Problems, words};
 use crate::problem::{Problem, ProblemBody};
+use crate::why;
+
+pub(crate) use request::Sent;
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
@@ -114,7 +118,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// One delivery with its payload and attempts
+/// One delivery with its payload and attempts, and why it has not arrived
 #[utoipa::path(
     get, path = "/v1/deliveries/{id}", operation_id = "get_delivery", tag = "deliveries", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`dlv_…`")),
@@ -134,7 +138,11 @@ pub(crate) async fn get(
     let row = row.ok_or_else(|| Problem::not_found("delivery"))?;
     let event = history.event(tenant, id.event).await?;
     let attempts = history.attempts(tenant, id).await?;
-    Ok(Json(DeliveryDetail::of(&row, event.as_deref(), attempts)))
+    let webhook = history.webhook(tenant, id.webhook).await?;
+    let why = why::explain(&row, attempts.last(), webhook.as_ref());
+    let sent = Sent::of(&row, event.as_deref(), webhook.as_ref());
+    let detail = DeliveryDetail::of(&row, event.as_deref(), attempts);
+    Ok(Json(detail.told(why, sent)))
 }
 
 /// How *Retry now* is meant.

@@ -24,7 +24,6 @@ mod sources;
 mod text;
 mod webhook;
 mod webhooks;
-mod why;
 
 use axum::Router;
 use axum::middleware::from_fn;

@@ -19,6 +19,7 @@ mod stats;
 mod stream;
 mod views;
 mod webhooks;
+mod why;
 
 use std::sync::Arc;
 

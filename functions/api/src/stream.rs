@@ -37,7 +37,8 @@ const RECHECK_EVERY: Millis = Millis::from_seconds(30);
 /// Listen to what happens, as server-sent events
 ///
 /// `id` is the place in the order, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener begins with what
-/// comes next; one that sends `Last-Event-ID` goes on after it.
+/// comes next; one that sends `Last-Event-ID` goes on after it. The first line names the place where it begins, so that a
+/// listener that loses the connection before anything happens knows where to go on.
 #[utoipa::path(
     get, path = "/v1/stream", operation_id = "listen", tag = "gateway", security(("token" = ["read"])),
     params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` that was seen.")),
@@ -81,6 +82,7 @@ pub(crate) async fn follow(
         Streaming::Polled => return polled(&api, &tenant, seq).await,
     };
     let listener = Listener {
+        hello: Some(Event::default().id(seq.to_string())),
         tenant,
         digest: key.digest,
         end,
@@ -134,6 +136,8 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
 
 /// One open stream. It reads only when the client has taken what was read before, so it never holds more than a page.
 struct Listener {
+    /// Where it begins, until that was told.
+    hello: Option<Event>,
     api: Api,
     tenant: TenantId,
     digest: KeyDigest,
@@ -151,6 +155,9 @@ struct Listener {
 impl Listener {
     /// The next event; `None` ends the stream, and a client that wants more comes back with its last id.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        if let Some(hello) = self.hello.take() {
+            return Some((Ok(hello), self));
+        }
         loop {
             if let Some(next) = self.waiting.pop_front() {
                 return Some((Ok(to_event(next)), self));

@@ -1,51 +1,60 @@
 //! `postrider deliveries`: what happened.
 
-mod show;
+mod follow;
+mod list;
 
 use clap::{Args, Subcommand};
 use postrider_domain::delivery::Status;
-use postrider_domain::time::Timestamp;
 
+pub(super) use self::list::table;
 use super::filter::FilterArgs;
+use super::show::{self, ShowArgs};
 use crate::client::Client;
-use crate::edge;
 use crate::failure::{Ending, Failure};
-use crate::output::{Output, printable_line};
-use crate::pages;
-use crate::shapes::Delivery;
-use crate::table::Table;
-use crate::when::{short_time, until};
+use crate::output::Output;
 
 const AFTER_HELP: &str = "\
 Examples:
-  postrider deliveries list --status dead --since 24h
-  postrider deliveries list --session build-7 --json | jq '.items[].status'
-  postrider deliveries show dlv_…";
+  postrider deliveries
+  postrider deliveries --status dead --since 24h
+  postrider deliveries --session build-7 --json | jq '.items[].status'
+  postrider deliveries --follow --webhook wh_…
+  postrider deliveries --follow --limit 0 --status dead --json | jq -r .id
+  postrider deliveries show dlv_…
+
+--follow goes on until Ctrl-C, which is its good end (exit code 0). It prints a line for each change: \
+delivered, failed (will be tried again), dead, requeued (a person put it back). A delivery is first heard \
+of after its first attempt. A lost connection is made again, and nothing is left out. With --json each \
+line is a document: change, at, id, event_type, webhook_id, session_id, status, attempt_count, error.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DeliveriesArgs {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
+
+    #[command(flatten)]
+    list: ListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List deliveries, the newest first
+    /// List deliveries, the newest first; the same as without `list`
     #[command(after_help = AFTER_HELP)]
     List(ListArgs),
-    /// Show one with its attempts and its payload
-    Show {
-        /// The delivery's id, dlv_…
-        id: String,
-    },
+    /// Show one with its attempts and why it failed; the same as `postrider show`
+    Show(ShowArgs),
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// How many at the most
-    #[arg(long, default_value_t = 50, value_name = "N")]
-    limit: usize,
+    /// Go on with every change as it happens
+    #[arg(long, short, conflicts_with = "to")]
+    follow: bool,
+
+    /// How many at the most; with --follow how many to begin with [default: 50, with --follow 10]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
 
     /// In this status
     #[arg(long, value_parser = Status::ALL.map(Status::as_str))]
@@ -55,80 +64,26 @@ struct ListArgs {
     filter: FilterArgs,
 }
 
+impl ListArgs {
+    /// Whether there is any option.
+    fn any(&self) -> bool {
+        self.follow || self.limit.is_some() || self.status.is_some() || self.filter.any()
+    }
+}
+
 pub(crate) async fn run(
     args: DeliveriesArgs,
     client: &Client,
     out: Output,
 ) -> Result<Ending, Failure> {
-    match args.action {
-        Action::List(args) => list(args, client, out).await?,
-        Action::Show { id } => {
-            let answer = client.get(&["v1", "deliveries", &id]).await?;
-            if out.wants_json() {
-                out.document(&answer.text)?;
-            } else {
-                out.line(show::describe(&answer.read()?, out))?;
-            }
-        }
-    }
-    Ok(Ending::Fine)
-}
-
-async fn list(args: ListArgs, client: &Client, out: Output) -> Result<(), Failure> {
-    let now = edge::now();
-    let query = args.filter.conditions(args.status, now);
-    let listing = pages::first(client, &["v1", "deliveries"], &query, args.limit).await?;
-    if out.wants_json() {
-        return out.value(&listing);
-    }
-    if listing.items.is_empty() {
-        out.note("No delivery fits.");
-        return Ok(());
-    }
-    let mut table = Table::new([
-        "ID",
-        "STATUS",
-        "ATTEMPTS",
-        "TYPE",
-        "CREATED",
-        "NEXT OR ERROR",
-    ]);
-    for delivery in listing.read::<Delivery>()? {
-        let remark = remark(&delivery, now);
-        let created = short_time(&delivery.created_at);
-        let (mark, tries) = (delivery.mark(), delivery.tries());
-        table.row(
-            mark,
-            [
-                delivery.id,
-                delivery.status,
-                tries,
-                delivery.event_type,
-                created,
-                remark,
-            ],
-        );
-    }
-    out.line(table.show(out))?;
-    if listing.next_cursor.is_some() {
-        out.note(format!(
-            "There are more; --limit shows more than {}.",
-            args.limit
+    if args.action.is_some() && args.list.any() {
+        return Err(Failure::Input(
+            "put the options behind `list`; `show` takes none of them".to_owned(),
         ));
     }
-    Ok(())
-}
-
-fn remark(delivery: &Delivery, now: Timestamp) -> String {
-    let next = delivery
-        .next_retry_at
-        .as_deref()
-        .filter(|_| !delivery.is_settled())
-        .map(|at| until(at, now));
-    let error = delivery
-        .error_detail
-        .as_deref()
-        .filter(|_| !delivery.is_delivered());
-    let parts = [next, error.map(|error| printable_line(error, 60))];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    match args.action.unwrap_or(Action::List(args.list)) {
+        Action::List(args) if args.follow => follow::run(&args, client, out).await,
+        Action::List(args) => list::run(args, client, out).await,
+        Action::Show(args) => show::run(args, client, out).await,
+    }
 }

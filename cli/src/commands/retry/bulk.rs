@@ -1,132 +1,131 @@
-//! All that a filter finds: a job of the gateway, watched from here.
+//! All that a filter finds: counted, asked about, and handed to the gateway as a job.
 
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value, json};
 
+use super::super::deliveries::table;
 use super::super::filter::FilterArgs;
+use super::super::follow::WaitArgs;
+use super::{settle, watch};
 use crate::client::{Answer, Client};
 use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
+use crate::pages;
 use crate::shapes::Job;
 
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How many a dry run shows.
+const EXAMPLES: usize = 5;
 
-/// Which deliveries, and whether only to count them.
+/// Which deliveries, and how to go about it.
 pub(super) struct BulkArgs {
     pub(super) status: &'static str,
     pub(super) dry_run: bool,
+    pub(super) yes: bool,
+    pub(super) wait: WaitArgs,
     pub(super) filter: FilterArgs,
 }
 
+/// A bulk retry, with its conditions as they were when the command began.
+pub(super) struct Bulk<'a> {
+    pub(super) client: &'a Client,
+    pub(super) out: Output,
+    pub(super) filter: FilterArgs,
+    status: &'static str,
+    conditions: Vec<(&'static str, String)>,
+}
+
 pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
-    let conditions = args
-        .filter
-        .conditions(Some(args.status.to_owned()), edge::now());
-    let filter: Map<String, Value> = conditions
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .collect();
-    let answer = client
-        .post(
-            &["v1", "retries"],
-            &json!({ "filter": filter, "dry_run": args.dry_run }),
-        )
-        .await?;
-    let job: Job = answer.read()?;
-    let Some(id) = job.id.clone().filter(|_| !args.dry_run) else {
-        if out.wants_json() {
-            out.document(&answer.text)?;
-        } else {
-            out.line(format!("{} would be put back.", deliveries(job.matched)))?;
-        }
-        return Ok(Ending::Fine);
+    let now = edge::now();
+    let bulk = Bulk {
+        client,
+        out,
+        conditions: args.filter.conditions(Some(args.status.to_owned()), now),
+        filter: args.filter,
+        status: args.status,
     };
-    if !job.is_running() {
-        return show(&answer, out);
+    if args.dry_run {
+        return bulk.dry_run().await;
     }
-    let bar = progress_bar(job.matched, out);
-    let last = edge::unless_interrupted(watch(client, &id, job, &bar)).await;
-    bar.finish_and_clear();
-    match last {
-        Some(Some(answer)) => show(&answer?, out),
-        Some(None) => show(&answer, out),
-        None => {
-            out.complain(format!("Stopped watching; the gateway goes on with {id}."));
-            out.complain(format!("Stop the job itself: postrider retry cancel {id}"));
-            Ok(Ending::Interrupted)
-        }
+    if !args.yes && !bulk.is_agreed().await? {
+        out.note("Nothing was put back.");
+        return Ok(Ending::Negative);
     }
-}
-
-/// Looks until the job is over; the last answer.
-async fn watch(
-    client: &Client,
-    id: &str,
-    mut job: Job,
-    bar: &ProgressBar,
-) -> Option<Result<Answer, Failure>> {
-    let mut last = None;
-    while job.is_running() {
-        bar.set_position(job.done.unwrap_or(0) + job.failed.unwrap_or(0));
-        edge::pause(LOOK_EVERY).await;
-        let looked = client.get(&["v1", "retries", id]).await;
-        let read = looked.and_then(|answer| Ok((answer.read()?, answer)));
-        match read {
-            Ok((next, answer)) => {
-                job = next;
-                last = Some(Ok(answer));
-            }
-            Err(failure) => return Some(Err(failure)),
-        }
-    }
-    last
-}
-
-/// Shows where a job stands; negative if some deliveries could not be put back.
-pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
-    let job: Job = answer.read()?;
-    let (done, failed) = (job.done.unwrap_or(0), job.failed.unwrap_or(0));
-    if out.wants_json() {
-        out.document(&answer.text)?;
-    } else if job.matched == 0 {
-        out.line("No delivery fits; nothing was put back.")?;
+    if args.wait.wait {
+        settle::run(&bulk, &args.wait).await
     } else {
-        let state = job.state.as_deref().unwrap_or("unknown");
-        let mut line = format!(
-            "{}: {state}, {done} of {} put back",
-            job.id.unwrap_or_default(),
-            deliveries(job.matched)
-        );
-        if failed > 0 {
-            line.push_str(&format!(
-                ", {failed} could not be (being attempted, or their webhook is disabled)"
-            ));
-        }
-        out.line(line)?;
+        watch::run(&bulk).await
     }
-    Ok(Ending::of(failed == 0))
 }
 
-fn deliveries(count: u64) -> String {
+impl Bulk<'_> {
+    /// Begins the job; the gateway does its first slice at once.
+    pub(super) async fn begin(&self) -> Result<Answer, Failure> {
+        self.ask(false).await
+    }
+
+    async fn ask(&self, dry_run: bool) -> Result<Answer, Failure> {
+        let conditions = self.conditions.iter();
+        let filter: Map<String, Value> = conditions
+            .map(|(name, value)| ((*name).to_owned(), value.as_str().into()))
+            .collect();
+        let body = json!({ "filter": filter, "dry_run": dry_run });
+        self.client.post(&["v1", "retries"], &body).await
+    }
+
+    async fn dry_run(&self) -> Result<Ending, Failure> {
+        let answer = self.ask(true).await?;
+        if self.out.wants_json() {
+            self.out.document(&answer.text)?;
+            return Ok(Ending::Fine);
+        }
+        let job: Job = answer.read()?;
+        let would = format!("{} would be put back.", deliveries(job.matched));
+        if job.matched == 0 {
+            self.out.line(would)?;
+            return Ok(Ending::Fine);
+        }
+        let path = ["v1", "deliveries"];
+        let newest = pages::first(self.client, &path, &self.conditions, EXAMPLES).await?;
+        let examples = table(newest.read()?, edge::now()).show(self.out);
+        let heading = if newest.next_cursor.is_some() {
+            " The newest of them:"
+        } else {
+            ""
+        };
+        self.out.line(format!("{would}{heading}\n{examples}"))?;
+        Ok(Ending::Fine)
+    }
+
+    /// Says how many there are and asks whether to go on.
+    async fn is_agreed(&self) -> Result<bool, Failure> {
+        let job: Job = self.ask(true).await?.read()?;
+        let question = format!(
+            "Put back {} ({})?",
+            deliveries(job.matched),
+            self.in_words()
+        );
+        edge::ask_yes(&question)?.ok_or_else(|| {
+            Failure::Input(format!(
+                "{} would be put back, and nobody can be asked here: say --yes, or only count them with --dry-run",
+                deliveries(job.matched)
+            ))
+        })
+    }
+
+    /// `dead, webhook_id wh_…`.
+    fn in_words(&self) -> String {
+        let others = self.conditions.iter().filter(|(name, _)| *name != "status");
+        let words = others.map(|(name, value)| format!("{name} {value}"));
+        let all = std::iter::once(self.status.to_owned()).chain(words);
+        all.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// `1 delivery`, `7 deliveries`.
+pub(super) fn deliveries(count: u64) -> String {
     if count == 1 {
         "1 delivery".to_owned()
     } else {
         format!("{count} deliveries")
-    }
-}
-
-fn progress_bar(length: u64, out: Output) -> ProgressBar {
-    let target = if out.wants_json() {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
-    };
-    let bar = ProgressBar::with_draw_target(Some(length), target);
-    match ProgressStyle::with_template("{bar:30} {pos} of {len}, {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
     }
 }

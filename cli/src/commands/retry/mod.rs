@@ -1,16 +1,19 @@
 //! `postrider retry`: put deliveries back on a person's word.
 
 mod bulk;
+mod settle;
+mod watch;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use self::bulk::BulkArgs;
 use super::filter::FilterArgs;
-use crate::client::Client;
+use super::follow::{WaitArgs, show_retried};
+use crate::client::{Answer, Client};
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
-use crate::shapes::Delivery;
+use crate::shapes::{Delivery, Planned};
 
 const USAGE: &str = "\
 postrider retry [OPTIONS] <ID>
@@ -19,11 +22,20 @@ postrider retry [OPTIONS] <ID>
 
 const AFTER_HELP: &str = "\
 Examples:
-  postrider retry dlv_…
+  postrider retry dlv_… --wait
   postrider retry --dead --webhook wh_… --since 24h --dry-run
   postrider retry --dead --webhook wh_… --since 24h
+  postrider retry --dead --type 'task.completed' --since 24h --until 1h --yes --wait --timeout 10m
   postrider retry status job_…
-  postrider retry cancel job_…";
+  postrider retry cancel job_…
+
+A bulk retry asks before it begins; --yes answers, and is needed where nobody can be asked. It is a job \
+of the gateway: Ctrl-C stops the watching, not the job.
+
+Exit codes:
+    0  put back; with --wait all were delivered
+    1  some could not be put back, or you said no; with --wait one is dead again or still open
+  130  stopped watching with Ctrl-C";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, override_usage = USAGE, subcommand_negates_reqs = true)]
@@ -47,9 +59,16 @@ pub(crate) struct RetryArgs {
     #[arg(long)]
     failed: bool,
 
-    /// Only count them
+    /// Only count them and show some
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
+
+    /// Begin without asking
+    #[arg(long, short, conflicts_with = "id")]
+    yes: bool,
+
+    #[command(flatten)]
+    wait: WaitArgs,
 
     #[command(flatten)]
     filter: FilterArgs,
@@ -80,6 +99,8 @@ impl RetryArgs {
             || self.dead
             || self.failed
             || self.dry_run
+            || self.yes
+            || self.wait.wait
             || self.filter.any()
     }
 }
@@ -90,22 +111,40 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
             "status and cancel take the job's id alone".to_owned(),
         ));
     }
+    if args.dry_run && args.wait.wait {
+        return Err(Failure::Input(
+            "--dry-run puts nothing back, so there is nothing to --wait for".to_owned(),
+        ));
+    }
     match (args.job, args.id) {
         (Some(JobAction::Status { id }), _) => {
             let answer = client.get(&["v1", "retries", &id]).await?;
-            bulk::show(&answer, out)
+            watch::show(&answer, out)
         }
         (Some(JobAction::Cancel { id }), _) => {
             let answer = client.delete(&["v1", "retries", &id]).await?;
-            bulk::show(&answer, out).map(|_| Ending::Fine)
+            watch::show(&answer, out).map(|_| Ending::Fine)
         }
-        (None, Some(id)) => one(&id, args.force, client, out).await,
+        (None, Some(id)) => {
+            let answer = one(&id, args.force, client).await?;
+            if args.wait.wait {
+                let delivery: Delivery = answer.read()?;
+                let planned = Planned {
+                    id: delivery.id,
+                    webhook_id: delivery.webhook_id,
+                };
+                return show_retried(client, planned, &args.wait, out).await;
+            }
+            show_one(&answer, out)
+        }
         (None, None) => {
             let status = if args.dead { "dead" } else { "failed" };
             bulk::run(
                 BulkArgs {
                     status,
                     dry_run: args.dry_run,
+                    yes: args.yes,
+                    wait: args.wait,
                     filter: args.filter,
                 },
                 client,
@@ -116,10 +155,13 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
     }
 }
 
-async fn one(id: &str, force: bool, client: &Client, out: Output) -> Result<Ending, Failure> {
+async fn one(id: &str, force: bool, client: &Client) -> Result<Answer, Failure> {
     let path = ["v1", "deliveries", id, "retry"];
     let answer = client.post(&path, &json!({ "force": force })).await;
-    let answer = answer.map_err(|failure| advise(failure, id))?;
+    answer.map_err(|failure| advise(failure, id))
+}
+
+fn show_one(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
@@ -128,10 +170,7 @@ async fn one(id: &str, force: bool, client: &Client, out: Output) -> Result<Endi
             "{} is {} again and due now.",
             delivery.id, delivery.status
         ))?;
-        out.note(format!(
-            "How it goes: postrider deliveries show {}",
-            delivery.id
-        ));
+        out.note(format!("How it goes: postrider show {}", delivery.id));
     }
     Ok(Ending::Fine)
 }

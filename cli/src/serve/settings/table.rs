@@ -26,7 +26,7 @@ pub(crate) const TABLE: &[Row] = &[
         name: "POSTRIDER_ADMIN_TOKEN",
         default: "made at the first start",
         range: "32 or more visible ASCII characters",
-        meaning: "The first API key, with all scopes. Unset: one is made, printed once and kept in the directory as `admin-token` (0600). Changing it revokes the one before.",
+        meaning: "The first API key, with all scopes. Unset: one is made, printed once if there is a terminal, and kept in the directory as `admin-token` (0600). Changing it revokes the one before.",
     },
     Row {
         name: "POSTRIDER_RETRY_JITTER_BPS",

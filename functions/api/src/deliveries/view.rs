@@ -9,8 +9,10 @@ use postrider_domain::outcome::Timings;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::request::Sent;
 use crate::openapi::words_or_null;
 use crate::views::Time;
+use crate::why::Why;
 
 /// One event for one webhook.
 #[derive(Debug, Serialize, ToSchema)]
@@ -101,6 +103,27 @@ pub(crate) struct DeliveryDetail {
     payload_base64: Option<String>,
     /// The first one first.
     attempts: Vec<AttemptView>,
+    /// Why it has not arrived; `null` when it has, or when nobody has attempted it yet.
+    #[schema(required)]
+    why: Option<Why>,
+    request: RequestView,
+}
+
+/// The request as it was sent last, or is to be sent first.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = DeliveryRequest)]
+pub(crate) struct RequestView {
+    target_url: String,
+    /// What looks like a credential, and what is not kept, is shown as `***`.
+    headers: Vec<HeaderView>,
+}
+
+/// One header of a request.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeliveryHeader)]
+pub(crate) struct HeaderView {
+    name: String,
+    value: String,
 }
 
 impl DeliveryDetail {
@@ -117,7 +140,22 @@ impl DeliveryDetail {
             payload: payload.map(str::to_owned),
             payload_base64,
             attempts: attempts.into_iter().map(AttemptView::from).collect(),
+            why: None,
+            request: RequestView::default(),
         }
+    }
+
+    /// With why it has not arrived, and the request.
+    pub(crate) fn told(mut self, why: Option<Why>, sent: Sent) -> Self {
+        self.why = why;
+        let headers = sent.headers.into_iter();
+        self.request = RequestView {
+            target_url: sent.url,
+            headers: headers
+                .map(|(name, value)| HeaderView { name, value })
+                .collect(),
+        };
+        self
     }
 }
 

@@ -1,6 +1,5 @@
 //! One delivery: where it stands, why, every attempt, what was sent and what came back.
 
-mod request;
 mod timeline;
 
 use askama::Template;
@@ -17,9 +16,9 @@ use super::payload::Payload;
 use super::rows;
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup, Pill};
-use super::why::{self, Why};
 use crate::Api;
-use request::Sent;
+use crate::deliveries::Sent;
+use crate::why::{self, Why};
 use timeline::Step;
 
 #[derive(Template)]

@@ -53,8 +53,27 @@ async fn a_delivery_is_shown_with_its_attempts() {
             "error_detail": "HTTP status 500: the receiver's answer", "dead_cause": "exhausted",
         }]})
     );
+    assert_eq!(
+        shown["why"]["title"],
+        "The receiver answered 500 Internal Server Error"
+    );
+    assert_eq!(
+        shown["request"]["target_url"],
+        "https://receiver.example/used"
+    );
+    assert_eq!(
+        shown["request"]["headers"][0],
+        json!({"name": "webhook-id", "value": id})
+    );
     let detail = shown.as_object_mut().unwrap();
-    for field in ["attempts", "payload", "payload_base64", "content_type"] {
+    for field in [
+        "attempts",
+        "payload",
+        "payload_base64",
+        "content_type",
+        "why",
+        "request",
+    ] {
         assert!(detail.remove(field).is_some(), "{field}");
     }
     assert_eq!(

@@ -122,6 +122,25 @@ async fn a_listener_hears_its_own_tenant_only() {
 }
 
 #[tokio::test]
+async fn a_listener_is_told_first_where_it_begins() {
+    let stage = Stage::new().await;
+    stage.webhook().await;
+    let before = stage.delivery().await;
+    stage.kill(&before).await;
+    let mut listener = Listener::open(&stage, &stage.admin, None).await;
+    let hello = timeout(PATIENCE, listener.body.next()).await.unwrap();
+    let hello = hello.unwrap().unwrap();
+    let hello = std::str::from_utf8(&hello).unwrap();
+    let place = hello.strip_prefix("id: ").unwrap().trim().to_owned();
+    drop(listener);
+    let missed = stage.delivery().await;
+    stage.kill(&missed).await;
+    let mut resumed = Listener::open(&stage, &stage.admin, Some(&place)).await;
+    let (_, _, event) = resumed.next().await.unwrap();
+    assert_eq!(event["data"]["webhook_delivery_id"], missed);
+}
+
+#[tokio::test]
 async fn a_stream_ends_with_the_gateway() {
     let stage = Stage::new().await;
     let mut listener = Listener::open(&stage, &stage.admin, None).await;

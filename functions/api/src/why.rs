@@ -8,6 +8,8 @@ use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::outcome::FailureKind;
 use postrider_domain::webhook::Webhook;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Every kind of failure, with the words that an attempt's record begins with.
 const KINDS: [FailureKind; 7] = [
@@ -20,24 +22,24 @@ const KINDS: [FailureKind; 7] = [
     FailureKind::Refused,
 ];
 
-/// An explanation.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Why {
+/// Why a delivery has not arrived, in plain words.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Why {
     /// What happened, in a few words.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// What that means.
-    pub(super) meaning: String,
+    pub(crate) meaning: String,
     /// What to do, one thing each.
-    pub(super) advice: Vec<String>,
+    pub(crate) advice: Vec<String>,
     /// What comes next by itself.
-    pub(super) outlook: String,
+    pub(crate) outlook: String,
 }
 
 /// What happened, what it means, what to do.
 type Told = (String, String, Vec<String>);
 
 /// Explains a delivery that has not arrived; none for one that has, or that nobody has attempted yet.
-pub(super) fn explain(
+pub(crate) fn explain(
     row: &Delivery,
     last: Option<&Attempt>,
     webhook: Option<&Webhook>,
@@ -135,7 +137,8 @@ fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
         Status::Dead => {
             let given_up = match row.dead_cause {
                 Some(DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook) => {
-                    format!("Given up after {} attempts.", row.attempt_count)
+                    let s = if row.attempt_count == 1 { "" } else { "s" };
+                    format!("Given up after {} attempt{s}.", row.attempt_count)
                 }
                 Some(DeadCause::Rejected) => {
                     "Given up at once: the webhook's policy takes this answer for final.".to_owned()

@@ -9,16 +9,16 @@ use postrider_domain::webhook::Webhook;
 const HIDDEN: &str = "***";
 
 /// What was sent.
-pub(super) struct Sent {
-    pub(super) url: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) was_attempted: bool,
+pub(crate) struct Sent {
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) was_attempted: bool,
 }
 
 impl Sent {
     /// The headers of the last attempt, or of the first one to come. The webhook's own are those it has now, without what
     /// looks like a credential; the signatures of Standard Webhooks are not kept.
-    pub(super) fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
+    pub(crate) fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
         let mut headers = vec![("webhook-id".to_owned(), row.id.to_string())];
         let mut set = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(at) = row.last_attempted_at {

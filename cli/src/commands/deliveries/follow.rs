@@ -1,0 +1,180 @@
+//! Deliveries as they change, until somebody has seen enough.
+
+mod line;
+
+use std::collections::HashMap;
+
+use tokio::sync::mpsc;
+
+use self::line::Line;
+use super::ListArgs;
+use crate::client::Client;
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::live::{Change, Heard, Live};
+use crate::output::Output;
+use crate::pages;
+use crate::shapes::Delivery;
+
+const DEFAULT_LIMIT: usize = 10;
+/// How much may wait to be printed before the gateway is read no further.
+const WAITING: usize = 1000;
+
+pub(super) async fn run(args: &ListArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    let (sender, heard) = mpsc::channel(WAITING);
+    let following = async {
+        // It listens before it lists, so that nothing falls in between.
+        let live = Live::open(client).await?;
+        let mut follow = Follow {
+            args,
+            client,
+            out,
+            listed: Listed::default(),
+        };
+        follow.list().await?;
+        tokio::select! {
+            ended = live.tell(sender) => ended,
+            ended = follow.print(heard) => ended,
+        }
+    };
+    edge::unless_interrupted(following)
+        .await
+        .transpose()
+        .map(|_| Ending::Fine)
+}
+
+struct Follow<'a> {
+    args: &'a ListArgs,
+    client: &'a Client,
+    out: Output,
+    listed: Listed,
+}
+
+impl Follow<'_> {
+    /// Begins with what there is, the oldest first.
+    async fn list(&mut self) -> Result<(), Failure> {
+        let conditions = self
+            .args
+            .filter
+            .conditions(self.args.status.clone(), edge::now());
+        let limit = self.args.limit.unwrap_or(DEFAULT_LIMIT);
+        // One at least, so that a condition that the gateway does not understand is refused.
+        let path = ["v1", "deliveries"];
+        let listing = pages::first(self.client, &path, &conditions, limit.max(1)).await?;
+        let deliveries: Vec<Delivery> = listing.read()?;
+        for delivery in deliveries.iter().take(limit).rev() {
+            self.show(&Line::listed(delivery))?;
+        }
+        self.listed = deliveries.iter().take(limit).collect();
+        Ok(())
+    }
+
+    async fn print(&mut self, mut heard: mpsc::Receiver<Heard>) -> Result<(), Failure> {
+        while let Some(next) = heard.recv().await {
+            match next {
+                Heard::Announced(announcement) => {
+                    if let Some(change) = announcement.change().filter(|change| self.wants(change))
+                    {
+                        let error = self.why(&change, heard.is_empty()).await;
+                        self.show(&Line::changed(&change, error.as_deref()))?;
+                    }
+                }
+                Heard::Lost(reason) => self
+                    .out
+                    .note(format!("Lost the gateway ({reason}); trying again …")),
+                Heard::Back => self.out.note("Connected again; nothing was left out."),
+            }
+        }
+        Ok(())
+    }
+
+    fn wants(&mut self, change: &Change) -> bool {
+        let status = self.args.status.as_deref();
+        let fits = status.is_none_or(|status| status == change.status);
+        // Asked in any case: what was listed is told apart by every change of it.
+        let is_new = self.listed.is_new(change);
+        is_new && fits && self.args.filter.wants(change)
+    }
+
+    /// What went wrong, in the gateway's words: for people, and when there is time to ask.
+    async fn why(&self, change: &Change, has_time: bool) -> Option<String> {
+        let failed = change.status == "failed" || change.status == "dead";
+        if self.out.wants_json() || !has_time || !failed {
+            return None;
+        }
+        let answer = self.client.get(&["v1", "deliveries", &change.id]).await;
+        let delivery: Delivery = answer.ok()?.read().ok()?;
+        let is_same =
+            delivery.status == change.status && delivery.attempt_count == change.attempt_count;
+        delivery.why.filter(|_| is_same).map(|why| why.title)
+    }
+
+    fn show(&self, line: &Line<'_>) -> Result<(), Failure> {
+        if self.out.wants_json() {
+            self.out.value(line)
+        } else {
+            self.out.line(line.for_people(self.out))
+        }
+    }
+}
+
+/// What was listed, with how far it was: its changes up to there have been shown.
+#[derive(Debug, Default)]
+struct Listed(HashMap<String, (String, u32)>);
+
+impl<'a> FromIterator<&'a Delivery> for Listed {
+    fn from_iter<T: IntoIterator<Item = &'a Delivery>>(deliveries: T) -> Self {
+        let state = |row: &Delivery| (row.id.clone(), (row.status.clone(), row.attempt_count));
+        Self(deliveries.into_iter().map(state).collect())
+    }
+}
+
+impl Listed {
+    /// Whether a change came after the list was made.
+    fn is_new(&mut self, change: &Change) -> bool {
+        let Some((status, attempts)) = self.0.get(&change.id) else {
+            return true;
+        };
+        let is_shown = *status == change.status && *attempts == change.attempt_count;
+        let is_older = change.change != "requeued" && change.attempt_count < *attempts;
+        if !is_older {
+            self.0.remove(&change.id);
+        }
+        !is_shown && !is_older
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(change: &str, status: &str, attempt_count: u32) -> Change {
+        Change {
+            change: change.to_owned(),
+            at: "2026-02-21T10:00:00Z".to_owned(),
+            id: "dlv_1".to_owned(),
+            webhook_id: "wh_1".to_owned(),
+            session_id: None,
+            event_type: "a.b".to_owned(),
+            status: status.to_owned(),
+            attempt_count,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_change_that_the_list_has_shown_is_not_shown_again() {
+        let listed = || Listed([("dlv_1".to_owned(), ("failed".to_owned(), 2))].into());
+        let mut overlapping = listed();
+        assert!(!overlapping.is_new(&change("failed", "failed", 1)));
+        assert!(!overlapping.is_new(&change("failed", "failed", 2)));
+        assert!(overlapping.is_new(&change("failed", "failed", 3)));
+        let mut later = listed();
+        assert!(later.is_new(&change("requeued", "pending", 0)));
+        assert!(
+            later.is_new(&change("failed", "failed", 1)),
+            "after a retry by hand it counts anew"
+        );
+        assert!(listed().is_new(&change("dead", "dead", 3)));
+    }
+}

@@ -1,0 +1,78 @@
+//! Deliveries as a table.
+
+use postrider_domain::time::Timestamp;
+
+use super::ListArgs;
+use crate::client::Client;
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::output::{Output, printable_line};
+use crate::pages;
+use crate::shapes::Delivery;
+use crate::table::Table;
+use crate::when::{short_time, until};
+
+const DEFAULT_LIMIT: usize = 50;
+
+pub(super) async fn run(args: ListArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    let now = edge::now();
+    let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
+    let query = args.filter.conditions(args.status, now);
+    let listing = pages::first(client, &["v1", "deliveries"], &query, limit).await?;
+    if out.wants_json() {
+        out.value(&listing)?;
+        return Ok(Ending::Fine);
+    }
+    if listing.items.is_empty() {
+        out.note("No delivery fits.");
+        return Ok(Ending::Fine);
+    }
+    out.line(table(listing.read()?, now).show(out))?;
+    if listing.next_cursor.is_some() {
+        out.note(format!("There are more; --limit shows more than {limit}."));
+    }
+    Ok(Ending::Fine)
+}
+
+/// Deliveries in a table, as they come.
+pub(in crate::commands) fn table(deliveries: Vec<Delivery>, now: Timestamp) -> Table {
+    let mut table = Table::new([
+        "ID",
+        "STATUS",
+        "ATTEMPTS",
+        "TYPE",
+        "CREATED",
+        "NEXT OR ERROR",
+    ]);
+    for delivery in deliveries {
+        let remark = remark(&delivery, now);
+        let created = short_time(&delivery.created_at);
+        let (mark, tries) = (delivery.mark(), delivery.tries());
+        table.row(
+            mark,
+            [
+                delivery.id,
+                delivery.status,
+                tries,
+                delivery.event_type,
+                created,
+                remark,
+            ],
+        );
+    }
+    table
+}
+
+fn remark(delivery: &Delivery, now: Timestamp) -> String {
+    let next = delivery
+        .next_retry_at
+        .as_deref()
+        .filter(|_| !delivery.is_settled())
+        .map(|at| until(at, now));
+    let error = delivery
+        .error_detail
+        .as_deref()
+        .filter(|_| !delivery.is_delivered());
+    let parts = [next, error.map(|error| printable_line(error, 60))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,134 @@
+//! How far a job of the gateway is.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::bulk::{Bulk, deliveries};
+use crate::client::{Answer, Client};
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+use crate::shapes::Job;
+
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Begins the job and watches it to its end.
+pub(super) async fn run(bulk: &Bulk<'_>) -> Result<Ending, Failure> {
+    let answer = bulk.begin().await?;
+    let job: Job = answer.read()?;
+    match edge::unless_interrupted(to_its_end(bulk.client, answer, bulk.out)).await {
+        Some(last) => show(&last?, bulk.out),
+        None => {
+            stopped(&job, bulk.out);
+            Ok(Ending::Interrupted)
+        }
+    }
+}
+
+/// Says that the job goes on, and how to get hold of it.
+pub(super) fn stopped(job: &Job, out: Output) {
+    let id = job.id.as_deref().unwrap_or_default();
+    out.complain(format!("Stopped watching; the gateway goes on with {id}."));
+    out.complain(format!("How far it is: postrider retry status {id}"));
+    out.complain(format!("Stop the job itself: postrider retry cancel {id}"));
+}
+
+/// Looks until the job is over; the last answer.
+pub(super) async fn to_its_end(
+    client: &Client,
+    begun: Answer,
+    out: Output,
+) -> Result<Answer, Failure> {
+    let mut answer = begun;
+    let mut job: Job = answer.read()?;
+    let Some(id) = job.id.clone() else {
+        return Ok(answer);
+    };
+    let progress = Progress::new(job.matched, out);
+    while job.is_running() {
+        progress.set(job.done.unwrap_or(0) + job.failed.unwrap_or(0));
+        edge::pause(LOOK_EVERY).await;
+        answer = client.get(&["v1", "retries", &id]).await?;
+        job = answer.read()?;
+    }
+    Ok(answer)
+}
+
+/// Shows where a job stands; negative if some deliveries could not be put back.
+pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
+    let job: Job = answer.read()?;
+    let failed = job.failed.unwrap_or(0);
+    if out.wants_json() {
+        out.document(&answer.text)?;
+    } else {
+        out.line(in_words(&job))?;
+    }
+    Ok(Ending::of(failed == 0))
+}
+
+/// Where a job stands, in a line.
+pub(super) fn in_words(job: &Job) -> String {
+    if job.matched == 0 {
+        return "No delivery fits; nothing was put back.".to_owned();
+    }
+    let mut line = format!(
+        "{}: {}, {} of {} put back",
+        job.id.as_deref().unwrap_or_default(),
+        job.state.as_deref().unwrap_or("unknown"),
+        job.done.unwrap_or(0),
+        deliveries(job.matched)
+    );
+    let failed = job.failed.unwrap_or(0);
+    if failed > 0 {
+        line.push_str(&format!(
+            ", {failed} could not be (being attempted, or their webhook is disabled)"
+        ));
+    }
+    line
+}
+
+/// A bar on a terminal, lines elsewhere, nothing for programs.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    length: u64,
+    lines: Option<Output>,
+}
+
+impl Progress {
+    pub(super) fn new(length: u64, out: Output) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let target = if out.wants_json() || !is_terminal {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        let style = ProgressStyle::with_template("{bar:30} {pos} of {len}, {eta} left {msg}");
+        Self {
+            bar: match style {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            },
+            length,
+            lines: (!out.wants_json() && !is_terminal).then_some(out),
+        }
+    }
+
+    /// So many are done.
+    pub(super) fn set(&self, done: u64) {
+        if let Some(out) = self.lines
+            && done != self.bar.position()
+        {
+            out.note(format!("{done} of {}", self.length));
+        }
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,209 @@
+//! A delivery for people.
+
+use data_encoding::BASE64;
+
+use super::timeline::timeline;
+use crate::body::pretty_body;
+use crate::edge;
+use crate::output::{Output, Tone, printable_line};
+use crate::shapes::{Delivery, Request, Why};
+use crate::table::facts;
+use crate::when::{short_time, until};
+
+/// A payload on a screen; the whole of it comes with --json.
+const SHOWN_BODY_CHARS: usize = 8000;
+/// A sentence or a header; longer ones are cut.
+const LINE_CHARS: usize = 1000;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// Everything.
+    WithPayload,
+    /// Everything else.
+    WithoutPayload,
+}
+
+/// A delivery: where it stands, why, its attempts, what was sent, what came back and what can be done.
+pub(crate) fn describe(delivery: &Delivery, shown: Parts, out: Output) -> String {
+    let mut parts = vec![headline(delivery, out)];
+    parts.extend(delivery.why.as_ref().map(|why| reason(why, out)));
+    if !delivery.attempts.is_empty() {
+        parts.push(timeline(&delivery.attempts, out));
+    }
+    parts.extend(response(delivery, out));
+    parts.extend(
+        delivery
+            .request
+            .as_ref()
+            .map(|sent| request(delivery, sent, out)),
+    );
+    parts.extend(payload(delivery, shown, out));
+    if delivery.status == "dead" {
+        parts.push(format!("Send it again: postrider retry {}", delivery.id));
+    }
+    parts.join("\n\n")
+}
+
+fn headline(delivery: &Delivery, out: Output) -> String {
+    let open = !delivery.is_settled();
+    let next = delivery.next_retry_at.as_deref().filter(|_| open);
+    let headline = format!(
+        "{} {}  {}",
+        delivery.mark().show(out),
+        delivery.status,
+        printable_line(&delivery.id, 100)
+    );
+    let facts = facts(
+        out,
+        [
+            ("attempts", Some(delivery.tries())),
+            (
+                "next",
+                next.map(|at| format!("{} ({})", short_time(at), until(at, edge::now()))),
+            ),
+            (
+                "error",
+                delivery
+                    .error_detail
+                    .clone()
+                    .filter(|_| !delivery.is_delivered()),
+            ),
+            (
+                "because",
+                delivery
+                    .dead_cause
+                    .as_deref()
+                    .map(|cause| cause.replace('_', " ")),
+            ),
+            (
+                "event",
+                Some(format!("{} ({})", delivery.event_id, delivery.event_type)),
+            ),
+            ("session", delivery.session_id.clone()),
+            ("webhook", Some(delivery.webhook_id.clone())),
+            (
+                "target",
+                delivery.target_url.clone().filter(|url| !url.is_empty()),
+            ),
+            ("accepted", Some(short_time(&delivery.created_at))),
+            (
+                "tried last",
+                delivery.last_attempted_at.as_deref().map(short_time),
+            ),
+        ],
+    );
+    format!("{headline}\n{facts}")
+}
+
+fn reason(why: &Why, out: Output) -> String {
+    let mut lines = vec![
+        out.paint(Tone::Strong, "WHY"),
+        printable_line(&why.title, LINE_CHARS),
+        format!("  {}", printable_line(&why.meaning, LINE_CHARS)),
+    ];
+    lines.extend(
+        why.advice
+            .iter()
+            .map(|advice| format!("  → {}", printable_line(advice, LINE_CHARS))),
+    );
+    lines.push(format!("  {}", printable_line(&why.outlook, LINE_CHARS)));
+    lines.join("\n")
+}
+
+fn response(delivery: &Delivery, out: Output) -> Option<String> {
+    let last = delivery.attempts.last()?.response_body.as_deref();
+    let body = last.filter(|body| !body.trim().is_empty())?;
+    let heading = out.paint(Tone::Strong, "LAST RESPONSE, ITS START");
+    Some(format!(
+        "{heading}\n{}",
+        pretty_body(body.as_bytes(), SHOWN_BODY_CHARS)
+    ))
+}
+
+fn request(delivery: &Delivery, sent: &Request, out: Output) -> String {
+    let heading = if delivery.last_attempted_at.is_some() {
+        "REQUEST AS SENT LAST"
+    } else {
+        "REQUEST TO BE SENT"
+    };
+    let mut lines = vec![
+        out.paint(Tone::Strong, heading),
+        format!("POST {}", printable_line(&sent.target_url, usize::MAX)),
+    ];
+    lines.extend(sent.headers.iter().map(|header| {
+        let name = out.paint(Tone::Faint, printable_line(&header.name, 100));
+        format!("{name}: {}", printable_line(&header.value, LINE_CHARS))
+    }));
+    lines.join("\n")
+}
+
+fn payload(delivery: &Delivery, shown: Parts, out: Output) -> Option<String> {
+    let bytes = body(delivery)?;
+    let kind = delivery.content_type.as_deref().unwrap_or("unknown type");
+    let size = format!("{}, {} bytes", printable_line(kind, 100), bytes.len());
+    let heading = out.paint(Tone::Strong, "PAYLOAD");
+    Some(match shown {
+        Parts::WithPayload => {
+            format!(
+                "{heading} {size}\n{}",
+                pretty_body(&bytes, SHOWN_BODY_CHARS)
+            )
+        }
+        Parts::WithoutPayload => format!("{heading} {size}; --payload shows it"),
+    })
+}
+
+fn body(delivery: &Delivery) -> Option<Vec<u8>> {
+    match (&delivery.payload, &delivery.payload_base64) {
+        (Some(text), _) => Some(text.clone().into_bytes()),
+        (None, Some(encoded)) => BASE64.decode(encoded.as_bytes()).ok(),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+
+    #[test]
+    fn a_dead_delivery_is_told_with_its_attempts_and_the_way_back() {
+        let delivery: Delivery = serde_json::from_str(
+            r#"{"id":"dlv_1","event_id":"evt_1","event_type":"task.completed","webhook_id":"wh_1","session_id":null,
+                "target_url":"https://example.com/","signature":"","status":"dead","attempt_count":1,"max_attempts":1,
+                "last_attempted_at":"2026-02-21T10:00:00Z","next_retry_at":null,"created_at":"2026-02-21T10:00:00Z",
+                "error_detail":"HTTP status 500","dead_cause":"webhook_deleted","content_type":"application/json","payload":"{\"a\":1}","attempts":[{"number":1,
+                "at":"2026-02-21T10:00:00Z","status_code":500,"elapsed_ms":12,"timings":{"dns_ms":1,"connect_ms":null,"first_byte_ms":9},"error":"HTTP status 500","phase":null,
+                "response_body":"\u001b[31moops"}],
+                "why":{"title":"The webhook was deleted","meaning":"So it is.","advice":["Make it\u001b[2J anew."],"outlook":"Given up."},
+                "request":{"target_url":"https://example.com/","headers":[{"name":"webhook-id","value":"dlv_1"}]}}"#,
+        )
+        .unwrap();
+        let out = Output::new(Format::People, true);
+        let shown = describe(&delivery, Parts::WithPayload, out);
+        for part in [
+            "✗ dead",
+            "1 of 1",
+            "webhook deleted",
+            "WHY\nThe webhook was deleted\n  So it is.\n  → Make it\\u{1b}[2J anew.\n  Given up.",
+            "500 Internal Server Error, 12 ms",
+            "dns 1 ms · first byte 9 ms",
+            "\\u{1b}[31moops",
+            "REQUEST AS SENT LAST\nPOST https://example.com/\nwebhook-id: dlv_1",
+            "application/json, 7 bytes\n{\n  \"a\": 1\n}",
+            "postrider retry dlv_1",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert!(
+            !shown.contains("session") && !shown.contains('\u{1b}'),
+            "{shown}"
+        );
+        let without = describe(&delivery, Parts::WithoutPayload, out);
+        assert!(
+            without.contains("7 bytes; --payload shows it") && !without.contains("\"a\""),
+            "{without}"
+        );
+    }
+}

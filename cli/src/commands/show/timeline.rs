@@ -1,0 +1,165 @@
+//! Attempts, one below the other, with where their time went.
+
+use http::StatusCode;
+use postrider_domain::time::Timestamp;
+
+use crate::output::{Output, Tone, printable_line};
+use crate::shapes::{Attempt, Timings};
+use crate::table::Mark;
+use crate::when::{short_time, to_the_second};
+
+/// How many attempts are shown; the others come with --json.
+const MAX_SHOWN: usize = 50;
+/// The length of the longest bar.
+const WIDTH: u64 = 40;
+/// Longer errors are cut.
+const ERROR_CHARS: usize = 300;
+
+/// The last attempts, the first one first.
+pub(super) fn timeline(attempts: &[Attempt], out: Output) -> String {
+    let earlier = attempts.len().saturating_sub(MAX_SHOWN);
+    let shown = attempts.get(earlier..).unwrap_or_default();
+    let longest = shown.iter().filter_map(|attempt| attempt.elapsed_ms).max();
+    let mut lines = vec![out.paint(Tone::Strong, "ATTEMPTS")];
+    if earlier > 0 {
+        lines.push(format!("{earlier} earlier ones are not shown."));
+    }
+    let mut before: Option<&Attempt> = None;
+    for attempt in shown {
+        if let Some(waited) = before.and_then(|before| waited(before, attempt)) {
+            lines.push(out.paint(Tone::Faint, format!("     {waited} later")));
+        }
+        lines.extend(step(attempt, longest.unwrap_or(0), out));
+        before = Some(attempt);
+    }
+    lines.join("\n")
+}
+
+fn step(attempt: &Attempt, longest: u64, out: Output) -> Vec<String> {
+    let mark = if attempt.error.is_none() {
+        Mark::Good
+    } else {
+        Mark::Bad
+    };
+    let elapsed = attempt.elapsed_ms.unwrap_or(0);
+    let mut lines = vec![format!(
+        "{:>3}  {}  {} {}, {}",
+        format!("#{}", attempt.number),
+        short_time(&attempt.at),
+        mark.show(out),
+        result(attempt),
+        duration(elapsed),
+    )];
+    lines.push(format!("     {}", bar(&attempt.timings, elapsed, longest)));
+    let phases = attempt.timings.phases().into_iter();
+    let phases: Vec<String> = phases
+        .map(|(name, ms)| format!("{name} {}", duration(ms)))
+        .collect();
+    if !phases.is_empty() {
+        lines.push(out.paint(Tone::Faint, format!("     {}", phases.join(" · "))));
+    }
+    lines
+}
+
+/// `500 Internal Server Error`, or what went wrong and where.
+fn result(attempt: &Attempt) -> String {
+    let error = printable_line(attempt.error.as_deref().unwrap_or_default(), ERROR_CHARS);
+    let Some(code) = attempt.status_code else {
+        return match attempt.phase.as_deref() {
+            Some(phase) => format!(
+                "{error} (in {})",
+                printable_line(&phase.replace('_', " "), 20)
+            ),
+            None => error,
+        };
+    };
+    let reason = StatusCode::from_u16(code).ok();
+    match reason.and_then(|status| status.canonical_reason()) {
+        Some(reason) => format!("{code} {reason}"),
+        None => code.to_string(),
+    }
+}
+
+fn waited(before: &Attempt, attempt: &Attempt) -> Option<String> {
+    let at = |attempt: &Attempt| Timestamp::parse_rfc3339(&attempt.at).ok();
+    Some(to_the_second(at(attempt)?.since(at(before)?)).to_string())
+}
+
+/// A letter for each stretch of time. Phases are measured apart and rounded, so the last one is cut where the whole ends;
+/// what no phase accounts for is dots.
+fn bar(timings: &Timings, elapsed: u64, longest: u64) -> String {
+    let scale = |ms: u64| ms.saturating_mul(WIDTH) / longest.max(1);
+    let end = scale(elapsed).clamp(1, WIDTH);
+    let mut bar = String::new();
+    let mut length = 0;
+    for (name, ms) in timings.phases() {
+        let letter = match name {
+            "first byte" => "w",
+            other => other.get(..1).unwrap_or("."),
+        };
+        let part = scale(ms).min(end - length);
+        bar.extend((0..part).map(|_| letter));
+        length += part;
+    }
+    bar.extend((length..end).map(|_| "."));
+    bar
+}
+
+/// `12 ms`, `1.2 s`.
+fn duration(ms: u64) -> String {
+    if ms < 1000 {
+        format!("{ms} ms")
+    } else {
+        format!("{}.{} s", ms / 1000, ms % 1000 / 100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+
+    fn attempt(number: u32, at: &str, elapsed: u64, rest: &str) -> Attempt {
+        let json = format!(
+            r#"{{"number":{number},"at":"{at}","elapsed_ms":{elapsed},"response_body":null,{rest}}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn attempts_are_told_with_their_phases_and_the_waits_between_them() {
+        let attempts = [
+            attempt(
+                1,
+                "2026-02-21T10:00:00Z",
+                2000,
+                r#""status_code":null,"phase":"first_byte","error":"timeout: no answer","timings":{"dns_ms":200,"connect_ms":300,"first_byte_ms":1500}"#,
+            ),
+            attempt(
+                2,
+                "2026-02-21T10:00:32Z",
+                500,
+                r#""status_code":503,"phase":null,"error":"HTTP status 503","timings":{"first_byte_ms":400,"body_ms":90}"#,
+            ),
+        ];
+        let out = Output::new(Format::People, true);
+        assert_eq!(
+            timeline(&attempts, out),
+            "ATTEMPTS\n \
+             #1  2026-02-21 10:00:00Z  ✗ timeout: no answer (in first byte), 2.0 s\n     \
+             ddddccccccwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\n     \
+             dns 200 ms · connect 300 ms · first byte 1.5 s\n     \
+             32s later\n \
+             #2  2026-02-21 10:00:32Z  ✗ 503 Service Unavailable, 500 ms\n     \
+             wwwwwwwwb.\n     \
+             first byte 400 ms · body 90 ms"
+        );
+    }
+
+    #[test]
+    fn a_bar_is_never_empty_nor_too_long() {
+        let timings = Timings::default();
+        assert_eq!(bar(&timings, 0, 0), ".");
+        assert_eq!(bar(&timings, u64::MAX, 1).len(), 40);
+    }
+}

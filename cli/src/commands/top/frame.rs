@@ -1,0 +1,174 @@
+//! The frame: the figures, webhooks that need a person, what failed last.
+
+use super::line::{Line, Size};
+use super::picture::{Picture, failed_at};
+use crate::output::Tone;
+use crate::shapes::{Delivery, Webhook};
+use crate::table::Mark;
+use crate::when::short_time;
+
+const KEYS: &str = "q quit · p pause · j/k move · enter show · r retry";
+/// Columns of the widest name of a figure.
+const NAME: usize = 32;
+
+/// What a frame is made of.
+pub(super) struct Frame<'a> {
+    pub(super) picture: &'a Picture,
+    pub(super) gateway: &'a str,
+    pub(super) window: &'a str,
+    /// How much happens a second; nobody counted when there is but one frame.
+    pub(super) rates: Option<String>,
+    /// The failure that the keys are about.
+    pub(super) selected: Option<&'a str>,
+    /// What there is to say beside it all.
+    pub(super) notice: Option<&'a Notice>,
+}
+
+/// A word to whoever looks.
+#[derive(Debug)]
+pub(super) struct Notice {
+    pub(super) tone: Tone,
+    pub(super) text: String,
+}
+
+impl Frame<'_> {
+    /// Everything, for a reader who can scroll.
+    pub(super) fn whole(&self) -> Vec<Line> {
+        let mut lines = self.head();
+        lines.push(Line::default());
+        lines.extend(self.figures());
+        lines.push(Line::default());
+        lines.extend(self.needy(usize::MAX));
+        lines.push(Line::default());
+        lines.extend(self.failures(usize::MAX));
+        lines
+    }
+
+    /// As much as there is room for: empty lines and then webhooks give way before the newest failures do.
+    pub(super) fn fitted(&self, size: Size) -> Vec<Line> {
+        let is_low = size.rows < 20;
+        let gap = || (!is_low).then(Line::default);
+        let mut lines = self.head();
+        lines.extend(gap());
+        lines.extend(self.figures());
+        lines.extend(gap());
+        let room = size.rows.saturating_sub(lines.len());
+        lines.extend(self.needy((room / 3).max(1)));
+        lines.extend(gap());
+        let footer = 1;
+        let room = size.rows.saturating_sub(lines.len() + footer + 1);
+        lines.extend(self.failures(room));
+        lines.truncate(size.rows.saturating_sub(footer));
+        lines.resize(size.rows.saturating_sub(footer), Line::default());
+        lines.push(self.footer());
+        lines
+    }
+
+    fn head(&self) -> Vec<Line> {
+        let total = &self.picture.stats.total;
+        let counted = format!(
+            "last {}: {} delivered, {} dead, {} attempts",
+            self.window, total.delivered, total.dead, total.attempts
+        );
+        let mut counts = Line::text(&counted);
+        if let Some(rates) = &self.rates {
+            counts = counts.then(Some(Tone::Strong), &format!("  now {rates}"));
+        }
+        let at = short_time(&self.picture.taken_at.to_string());
+        vec![
+            Line::toned(Tone::Strong, "postrider top")
+                .then(None, &format!("  {}", self.gateway))
+                .then(Some(Tone::Faint), &format!("  {at}")),
+            counts,
+        ]
+    }
+
+    fn figures(&self) -> Vec<Line> {
+        let figures = self.picture.stats.total.all().into_iter();
+        let line = |(name, figure, unit): (&str, &super::super::stats::Figure, &str)| {
+            let mark = figure.mark();
+            let tone = (mark == Mark::Bad).then_some(Tone::Bad);
+            Line::default()
+                .mark(mark)
+                .column(None, name, NAME)
+                .column(tone, &figure.show(unit), 9)
+                .then(Some(Tone::Faint), &format!("bad {}", figure.bad_when(unit)))
+        };
+        figures.map(line).collect()
+    }
+
+    fn needy(&self, room: usize) -> Vec<Line> {
+        let needy = &self.picture.needy;
+        let heading = |text: &str| Line::toned(Tone::Strong, text);
+        if needy.is_empty() {
+            let none = format!("No webhook of {} needs a person", self.picture.webhooks);
+            return vec![heading(&none)];
+        }
+        let mut lines = vec![heading(&format!(
+            "WEBHOOKS THAT NEED A PERSON: {} of {}",
+            needy.len(),
+            self.picture.webhooks
+        ))];
+        lines.extend(needy.iter().take(room).map(webhook));
+        lines
+    }
+
+    fn failures(&self, room: usize) -> Vec<Line> {
+        let failures = &self.picture.failures;
+        if failures.is_empty() {
+            return vec![Line::toned(Tone::Strong, "Nothing has failed")];
+        }
+        let at = self.position().unwrap_or(0);
+        // The one that is selected stays in sight.
+        let first = (at + 1).saturating_sub(room);
+        let shown = failures.iter().skip(first).take(room);
+        let mut lines = vec![Line::toned(Tone::Strong, "NEWEST FAILURES")];
+        lines.extend(shown.map(|row| failure(row, Some(row.id.as_str()) == self.selected)));
+        lines
+    }
+
+    fn position(&self) -> Option<usize> {
+        let selected = self.selected?;
+        let mut failures = self.picture.failures.iter();
+        failures.position(|row| row.id == selected)
+    }
+
+    fn footer(&self) -> Line {
+        match self.notice {
+            Some(notice) => Line::toned(notice.tone, &notice.text),
+            None => Line::toned(Tone::Faint, KEYS),
+        }
+    }
+}
+
+fn webhook(webhook: &Webhook) -> Line {
+    let reason = webhook.status_reason.as_deref();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    Line::text("  ")
+        .mark(webhook.mark())
+        .column(None, &webhook.name, 24)
+        .then(None, &format!("{}{reason}", webhook.state()))
+        .then(Some(Tone::Faint), &format!("  {}", webhook.id))
+}
+
+fn failure(row: &Delivery, is_selected: bool) -> Line {
+    let (sign, tone) = if is_selected {
+        ("▸", Some(Tone::Strong))
+    } else {
+        (" ", None)
+    };
+    let at = short_time(failed_at(row));
+    let time = at.get(11..19).unwrap_or(&at);
+    Line::default()
+        .column(tone, sign, 1)
+        .mark(row.mark())
+        .column(tone, &row.status, 6)
+        .column(None, &row.tries(), 8)
+        .column(Some(Tone::Faint), time, 8)
+        .column(tone, &row.event_type, 22)
+        .column(None, row.error_detail.as_deref().unwrap_or_default(), 36)
+        .then(Some(Tone::Faint), &row.id)
+}
+
+#[cfg(test)]
+mod tests;

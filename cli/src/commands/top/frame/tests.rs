@@ -1,0 +1,98 @@
+use postrider_domain::time::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::output::{Format, Output};
+
+fn figure(value: f64, alerting: bool) -> Value {
+    json!({"value": value, "threshold": 10.0, "comparison": "above", "alerting": alerting})
+}
+
+fn delivery(n: usize) -> Delivery {
+    let row = json!({
+        "id": format!("dlv_{n}"), "event_id": "evt_1", "event_type": "task.\u{1b}[2Jcompleted", "webhook_id": "wh_1",
+        "status": "dead", "attempt_count": 5, "max_attempts": 5, "created_at": "2026-02-21T10:00:00Z",
+        "error_detail": "HTTP status 500",
+    });
+    serde_json::from_value(row).unwrap()
+}
+
+fn picture(failures: usize, needy: usize) -> Picture {
+    let stats = json!({"from": "", "to": "", "webhooks": [], "total": {
+        "webhook_delivery_success_rate": figure(99.5, false), "webhook_delivery_p95_latency": figure(12.0, true),
+        "webhook_retry_rate": figure(1.0, false), "webhook_failed_count": figure(0.0, false),
+        "webhook_avg_retries_per_delivery": figure(0.1, false), "delivered": 7, "dead": 1, "attempts": 9,
+    }});
+    let webhook = json!({"id": "wh_1", "name": "billing", "target_url": "https://example.com/", "event_types": ["*"],
+        "status": "failed", "failure_count": 6, "status_reason": "a delivery was given up"});
+    let webhooks = std::iter::repeat_n(webhook, needy);
+    Picture {
+        taken_at: Timestamp::from_millis(1_771_668_000_000),
+        stats: serde_json::from_value(stats).unwrap(),
+        needy: webhooks
+            .map(|webhook| serde_json::from_value(webhook).unwrap())
+            .collect(),
+        webhooks: 40,
+        failures: (0..failures).map(delivery).collect(),
+    }
+}
+
+fn shown(picture: &Picture, selected: Option<&str>, size: Option<Size>) -> Vec<String> {
+    let frame = Frame {
+        picture,
+        gateway: "http://127.0.0.1:8080/",
+        window: "24h",
+        rates: Some("1.0/s delivered, 0.0/s failed".to_owned()),
+        selected,
+        notice: None,
+    };
+    let out = Output::new(Format::People, true);
+    let columns = size.map_or(200, |size| size.columns);
+    let lines = size.map_or_else(|| frame.whole(), |size| frame.fitted(size));
+    lines.iter().map(|line| line.paint(columns, out)).collect()
+}
+
+#[test]
+fn a_whole_frame_has_every_figure_webhook_and_failure() {
+    let text = shown(&picture(30, 2), None, None).join("\n");
+    for part in [
+        "last 24h: 7 delivered, 1 dead, 9 attempts  now 1.0/s delivered",
+        "✗ webhook_delivery_p95_latency     12 s      bad above 10 s",
+        "WEBHOOKS THAT NEED A PERSON: 2 of 40",
+        "✗ billing                  failed: a delivery was given up  wh_1",
+        "✗ dead   5 of 5   10:00:00 task.\\u{1b}[2Jcomplet… HTTP status 500",
+        "dlv_29",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+    let calm = shown(&picture(0, 0), None, None).join("\n");
+    assert!(
+        calm.contains("No webhook of 40 needs a person") && calm.contains("Nothing has failed")
+    );
+}
+
+#[test]
+fn a_frame_fits_every_terminal_and_keeps_what_is_selected_in_sight() {
+    let picture = picture(40, 30);
+    for (columns, rows) in [(200, 60), (80, 24), (40, 12), (20, 5), (1, 1), (0, 0)] {
+        let lines = shown(&picture, Some("dlv_39"), Some(Size { columns, rows }));
+        assert_eq!(lines.len(), rows.max(1), "{columns} × {rows}");
+        assert!(lines.iter().all(|line| line.chars().count() <= columns));
+        if rows >= 24 {
+            assert!(lines.iter().any(|line| line.starts_with("▸")), "{lines:#?}");
+        }
+    }
+    let low = shown(
+        &picture,
+        None,
+        Some(Size {
+            columns: 80,
+            rows: 13,
+        }),
+    );
+    assert!(
+        low.iter().any(|line| line.contains("NEWEST FAILURES")),
+        "{low:#?}"
+    );
+}

@@ -1,0 +1,76 @@
+//! `postrider top`: how things stand, live.
+
+mod frame;
+mod keys;
+mod line;
+mod picture;
+mod rates;
+mod running;
+mod screen;
+
+use std::io::IsTerminal;
+
+use clap::Args;
+
+use self::frame::Frame;
+use self::picture::Picture;
+use crate::client::Client;
+use crate::edge;
+use crate::failure::{Ending, Failure};
+use crate::output::Output;
+
+/// A text that nobody sees on a screen is as wide as its lines.
+const UNLIMITED: usize = 1000;
+
+const AFTER_HELP: &str = "\
+Keys:
+  j, k, arrows  move between failures     enter  show one, with its attempts and why it failed
+  r             retry it now              p      pause, to read at leisure
+  esc           back                      q      quit
+
+Examples:
+  postrider top
+  postrider top --window 24h
+  postrider top --once | mail -s postrider ops@example.com
+
+It is looked at each two seconds, and sooner when something happens. When standard input or output is no \
+terminal it prints one frame and ends, as with --once. Rates are counted from what happens while it runs.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct TopArgs {
+    /// How far the figures go back, in hours or days, up to 31 days
+    #[arg(long, default_value = "1h", value_name = "SPAN")]
+    window: String,
+
+    /// Print one frame and end
+    #[arg(long)]
+    once: bool,
+}
+
+pub(crate) async fn run(args: TopArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    if out.wants_json() {
+        return Err(Failure::Input(
+            "top is for people; --json: use `stats`, `webhooks list` and `deliveries`".to_owned(),
+        ));
+    }
+    let picture = Picture::take(client, &args.window).await?;
+    let is_live = std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
+        && !edge::is_dumb_terminal();
+    if is_live && !args.once {
+        return running::run(picture, &args.window, client, out).await;
+    }
+    let frame = Frame {
+        picture: &picture,
+        gateway: client.base().as_str(),
+        window: &args.window,
+        rates: None,
+        selected: None,
+        notice: None,
+    };
+    let lines = frame.whole().into_iter();
+    let lines = lines.map(|line| line.paint(UNLIMITED, out).trim_end().to_owned());
+    out.line(lines.collect::<Vec<_>>().join("\n"))?;
+    Ok(Ending::Fine)
+}

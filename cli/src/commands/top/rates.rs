@@ -1,0 +1,83 @@
+//! How much happens a second, counted from what is announced.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How often somebody looks at the count.
+pub(super) const TICK: Duration = Duration::from_millis(500);
+/// Over how many ticks a rate is taken: ten seconds.
+const TICKS: usize = 20;
+
+/// What happened in one tick.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    delivered: u32,
+    failed: u32,
+}
+
+/// The last ten seconds.
+#[derive(Debug, Default)]
+pub(super) struct Rates {
+    now: Count,
+    past: VecDeque<Count>,
+}
+
+impl Rates {
+    /// Counts an announcement of this kind.
+    pub(super) fn count(&mut self, kind: &str) {
+        match kind {
+            "delivery.delivered" => self.now.delivered += 1,
+            "delivery.failed" | "delivery.dead" => self.now.failed += 1,
+            _ => {}
+        }
+    }
+
+    /// A tick is over.
+    pub(super) fn tick(&mut self) {
+        self.past.push_back(std::mem::take(&mut self.now));
+        if self.past.len() > TICKS {
+            self.past.pop_front();
+        }
+    }
+
+    /// `12.4/s delivered, 0.2/s failed`.
+    pub(super) fn in_words(&self) -> String {
+        let ticks = u64::try_from(self.past.len().max(1)).unwrap_or(1);
+        let rate = |of: fn(&Count) -> u32| {
+            let sum: u64 = self.past.iter().map(|count| u64::from(of(count))).sum();
+            // In tenths: two ticks are a second.
+            let tenths = sum * 20 / ticks;
+            format!("{}.{}/s", tenths / 10, tenths % 10)
+        };
+        format!(
+            "{} delivered, {} failed",
+            rate(|count| count.delivered),
+            rate(|count| count.failed)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_taken_over_the_last_ten_seconds() {
+        let mut rates = Rates::default();
+        assert_eq!(rates.in_words(), "0.0/s delivered, 0.0/s failed");
+        for _ in 0..30 {
+            for _ in 0..3 {
+                rates.count("delivery.delivered");
+            }
+            rates.tick();
+        }
+        rates.count("delivery.dead");
+        rates.count("webhook.failed");
+        rates.tick();
+        assert_eq!(rates.in_words(), "5.7/s delivered, 0.1/s failed");
+        for _ in 0..TICKS {
+            rates.tick();
+        }
+        assert_eq!(rates.in_words(), "0.0/s delivered, 0.0/s failed");
+    }
+}

@@ -1,0 +1,67 @@
+//! Questions to the gateway that the view does not wait for.
+
+use std::pin::Pin;
+
+use serde_json::json;
+
+use super::super::picture::Picture;
+use crate::client::Client;
+use crate::commands::show::{Parts, describe};
+use crate::failure::Failure;
+use crate::output::{Format, Output};
+use crate::shapes::Delivery;
+
+/// What came of it.
+pub(super) enum Done {
+    Looked(Result<Box<Picture>, Failure>),
+    /// A delivery as text, every line harmless.
+    Shown(Result<String, Failure>),
+    /// The delivery that was put back.
+    Retried(Result<String, Failure>),
+}
+
+/// At most one question at a time; a newer one takes the place of an older.
+#[derive(Default)]
+pub(super) struct Work<'a>(Option<Pin<Box<dyn Future<Output = Done> + 'a>>>);
+
+impl<'a> Work<'a> {
+    pub(super) fn begin(&mut self, work: impl Future<Output = Done> + 'a) {
+        self.0 = Some(Box::pin(work));
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Waits for it; for ever if there is none.
+    pub(super) async fn done(&mut self) -> Done {
+        match &mut self.0 {
+            Some(work) => {
+                let done = work.await;
+                self.0 = None;
+                done
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+pub(super) async fn look(client: &Client, window: &str) -> Done {
+    Done::Looked(Picture::take(client, window).await.map(Box::new))
+}
+
+pub(super) async fn show(client: &Client, id: String) -> Done {
+    let described = async {
+        let answer = client.get(&["v1", "deliveries", &id]).await?;
+        let delivery: Delivery = answer.read()?;
+        let plain = Output::new(Format::People, true);
+        Ok(describe(&delivery, Parts::WithPayload, plain))
+    };
+    Done::Shown(described.await)
+}
+
+pub(super) async fn retry(client: &Client, id: String) -> Done {
+    let path = ["v1", "deliveries", &id, "retry"];
+    let answer = client.post(&path, &json!({ "force": false })).await;
+    Done::Retried(answer.map(|_| id))
+}

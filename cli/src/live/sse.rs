@@ -1,0 +1,106 @@
+//! Server-sent events out of the bytes of an answer.
+
+/// A line may not be longer: an announcement has less than a kilobyte.
+const MAX_LINE_BYTES: usize = 256 * 1024;
+
+/// One event, or what the server says about the stream itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Event {
+    /// The place in the stream.
+    pub(super) id: Option<String>,
+    /// When to come back after the answer's end, in milliseconds.
+    pub(super) retry_ms: Option<u64>,
+    /// The lines of data; empty if there is none.
+    pub(super) data: String,
+}
+
+/// What came is no stream of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineTooLong;
+
+/// Keeps what is not a whole event yet.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    line: Vec<u8>,
+    event: Event,
+}
+
+impl Parser {
+    /// Takes bytes as they come; returns the events that they complete.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, LineTooLong> {
+        let mut complete = Vec::new();
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.line.push(*byte);
+                if self.line.len() > MAX_LINE_BYTES {
+                    return Err(LineTooLong);
+                }
+                continue;
+            }
+            let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+            let line = line.strip_suffix('\r').unwrap_or(&line);
+            if !line.is_empty() {
+                self.event.take(line);
+            } else if self.event != Event::default() {
+                complete.push(std::mem::take(&mut self.event));
+            }
+        }
+        Ok(complete)
+    }
+}
+
+impl Event {
+    /// A comment has no name before its colon and is passed over.
+    fn take(&mut self, line: &str) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "id" => self.id = Some(value.to_owned()),
+            "retry" => self.retry_ms = value.parse().ok(),
+            "data" => {
+                if !self.data.is_empty() {
+                    self.data.push('\n');
+                }
+                self.data.push_str(value);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = "id: 4\nretry: 2000\n\n: alive\n\nid:5\r\nevent: a.b\r\ndata: {\"ä\":\r\ndata: 1}\r\n\r\nid: 6\n";
+
+    fn event(id: &str, retry_ms: Option<u64>, data: &str) -> Event {
+        Event {
+            id: Some(id.to_owned()),
+            retry_ms,
+            data: data.to_owned(),
+        }
+    }
+
+    #[test]
+    fn events_are_the_same_however_the_bytes_are_cut() {
+        let expected = [event("4", Some(2000), ""), event("5", None, "{\"ä\":\n1}")];
+        for size in 1..=STREAM.len() {
+            let mut parser = Parser::default();
+            let pieces = STREAM.as_bytes().chunks(size);
+            let events: Vec<Event> = pieces
+                .flat_map(|piece| parser.feed(piece).unwrap())
+                .collect();
+            assert_eq!(events, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn what_never_ends_a_line_is_no_stream() {
+        let mut parser = Parser::default();
+        assert_eq!(
+            parser.feed(&vec![b'x'; MAX_LINE_BYTES + 1]),
+            Err(LineTooLong)
+        );
+    }
+}
