@@ -48,7 +48,7 @@ struct CommonArgs {
     #[arg(long, value_name = "TYPE,TYPE,…", value_delimiter = ',')]
     event_types: Option<Vec<String>>,
 
-    /// Who shall hear of trouble, kept for when mail is sent; an empty text clears it
+    /// Who is mailed when it fails or keeps failing; an empty text clears it
     #[arg(long, value_name = "ADDRESS")]
     owner_email: Option<String>,
 
@@ -64,7 +64,7 @@ struct CommonArgs {
     #[arg(long, value_name = "N")]
     retry_rate: Option<u32>,
 
-    /// Test a failed webhook now and then and resume it when it answers; kept, not acted on yet
+    /// Test a failed webhook with growing pauses and resume it when it answers
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     auto_resume: Option<bool>,
 

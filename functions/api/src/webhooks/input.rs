@@ -48,7 +48,7 @@ pub(crate) struct NewWebhook {
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 10000)]
     retry_rate: Option<Whole>,
-    /// Whether a failed webhook is tested and resumed by itself; kept, not acted on yet.
+    /// Whether a failed webhook is tested with growing pauses, and resumed when it answers.
     #[serde(default)]
     auto_resume: Option<bool>,
     /// How failures are retried.
