@@ -265,17 +265,18 @@ impl Model {
         let expected = match before.clone().claim(&wanted.lease, self.now) {
             Err(why) => format!("{why:?}"),
             Ok(claimed) if claimed.version() == before.version => "Claimed".to_owned(),
-            Ok(claimed) => match self.status_of(wanted.id.webhook) {
+            Ok(claimed) => match self.webhooks[&wanted.id.webhook].as_ref() {
                 None => {
                     let detail = "the webhook was deleted";
                     self.change(&before.died(DeadCause::WebhookDeleted, detail));
                     "Orphaned".to_owned()
                 }
-                Some(status) if status.parks() => {
+                Some(health) if health.status.parks() => {
                     self.change(&before.park());
                     format!("{:?}", Unclaimable::Parked)
                 }
-                Some(_) => {
+                Some(health) => {
+                    let claimed = claimed.in_generation(health.generation);
                     self.change(claimed.delivery());
                     self.claims.push((claimed, wanted.clone()));
                     "Claimed".to_owned()

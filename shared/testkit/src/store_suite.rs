@@ -96,6 +96,7 @@ macro_rules! store_suite {
                 an_unknown_row_is_missing,
                 a_lease_can_be_prolonged_by_its_holder_alone,
                 a_batch_of_a_hundred_and_thirty_is_claimed_in_order,
+                a_claim_knows_the_generation_of_its_webhooks_state,
                 a_row_is_moved_to_its_turn_once,
                 a_held_or_changed_row_is_not_moved,
             }

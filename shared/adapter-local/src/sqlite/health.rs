@@ -35,10 +35,19 @@ pub(super) fn status(
     tenant: &TenantId,
     webhook: WebhookId,
 ) -> Result<Option<WebhookStatus>, Fault> {
+    Ok(standing(db, tenant, webhook)?.map(|(status, _)| status))
+}
+
+/// The status of a webhook and the generation of its state; none when it was deleted.
+pub(super) fn standing(
+    db: &Connection,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> Result<Option<(WebhookStatus, u32)>, Fault> {
     codec::first(
         &mut *db.prepare_cached(LOAD)?,
         &[&tenant.as_str(), &webhook.to_string()],
-        |row| read_status(row, 0),
+        |row| Ok((read_status(row, 0)?, row.get(2)?)),
     )
 }
 
