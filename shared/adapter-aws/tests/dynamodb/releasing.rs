@@ -11,7 +11,7 @@ use crate::support::{Dynamo, fixture};
 
 /// Removes every marker of rows to be released, as a mistake or a restored backup might.
 async fn lose_markers(tables: &Dynamo) {
-    for item in tables.markers("release#").await {
+    for item in &tables.markers("release#").await {
         let delete = tables.client.delete_item();
         delete
             .table_name(&tables.tables.deliveries)
