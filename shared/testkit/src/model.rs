@@ -229,7 +229,7 @@ impl Model {
             let mut row = new.row.clone();
             row.parked = self.status_of(row.id.webhook).unwrap().parks();
             let is_slowed = self.paces.get(&row.id.webhook);
-            let is_slowed = is_slowed.is_some_and(|pace| pace.slowed.is_some());
+            let is_slowed = is_slowed.is_some_and(|pace| pace.is_slowed(DEFAULT_RETRY_RATE));
             if let Some(lease) = new.lease.as_ref().filter(|_| !is_slowed)
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {

@@ -14,7 +14,7 @@ use super::rows;
 use super::writer::Tx;
 
 pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at, last_failure, \
-     on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+     on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
 /// The state of a webhook; none when it was deleted.
 pub(super) fn load(
@@ -63,6 +63,7 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
         on_probation: row.get(first + 6)?,
         tests: row.get(first + 7)?,
         next_test_at: codec::maybe_instant(row, first + 8)?,
+        again: row.get(first + 9)?,
     })
 }
 
@@ -104,7 +105,7 @@ fn save(
         .transpose()?;
     tx.execute(
         "UPDATE webhook_configs SET status = ?3, failure_count = ?4, generation = ?5, reason = ?6, changed_at = ?7, \
-         last_failure = ?8, on_probation = ?9, tests = ?10, next_test_at = ?11 WHERE tenant = ?1 AND id = ?2",
+         last_failure = ?8, on_probation = ?9, tests = ?10, next_test_at = ?11, again = ?12 WHERE tenant = ?1 AND id = ?2",
         params![
             tenant.as_str(),
             webhook.to_string(),
@@ -117,6 +118,7 @@ fn save(
             after.on_probation,
             after.tests,
             after.next_test_at.map(Timestamp::as_millis),
+            after.again,
         ],
     )?;
     if before.status != after.status {
