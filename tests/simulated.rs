@@ -1,7 +1,9 @@
 //! The simulations, small enough for every run; `make simulate` does ten million rows, and ten thousand deliveries.
 
 use postrider_domain::time::Millis;
-use postrider_tests::simulation::{Scenario, a_day_down, retries_at_once, simulate};
+use postrider_tests::simulation::{
+    Scenario, a_day_down, retries_and_a_stall, retries_at_once, simulate,
+};
 
 #[test]
 fn hints_of_waiting_rows_are_on_time_however_unpunctual_the_ticks() {
@@ -50,4 +52,15 @@ async fn a_retry_whose_turn_comes_later_is_moved_once_and_its_hint_does_not_go_r
     assert_eq!(turns.needless, 0, "{turns}");
     // At the rate alone it takes 200 seconds; rows that were set aside wait for the poller's next minute.
     assert!(turns.took <= Millis::from_seconds(320), "{turns}");
+}
+
+/// Their turns have passed by then; all at once they would be more than a thousand requests.
+#[tokio::test]
+async fn after_a_stall_of_the_dispatchers_what_was_missed_does_not_go_out_at_once() {
+    let turns = retries_and_a_stall(2000, 5, Millis::from_seconds(900)).await;
+    assert_eq!(turns.delivered, 2000, "{turns}");
+    // Half a minute of turns counts, though late; beside them those of this second.
+    assert!(turns.most_in_a_second <= 31 * 5, "{turns}");
+    // The poller pokes what is overdue; beyond that it is its own, one for its turn, and one or two for a later one.
+    assert!(turns.most_hints <= 16, "{turns}");
 }

@@ -171,10 +171,21 @@ pub(crate) struct Webhook {
     pub(crate) headers: Option<BTreeMap<String, String>>,
     pub(crate) timeout_seconds: Option<u32>,
     pub(crate) retry_rate: Option<u32>,
+    pub(crate) current_rate: Option<f64>,
     pub(crate) auto_resume: Option<bool>,
+    pub(crate) next_test_at: Option<String>,
+    pub(crate) last_failure: Option<LastFailure>,
     pub(crate) retry: Option<serde_json::Value>,
     pub(crate) created_at: Option<String>,
     pub(crate) updated_at: Option<String>,
+}
+
+/// The last attempt of a webhook that failed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct LastFailure {
+    pub(crate) delivery_id: String,
+    pub(crate) error: String,
+    pub(crate) at: String,
 }
 
 impl Webhook {

@@ -226,7 +226,7 @@ impl World {
     }
 
     pub(crate) async fn sweep(&self) {
-        self.process().sweep.turn(self.clock.now()).await;
+        self.process().sweep.turn().await;
     }
 
     /// Lets this much time pass for a courier and a sweep that take their turns; returns how many attempts began when.

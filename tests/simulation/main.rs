@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use postrider_domain::time::Millis;
 use postrider_tests::simulation::{
-    HINTS_PER_SECOND, PAGE_TAKES, Scenario, a_day_down, retries_at_once, simulate,
+    HINTS_PER_SECOND, PAGE_TAKES, Scenario, a_day_down, retries_and_a_stall, retries_at_once,
+    simulate,
 };
 
 const ROWS: usize = 10_000_000;
@@ -14,6 +15,8 @@ const ROWS: usize = 10_000_000;
 const BAR: Millis = Millis::from_seconds(2);
 /// How many deliveries wait, and how many retries are due at once.
 const DELIVERIES: usize = 10_000;
+/// For how long dispatchers take no hints.
+const STALL: Millis = Millis::from_seconds(900);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -56,7 +59,11 @@ async fn turns() -> bool {
         word(whole),
         word(once)
     );
-    whole && once
+    let stalled = retries_and_a_stall(DELIVERIES, 5, STALL).await;
+    println!("With dispatchers that stall for {STALL}: {stalled}");
+    let stalled_whole = stalled.delivered == DELIVERIES;
+    println!("nothing lost: {}\n", word(stalled_whole));
+    whole && once && stalled_whole
 }
 
 fn poller() -> bool {

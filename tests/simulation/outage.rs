@@ -102,7 +102,7 @@ impl Embedded {
                 return;
             }
             if now >= sweep_at {
-                self.sweep.turn(now).await;
+                self.sweep.turn().await;
                 sweep_at = now.plus(sweep_every);
                 continue;
             }

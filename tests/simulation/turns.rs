@@ -2,6 +2,7 @@
 //! how many hints that takes.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use postrider_domain::delivery::Status;
@@ -23,6 +24,8 @@ const BATCH: usize = 10;
 const MINUTE: Millis = Millis::new(MINUTE_MS);
 /// How far ahead the poller gives turns to rows that were set aside.
 const RELEASED_AHEAD: Millis = Millis::from_seconds(90);
+/// When dispatchers stall, if they do.
+const STALLS_AFTER: Millis = Millis::from_seconds(100);
 /// Far beyond what any of it takes.
 const HOURS: u64 = 24;
 
@@ -56,6 +59,8 @@ struct Functions {
     poll: Poll,
     chores: Chores,
     tick_at: Timestamp,
+    /// While nobody takes hints.
+    stall: Range<Timestamp>,
     moves: usize,
     needless: usize,
 }
@@ -79,6 +84,7 @@ impl Functions {
             poll: Poll::new(backlog, Arc::clone(&line), clock, GRACE),
             chores: Chores::new(stage.ports.clone(), line, RELEASED_AHEAD),
             tick_at: stage.clock.now().plus(MINUTE),
+            stall: Timestamp::ZERO..Timestamp::ZERO,
             stage,
             queue,
             hints,
@@ -109,14 +115,19 @@ impl Functions {
 
     /// Moves on to whatever comes next: a message or a tick of the poller.
     async fn step(&mut self) {
-        let next = self.queue.next_at().unwrap_or(self.tick_at);
+        let mut next = self.queue.next_at().unwrap_or(self.tick_at);
+        if self.stall.contains(&next.max(self.stage.clock.now())) {
+            next = self.stall.end;
+        }
         let now = self.stage.clock.now().max(next.min(self.tick_at));
         self.stage.clock.set(now);
-        self.dispatch().await;
+        if !self.stall.contains(&now) {
+            self.dispatch().await;
+        }
         if now >= self.tick_at {
             let deadline = now.plus(FUNCTION_TIMEOUT);
             self.poll.tick(Some(self.tick_at), deadline).await;
-            self.chores.turn_until(now, deadline).await;
+            self.chores.turn_until(deadline).await;
             self.tick_at = self.tick_at.plus(MINUTE);
         }
     }
@@ -127,6 +138,14 @@ impl Functions {
 /// # Panics
 /// When the gateway does not do its work.
 pub async fn retries_at_once(retries: usize, rate: u32) -> Turns {
+    retries_and_a_stall(retries, rate, Millis::ZERO).await
+}
+
+/// The same, but after some minutes nobody takes hints for so long, while the poller goes on.
+///
+/// # Panics
+/// When the gateway does not do its work.
+pub async fn retries_and_a_stall(retries: usize, rate: u32, stall: Millis) -> Turns {
     let mut functions = Functions::start();
     let gateway = functions.stage.gateway(Arc::clone(&functions.queue) as _);
     let webhook = webhook(&gateway, rate, RetrySettings::default()).await;
@@ -137,6 +156,8 @@ pub async fn retries_at_once(retries: usize, rate: u32) -> Turns {
     functions.stage.receiver.take_asked();
     functions.stage.receiver.answer(200);
     let from = functions.queue.next_at().unwrap();
+    let stalls_at = from.plus(STALLS_AFTER);
+    functions.stall = stalls_at..stalls_at.plus(stall);
     let end = from.plus(Millis::from_seconds(HOURS * 3600));
     while functions.stage.receiver.taken().0 < retries && functions.stage.clock.now() < end {
         functions.step().await;

@@ -110,6 +110,7 @@ mod tests {
                 webhook: WebhookId::from_bytes([9; 16]),
             },
             next_retry_at: now,
+            asked_again: false,
         };
         messages.send(vec![hint(1), hint(2)]).await;
         messages.take(10).await

@@ -85,6 +85,7 @@ impl Stage {
             tenant: TenantId::default(),
             id: self.id,
             next_retry_at: NOW,
+            asked_again: false,
         };
         serde_json::to_string(&hint).unwrap()
     }

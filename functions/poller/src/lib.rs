@@ -61,10 +61,7 @@ impl Poller {
         let ticked = self.poll.tick(minute, deadline).await;
         let failed_webhooks = self.failed_webhooks(minute.unwrap_or(now)).await;
         self.report(&ticked, failed_webhooks);
-        // The tick may have taken most of a minute: turns are given from now on.
-        self.chores
-            .turn_until(self.clock.now(), deadline.minus(END_BEFORE))
-            .await;
+        self.chores.turn_until(deadline.minus(END_BEFORE)).await;
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({
                 "hints_sent": ticked.hints_sent,

@@ -118,6 +118,8 @@ verbs! {
     Interventions of store on DevStore {
         requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
         release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>>;
+        release_webhook([&] tenant: TenantId, webhook: WebhookId, limit: usize, until: Timestamp, now: Timestamp)
+            -> Result<Vec<Hint>>;
         bury(limit: usize, now: Timestamp) -> Result<usize>;
     }
     History of store on DevStore {

@@ -491,3 +491,31 @@ async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
     let last = turns.last().unwrap().since(after(60));
     assert_eq!(last, Millis::from_seconds(WAITING as u64 - 1));
 }
+
+/// Somebody's disk had a bad day; the others' rows come all the same.
+#[tokio::test]
+async fn what_cannot_be_read_strands_no_row_behind_it() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let mut webhooks = Vec::new();
+    for _ in 0..3 {
+        webhooks.push(scene.webhook().await.id);
+    }
+    webhooks.sort_by_key(ToString::to_string);
+    let mut rows = Vec::new();
+    for webhook in &webhooks {
+        scene.set_status(*webhook, WebhookStatus::Paused).await;
+        for second in 0..3 {
+            rows.push(scene.row_at(*webhook, after(second)).await);
+        }
+        scene.set_status(*webhook, WebhookStatus::Active).await;
+    }
+    let db = raw(dir.path());
+    let spoil = "UPDATE webhook_configs SET settings = '{' WHERE id = ?1";
+    assert_eq!(db.execute(spoil, [webhooks[0].to_string()]), Ok(1));
+    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
+    assert_eq!(db.execute(spoil, [rows[3].event.to_string()]), Ok(1));
+    let freed = scene.released(100, after(60)).await;
+    assert_eq!(freed, rows[4..]);
+}

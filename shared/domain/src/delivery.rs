@@ -187,7 +187,7 @@ pub struct Delivery {
     pub created_at: Timestamp,
     /// What went wrong last.
     pub error_detail: Option<String>,
-    /// The generation of the webhook's state that the last attempt saw.
+    /// The generation of the webhook's state at its last claim, or that its last attempt saw.
     pub generation: u32,
     /// Its turn was already set by the webhook's pace; it does not ask again.
     pub paced: bool,
@@ -400,6 +400,13 @@ impl Delivery {
 }
 
 impl Claimed {
+    /// The claim, made while the webhook's state had this generation.
+    #[must_use]
+    pub const fn in_generation(mut self, generation: u32) -> Self {
+        self.delivery.generation = generation;
+        self
+    }
+
     /// The row.
     #[must_use]
     pub const fn delivery(&self) -> &Delivery {

@@ -123,6 +123,9 @@ pub struct Health {
     /// It failed, was resumed, and nothing has arrived since.
     #[serde(default)]
     pub on_probation: bool,
+    /// It failed on probation: whoever was told of the first time need not be told of this one.
+    #[serde(default)]
+    pub again: bool,
     /// How many tests it was sent since something arrived.
     #[serde(default)]
     pub tests: u32,
@@ -155,6 +158,7 @@ impl Health {
             reason,
             changed_at: Some(now),
             on_probation: status == WebhookStatus::Active && self.status == WebhookStatus::Failed,
+            again: false,
             tests: 0,
             next_test_at: None,
             last_failure: self.last_failure.clone(),
@@ -241,6 +245,7 @@ impl Health {
             reason: Some(reason),
             changed_at: Some(now),
             on_probation: false,
+            again: status == WebhookStatus::Failed && self.on_probation,
             tests,
             next_test_at: is_tested.then(|| now.plus(test_wait(tests))),
             ..self.clone()
@@ -258,6 +263,8 @@ fn test_wait(n: u32) -> Millis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::TenantId;
+    use crate::notice::health_notice;
 
     #[test]
     fn the_retries_that_were_used_are_read_from_the_reason() {
@@ -284,7 +291,11 @@ mod tests {
         let mut now = Timestamp::ZERO;
         let mut health = Health::default().stopped(WebhookStatus::Failed, 0, reason(), now);
         let mut waits = Vec::new();
-        while let Some(at) = health.next_test_at {
+        // One more than there should be: it ends.
+        for _ in 0..=MAX_TESTS {
+            let Some(at) = health.next_test_at else {
+                break;
+            };
             waits.push(at.since(now));
             now = at;
             let tested = health.testing(now).unwrap();
@@ -300,5 +311,46 @@ mod tests {
                 .succeeded()
                 .stopped(WebhookStatus::Failed, health.generation, reason(), now);
         assert_eq!(well.tests, 0);
+    }
+
+    fn failure() -> LastFailure {
+        LastFailure {
+            delivery: "dlv_aaaaaaaaaaaaeaaaaaaaaaaaaeaaaaaaaaaaaaiaaaaaaaaaaaaa"
+                .parse()
+                .unwrap(),
+            event_type: "task.completed".parse().unwrap(),
+            error: "HTTP status 500".to_owned(),
+            at: Timestamp::ZERO,
+        }
+    }
+
+    /// A store may write several steps at once, and announces what came of them.
+    #[test]
+    fn a_webhook_that_was_well_in_between_does_not_fail_again_but_anew() {
+        let (tenant, id) = (TenantId::default(), failure().delivery.webhook);
+        let stop = |health: &Health| {
+            let failed = health.failed_once(failure());
+            failed.stopped(
+                WebhookStatus::Failed,
+                1,
+                "no answer".into(),
+                Timestamp::ZERO,
+            )
+        };
+        let failed = Health::default().stopped(
+            WebhookStatus::Failed,
+            0,
+            "no answer".into(),
+            Timestamp::ZERO,
+        );
+        let resumed = failed.set(WebhookStatus::Active, None, Timestamp::ZERO);
+        let said_again = |after: &Health| {
+            let notice = health_notice(&tenant, id, &resumed, after, Timestamp::ZERO).unwrap();
+            notice.data.get("again").is_some()
+        };
+        assert!(said_again(&stop(&resumed)));
+        assert!(!said_again(&stop(&resumed.succeeded())));
+        let later = stop(&resumed).set(WebhookStatus::Active, None, Timestamp::ZERO);
+        assert!(!later.again);
     }
 }

@@ -253,7 +253,7 @@ pub fn health_notice(
     let mut notice = Notice::of_webhook(kind, tenant, webhook, after, at);
     // Somebody resumed it and it failed at once: its owner knows already.
     if let (NoticeKind::WebhookFailed, true, Some(fields)) =
-        (kind, before.on_probation, notice.data.as_object_mut())
+        (kind, after.again, notice.data.as_object_mut())
     {
         fields.insert("again".into(), true.into());
     }
@@ -268,12 +268,14 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
     if after.status == Status::Delivered {
         return health.succeeded();
     }
-    let counted = health.failed_once(LastFailure::of(after, at));
-    let detail = || after.error_detail.clone().unwrap_or_default();
+    let failure = LastFailure::of(after, at);
+    // The reason is announced: nothing of what the receiver wrote is in it.
+    let detail = failure.error.clone();
+    let counted = health.failed_once(failure);
     match after.dead_cause {
         Some(DeadCause::ExhaustedFailingWebhook) => {
             let retries = after.attempt_count.saturating_sub(1);
-            let reason = given_up(retries, &detail());
+            let reason = given_up(retries, &detail);
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(DeadCause::Gone) => counted.stopped(
@@ -289,7 +291,7 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
             at,
         ),
         _ if counted.on_probation && counted.failure_count >= PROBES => {
-            let reason = failed_probes(&detail());
+            let reason = failed_probes(&detail);
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(

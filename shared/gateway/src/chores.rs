@@ -1,13 +1,15 @@
 //! Work that somebody's word left behind: frees what waits for nothing, ends what nobody wants, carries on bulk retries.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::jobs::JobState;
+use postrider_ports::jobs::RetryJob;
 use postrider_ports::queue::{Hint, Queue};
 use tokio::select;
 
+use crate::poll::DEEP;
 use crate::retries::Retries;
 use crate::{Ports, Refusal, telemetry};
 
@@ -15,6 +17,8 @@ use crate::{Ports, Refusal, telemetry};
 const SLICE: usize = 500;
 /// How many webhooks one turn asks to be tested.
 const TESTS_AT_ONCE: usize = 100;
+/// How often a turn that takes long asks for tests.
+const ASK_EVERY: Millis = Millis::from_seconds(60);
 
 /// Does the chores, slice by slice.
 pub struct Chores {
@@ -38,31 +42,50 @@ impl Chores {
         }
     }
 
-    /// Releases parked rows, ends those of deleted webhooks and does slices of the bulk retries, by turns, until nothing
-    /// is left to do. A failing step is logged and left to the next turn.
-    pub async fn turn(&self, now: Timestamp) {
-        self.ask_for_tests(now).await;
+    /// Releases parked rows, ends those of deleted webhooks and does a slice of a bulk retry, by turns, until nothing is
+    /// left to do. Each step sees the time as it is then: the whole may take long. A failing step is logged and left to the
+    /// next turn.
+    pub async fn turn(&self) {
+        let mut jobs = JobTurns::default();
+        let mut ask_at = self.ports.clock.now();
+        let may_release = self.may_release().await;
         loop {
-            let released = self.release(now).await;
-            let buried = self.bury(now).await;
-            let jobs = self.carry_on_jobs().await;
-            if !released && !buried && !jobs {
+            if self.ports.clock.now() >= ask_at {
+                self.ask_for_tests().await;
+                ask_at = self.ports.clock.now().plus(ASK_EVERY);
+            }
+            let released = may_release && self.release().await;
+            let buried = self.bury().await;
+            let carried_on = self.carry_on_job(&mut jobs).await;
+            if !released && !buried && !carried_on {
                 return;
             }
         }
     }
 
     /// The same, broken off at `deadline`. A slice that was broken off is done again, which is harmless.
-    pub async fn turn_until(&self, now: Timestamp, deadline: Timestamp) {
+    pub async fn turn_until(&self, deadline: Timestamp) {
         select! {
             biased;
-            () = self.turn(now) => {}
+            () = self.turn() => {}
             () = self.ports.clock.sleep_until(deadline) => telemetry::chores_unfinished(),
         }
     }
 
+    /// Whether rows may be released: not into a queue that is deep already, where their turns would pass.
+    async fn may_release(&self) -> bool {
+        match self.queue.depth().await {
+            Ok(depth) => depth <= DEEP,
+            Err(error) => {
+                telemetry::sweep_failed("depth", &error);
+                true
+            }
+        }
+    }
+
     /// Frees a slice of parked rows; returns whether there may be more.
-    async fn release(&self, now: Timestamp) -> bool {
+    async fn release(&self) -> bool {
+        let now = self.ports.clock.now();
         let until = now.plus(self.released_ahead);
         match self.ports.store.release(SLICE, until, now).await {
             Ok(freed) if freed.is_empty() => false,
@@ -79,7 +102,8 @@ impl Chores {
     }
 
     /// Lets failed webhooks be tested whose owners want that. Each is asked for until somebody begins its test.
-    async fn ask_for_tests(&self, now: Timestamp) {
+    async fn ask_for_tests(&self) {
+        let now = self.ports.clock.now();
         match self.ports.store.tests_due(TESTS_AT_ONCE, now).await {
             Ok(due) if due.is_empty() => {}
             Ok(due) => {
@@ -92,7 +116,8 @@ impl Chores {
     }
 
     /// Ends a slice of deleted webhooks' rows; returns whether there may be more.
-    async fn bury(&self, now: Timestamp) -> bool {
+    async fn bury(&self) -> bool {
+        let now = self.ports.clock.now();
         match self.ports.store.bury(SLICE, now).await {
             Ok(0) => false,
             Ok(rows) => {
@@ -106,8 +131,9 @@ impl Chores {
         }
     }
 
-    /// Does a slice of each bulk retry; returns whether any is left. One that fails does not hold up the others.
-    async fn carry_on_jobs(&self) -> bool {
+    /// Does a slice of one bulk retry, each in its turn; returns whether any is left. One that fails does not hold up the
+    /// others.
+    async fn carry_on_job(&self, turns: &mut JobTurns) -> bool {
         let running = match self.ports.store.running_jobs().await {
             Ok(running) => running,
             Err(error) => {
@@ -115,20 +141,18 @@ impl Chores {
                 return false;
             }
         };
-        let mut left = false;
-        for (tenant, job) in running {
-            let id = job.id;
-            match self.retries.carry_on(&tenant, job).await {
-                Ok(job) => left |= job.state == JobState::Running,
-                Err(refusal) => {
-                    telemetry::retry_job_failed(id, &refusal);
-                    if !matches!(&refusal, Refusal::Store(error) if error.is_transient()) {
-                        self.give_up(&tenant, id).await;
-                    }
-                }
+        let Some((tenant, job)) = turns.next(running) else {
+            return false;
+        };
+        let id = job.id;
+        if let Err(refusal) = self.retries.carry_on(&tenant, job).await {
+            telemetry::retry_job_failed(id, &refusal);
+            if !matches!(&refusal, Refusal::Store(error) if error.is_transient()) {
+                self.give_up(&tenant, id).await;
             }
+            turns.failed.insert(id);
         }
-        left
+        true
     }
 
     /// Ends a job that cannot go on, so that it is not tried for ever.
@@ -136,5 +160,25 @@ impl Chores {
         if let Err(refusal) = self.retries.cancel(tenant, id).await {
             telemetry::retry_job_failed(id, &refusal);
         }
+    }
+}
+
+/// Whose turn it is among bulk retries.
+#[derive(Default)]
+struct JobTurns {
+    last: Option<JobId>,
+    /// They are left to the next turn.
+    failed: HashSet<JobId>,
+}
+
+impl JobTurns {
+    /// The next one after the last, and the first one after all.
+    fn next(&mut self, mut running: Vec<(TenantId, RetryJob)>) -> Option<(TenantId, RetryJob)> {
+        running.retain(|(_, job)| !self.failed.contains(&job.id));
+        running.sort_by_key(|(_, job)| job.id);
+        let after = running.iter().position(|(_, job)| Some(job.id) > self.last);
+        let next = running.into_iter().nth(after.unwrap_or(0))?;
+        self.last = Some(next.1.id);
+        Some(next)
     }
 }

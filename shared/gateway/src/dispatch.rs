@@ -179,7 +179,8 @@ impl Dispatcher {
             transition,
             target_url: webhook.settings.target_url.to_string(),
             signature,
-            generation: webhook.health.generation,
+            // What is remembered of the webhook may be of before a resume; the claim read its state.
+            generation: webhook.health.generation.max(row.generation),
         }
     }
 

@@ -231,14 +231,16 @@ impl Manage {
         let webhook = self
             .set_status(tenant, id, WebhookStatus::Active, None)
             .await?;
-        self.release(self.ports.clock.now()).await?;
+        self.release(tenant, id).await?;
         Ok(webhook)
     }
 
-    /// Frees the first rows that wait for nothing any more but a turn.
-    async fn release(&self, now: Timestamp) -> Result<(), Refusal> {
+    /// Frees the webhook's first rows that wait for nothing any more but a turn.
+    async fn release(&self, tenant: &TenantId, id: WebhookId) -> Result<(), Refusal> {
+        let now = self.ports.clock.now();
         let until = now.plus(PROBES_TAKE);
-        let freed = self.ports.store.release(SLICE, until, now).await?;
+        let store = &self.ports.store;
+        let freed = store.release_webhook(tenant, id, SLICE, until, now).await?;
         if !freed.is_empty() {
             self.queue.send(freed).await;
         }
@@ -274,7 +276,7 @@ impl Manage {
         if !was_there {
             return Err(Refusal::NotFound { what: "webhook" });
         }
-        self.release(now).await?;
+        self.release(tenant, id).await?;
         self.ports.store.bury(SLICE, now).await?;
         Ok(())
     }

@@ -1,18 +1,23 @@
 //! Turns: which rows of a webhook go out now, which later, and which are set aside until there is a turn for them.
 
+use postrider_domain::delivery::HINT_REACH;
 use postrider_domain::pace::Asked;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::deliveries::Move;
 use postrider_ports::queue::Hint;
-use postrider_ports::schedule::DueRow;
+use postrider_ports::schedule::{DueRow, Turn};
 use postrider_ports::{Result, Store};
+
+/// A queue that is always late makes rows late by itself. Were their second turns void, too, they would ask again and
+/// again and never go out. What is later than this was lost, and is poked hourly.
+const SECOND_TURN_HOLDS_FOR: Millis = HINT_REACH;
 
 /// For how long turns count, and how far ahead they are given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TurnRules {
     /// After a stop many turns have passed at once, and their rows would go out together: later than this, a turn that
-    /// was set no longer counts.
+    /// was set no longer counts, and its row asks again.
     pub(crate) hold_for: Millis,
     /// No turn is given further ahead: by then the rate may be another one.
     pub(crate) ahead: Millis,
@@ -33,9 +38,17 @@ pub(crate) struct Paced {
     /// They may go out now.
     pub(crate) ready: Vec<(DueRow, Speed)>,
     /// Their turn comes later.
-    pub(crate) moves: Vec<Move>,
+    pub(crate) moves: Vec<Moved>,
     /// There is no turn for them yet.
     pub(crate) aside: Vec<Hint>,
+}
+
+/// A row whose turn comes later.
+#[derive(Debug)]
+pub(crate) struct Moved {
+    pub(crate) step: Move,
+    /// Whether it had a turn before, which has passed.
+    pub(crate) asked_again: bool,
 }
 
 /// Parts rows by when they go out: retries take turns, and while the webhook is slowed down all rows do. Rows of a deleted
@@ -52,7 +65,11 @@ pub(crate) async fn paced(
         paced.start(rows, Speed::Full);
         return Ok(paced);
     };
-    let has_turn = |row: &DueRow| row.paced && now.since(row.next_retry_at) <= rules.hold_for;
+    let has_turn = |row: &DueRow| match row.turn {
+        Turn::Unset => false,
+        Turn::Set => now.since(row.next_retry_at) <= rules.hold_for,
+        Turn::SetAgain => now.since(row.next_retry_at) <= SECOND_TURN_HOLDS_FOR,
+    };
     let (turned, asking): (Vec<_>, Vec<_>) = rows.into_iter().partition(has_turn);
     paced.start(turned, Speed::MaybeSlowed);
     let has_first = asking.iter().any(|row| !row.is_retry);
@@ -104,16 +121,20 @@ impl Paced {
         for row in rows {
             match turns.next() {
                 Some(turn) if turn <= now => self.ready.push((row, speed)),
-                Some(to) => self.moves.push(Move {
-                    tenant: row.tenant,
-                    id: row.id,
-                    seen: row.next_retry_at,
-                    to,
+                Some(to) => self.moves.push(Moved {
+                    asked_again: row.turn == Turn::Set,
+                    step: Move {
+                        tenant: row.tenant,
+                        id: row.id,
+                        seen: row.next_retry_at,
+                        to,
+                    },
                 }),
                 None => self.aside.push(Hint {
                     tenant: row.tenant,
                     id: row.id,
                     next_retry_at: row.next_retry_at,
+                    asked_again: false,
                 }),
             }
         }

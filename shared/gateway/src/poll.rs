@@ -21,7 +21,7 @@ use crate::poll::rules::{Depth, Overdue, Span};
 use crate::telemetry;
 
 /// From this many hints on the queue counts as deep: what is overdue is in it already.
-const DEEP: u64 = 20_000;
+pub(crate) const DEEP: u64 = 20_000;
 /// How many rows a tick pokes at the most while the queue is deep.
 const POKES_WHEN_DEEP: usize = 1000;
 /// How many rows are read at once.

@@ -54,8 +54,8 @@ impl Sweep {
         loop {
             let turn_at = self.ports.clock.now().plus(self.poll_interval);
             self.ports.clock.sleep_until(turn_at).await;
+            self.turn().await;
             let now = self.ports.clock.now();
-            self.turn(now).await;
             if now >= expire_at {
                 self.expire(now).await;
                 expire_at = now.plus(EXPIRE_EVERY);
@@ -64,8 +64,8 @@ impl Sweep {
     }
 
     /// One turn of chores, until nothing is left to do.
-    pub async fn turn(&self, now: Timestamp) {
-        self.chores.turn(now).await;
+    pub async fn turn(&self) {
+        self.chores.turn().await;
     }
 
     /// Removes rows, refused requests and announcements whose time is over.

@@ -134,7 +134,8 @@ pub trait Deliveries: Send + Sync {
     /// first call left undone before it is reported. Rows of a paused, failed or disabled webhook are parked.
     async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>>;
 
-    /// Claims rows by the rules of [`Delivery::claim`]; a lease whose process is gone counts as free.
+    /// Claims rows by the rules of [`Delivery::claim`]; a lease whose process is gone counts as free. A claimed row carries
+    /// the generation that its webhook's state had then.
     async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>>;
 
     /// Prolongs a lease.

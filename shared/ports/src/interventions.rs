@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force};
-use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,18 @@ pub trait Interventions: Send + Sync {
     /// Frees up to `limit` rows that are parked although their webhook is active or gone, the longest due first, and
     /// names them, for somebody to send. Those of an active webhook are given the turns of its pace in the same write, none
     /// later than `until`. Returns none when no row is left that there is a turn for.
+    /// Trouble with one webhook's rows keeps no other waiting.
     async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>>;
+
+    /// The same for the rows of one webhook.
+    async fn release_webhook(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        limit: usize,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Hint>>;
 
     /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
     async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize>;

@@ -21,6 +21,10 @@ pub struct Hint {
     pub id: DeliveryId,
     /// The `next_retry_at` it was sent for.
     pub next_retry_at: Timestamp,
+    /// Its turn took the place of one that had passed. It does not ask a third time, or in a queue that is always late it
+    /// would never go out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_again: bool,
 }
 
 impl Hint {
@@ -34,6 +38,7 @@ impl Hint {
                 webhook,
             },
             next_retry_at: now,
+            asked_again: false,
         }
     }
 
@@ -50,6 +55,7 @@ impl Hint {
             tenant: row.tenant.clone(),
             id: row.id,
             next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
+            asked_again: false,
         }
     }
 }

@@ -28,8 +28,27 @@ pub struct DueRow {
     pub next_retry_at: Timestamp,
     /// Whether it may only go out at its webhook's rate.
     pub is_retry: bool,
-    /// Whether its turn was already set.
-    pub paced: bool,
+    /// Whether it has a turn.
+    pub turn: Turn,
+}
+
+/// Whether a row has a turn of its webhook's pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It has to ask for one.
+    Unset,
+    /// Its `next_retry_at` is one.
+    Set,
+    /// Its `next_retry_at` is one, in place of one that had passed.
+    SetAgain,
+}
+
+impl Turn {
+    /// What a row says.
+    #[must_use]
+    pub const fn of(paced: bool) -> Self {
+        if paced { Self::Set } else { Self::Unset }
+    }
 }
 
 /// Finds open rows that are free and not parked. Reads only; what it returns is a hint, and the claim decides.

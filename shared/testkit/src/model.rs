@@ -229,7 +229,7 @@ impl Model {
             let mut row = new.row.clone();
             row.parked = self.status_of(row.id.webhook).unwrap().parks();
             let is_slowed = self.paces.get(&row.id.webhook);
-            let is_slowed = is_slowed.is_some_and(|pace| pace.slowed.is_some());
+            let is_slowed = is_slowed.is_some_and(|pace| pace.is_slowed(DEFAULT_RETRY_RATE));
             if let Some(lease) = new.lease.as_ref().filter(|_| !is_slowed)
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {
@@ -265,17 +265,18 @@ impl Model {
         let expected = match before.clone().claim(&wanted.lease, self.now) {
             Err(why) => format!("{why:?}"),
             Ok(claimed) if claimed.version() == before.version => "Claimed".to_owned(),
-            Ok(claimed) => match self.status_of(wanted.id.webhook) {
+            Ok(claimed) => match self.webhooks[&wanted.id.webhook].as_ref() {
                 None => {
                     let detail = "the webhook was deleted";
                     self.change(&before.died(DeadCause::WebhookDeleted, detail));
                     "Orphaned".to_owned()
                 }
-                Some(status) if status.parks() => {
+                Some(health) if health.status.parks() => {
                     self.change(&before.park());
                     format!("{:?}", Unclaimable::Parked)
                 }
-                Some(_) => {
+                Some(health) => {
+                    let claimed = claimed.in_generation(health.generation);
                     self.change(claimed.delivery());
                     self.claims.push((claimed, wanted.clone()));
                     "Claimed".to_owned()

@@ -96,6 +96,7 @@ macro_rules! store_suite {
                 an_unknown_row_is_missing,
                 a_lease_can_be_prolonged_by_its_holder_alone,
                 a_batch_of_a_hundred_and_thirty_is_claimed_in_order,
+                a_claim_knows_the_generation_of_its_webhooks_state,
                 a_row_is_moved_to_its_turn_once,
                 a_held_or_changed_row_is_not_moved,
             }
@@ -119,6 +120,7 @@ macro_rules! store_suite {
                 a_row_set_aside_is_released_at_a_turn,
                 a_held_or_changed_row_is_not_set_aside,
                 release_gives_the_turns_of_the_webhooks_rate,
+                one_webhooks_release_leaves_the_others_alone,
                 a_deleted_webhooks_rows_are_released_without_turns,
             }
             requeueing {
@@ -157,6 +159,7 @@ macro_rules! store_suite {
                 refusals_that_come_together_halve_the_rate_once,
                 a_resumed_webhook_begins_at_the_slowest_rate,
                 a_webhook_that_is_slowed_does_not_start_rows_at_once,
+                a_resumed_webhook_of_one_a_second_starts_rows_at_once,
             }
             jobs {
                 a_job_is_kept_and_goes_on,

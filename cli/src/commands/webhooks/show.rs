@@ -3,7 +3,7 @@
 use postrider_domain::retry::RetrySettings;
 
 use crate::output::{Output, Tone, printable_line};
-use crate::shapes::Webhook;
+use crate::shapes::{LastFailure, Webhook};
 use crate::table::{Table, facts};
 use crate::when::short_time;
 
@@ -59,16 +59,15 @@ pub(super) fn one(webhook: &Webhook, out: Output) -> String {
                 "timeout",
                 webhook.timeout_seconds.map(|seconds| format!("{seconds}s")),
             ),
-            (
-                "retry rate",
-                webhook.retry_rate.map(|rate| format!("{rate} a second")),
-            ),
+            ("retry rate", rate(webhook)),
             (
                 "auto resume",
                 webhook
                     .auto_resume
                     .map(|on| if on { "yes" } else { "no" }.to_owned()),
             ),
+            ("next test", webhook.next_test_at.as_deref().map(short_time)),
+            ("last failure", webhook.last_failure.as_ref().map(failure)),
             ("retry", webhook.retry_settings().as_ref().map(retry)),
             ("old secrets", old_secrets(&webhook.secret_expires)),
             ("created", webhook.created_at.as_deref().map(short_time)),
@@ -88,6 +87,22 @@ pub(super) fn one(webhook: &Webhook, out: Output) -> String {
         text.push_str(&format!("\n\n{}", out.paint(Tone::Strong, secret.expose())));
     }
     text
+}
+
+/// `8 a second, 2.5 now`: what is set, and what it gets while it is slowed down.
+fn rate(webhook: &Webhook) -> Option<String> {
+    let configured = webhook.retry_rate?;
+    let slower = webhook.current_rate;
+    let slower = slower.filter(|rate| *rate < f64::from(configured));
+    Some(match slower {
+        Some(rate) => format!("{configured} a second, {rate} now"),
+        None => format!("{configured} a second"),
+    })
+}
+
+fn failure(last: &LastFailure) -> String {
+    let error = printable_line(&last.error, 160);
+    format!("{error}, {}, {}", short_time(&last.at), last.delivery_id)
 }
 
 /// `standard, max_attempts 8, delays_seconds [1,2]`: the profile, then what is changed about it.
@@ -120,6 +135,9 @@ mod tests {
         let webhook: Webhook = serde_json::from_str(
             r#"{"id":"wh_1","name":"n","target_url":"https://example.com/","event_types":["*"],"status":"failed",
                 "failure_count":6,"owner_email":null,"headers":{"authorization":"***"},"timeout_seconds":10,
+                "retry_rate":8,"current_rate":2.5,"next_test_at":"2026-02-21T10:01:00.000Z",
+                "last_failure":{"delivery_id":"dlv_1","event_type":"a.b","error":"HTTP status 500",
+                "at":"2026-02-21T10:00:00.000Z"},
                 "retry":{"profile":"standard","max_attempts":8,"jitter_bps":null},"secret":null}"#,
         )
         .unwrap();
@@ -128,6 +146,10 @@ mod tests {
             "failed",
             "standard, max_attempts 8\n",
             "authorization: ***",
+            "8 a second, 2.5 now",
+            "next test",
+            "HTTP status 500, ",
+            "dlv_1",
             "webhooks resume wh_1",
         ] {
             assert!(format!("{shown}\n").contains(part), "{part} in {shown}");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use postrider_domain::headers::CustomHeaders;
-use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::WebhookId;
+use postrider_domain::health::{LastFailure, WebhookStatus};
+use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::pace::Pace;
 use postrider_domain::retry::{
     Classifier, OnExhausted, Profile, Redirects, RetrySettings, RuntimeRetry,
@@ -53,10 +53,36 @@ pub(crate) struct WebhookView {
     /// When it is tested next: while it is failed and has `auto_resume`.
     #[schema(required)]
     next_test_at: Option<Time>,
+    /// The last attempt that failed; stays when later ones arrive.
+    #[schema(required)]
+    last_failure: Option<LastFailureView>,
     /// When each replaced secret that still signs along runs out, the latest first.
     secret_expires: Vec<Time>,
     created_at: Time,
     updated_at: Time,
+}
+
+/// What failed last.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LastFailure)]
+pub(crate) struct LastFailureView {
+    #[schema(value_type = String)]
+    delivery_id: DeliveryId,
+    event_type: String,
+    /// Why it failed, without anything that the receiver wrote; the delivery shows that.
+    error: String,
+    at: Time,
+}
+
+impl LastFailureView {
+    fn of(failure: &LastFailure) -> Self {
+        Self {
+            delivery_id: failure.delivery,
+            event_type: failure.event_type.to_string(),
+            error: failure.error.clone(),
+            at: Time(failure.at),
+        }
+    }
 }
 
 /// How failures are retried: the profile, and every value in force.
@@ -108,6 +134,7 @@ impl WebhookView {
             status_reason: health.reason.clone(),
             status_changed_at: health.changed_at.map(Time),
             next_test_at: next_test_at.map(Time),
+            last_failure: health.last_failure.as_ref().map(LastFailureView::of),
             secret_expires: webhook
                 .secrets
                 .retiring

@@ -32,7 +32,7 @@ async fn a_webhook_is_made_shown_and_deleted() {
                 "classifier": "every-failure", "redirects": "delivered", "on_exhausted": "dead-letter",
             },
             "status": "active", "failure_count": 0, "degraded": false, "status_reason": null,
-            "status_changed_at": null, "next_test_at": null, "secret_expires": [],
+            "status_changed_at": null, "next_test_at": null, "last_failure": null, "secret_expires": [],
             "created_at": "2026-02-21T10:00:00.000Z", "updated_at": "2026-02-21T10:00:00.000Z",
         })
     );
@@ -458,4 +458,20 @@ async fn a_webhook_shows_the_rate_it_has_now_and_when_it_is_tested() {
     let resumed = resumed.expect(200);
     assert_eq!(resumed["current_rate"], 1.0, "it begins slowly");
     assert_eq!(resumed["next_test_at"], json!(null));
+}
+
+#[tokio::test]
+async fn a_webhook_shows_what_failed_last_and_not_what_its_receiver_wrote() {
+    let stage = Stage::new().await;
+    let webhook = stage.webhook().await;
+    let id = stage.delivery().await;
+    stage.kill(&id).await;
+    let shown = stage.get(&format!("/v1/webhooks/{webhook}")).await;
+    assert_eq!(
+        shown.expect(200)["last_failure"],
+        json!({
+            "delivery_id": id, "event_type": "task.done", "error": "HTTP status 500",
+            "at": "2026-02-21T10:00:00.005Z",
+        })
+    );
 }

@@ -161,8 +161,8 @@ impl DynamoStore {
     async fn startable<'a>(&self, new: &'a NewRow, row: &Delivery) -> Result<Option<&'a Lease>> {
         match &new.lease {
             Some(lease) if !row.parked => {
-                let pace = self.pace(&row.tenant, row.id.webhook).await?;
-                Ok(pace.slowed.is_none().then_some(lease))
+                let is_slowed = self.is_slowed(&row.tenant, row.id.webhook).await?;
+                Ok((!is_slowed).then_some(lease))
             }
             Some(_) | None => Ok(None),
         }

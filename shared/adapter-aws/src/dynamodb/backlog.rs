@@ -72,6 +72,7 @@ pub(super) fn hint(entry: &Item) -> Result<Hint> {
         tenant,
         id,
         next_retry_at: due_at(entry)?,
+        asked_again: false,
     })
 }
 

@@ -66,7 +66,7 @@ impl DynamoStore {
             let answer = match &known {
                 None => self.orphan(&wanted, now).await?,
                 Some(state) if state.health.status.parks() => self.park(&wanted, now).await?,
-                Some(_) => self.hold(&wanted, now).await?,
+                Some(state) => self.hold(&wanted, state.health.generation, now).await?,
             };
             match answer {
                 Some(claim) => return Ok(claim),
@@ -77,11 +77,20 @@ impl DynamoStore {
     }
 
     /// Claims a row of an active webhook in one write that touches no index.
-    async fn hold(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
-        let condition = row::is_free("#next_retry_at <= :now", now);
+    async fn hold(
+        &self,
+        wanted: &Wanted,
+        generation: u32,
+        now: Timestamp,
+    ) -> Result<Option<Claim>> {
+        // A claim repeated by its owner is the same claim, even when its lease has ended.
+        let anew = "(attribute_not_exists(#lease_owner) OR #lease_owner <> :own)";
+        let condition = row::is_free(&format!("#next_retry_at <= :now AND {anew}"), now)
+            .with("own", s(row::owner(&wanted.lease.owner)));
         let change = Change::of(Table::Deliveries, Key::delivery(&wanted.tenant, wanted.id))
             .set("lease_owner", s(row::owner(&wanted.lease.owner)))
             .set("lease_until", ms(wanted.lease.until))
+            .set("generation", n(generation))
             .add("version", n(1))
             .only_if(condition);
         let event = self.kept(&wanted.tenant, wanted.id.event);

@@ -57,7 +57,7 @@ impl Follower {
     pub async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Result<Vec<Notice>>> {
         let mut works: Vec<Work> = records.into_iter().map(Work::of).collect();
         self.judge(&mut works).await;
-        self.resume(&mut works).await;
+        self.resume(&mut works, now).await;
         self.count(&mut works).await;
         self.tell(&mut works, now).await;
         works.into_iter().map(Work::result).collect()
@@ -73,10 +73,10 @@ impl Follower {
     }
 
     /// Resumes webhooks whose tests were answered. Told again, it finds them active.
-    async fn resume(&self, works: &mut [Work]) {
+    async fn resume(&self, works: &mut [Work], now: Timestamp) {
         for work in works {
             if let Some(passed) = work.change.passed_test()
-                && let Err(error) = self.store.resume_tested(&passed).await
+                && let Err(error) = self.store.resume_tested(&passed, now).await
             {
                 work.failed = Some(error);
             }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force, Requeue};
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
@@ -13,7 +13,7 @@ use super::DynamoStore;
 use super::calls::Table;
 use super::chores::Chore;
 use super::keys::Key;
-use super::release::Freeing;
+use super::release::Room;
 use super::row;
 use crate::fault;
 
@@ -45,20 +45,17 @@ impl Interventions for DynamoStore {
         let (mut freed, mut trouble) = (Vec::new(), None);
         for marker in markers {
             let state = states.get(&(marker.tenant.clone(), marker.webhook));
-            let left = limit.saturating_sub(freed.len());
-            let freeing = match state.map(|state| state.health.status.parks()) {
-                Some(true) => None,
-                Some(false) => Some(Freeing::ByTurns(until)),
-                None => Some(Freeing::AtOnce),
+            let room = Room {
+                limit: limit.saturating_sub(freed.len()),
+                until,
             };
-            let found = match freeing {
-                Some(freeing) => self.free(&marker, freeing, left, now, &mut freed).await,
-                None => Ok(0),
-            };
+            let webhook = (&marker.tenant, marker.webhook);
+            let found = self.free(webhook, state, room, now, &mut freed).await;
             // One webhook's trouble must not strand those behind it.
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
+                    tracing::warn!(webhook_id = %marker.webhook, %error, "store.release_failed");
                     trouble = Some(error);
                     continue;
                 }
@@ -71,6 +68,23 @@ impl Interventions for DynamoStore {
         match trouble {
             Some(error) if freed.is_empty() => Err(error),
             Some(_) | None => Ok(freed),
+        }
+    }
+
+    async fn release_webhook(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        limit: usize,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Hint>> {
+        let state = self.state(tenant, webhook).await?;
+        let (room, mut freed) = (Room { limit, until }, Vec::new());
+        let freeing = self.free((tenant, webhook), state.as_ref(), room, now, &mut freed);
+        match freeing.await {
+            Err(error) if freed.is_empty() => Err(error),
+            Ok(_) | Err(_) => Ok(freed),
         }
     }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use postrider_domain::delivery::{Delivery, Lane};
+use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -13,9 +15,10 @@ use postrider_ports::queue::Hint;
 use super::DynamoStore;
 use super::backlog::{due_between, hint};
 use super::calls::{Change, Order, Query, Table};
-use super::chores::{Chore, Marker};
+use super::chores::Chore;
 use super::item::{ms, n, s};
 use super::keys::{self, Key};
+use super::state::State;
 use super::tables::Index;
 use super::{row, webhook_item};
 
@@ -25,13 +28,20 @@ const AT_ONCE: usize = 16;
 /// After every row.
 const END_OF_TIME: Timestamp = Timestamp::from_millis(i64::MAX);
 
-/// Whose rows are freed, and how.
+/// How many rows may be freed, and until when turns are given to them.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Freeing {
-    /// An active webhook's: by turns no later than this.
-    ByTurns(Timestamp),
+pub(super) struct Room {
+    pub(super) limit: usize,
+    pub(super) until: Timestamp,
+}
+
+/// How a webhook's rows are freed.
+#[derive(Clone, Copy, Debug)]
+enum Freeing {
+    /// An active webhook's: by turns, as many as there are.
+    ByTurns(Asked),
     /// A deleted webhook's: at once, to be ended.
-    AtOnce,
+    AtOnce(usize),
 }
 
 impl DynamoStore {
@@ -65,30 +75,37 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// Frees up to `limit` parked rows of a webhook, the longest due first. Returns how many the index still named.
+    /// Frees parked rows of a webhook in this state, the longest due first. Returns how many the index still named.
     pub(super) async fn free(
         &self,
-        marker: &Marker,
-        freeing: Freeing,
-        limit: usize,
+        webhook: (&TenantId, WebhookId),
+        state: Option<&State>,
+        room: Room,
         now: Timestamp,
         freed: &mut Vec<Hint>,
     ) -> Result<usize> {
-        // One at least is looked for, so that a marker is not taken for done when the limit is used up.
-        let shards = (0..self.shards).map(|shard| self.parked(marker, shard, limit.max(1)));
+        let freeing = match state.map(|state| state.health.status.parks()) {
+            Some(true) => return Ok(0),
+            Some(false) => self.by_turns(webhook, room, now).await?,
+            None => Freeing::AtOnce(room.limit),
+        };
+        let (Freeing::ByTurns(Asked { count: limit, .. }) | Freeing::AtOnce(limit)) = freeing;
+        let (tenant, id) = webhook;
+        // One at least is looked for, so that a marker is not taken for done when there is no turn, or the limit is used up.
+        let shards = (0..self.shards).map(|shard| self.parked(id, shard, limit.max(1)));
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
         let found: Vec<Vec<Hint>> = shards.try_collect().await?;
         // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
         let mut hints: Vec<_> = found
             .into_iter()
             .flatten()
-            .filter(|hint| hint.tenant == marker.tenant)
+            .filter(|hint| hint.tenant == *tenant)
             .collect();
         hints.sort_by_key(|hint| (hint.next_retry_at, hint.id));
         let count = hints.len();
         hints.truncate(limit);
         let rows = self.still_parked(&hints).await?;
-        let free = self.with_turns(marker, freeing, rows, now).await?;
+        let free = self.with_turns(webhook, freeing, rows, now).await?;
         let each: Vec<_> = free
             .into_iter()
             .map(|(before, after)| self.unpark(before, after, now))
@@ -105,8 +122,34 @@ impl DynamoStore {
         result
     }
 
-    async fn parked(&self, marker: &Marker, shard: u16, limit: usize) -> Result<Vec<Hint>> {
-        let lane = keys::lane(Lane::Parked, marker.webhook, shard);
+    /// How many turns an active webhook's pace has, before any row is read for them.
+    async fn by_turns(
+        &self,
+        (tenant, webhook): (&TenantId, WebhookId),
+        room: Room,
+        now: Timestamp,
+    ) -> Result<Freeing> {
+        let key = Key::webhook(tenant, webhook);
+        let settings = self.get(Table::Configs, &key);
+        let (settings, pace) = join(settings, self.pace(tenant, webhook)).await;
+        let Some(item) = settings? else {
+            // It was deleted just now.
+            return Ok(Freeing::AtOnce(room.limit));
+        };
+        let asked = Asked {
+            count: room.limit,
+            per_second: webhook_item::outline(item)?.retry_rate,
+            until: room.until,
+        };
+        let (there_are, _) = pace?.reserve(asked, now);
+        Ok(Freeing::ByTurns(Asked {
+            count: there_are.turns.len(),
+            ..asked
+        }))
+    }
+
+    async fn parked(&self, webhook: WebhookId, shard: u16, limit: usize) -> Result<Vec<Hint>> {
+        let lane = keys::lane(Lane::Parked, webhook, shard);
         let query = Query {
             table: Table::Deliveries,
             index: Some(Index::Due),
@@ -135,32 +178,23 @@ impl DynamoStore {
     /// Rows as they are and as they shall be.
     async fn with_turns(
         &self,
-        marker: &Marker,
+        (tenant, webhook): (&TenantId, WebhookId),
         freeing: Freeing,
         rows: Vec<Delivery>,
         now: Timestamp,
     ) -> Result<Vec<(Delivery, Delivery)>> {
-        let at_once = |row: Delivery| (row.clone(), row.unpark());
-        let until = match freeing {
-            Freeing::ByTurns(until) if !rows.is_empty() => until,
-            Freeing::ByTurns(_) | Freeing::AtOnce => {
+        let asked = match freeing {
+            Freeing::AtOnce(_) => {
+                let at_once = |row: Delivery| (row.clone(), row.unpark());
                 return Ok(rows.into_iter().map(at_once).collect());
             }
+            Freeing::ByTurns(_) if rows.is_empty() => return Ok(Vec::new()),
+            Freeing::ByTurns(asked) => Asked {
+                count: rows.len(),
+                ..asked
+            },
         };
-        let Marker {
-            tenant, webhook, ..
-        } = marker;
-        let key = Key::webhook(tenant, *webhook);
-        let Some(item) = self.get(Table::Configs, &key).await? else {
-            // It was deleted just now.
-            return Ok(rows.into_iter().map(at_once).collect());
-        };
-        let asked = Asked {
-            count: rows.len(),
-            per_second: webhook_item::outline(item)?.retry_rate,
-            until,
-        };
-        let given = self.reserve(tenant, *webhook, asked, now).await?;
+        let given = self.reserve(tenant, webhook, asked, now).await?;
         let turned = rows.into_iter().zip(given.turns);
         Ok(turned
             .map(|(row, turn)| (row.clone(), row.unpark_at(turn)))

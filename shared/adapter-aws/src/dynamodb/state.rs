@@ -38,8 +38,6 @@ pub(super) struct Passed {
     pub(super) webhook: WebhookId,
     /// In which generation of its state.
     pub(super) generation: u32,
-    /// When.
-    pub(super) at: Timestamp,
 }
 
 impl State {

@@ -145,11 +145,10 @@ impl Change {
     /// The answered test that it tells of, if any.
     pub(super) fn passed_test(&self) -> Option<Passed> {
         match self {
-            Self::State(state) => Some(Passed {
+            Self::State(state) => state.answered_at.map(|_| Passed {
                 tenant: state.tenant.clone(),
                 webhook: state.webhook,
                 generation: state.after.generation,
-                at: state.answered_at?,
             }),
             Self::Row(_) | Self::Inbound(_) | Self::Nothing => None,
         }

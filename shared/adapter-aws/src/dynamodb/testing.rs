@@ -102,21 +102,21 @@ impl DynamoStore {
     }
 
     /// Resumes a webhook whose test was answered, unless it is not failed any more or a person changed it since.
-    pub(super) async fn resume_tested(&self, passed: &state::Passed) -> Result<()> {
+    /// What follows from that begins now, however long ago the answer came.
+    pub(super) async fn resume_tested(&self, passed: &state::Passed, now: Timestamp) -> Result<()> {
         let state::Passed {
             tenant,
             webhook,
             generation,
-            at,
         } = passed;
         for _ in 0..ROUNDS {
             let Some(before) = self.state(tenant, *webhook).await? else {
                 return Ok(());
             };
-            let Some(after) = before.health.passed_test(*generation, *at) else {
+            let Some(after) = before.health.passed_test(*generation, now) else {
                 return Ok(());
             };
-            let change = self.change_state(tenant, *webhook, &before, after, *at);
+            let change = self.change_state(tenant, *webhook, &before, after, now);
             if change.await? {
                 return Ok(());
             }

@@ -75,6 +75,36 @@ async fn a_batch_told_again_to_another_process_fails_the_webhook_once() {
     assert_eq!(notices[0].data["retries"], 0);
 }
 
+/// Rows that were under way may be parked for two minutes after a resume, and somebody has to look for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_resumed_long_after_its_test_was_answered_is_looked_after_from_then_on() {
+    let (fixture, scene, webhook) = stage().await;
+    let id = scene.row(webhook).await;
+    let exhausted = Transition::Die {
+        cause: DeadCause::ExhaustedFailingWebhook,
+    };
+    scene.attempt(id, exhausted, NOW).await;
+    fixture.flush().await;
+    let begun = scene.begin_test(&scene.tenant, webhook, after(60)).await;
+    let generation = begun.unwrap().unwrap().generation;
+    let passed = scene.test_passed(&scene.tenant, webhook, generation, after(61));
+    passed.await.unwrap();
+    let late = after(600);
+    let follower = Follower::of(fixture.store.clone());
+    for followed in follower.follow(fixture.changes().await, late).await {
+        followed.unwrap();
+    }
+    let health = scene.health(webhook).await;
+    assert_eq!(
+        (health.status, health.changed_at),
+        (WebhookStatus::Active, Some(late))
+    );
+    for (now, marked) in [(late, 1), (after(720), 1), (after(721), 0)] {
+        assert_eq!(scene.released(10, now).await, []);
+        assert_eq!(fixture.markers("release#").await.len(), marked);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_who_follow_at_once_lose_no_failure() {
     let (fixture, scene, webhook) = stage().await;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::health::WebhookStatus;
 use postrider_ports::deliveries::Accepted;
 use postrider_testkit::builders::{NOW, acceptance, after};
@@ -12,18 +11,7 @@ use crate::support::{Dynamo, fixture};
 
 /// Removes every marker of rows to be released, as a mistake or a restored backup might.
 async fn lose_markers(tables: &Dynamo) {
-    let text = |text: &str| AttributeValue::S(text.to_owned());
-    let found = tables
-        .client
-        .query()
-        .table_name(&tables.tables.deliveries)
-        .key_condition_expression("pk = :chores AND begins_with(sk, :release)")
-        .expression_attribute_values(":chores", text("#chores"))
-        .expression_attribute_values(":release", text("release#"))
-        .send()
-        .await
-        .unwrap();
-    for item in found.items() {
+    for item in &tables.markers("release#").await {
         let delete = tables.client.delete_item();
         delete
             .table_name(&tables.tables.deliveries)

@@ -14,7 +14,7 @@ use super::codec;
 use super::fault::Fault;
 use super::rows::announce;
 use super::writer::Tx;
-use super::{health, pace};
+use super::{health, pace, release};
 
 /// Only an event that came with a key can meet an earlier one of the same id.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
@@ -78,9 +78,7 @@ fn insert_row(
     };
     // While its webhook is slowed down every row needs a turn, and none can start at once.
     if let Some(lease) = new.lease.as_ref().filter(|_| !row.parked)
-        && pace::load(tx.db(), &row.tenant, row.id.webhook)?
-            .slowed
-            .is_none()
+        && !is_slowed(tx, &row)?
     {
         let due_at = row.next_retry_at.unwrap_or(row.created_at);
         if let Ok(claimed) = row.clone().claim(lease, due_at) {
@@ -90,6 +88,13 @@ fn insert_row(
     }
     insert(&row)?;
     Ok(None)
+}
+
+fn is_slowed(tx: &Tx<'_>, row: &Delivery) -> Result<bool, Fault> {
+    let (tenant, webhook) = (&row.tenant, row.id.webhook);
+    let pace = pace::load(tx.db(), tenant, webhook)?;
+    // Hardly ever: only then the settings are read.
+    Ok(pace.slowed.is_some() && pace.is_slowed(release::retry_rate(tx, tenant, webhook)?))
 }
 
 fn insert_event(

@@ -148,6 +148,7 @@ impl Place {
                 webhook: self.webhook,
             },
             next_retry_at: self.due_at,
+            asked_again: false,
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Claiming rows and keeping them claimed.
 
 use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
-use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Claim, Move, Parcel, Renewed, Wanted};
@@ -29,18 +28,14 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
         // Claimed before by the same owner: the first answer was lost.
         return hand_over(tx, claimed);
     }
-    match health::status(tx.db(), &wanted.tenant, wanted.id.webhook)? {
+    match health::standing(tx.db(), &wanted.tenant, wanted.id.webhook)? {
         None => bury(tx, &stored, now),
-        Some(status) if status.parks() => {
+        Some((status, _)) if status.parks() => {
             rows::save(tx, stored.at, &stored.row.park())?;
             Ok(Claim::Refused(Unclaimable::Parked))
         }
-        Some(
-            WebhookStatus::Active
-            | WebhookStatus::Failed
-            | WebhookStatus::Paused
-            | WebhookStatus::Disabled,
-        ) => {
+        Some((_, generation)) => {
+            let claimed = claimed.in_generation(generation);
             rows::save(tx, stored.at, claimed.delivery())?;
             hand_over(tx, claimed)
         }

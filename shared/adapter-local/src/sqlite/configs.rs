@@ -17,10 +17,10 @@ use super::writer::Tx;
 use super::{SqliteStore, codec, health};
 
 pub(super) const ALL: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
-     reason, changed_at, last_failure, on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
+     reason, changed_at, last_failure, on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
 
 pub(super) const ONE: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
-     reason, changed_at, last_failure, on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+     reason, changed_at, last_failure, on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
 #[async_trait]
 impl Webhooks for SqliteStore {

@@ -14,7 +14,7 @@ use super::rows;
 use super::writer::Tx;
 
 pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at, last_failure, \
-     on_probation, tests, next_test_at FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+     on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
 /// The state of a webhook; none when it was deleted.
 pub(super) fn load(
@@ -35,10 +35,19 @@ pub(super) fn status(
     tenant: &TenantId,
     webhook: WebhookId,
 ) -> Result<Option<WebhookStatus>, Fault> {
+    Ok(standing(db, tenant, webhook)?.map(|(status, _)| status))
+}
+
+/// The status of a webhook and the generation of its state; none when it was deleted.
+pub(super) fn standing(
+    db: &Connection,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> Result<Option<(WebhookStatus, u32)>, Fault> {
     codec::first(
         &mut *db.prepare_cached(LOAD)?,
         &[&tenant.as_str(), &webhook.to_string()],
-        |row| read_status(row, 0),
+        |row| Ok((read_status(row, 0)?, row.get(2)?)),
     )
 }
 
@@ -54,6 +63,7 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
         on_probation: row.get(first + 6)?,
         tests: row.get(first + 7)?,
         next_test_at: codec::maybe_instant(row, first + 8)?,
+        again: row.get(first + 9)?,
     })
 }
 
@@ -95,7 +105,7 @@ fn save(
         .transpose()?;
     tx.execute(
         "UPDATE webhook_configs SET status = ?3, failure_count = ?4, generation = ?5, reason = ?6, changed_at = ?7, \
-         last_failure = ?8, on_probation = ?9, tests = ?10, next_test_at = ?11 WHERE tenant = ?1 AND id = ?2",
+         last_failure = ?8, on_probation = ?9, tests = ?10, next_test_at = ?11, again = ?12 WHERE tenant = ?1 AND id = ?2",
         params![
             tenant.as_str(),
             webhook.to_string(),
@@ -108,6 +118,7 @@ fn save(
             after.on_probation,
             after.tests,
             after.next_test_at.map(Timestamp::as_millis),
+            after.again,
         ],
     )?;
     if before.status != after.status {

@@ -11,7 +11,7 @@ use postrider_ports::queue::Hint;
 use rusqlite::Connection;
 
 use super::fault::Fault;
-use super::release::release;
+use super::release::{Room, release, release_webhook};
 use super::writer::Tx;
 use super::{SqliteStore, claim, codec, health, rows, schedule};
 
@@ -33,7 +33,21 @@ impl Interventions for SqliteStore {
     async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>> {
         // Each row is one write, and one that was freed is not found again: no savepoint is needed.
         self.writer
-            .write(move |tx| release(tx, limit, until, now))
+            .write(move |tx| release(tx, Room { limit, until }, now))
+            .await
+    }
+
+    async fn release_webhook(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        limit: usize,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Hint>> {
+        let (tenant, room) = (tenant.clone(), Room { limit, until });
+        self.writer
+            .write(move |tx| release_webhook(tx, &tenant, webhook, room, now))
             .await
     }
 

@@ -6,12 +6,13 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
     include_str!("mail.sql"),
     include_str!("pace.sql"),
+    include_str!("again.sql"),
 ];
 
 /// The version of the schema that this program writes.

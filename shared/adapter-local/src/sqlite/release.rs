@@ -4,6 +4,7 @@ use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
+use postrider_ports::Error;
 use postrider_ports::queue::Hint;
 use postrider_sealed::StoredWebhook;
 use rusqlite::Row;
@@ -23,16 +24,18 @@ pub(super) const PARKED_OF: &str = "SELECT event_id FROM webhook_deliveries \
 pub(super) const SETTINGS: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
-/// Frees up to `limit` rows, of active webhooks by turns no later than `until`.
-pub(super) fn release(
-    tx: &Tx<'_>,
-    limit: usize,
-    until: Timestamp,
-    now: Timestamp,
-) -> Result<Vec<Hint>, Fault> {
+/// How many rows may be freed, and until when turns are given to them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) limit: usize,
+    pub(super) until: Timestamp,
+}
+
+/// Frees rows of all webhooks, of active ones by turns. One whose rows or settings cannot be read is passed over.
+pub(super) fn release(tx: &Tx<'_>, room: Room, now: Timestamp) -> Result<Vec<Hint>, Fault> {
     let mut freed = Vec::new();
     let (mut tenant, mut webhook) = (String::new(), String::new());
-    while freed.len() < limit {
+    while freed.len() < room.limit {
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let Some(next) =
             codec::first(&mut *tx.statement(NEXT_PARKED)?, &[&tenant, &webhook], read)?
@@ -40,30 +43,72 @@ pub(super) fn release(
             break;
         };
         (tenant, webhook) = next;
-        let unreadable = || Fault::Unreadable("column tenant or webhook_id".to_owned());
-        let of: TenantId = tenant.parse().map_err(|_| unreadable())?;
-        let id: WebhookId = webhook.parse().map_err(|_| unreadable())?;
-        let left = limit - freed.len();
-        match health::status(tx.db(), &of, id)? {
-            None => freed.extend(free(tx, &of, parked(tx, &of, id, left)?, &[])?),
-            Some(WebhookStatus::Active) => {
-                let rows = parked(tx, &of, id, left)?;
-                let asked = Asked {
-                    count: rows.len(),
-                    per_second: retry_rate(tx, &of, id)?,
-                    until,
-                };
-                let turns = pace::reserve(tx, &of, id, asked, now)?.turns;
-                let rows = rows.into_iter().take(turns.len()).collect();
-                freed.extend(free(tx, &of, rows, &turns)?);
-            }
-            Some(WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled) => {}
+        let left = Room {
+            limit: room.limit - freed.len(),
+            ..room
+        };
+        match named(&tenant, &webhook).and_then(|(of, id)| release_webhook(tx, &of, id, left, now))
+        {
+            Ok(hints) => freed.extend(hints),
+            Err(fault) => pass_over(&webhook, fault)?,
         }
     }
     Ok(freed)
 }
 
-fn retry_rate(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> Result<u32, Fault> {
+/// Frees rows of one webhook: by turns if it is active, at once if it was deleted. No more are read than there are turns.
+pub(super) fn release_webhook(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    room: Room,
+    now: Timestamp,
+) -> Result<Vec<Hint>, Fault> {
+    match health::status(tx.db(), tenant, webhook)? {
+        None => {
+            let events = parked(tx, tenant, webhook, room.limit)?;
+            free(tx, tenant, webhook, &events, &[])
+        }
+        Some(WebhookStatus::Active) => {
+            let asked = Asked {
+                count: room.limit,
+                per_second: retry_rate(tx, tenant, webhook)?,
+                until: room.until,
+            };
+            let (there_are, _) = pace::load(tx.db(), tenant, webhook)?.reserve(asked, now);
+            let events = parked(tx, tenant, webhook, there_are.turns.len())?;
+            let asked = Asked {
+                count: events.len(),
+                ..asked
+            };
+            let turns = pace::reserve(tx, tenant, webhook, asked, now)?.turns;
+            free(tx, tenant, webhook, &events, &turns)
+        }
+        Some(WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled) => {
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn named(tenant: &str, webhook: &str) -> Result<(TenantId, WebhookId), Fault> {
+    let unreadable = || Fault::Unreadable("column tenant or webhook_id".to_owned());
+    let tenant = tenant.parse().map_err(|_| unreadable())?;
+    Ok((tenant, webhook.parse().map_err(|_| unreadable())?))
+}
+
+/// What cannot be read is told and left where it is, so that it strands nothing behind it. A disk that fails is another
+/// matter.
+fn pass_over(webhook: &str, fault: Fault) -> Result<(), Fault> {
+    let error = Error::from(fault);
+    if error.is_transient() {
+        return Err(error.into());
+    }
+    tracing::warn!(webhook_id = webhook, %error, "store.release_failed");
+    Ok(())
+}
+
+/// The configured rate of a webhook.
+pub(super) fn retry_rate(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> Result<u32, Fault> {
     let settings = codec::first(
         &mut *tx.statement(SETTINGS)?,
         &[&tenant.as_str(), &webhook.to_string()],
@@ -72,22 +117,18 @@ fn retry_rate(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> Result<u32,
     Ok(StoredWebhook::outline(&settings.unwrap_or_default())?.retry_rate)
 }
 
+/// The events of a webhook's first parked rows.
 fn parked(
     tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,
     limit: usize,
-) -> Result<Vec<DeliveryId>, Fault> {
+) -> Result<Vec<String>, Fault> {
     let at_most = codec::limit(limit);
     codec::all(
         &mut *tx.statement(PARKED_OF)?,
         &[&tenant.as_str(), &webhook.to_string(), &at_most],
-        |row| {
-            Ok(DeliveryId {
-                event: codec::text(row, 0)?,
-                webhook,
-            })
-        },
+        |row| Ok(row.get(0)?),
     )
 }
 
@@ -95,19 +136,36 @@ fn parked(
 fn free(
     tx: &Tx<'_>,
     tenant: &TenantId,
-    ids: Vec<DeliveryId>,
+    webhook: WebhookId,
+    events: &[String],
     turns: &[Timestamp],
 ) -> Result<Vec<Hint>, Fault> {
-    let mut freed = Vec::with_capacity(ids.len());
-    for (n, id) in ids.into_iter().enumerate() {
-        if let Some(stored) = rows::find(tx.db(), tenant, id)? {
-            let row = match turns.get(n) {
-                Some(turn) => stored.row.unpark_at(*turn),
-                None => stored.row.unpark(),
-            };
-            rows::save(tx, stored.at, &row)?;
-            freed.push(Hint::of(&row));
+    let mut freed = Vec::with_capacity(events.len());
+    for (n, event) in events.iter().enumerate() {
+        match free_one(tx, tenant, webhook, event, turns.get(n)) {
+            Ok(hint) => freed.extend(hint),
+            Err(fault) => pass_over(&webhook.to_string(), fault)?,
         }
     }
     Ok(freed)
+}
+
+fn free_one(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    event: &str,
+    turn: Option<&Timestamp>,
+) -> Result<Option<Hint>, Fault> {
+    let unreadable = |_| Fault::Unreadable("column event_id".to_owned());
+    let event = event.parse().map_err(unreadable)?;
+    let Some(stored) = rows::find(tx.db(), tenant, DeliveryId { event, webhook })? else {
+        return Ok(None);
+    };
+    let row = match turn {
+        Some(turn) => stored.row.unpark_at(*turn),
+        None => stored.row.unpark(),
+    };
+    rows::save(tx, stored.at, &row)?;
+    Ok(Some(Hint::of(&row)))
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
-use postrider_ports::schedule::{AgendaEntry, DueRow, Schedule};
+use postrider_ports::schedule::{AgendaEntry, DueRow, Schedule, Turn};
 use rusqlite::{Connection, Row};
 
 use super::SqliteStore;
@@ -207,7 +207,7 @@ fn due(
             },
             next_retry_at: codec::maybe_instant(row, 1)?.unwrap_or(now),
             is_retry: row.get::<_, u32>(2)? > 0,
-            paced: row.get(3)?,
+            turn: Turn::of(row.get(3)?),
         })
     };
     let (name, id, at_most) = (tenant.as_str(), webhook.to_string(), codec::limit(limit));

@@ -193,3 +193,29 @@ proptest! {
         let _ = pace.signalled(Signal::Fine, per_second, now);
     }
 }
+
+/// It tells when to come again, which is another matter than how fast.
+#[test]
+fn a_refusal_that_says_when_to_come_again_slows_no_less() {
+    for (status, retry_after) in [
+        (429, None),
+        (429, Some(3600)),
+        (503, None),
+        (503, Some(3600)),
+    ] {
+        let response = crate::outcome::Response {
+            status,
+            retry_after: retry_after
+                .map(Millis::from_seconds)
+                .map(crate::outcome::RetryAfter::Delay),
+            control: None,
+            body: String::new(),
+        };
+        let outcome = Outcome {
+            result: Answer::Response(response),
+            timings: crate::outcome::Timings::default(),
+        };
+        let signal = Signal::of(&outcome, Verdict::Failure);
+        assert_eq!(signal, Some(Signal::TooFast), "{status} {retry_after:?}");
+    }
+}

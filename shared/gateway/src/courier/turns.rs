@@ -95,7 +95,8 @@ impl Courier {
         } = paced(store, known, rows, self.turns, now).await?;
         let (postponed, set_aside) = (moves.len(), aside.len());
         if !moves.is_empty() {
-            store.postpone(moves, now).await?;
+            let steps = moves.into_iter().map(|moved| moved.step).collect();
+            store.postpone(steps, now).await?;
         }
         if !aside.is_empty() {
             store.set_aside(aside, now).await?;

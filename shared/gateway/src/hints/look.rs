@@ -3,7 +3,7 @@
 use postrider_domain::delivery::HINT_REACH;
 use postrider_ports::Result;
 use postrider_ports::queue::Hint;
-use postrider_ports::schedule::DueRow;
+use postrider_ports::schedule::{DueRow, Turn};
 
 use super::Needless;
 use crate::Ports;
@@ -40,7 +40,11 @@ pub(super) async fn look(ports: &Ports, hint: &Hint) -> Result<Look> {
     } else if due_at <= now {
         Look::Due(DueRow {
             is_retry: row.is_retry(),
-            paced: row.paced,
+            turn: if row.paced && hint.asked_again && hint.next_retry_at == due_at {
+                Turn::SetAgain
+            } else {
+                Turn::of(row.paced)
+            },
             next_retry_at: due_at,
             tenant: row.tenant,
             id: row.id,

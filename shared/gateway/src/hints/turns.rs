@@ -1,25 +1,25 @@
 //! Due rows of one webhook: which go out now, and which later.
 
 use futures_util::future::join_all;
-use postrider_domain::delivery::{HINT_REACH, Lease, LeaseOwner};
+use postrider_domain::delivery::{Lease, LeaseOwner};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, Move, Wanted};
+use postrider_ports::deliveries::{Claim, Wanted};
 use postrider_ports::queue::Hint;
-use postrider_ports::schedule::DueRow;
+use postrider_ports::schedule::{DueRow, Turn};
 
 use super::{Answer, Handled, Hints};
-use crate::pacing::{Paced, Speed, TurnRules, paced};
+use crate::pacing::{Moved, Paced, Speed, TurnRules, paced};
 
 /// What must be left of a function's time after an attempt: to write down what it came to, and to report.
 const START_MARGIN: Millis = Millis::from_seconds(3);
 /// For how long a row is held beyond the end of the function that attempts it.
 const LEASE_MARGIN: Millis = Millis::from_seconds(5);
-/// A deep queue makes rows late by itself. Were their turns void by then, they would ask again and again and never go
-/// out; rows later than this are poked hourly, and may ask anew.
+/// When dispatchers come back after a stall, the turns of all that time have passed. Those of the last half minute count;
+/// the others' rows ask again, once.
 const TURNS: TurnRules = TurnRules {
-    hold_for: HINT_REACH,
+    hold_for: Millis::from_seconds(30),
     ahead: Millis::from_seconds(30),
 };
 
@@ -92,27 +92,20 @@ impl Hints {
         Ok(answers)
     }
 
-    /// Moves rows to their turns, with their hints. One further ahead than a hint reaches is the poller's to send.
-    async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<Vec<Answer>> {
+    /// Moves rows to their turns, with their hints: those lie well within a hint's reach.
+    async fn postpone(&self, moves: Vec<Moved>, now: Timestamp) -> Result<Vec<Answer>> {
         if moves.is_empty() {
             return Ok(Vec::new());
         }
-        let (near, far): (Vec<_>, Vec<_>) = moves
-            .iter()
-            .cloned()
-            .partition(|step| step.to <= now.plus(HINT_REACH));
-        self.ports.store.postpone(moves, now).await?;
-        let hints = near.into_iter().map(|step| Hint {
+        let steps = moves.iter().map(|moved| moved.step.clone()).collect();
+        self.ports.store.postpone(steps, now).await?;
+        let hints = moves.into_iter().map(|Moved { step, asked_again }| Hint {
             tenant: step.tenant,
             id: step.id,
             next_retry_at: step.to,
+            asked_again,
         });
-        let mut answers = self.send_each(hints.collect(), Handled::Postponed).await;
-        answers.extend(
-            far.into_iter()
-                .map(|step| (step.id, Ok(Handled::Postponed))),
-        );
-        Ok(answers)
+        Ok(self.send_each(hints.collect(), Handled::Postponed).await)
     }
 
     fn wanted(&self, row: DueRow, deadline: Timestamp) -> Wanted {
@@ -136,5 +129,6 @@ fn hint_of(row: DueRow) -> Hint {
         tenant: row.tenant,
         id: row.id,
         next_retry_at: row.next_retry_at,
+        asked_again: row.turn == Turn::SetAgain,
     }
 }

@@ -7,6 +7,7 @@
     reason = "test code: a broken expectation ends the run, with its place"
 )]
 
+mod chores;
 mod first_key;
 mod handling;
 mod mending;

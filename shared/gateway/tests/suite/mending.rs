@@ -11,6 +11,7 @@ use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::hints::{Handled, Needless};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::{Hint, Queue};
+use postrider_testkit::builders::NOW as BEGIN;
 use postrider_testkit::receiver::Answer;
 
 use crate::stage::{Stage, tenant};
@@ -158,6 +159,37 @@ async fn a_resumed_webhook_is_probed_and_the_rest_goes_on_waiting_if_that_fails(
         ids.len() - attempted,
         "only what was exhausted is dead"
     );
+}
+
+/// What it remembers may be five seconds old: of before the resume.
+#[tokio::test]
+async fn the_probes_of_a_resume_count_though_their_dispatcher_remembers_the_webhook_of_before() {
+    let stage = Stage::set().await;
+    let dispatcher = stage.dispatcher();
+    let webhook = stage.webhook_with(draft()).await;
+    stage.receiver.answer(Answer::status(500));
+    stage.publish(webhook).await;
+    dispatcher
+        .handle(stage.line.take(), stage.in_a_minute())
+        .await;
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Failed);
+    for _ in 0..5 {
+        stage.publish(webhook).await;
+    }
+    stage.line.take();
+    let resumed = stage.gateway.manage.resume(&tenant(), webhook).await;
+    assert_eq!(resumed.unwrap().health.status, WebhookStatus::Active);
+    let probes = stage.line.take();
+    assert_eq!(probes.len(), 3);
+    // The first one is exhausted with that.
+    let parked = Handled::Dropped(Needless::Parked);
+    for (probe, expected) in probes.into_iter().zip([Handled::Attempted, parked, parked]) {
+        stage.clock.set(probe.next_retry_at);
+        let handled = dispatcher.handle(vec![probe], stage.in_a_minute()).await;
+        assert_eq!(handled, [Ok(expected)]);
+    }
+    assert!(stage.clock.now().since(BEGIN) < SECONDS(5));
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Failed);
 }
 
 #[tokio::test]

@@ -51,7 +51,24 @@ async fn retries_take_turns_and_each_is_moved_once() {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_minutes_late_does_not_make_paced_rows_ask_again() {
+async fn a_queue_that_is_a_little_late_does_not_make_paced_rows_ask_again() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let hints = failed_rows(&stage, webhook, 10).await;
+    stage.handle(hints).await;
+    let waiting = stage.line.take();
+    stage.clock.advance(Millis::from_seconds(30));
+    let handled = stage.handle(waiting).await;
+    assert!(
+        handled.iter().all(|one| *one == Ok(Handled::Attempted)),
+        "{handled:?}"
+    );
+}
+
+/// Their turns have passed, all of them, and they do not go out together. But in a queue that stays late nothing would
+/// ever go out if they asked each time.
+#[tokio::test]
+async fn rows_whose_turns_passed_in_a_stall_ask_again_once() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     let hints = failed_rows(&stage, webhook, 10).await;
@@ -59,10 +76,18 @@ async fn a_queue_that_is_minutes_late_does_not_make_paced_rows_ask_again() {
     let waiting = stage.line.take();
     stage.clock.advance(Millis::from_seconds(600));
     let handled = stage.handle(waiting).await;
+    let count = |what| handled.iter().filter(|one| **one == Ok(what)).count();
+    assert_eq!(count(Handled::Attempted), 1, "{handled:?}");
+    assert_eq!(count(Handled::Postponed), 8);
+    let waiting = stage.line.take();
+    assert!(waiting.len() == 8 && waiting.iter().all(|hint| hint.asked_again));
+    stage.clock.advance(Millis::from_seconds(600));
+    let handled = stage.handle(waiting).await;
     assert!(
         handled.iter().all(|one| *one == Ok(Handled::Attempted)),
         "{handled:?}"
     );
+    assert!(stage.line.take().is_empty(), "no hint goes round");
 }
 
 #[tokio::test]

@@ -149,8 +149,13 @@ impl Stage {
     /// What a poller does after its tick.
     pub(crate) async fn chores(&self) {
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
-        let chores = Chores::new(self.ports.clone(), queue, Millis::from_seconds(90));
-        chores.turn(self.clock.now()).await;
+        let ahead = Millis::from_seconds(90);
+        self.chores_over(queue, ahead).turn().await;
+    }
+
+    /// Chores that tell this queue, and release rows so far ahead.
+    pub(crate) fn chores_over(&self, queue: Arc<dyn Queue>, ahead: Millis) -> Chores {
+        Chores::new(self.ports.clone(), queue, ahead)
     }
 
     /// Attempts a second that a webhook gets now, in thousandths, of 8 that are configured.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Unclaimable};
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::{Claim, Move, Renewed, Wanted};
@@ -161,6 +162,28 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl F
             Claim::Claimed(parcel) => assert_eq!(parcel.claimed.delivery().id, ids[n]),
             refused => assert!(n == 7, "{n}: {refused:?}"),
         }
+    }
+}
+
+/// So that an attempt counts for the state that its webhook has, whatever its dispatcher remembers of it.
+pub async fn a_claim_knows_the_generation_of_its_webhooks_state(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    for round in 1..3 {
+        scene.set_status(webhook, WebhookStatus::Failed).await;
+        let resumed = scene.set_status(webhook, WebhookStatus::Active).await;
+        assert_eq!(resumed.unwrap().generation, 2 * round);
+        let at = after(60 * u64::from(round));
+        let wanted = scene.wanted(id, at);
+        // Also when the first answer was lost.
+        for _ in 0..2 {
+            let Claim::Claimed(parcel) = scene.claim_as(wanted.clone(), at).await else {
+                panic!("it is free");
+            };
+            assert_eq!(parcel.claimed.delivery().generation, 2 * round);
+        }
+        assert_eq!(scene.stored(id).await.generation, 2 * round);
     }
 }
 

@@ -238,6 +238,48 @@ pub async fn release_gives_the_turns_of_the_webhooks_rate(fixture: impl Fixture)
     }
 }
 
+/// Whoever resumes a webhook, or deletes it, does no other's work.
+pub async fn one_webhooks_release_leaves_the_others_alone(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (resumed, deleted, other) = (
+        scene.webhook().await.id,
+        scene.webhook().await.id,
+        scene.webhook().await.id,
+    );
+    let mut rows = Vec::new();
+    for webhook in [resumed, deleted, other] {
+        scene.set_status(webhook, WebhookStatus::Paused).await;
+        for n in 0..4 {
+            rows.push(scene.row_at(webhook, after(n)).await);
+        }
+    }
+    for webhook in [resumed, other] {
+        scene.set_status(webhook, WebhookStatus::Active).await;
+    }
+    let gone = scene.delete_webhook(&scene.tenant, deleted, NOW).await;
+    assert_eq!(gone, Ok(true));
+    fixture.flush().await;
+    let release = async |webhook, limit| {
+        let freed = scene.release_webhook(&scene.tenant, webhook, limit, after(62), after(60));
+        let freed = freed.await.unwrap().into_iter();
+        let freed = freed.map(|hint| (hint.next_retry_at, hint.id));
+        fixture.flush().await;
+        freed.collect::<Vec<_>>()
+    };
+    assert_eq!(release(resumed, 1).await, [(after(60), rows[0])]);
+    let others = [(after(61), rows[1]), (after(62), rows[2])];
+    assert_eq!(release(resumed, 100).await, others);
+    assert_eq!(release(resumed, 100).await, [], "no turn is left");
+    let at_once = (0..4).map(|n| (after(n), rows[4 + usize::try_from(n).unwrap()]));
+    assert_eq!(release(deleted, 100).await, at_once.collect::<Vec<_>>());
+    for id in &rows[8..] {
+        assert!(scene.stored(*id).await.parked);
+    }
+    let elsewhere = Scene::of_tenant(fixture.handle(), "other");
+    let freed = elsewhere.release_webhook(&elsewhere.tenant, other, 100, after(62), after(60));
+    assert_eq!(freed.await, Ok(Vec::new()));
+}
+
 /// They are released to be ended, and nobody is sent to.
 pub async fn a_deleted_webhooks_rows_are_released_without_turns(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());

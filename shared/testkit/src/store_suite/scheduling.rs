@@ -4,7 +4,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::schedule::AgendaEntry;
+use postrider_ports::schedule::{AgendaEntry, Turn};
 
 use super::scene::{LEASE, retry_at};
 use super::{EmbeddedFixture, Scene};
@@ -134,7 +134,7 @@ pub async fn retries_are_told_from_first_attempts(fixture: impl EmbeddedFixture)
     let rows = rows.unwrap();
     let told: Vec<_> = rows
         .iter()
-        .map(|row| (row.id, row.is_retry, row.paced))
+        .map(|row| (row.id, row.is_retry, row.turn == Turn::Set))
         .collect();
     assert_eq!(
         told,

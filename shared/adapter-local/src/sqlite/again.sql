@@ -1,0 +1,3 @@
+-- Whether a webhook failed right after it was resumed.
+
+ALTER TABLE webhook_configs ADD COLUMN again INTEGER NOT NULL DEFAULT 0;

@@ -1,0 +1,144 @@
+//! Chores that take their time, and those that are better left for later.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use postrider_domain::delivery::{Lease, Status};
+use postrider_domain::ids::{DeliveryId, JobId, TenantId, WebhookId};
+use postrider_domain::retry::RetrySettings;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{Webhook, WebhookDraft};
+use postrider_ports::Result;
+use postrider_ports::clock::Clock;
+use postrider_ports::deliveries::Parcel;
+use postrider_ports::history::Filter;
+use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::queue::{Hint, Queue};
+use postrider_testkit::clock::SteppedClock;
+use postrider_testkit::receiver::Answer;
+
+use crate::stage::{Stage, tenant};
+
+/// A queue that takes ten seconds for the hints of all webhooks but one.
+struct SlowLine {
+    clock: Arc<SteppedClock>,
+    quick: WebhookId,
+}
+
+#[async_trait]
+impl Queue for SlowLine {
+    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
+        None
+    }
+
+    fn start(&self, _parcel: Parcel) {}
+
+    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
+
+    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+        if hints.iter().any(|hint| hint.id.webhook != self.quick) {
+            self.clock.advance(Millis::from_seconds(10));
+        }
+        hints.into_iter().map(|_| Ok(())).collect()
+    }
+
+    async fn depth(&self) -> Result<u64> {
+        Ok(0)
+    }
+}
+
+/// A webhook that was resumed, and whose rows wait for turns, one a second.
+async fn resumed(stage: &Stage, rows: usize) -> (WebhookId, Vec<DeliveryId>) {
+    let webhook = stage.webhook().await;
+    let manage = &stage.gateway.manage;
+    manage.pause(&tenant(), webhook).await.unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..rows {
+        ids.push(stage.publish(webhook).await);
+    }
+    manage.resume(&tenant(), webhook).await.unwrap();
+    stage.line.take();
+    (webhook, ids)
+}
+
+async fn parked(stage: &Stage, ids: &[DeliveryId]) -> usize {
+    let mut parked = 0;
+    for id in ids {
+        parked += usize::from(stage.row(*id).await.parked);
+    }
+    parked
+}
+
+/// A bulk retry of one dead delivery.
+async fn bulk_retry(stage: &Stage, n: u8) -> DeliveryId {
+    let once = RetrySettings {
+        max_attempts: Some(1),
+        ..RetrySettings::default()
+    };
+    let webhook = stage.webhook_with(WebhookDraft {
+        retry: Some(once),
+        ..WebhookDraft::default()
+    });
+    let webhook = webhook.await;
+    let id = stage.publish(webhook).await;
+    stage.receiver.answer(Answer::status(500));
+    stage.handle(stage.line.take()).await;
+    assert_eq!(stage.row(id).await.status, Status::Dead);
+    let job = RetryJob {
+        id: JobId::from_bytes([n; 16]),
+        filter: Filter {
+            status: Some(Status::Dead),
+            webhook_id: Some(webhook),
+            ..Filter::default()
+        },
+        state: JobState::Running,
+        matched: 1,
+        done: 0,
+        failed: 0,
+        cursor: None,
+        created_at: stage.clock.now(),
+    };
+    let store = &stage.gateway.ports.store;
+    store.create_job(&tenant(), job).await.unwrap();
+    id
+}
+
+#[tokio::test]
+async fn rows_go_on_being_released_while_bulk_retries_take_their_time() {
+    let stage = Stage::set().await;
+    let mut retried = Vec::new();
+    for n in 1..5 {
+        retried.push(bulk_retry(&stage, n).await);
+    }
+    let (webhook, waiting) = resumed(&stage, 20).await;
+    assert_eq!(parked(&stage, &waiting).await, 17, "three go out at once");
+    let queue = SlowLine {
+        clock: Arc::clone(&stage.clock),
+        quick: webhook,
+    };
+    let ahead = Millis::from_seconds(5);
+    stage.chores_over(Arc::new(queue), ahead).turn().await;
+    for id in retried {
+        assert_eq!(stage.row(id).await.status, Status::Pending);
+    }
+    // Six turns at once, and six more after each slice: none would be left for those who look once, or after all slices.
+    assert_eq!(parked(&stage, &waiting).await, 0);
+}
+
+#[tokio::test]
+async fn nothing_is_released_into_a_deep_queue() {
+    let stage = Stage::set().await;
+    let (_, waiting) = resumed(&stage, 5).await;
+    stage.line.pretend_depth(20_001);
+    stage.chores().await;
+    assert_eq!(
+        (parked(&stage, &waiting).await, stage.line.take()),
+        (2, vec![])
+    );
+    stage.line.pretend_depth(20_000);
+    stage.chores().await;
+    assert_eq!(
+        (parked(&stage, &waiting).await, stage.line.take().len()),
+        (0, 2)
+    );
+}

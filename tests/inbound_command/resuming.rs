@@ -1,0 +1,37 @@
+//! A webhook that failed, as its owner sees it and sets it going again.
+
+use postrider_testkit::receiver::Answer;
+use serde_json::json;
+
+use super::Stage;
+
+#[tokio::test]
+async fn a_failed_webhook_is_shown_with_what_failed_and_resumed() {
+    let stage = Stage::new().await;
+    let once = json!({"profile": "public-api", "max_attempts": 1});
+    let webhook = stage.gateway.webhook(&stage.receiver.url(), &once).await;
+    stage.receiver.answer(Answer::status(500));
+    let given_up = stage.gateway.publish(&webhook, "{}").await;
+    assert_eq!(stage.gateway.settled(&given_up).await["status"], "dead");
+    let shown = stage.run(&["webhooks", "show", &webhook]).await.well().out;
+    let resume = format!("postrider webhooks resume {webhook}");
+    for part in [
+        "failed",
+        "5 a second",
+        "HTTP status 500",
+        &given_up,
+        &resume,
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let waiting = stage.gateway.publish(&webhook, "{}").await;
+    stage.receiver.answer(Answer::status(200));
+    let resumed = stage.run(&["--json", "webhooks", "resume", &webhook]).await;
+    let resumed = resumed.well().json();
+    assert_eq!(
+        (&resumed["status"], &resumed["current_rate"]),
+        (&json!("active"), &json!(1.0))
+    );
+    assert_eq!(resumed["last_failure"]["delivery_id"], json!(given_up));
+    assert_eq!(stage.gateway.settled(&waiting).await["status"], "delivered");
+}
