@@ -62,7 +62,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [(&[&str], &str); 47] = [
+    let commands: [(&[&str], &str); 48] = [
         (&[], "Exit codes"),
         (&["serve"], "--listen"),
         (&["send"], "--idempotency-key"),
@@ -97,6 +97,7 @@ fn every_command_explains_itself() {
         (&["retry"], "--dry-run"),
         (&["retry", "status"], "<JOB>"),
         (&["retry", "cancel"], "<JOB>"),
+        (&["shadow"], "--include-headers"),
         (&["stats"], "--window"),
         (&["keys"], "revoke"),
         (&["keys", "list"], "--json"),
@@ -124,7 +125,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn wrong_usage_exits_2() {
-    let lines: [&[&str]; 23] = [
+    let lines: [&[&str]; 25] = [
         &[],
         &["fly"],
         &["send"],
@@ -135,6 +136,15 @@ fn wrong_usage_exits_2() {
         &["retry", "--dead", "status", "job_1"],
         &["retry", "--since", "2h", "cancel", "job_1"],
         &["deliveries", "list", "--since", "yesterday"],
+        &["shadow", "dlv_1"],
+        &[
+            "shadow",
+            "dlv_1",
+            "--to",
+            "https://x.example",
+            "--timeout",
+            "soon",
+        ],
         &["keys", "create", "--name", "x", "--scope", "root"],
         &["sign", "--secret", "canary", "--body", "x"],
         &["policy", "--profile", "custom"],

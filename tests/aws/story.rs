@@ -20,6 +20,7 @@ async fn the_deployed_stack_delivers_announces_and_recovers() {
     mending::a_resumed_webhook_that_fails_at_once_mails_nobody_a_second_time(&stack).await;
     mending::it_is_tested_and_resumes_by_itself(&stack, mending).await;
     delivering::a_dead_delivery_is_sent_again_when_a_person_says_so(&stack).await;
+    delivering::a_dead_delivery_is_compared_with_another_url_and_stays_dead(&stack).await;
     recovering::two_dispatchers_on_one_delivery_make_one_post(&stack).await;
     recovering::a_lost_hint_is_made_good_by_the_poller(&stack).await;
     recovering::a_poison_message_ends_in_the_redrive_queue_alone(&stack).await;

@@ -2,6 +2,7 @@
 
 mod diagnosing;
 mod listening;
+mod shadowing;
 mod sources;
 mod triggering;
 

@@ -12,6 +12,7 @@ mod policy;
 mod retry;
 mod retry_flags;
 mod send;
+mod shadow;
 mod sign;
 mod source_secret;
 mod sources;
@@ -44,6 +45,8 @@ pub(crate) enum Task {
     Deliveries(deliveries::DeliveriesArgs),
     /// Send a delivery again, or all that failed
     Retry(retry::RetryArgs),
+    /// Send a delivery to another URL and compare the answers
+    Shadow(shadow::ShadowArgs),
     /// See how the webhooks did: success rate, latency, retries
     Stats(stats::StatsArgs),
     /// Keep API keys
@@ -70,6 +73,7 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Trigger(args) => trigger::run(*args, gateway, out).await,
         Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
         Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
+        Task::Shadow(args) => shadow::run(args, &Client::new(gateway)?, out).await,
         Task::Stats(args) => stats::run(args, &Client::new(gateway)?, out).await,
         Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,
         Task::Sign(args) => sign::run(args, out),

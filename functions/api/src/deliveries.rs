@@ -1,5 +1,6 @@
 //! What happened to each delivery, and putting one back.
 
+pub(crate) mod shadow;
 mod view;
 
 use axum::Json;

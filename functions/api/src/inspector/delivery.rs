@@ -1,6 +1,7 @@
 //! One delivery: where it stands, why, every attempt, what was sent and what came back.
 
 mod request;
+pub(super) mod shadow;
 mod timeline;
 
 use askama::Template;
@@ -20,6 +21,7 @@ use super::text::{self, Markup, Pill};
 use super::why::{self, Why};
 use crate::Api;
 use request::Sent;
+use shadow::ShadowForm;
 use timeline::Step;
 
 #[derive(Template)]
@@ -45,6 +47,7 @@ struct DeliveryPage {
     payload: Option<Payload>,
     /// What can be done to it.
     retry: Retry,
+    shadow: ShadowForm,
 }
 
 /// How a delivery can be retried.
@@ -107,6 +110,7 @@ pub(super) async fn show(
             .as_deref()
             .map(|event| Payload::of(event, fields.get("view") == Some("raw"))),
         retry: retry_of(&row),
+        shadow: ShadowForm::default(),
     };
     Ok(html(StatusCode::OK, &page))
 }
