@@ -111,6 +111,12 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     let refused = receive(&gateway, id).await;
 
     let mut answers: Vec<Value> = Vec::new();
+    // Where it goes and what it carries there is said to nobody but who asked.
+    let elsewhere = Receiver::start().await;
+    let wish = json!({"url": format!("{}?key={QUERY}", elsewhere.url()), "include_headers": true});
+    let shadow = format!("/v1/deliveries/{delivery}/shadow");
+    answers.push(gateway.call(Method::POST, &shadow, Some(wish)).await);
+    assert_eq!(elsewhere.requests()[0].header("authorization"), CREDENTIAL);
     for path in [
         "/v1/webhooks",
         &format!("/v1/webhooks/{id}"),
@@ -157,6 +163,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         contains(&logged, "delivery.attempted"),
         "attempts were logged"
     );
+    assert!(contains(&logged, "delivery.shadowed"));
     assert!(
         contains(&logged, "inbound.accepted") && contains(&logged, "inbound.refused"),
         "requests of sources were logged"

@@ -62,7 +62,7 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [(&[&str], &str); 52] = [
+    let commands: [(&[&str], &str); 53] = [
         (&[], "Exit codes"),
         (&["serve"], "--listen"),
         (&["send"], "--idempotency-key"),
@@ -102,6 +102,7 @@ fn every_command_explains_itself() {
         (&["retry"], "Exit codes"),
         (&["retry", "status"], "<JOB>"),
         (&["retry", "cancel"], "<JOB>"),
+        (&["shadow"], "--include-headers"),
         (&["stats"], "--window"),
         (&["keys"], "revoke"),
         (&["keys", "list"], "--json"),
@@ -129,7 +130,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn wrong_usage_exits_2() {
-    let lines: [&[&str]; 29] = [
+    let lines: [&[&str]; 31] = [
         &[],
         &["fly"],
         &["send"],
@@ -146,6 +147,15 @@ fn wrong_usage_exits_2() {
         &["deliveries", "--status", "dead", "list"],
         &["deliveries", "--limit", "some"],
         &["top", "--json"],
+        &["shadow", "dlv_1"],
+        &[
+            "shadow",
+            "dlv_1",
+            "--to",
+            "https://x.example",
+            "--timeout",
+            "soon",
+        ],
         &["keys", "create", "--name", "x", "--scope", "root"],
         &["sign", "--secret", "canary", "--body", "x"],
         &["policy", "--profile", "custom"],

@@ -94,3 +94,49 @@ pub(super) async fn a_dead_delivery_is_sent_again_when_a_person_says_so(stack: &
     assert_eq!(row["status"], "delivered", "{row}");
     assert_eq!(row["attempts"].as_array().unwrap().len(), 2, "{row}");
 }
+
+pub(super) async fn a_dead_delivery_is_compared_with_another_url_and_stays_dead(stack: &Stack) {
+    let (receiver, elsewhere) = (Receiver::start().await, Receiver::start().await);
+    receiver.answer(Answer::status(500).body("no"));
+    elsewhere.answer(Answer::status(200).body("yes"));
+    let once = json!({"profile": "gateway", "max_attempts": 1});
+    let webhook = stack.api.webhook(&receiver.url(), &once).await;
+    let delivery = stack.api.publish(&webhook, r#"{"n": 1}"#).await;
+    let before = stack.api.settled(&delivery).await;
+    assert_eq!(before["status"], "dead", "{before}");
+    let shadow = format!("/v1/deliveries/{delivery}/shadow");
+    let wish = json!({"url": elsewhere.url()});
+    let shown = stack.api.call(Method::POST, &shadow, Some(wish)).await;
+    assert_eq!(shown["shadow"]["status_code"], 200, "{shown}");
+    assert_eq!(shown["last_attempt"]["status_code"], 500, "{shown}");
+    for (n, result) in [(0, "different"), (2, "different")] {
+        assert_eq!(shown["comparison"][n]["result"], result, "{shown}");
+    }
+    let arrived = elsewhere.requests().remove(0);
+    assert_eq!(arrived.body, r#"{"n": 1}"#);
+    assert!(arrived.header("webhook-signature").starts_with("v1,"));
+    let inward = json!({"url": "https://169.254.169.254/"}).to_string();
+    let refused = stack.api.try_call(Method::POST, &shadow, Some(inward));
+    assert_eq!(refused.await.unwrap().0, 400);
+    let row = format!("/v1/deliveries/{delivery}");
+    assert_eq!(stack.api.call(Method::GET, &row, None).await, before);
+    assert_eq!(receiver.requests().len(), 1);
+
+    // The table forgets an event by itself, at any time after its last day.
+    let event = format!("default#{}", before["event_id"].as_str().unwrap());
+    let gone = json!({
+        "TableName": stack.output("DeliveriesTable"),
+        "Key": {"pk": {"S": event}, "sk": {"S": "event"}},
+        "ReturnValues": "ALL_OLD",
+    });
+    let gone = stack.aws.call("dynamodb", "delete_item", gone).await;
+    assert_eq!(gone["Attributes"]["sk"]["S"], "event", "{gone}");
+    let wish = json!({"url": elsewhere.url()}).to_string();
+    let refused = stack.api.try_call(Method::POST, &shadow, Some(wish)).await;
+    let (status, problem) = refused.unwrap();
+    assert_eq!(
+        (status, problem["code"].as_str()),
+        (409, Some("payload_gone"))
+    );
+    assert_eq!(elsewhere.requests().len(), 1);
+}

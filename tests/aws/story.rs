@@ -33,4 +33,5 @@ async fn story(stack: &Stack) {
     mending::a_resumed_webhook_that_fails_at_once_mails_nobody_a_second_time(stack).await;
     mending::it_is_tested_and_resumes_by_itself(stack, mending).await;
     delivering::a_dead_delivery_is_sent_again_when_a_person_says_so(stack).await;
+    delivering::a_dead_delivery_is_compared_with_another_url_and_stays_dead(stack).await;
 }

@@ -142,6 +142,26 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
     assert_eq!(dispatcher["RecursiveLoop"], "Allow");
 }
 
+#[tokio::test]
+async fn a_shadow_goes_where_a_delivery_may_and_ends_before_its_caller_gives_up() {
+    let template = template("template.yaml").await;
+    let function = |name: &str| template["Resources"][name]["Properties"].clone();
+    let (api, dispatcher) = (function("ApiFunction"), function("DispatcherFunction"));
+    let egress = |function: &Value| {
+        let variables = function["Environment"]["Variables"].as_object().unwrap();
+        let egress = variables.iter().filter(|(name, _)| name.contains("EGRESS"));
+        egress
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert!(!egress(&api).is_empty());
+    assert_eq!(egress(&api), egress(&dispatcher));
+    let longest = u64::from(postrider_domain::shadow::MAX_TIMEOUT_SECONDS);
+    assert!(api["Timeout"].as_u64().unwrap() > longest + 6);
+    let integration = function("ApiIntegration")["TimeoutInMillis"].as_u64();
+    assert!(integration.unwrap() > (longest + 6) * 1000);
+}
+
 fn settings_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !(letter.is_ascii_uppercase() || letter == '_'));
     let settings = words.filter(|word| word.starts_with("POSTRIDER_"));

@@ -53,6 +53,7 @@ impl Failed {
             status: 500,
             retry_after: None,
             control: None,
+            content_type: None,
             body: String::new(),
         };
         Self {

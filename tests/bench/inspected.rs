@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
+use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::SqliteStore;
 use postrider_adapter_system::SystemEntropy;
 use postrider_api::Streaming;
@@ -16,6 +17,7 @@ use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::shadow::Shadows;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::line::Line;
@@ -57,6 +59,8 @@ impl Inspected {
             retry: RuntimeRetry::default(),
         };
         let catalogue = Arc::new(Catalogue::new(Arc::clone(store) as _));
+        let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());
+        let shadows = Shadows::new(ports.clone(), sender, Rules::default());
         let gateway = Gateway::new(ports, catalogue, Arc::new(Line::default()), settings);
         let tenant = TenantId::default();
         let key = gateway
@@ -64,7 +68,7 @@ impl Inspected {
             .create(&tenant, "bench", Scope::ALL.to_vec());
         let form = format!("key={}", key.await.unwrap().token);
         let mut inspected = Self {
-            router: postrider_api::router(Arc::new(gateway), Streaming::Polled),
+            router: postrider_api::router(Arc::new(gateway), shadows, Streaming::Polled),
             cookie: String::new(),
             pages: pages(id),
         };

@@ -1,8 +1,7 @@
-//! The command as somebody uses it who receives webhooks, or owns one: the real binary against a real gateway.
+//! The command as somebody uses it who receives webhooks: the real binary against a real gateway.
 
 mod diagnosing;
 mod listening;
-mod resuming;
 mod sources;
 mod triggering;
 

@@ -50,6 +50,11 @@ async fn a_delivery_says_why_it_failed_and_is_retried_with_its_history() {
 }
 
 #[tokio::test]
+async fn a_delivery_is_sent_to_another_url_and_stays_as_it_was() {
+    play("shadowing", &[], "").await;
+}
+
+#[tokio::test]
 async fn dead_letters_are_counted_and_retried_and_the_page_follows() {
     play("mending", &[("POSTRIDER_POLL_INTERVAL_MS", "500")], "quick").await;
 }

@@ -5,6 +5,7 @@ export async function populate(stage) {
   const good = await stage.receiver({ status: 200 });
   const bad = await stage.receiver({ status: 503, body: '{"error":"database is restarting, try again in a minute"}' });
   const picky = await stage.receiver({ status: 422, body: '{"field":"total","message":"must be a number"}' });
+  const staging = await stage.receiver({ status: 200, body: '{"field":"total","message":"taken as 12.50"}', headers: { "content-type": "application/json" } });
   const shop = await stage.webhook(good.url, { name: "Shop backend", owner_email: "ops@example.com", headers: { "x-team": "checkout" } });
   const ledger = await stage.webhook(bad.url, { name: "Ledger", event_types: ["order.*", "refund.*"], retry: { profile: "standard", jitter_bps: 0, delays_seconds: [600, 3600, 7200] } });
   const crm = await stage.webhook(picky.url, { name: "CRM", event_types: ["customer.*"], retry: { profile: "standard" } });
@@ -35,14 +36,22 @@ export async function populate(stage) {
   await stage.key("shop", ["publish"]);
   const delivered = (await stage.api("GET", `/v1/deliveries?webhook_id=${shop.id}&limit=1`)).items[0].id;
   const dead = (await stage.api("GET", `/v1/deliveries?webhook_id=${crm.id}&limit=1`)).items[0].id;
-  return { shop, ledger, crm, legacy, source, failed, retried: retried[0], delivered, dead };
+  return { shop, ledger, crm, legacy, source, failed, retried: retried[0], delivered, dead, staging };
 }
 
-/** Every page there is. */
+/** Sends a delivery to another URL; the page shows what came back. */
+export async function shadow(stage, page, id, url) {
+  await stage.goto(page, `/inspector/deliveries/${id}/shadow`);
+  await page.getByLabel("URL", { exact: true }).fill(url);
+  await page.getByRole("button", { name: "Send to this URL" }).click();
+  await page.getByRole("heading", { name: "The other URL" }).first().waitFor();
+}
+
+/** Every page there is, but for those that follow upon a form. */
 export function places({ shop, ledger, legacy, source, failed, retried, delivered, dead }) {
   return [
     "/inspector", "/inspector?window=31d", "/inspector/deliveries", "/inspector/deliveries?session_id=nobody", "/inspector/deliveries?status=lost",
-    ...[failed, retried, delivered, dead].map((id) => `/inspector/deliveries/${id}`), "/inspector/dead", "/inspector/dead/retry",
+    ...[failed, retried, delivered, dead].map((id) => `/inspector/deliveries/${id}`), `/inspector/deliveries/${dead}/shadow`, "/inspector/dead", "/inspector/dead/retry",
     "/inspector/webhooks", ...[shop, ledger, legacy].map(({ id }) => `/inspector/webhooks/${id}`), `/inspector/webhooks/${ledger.id}/edit`, "/inspector/webhooks/new",
     "/inspector/sources", `/inspector/sources/${source.id}`, "/inspector/keys", "/inspector/nowhere",
   ];

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Stage } from "./stage.mjs";
-import { populate } from "./scene.mjs";
+import { populate, shadow } from "./scene.mjs";
 
 const TOKEN = "a-token-of-more-than-32-characters-for-pictures";
 const LOOKS = [
@@ -36,12 +36,14 @@ try {
     source: `/inspector/sources/${scene.source.id}`,
     keys: "/inspector/keys",
   };
-  const names = wanted.length ? wanted : ["overview", "delivery", "dead", "webhook"];
+  // Those that follow upon a form.
+  const acts = { shadow: (page) => shadow(stage, page, scene.dead, scene.staging.url) };
+  const names = wanted.length ? wanted : ["overview", "delivery", "shadow", "dead", "webhook"];
   mkdirSync(folder, { recursive: true });
   for (const [look, options] of LOOKS) {
     const page = await stage.inside(options);
     for (const name of names) {
-      await stage.goto(page, pages[name]);
+      await (acts[name] ? acts[name](page) : stage.goto(page, pages[name]));
       if (await page.locator("[data-live]").count()) await page.locator("#live.on").waitFor();
       await page.screenshot({ path: join(folder, `${name}-${look}.png`) });
     }

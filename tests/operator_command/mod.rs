@@ -3,7 +3,9 @@
 
 mod following;
 mod relay;
+mod resuming;
 mod retrying;
+mod shadowing;
 mod showing;
 mod starting;
 mod terminal;

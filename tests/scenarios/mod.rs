@@ -9,6 +9,7 @@ mod inbound_asking;
 mod index;
 mod jitter_and_budget;
 mod publishing;
+mod shadow;
 mod uc_0268;
 mod uc_0269;
 mod world;

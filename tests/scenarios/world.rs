@@ -17,11 +17,13 @@ use postrider_gateway::courier::{Courier, Cycle, InProcess};
 use postrider_gateway::dispatch::Dispatcher;
 use postrider_gateway::ingest::{EventDraft, Published};
 use postrider_gateway::settings::{CourierSettings, GatewaySettings};
+use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
 use postrider_gateway::{Gateway, Ports, Refusal};
 use postrider_ports::clock::Clock;
 use postrider_ports::notices::Announced;
 use postrider_ports::queue::Queue;
+use postrider_ports::sender::Sender;
 use postrider_ports::{EmbeddedStore, Store};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::receiver::Receiver;
@@ -31,6 +33,7 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 /// The running part, which a restart replaces.
 struct Process {
     gateway: Gateway,
+    shadows: Shadows,
     courier: Arc<Courier>,
     sweep: Sweep,
     store: Arc<dyn EmbeddedStore>,
@@ -92,7 +95,8 @@ impl World {
             rules: egress.clone(),
             ..SenderSettings::default()
         };
-        let sender = Arc::new(HttpSender::new(sender).unwrap());
+        let sender: Arc<dyn Sender> = Arc::new(HttpSender::new(sender).unwrap());
+        let shadows = Shadows::new(ports.clone(), Arc::clone(&sender), egress.clone());
         let catalogue = Arc::new(Catalogue::new(Arc::clone(&store) as _));
         let retry = self.settings.retry;
         let dispatcher = Dispatcher::new(ports.clone(), sender, Arc::clone(&catalogue), retry);
@@ -119,6 +123,7 @@ impl World {
         let gateway = Gateway::new(ports, catalogue, queue, limits);
         self.process = Some(Process {
             gateway,
+            shadows,
             courier,
             sweep,
             store,
@@ -133,6 +138,15 @@ impl World {
         &self.process().gateway
     }
 
+    pub(crate) fn shadows(&self) -> &Shadows {
+        &self.process().shadows
+    }
+
+    /// The file that everything is stored in, for those who look into it themselves.
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.directory.path().join("postrider.db")).unwrap()
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.process().store
     }
@@ -141,13 +155,14 @@ impl World {
     pub(crate) async fn restart(&mut self) {
         let Process {
             gateway,
+            shadows,
             courier,
             sweep,
             store,
         } = self.process.take().unwrap();
         courier.abandon();
         courier.finish().await;
-        drop((gateway, courier, sweep, store));
+        drop((gateway, shadows, courier, sweep, store));
         self.start();
     }
 

@@ -64,6 +64,7 @@ impl Sender for Receiver {
                 status,
                 retry_after: None,
                 control: None,
+                content_type: None,
                 body: String::new(),
             }),
             timings: Timings::default(),

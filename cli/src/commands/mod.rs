@@ -12,6 +12,7 @@ mod policy;
 mod retry;
 mod retry_flags;
 mod send;
+mod shadow;
 mod show;
 mod sign;
 mod source_secret;
@@ -48,6 +49,8 @@ pub(crate) enum Task {
     Show(show::ShowArgs),
     /// Send a delivery again, or all that failed
     Retry(retry::RetryArgs),
+    /// Send a delivery to another URL and compare the answers
+    Shadow(shadow::ShadowArgs),
     /// See how the webhooks did: success rate, latency, retries
     Stats(stats::StatsArgs),
     /// Watch it live: the figures, webhooks that need a person, what failed last
@@ -77,6 +80,7 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
         Task::Show(args) => show::run(args, &Client::new(gateway)?, out).await,
         Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
+        Task::Shadow(args) => shadow::run(args, &Client::new(gateway)?, out).await,
         Task::Stats(args) => stats::run(args, &Client::new(gateway)?, out).await,
         Task::Top(args) => top::run(args, &Client::new(gateway)?, out).await,
         Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,

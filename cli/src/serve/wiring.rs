@@ -17,6 +17,7 @@ use postrider_gateway::courier::{Courier, InProcess};
 use postrider_gateway::dispatch::Dispatcher;
 use postrider_gateway::mail::Postman;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
 use postrider_gateway::{Gateway, Ports, traces};
 use postrider_ports::Store;
@@ -25,6 +26,7 @@ use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::notices::Listening;
 use postrider_ports::queue::Queue;
 use postrider_ports::schedule::Schedule;
+use postrider_ports::sender::Sender;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -42,6 +44,7 @@ const SORT_IN_EVERY: Duration = Duration::from_secs(5);
 /// Everything that runs.
 pub(crate) struct Service {
     pub(crate) gateway: Arc<Gateway>,
+    shadows: Shadows,
     listening: Arc<dyn Listening>,
     courier: Arc<Courier>,
     sweep: Sweep,
@@ -69,8 +72,9 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         clock,
         entropy: Arc::new(SystemEntropy),
     };
-    let sender = Arc::new(sender(settings)?);
+    let sender: Arc<dyn Sender> = Arc::new(sender(settings)?);
     let catalogue = Arc::new(Catalogue::new(store));
+    let shadows = Shadows::new(ports.clone(), Arc::clone(&sender), settings.egress.clone());
     let dispatcher = Dispatcher::new(
         ports.clone(),
         sender,
@@ -100,6 +104,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let gateway = Arc::new(Gateway::new(ports, catalogue, queue, limits));
     Ok(Service {
         gateway,
+        shadows,
         listening,
         courier,
         sweep,
@@ -182,7 +187,8 @@ impl Service {
             shutdown: stopped,
         };
         let counters = Counters::install().context("metrics could not be started")?;
-        let router = postrider_api::router_with_login(Arc::clone(&self.gateway), streaming, login)
+        let gateway = Arc::clone(&self.gateway);
+        let router = postrider_api::router_with_login(gateway, self.shadows, streaming, login)
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
             .layer(Extension(counters.clone()));
         let sorting = tokio::spawn(keep_sorted(counters));

@@ -1,6 +1,7 @@
 //! What happened to each delivery, and putting one back.
 
 mod request;
+pub(crate) mod shadow;
 mod view;
 
 use axum::Json;

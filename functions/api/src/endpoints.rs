@@ -6,6 +6,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::deliveries::shadow;
 use crate::sources::refused;
 use crate::{
     Api, deliveries, events, health, keys, metrics, openapi, retries, sources, stats, stream,
@@ -51,6 +52,7 @@ endpoints! {
     "/v1/deliveries" => get deliveries::list;
     "/v1/deliveries/{id}" => get deliveries::get;
     "/v1/deliveries/{id}/retry" => post deliveries::retry;
+    "/v1/deliveries/{id}/shadow" => post shadow::send;
     "/v1/retries" => post retries::begin;
     "/v1/retries/{id}" => get retries::get, delete retries::cancel;
     "/v1/keys" => post keys::create, get keys::list;

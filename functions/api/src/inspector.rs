@@ -72,6 +72,10 @@ fn delivery_pages() -> Router<Api> {
         .route("/inspector/deliveries/{id}", get(delivery::show))
         .route("/inspector/deliveries/{id}/payload", get(payload::download))
         .route("/inspector/deliveries/{id}/retry", post(delivery::retry))
+        .route(
+            "/inspector/deliveries/{id}/shadow",
+            get(delivery::shadow::ask).post(delivery::shadow::send),
+        )
         .route("/inspector/dead", get(dead::list))
         .route(
             "/inspector/dead/retry",

@@ -27,6 +27,7 @@ use axum::Router;
 use axum::middleware::from_fn;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
+use postrider_gateway::shadow::Shadows;
 use postrider_ports::notices::Listening;
 use tokio::sync::{Semaphore, watch};
 
@@ -38,6 +39,7 @@ pub use problem::{Code, Problem};
 /// What every handler works with.
 struct Shared {
     gateway: Arc<Gateway>,
+    shadows: Shadows,
     streaming: Streaming,
     streams: Arc<Semaphore>,
     /// A login for whoever started the gateway.
@@ -69,22 +71,29 @@ pub enum Streaming {
 }
 
 /// The whole API over this gateway, and the Inspector.
-pub fn router(gateway: Arc<Gateway>, streaming: Streaming) -> Router {
-    routes_over(gateway, streaming, None)
+pub fn router(gateway: Arc<Gateway>, shadows: Shadows, streaming: Streaming) -> Router {
+    routes_over(gateway, shadows, streaming, None)
 }
 
 /// The same, with a login for whoever started the gateway.
 pub fn router_with_login(
     gateway: Arc<Gateway>,
+    shadows: Shadows,
     streaming: Streaming,
     once: OneTimeLogin,
 ) -> Router {
-    routes_over(gateway, streaming, Some(once))
+    routes_over(gateway, shadows, streaming, Some(once))
 }
 
-fn routes_over(gateway: Arc<Gateway>, streaming: Streaming, once: Option<OneTimeLogin>) -> Router {
+fn routes_over(
+    gateway: Arc<Gateway>,
+    shadows: Shadows,
+    streaming: Streaming,
+    once: Option<OneTimeLogin>,
+) -> Router {
     let shared = Shared {
         gateway,
+        shadows,
         streaming,
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
         once,

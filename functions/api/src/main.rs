@@ -8,9 +8,10 @@ use axum::response::Response;
 use lambda_http::Error;
 use postrider_api::Streaming;
 use postrider_gateway::Gateway;
+use postrider_gateway::shadow::Shadows;
 use postrider_web::lambda;
 use postrider_wiring::settings::ApiSettings;
-use postrider_wiring::{Parts, traced};
+use postrider_wiring::{LateSender, Parts, traced};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -20,11 +21,14 @@ async fn main() -> Result<(), Error> {
     let first_key = settings
         .first_key_secret
         .and_then(|secret| parts.first_key(secret));
+    let egress = settings.limits.egress.clone();
+    let sender = Arc::new(LateSender::new(egress.clone()));
+    let shadows = Shadows::new(parts.ports.clone(), sender, egress);
     let gateway = Gateway::new(parts.ports, parts.catalogue, parts.queue, settings.limits);
     if let Some(first_key) = first_key {
         gateway.keyring.welcome(first_key);
     }
-    let router = postrider_api::router(Arc::new(gateway), Streaming::Polled);
+    let router = postrider_api::router(Arc::new(gateway), shadows, Streaming::Polled);
     lambda::run(router.layer(from_fn(wrap))).await
 }
 

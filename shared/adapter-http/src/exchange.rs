@@ -18,6 +18,9 @@ use crate::dialling::{Dialling, millis, now};
 use crate::failure;
 use crate::line::AboutLine;
 
+/// Longer than any media type that is meant.
+const MAX_CONTENT_TYPE_CHARS: usize = 100;
+
 /// A request on its way.
 pub(crate) struct Exchange {
     begun_at: Instant,
@@ -39,6 +42,7 @@ struct Head {
     status: u16,
     retry_after: Option<RetryAfter>,
     control: Option<Control>,
+    content_type: Option<String>,
     line: Option<AboutLine>,
 }
 
@@ -77,6 +81,7 @@ impl Exchange {
             status: parts.status.as_u16(),
             retry_after,
             control,
+            content_type: content_type(&parts.headers),
             line: line.clone(),
         };
         self.stage = Stage::Answered(head, BodyStart::default());
@@ -97,6 +102,7 @@ impl Exchange {
                     status,
                     retry_after,
                     control,
+                    content_type,
                     ..
                 },
                 body,
@@ -104,6 +110,7 @@ impl Exchange {
                 status,
                 retry_after,
                 control,
+                content_type,
                 body: body.into_text(),
             }),
             Stage::Failed(failed) => Answer::Failed(failed),
@@ -158,6 +165,12 @@ impl Exchange {
             .get_extras(&mut extras);
         extras.remove()
     }
+}
+
+/// What stands there as text; a receiver may write anything.
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(text.chars().take(MAX_CONTENT_TYPE_CHARS).collect())
 }
 
 fn control(headers: &HeaderMap) -> Option<Control> {

@@ -107,6 +107,7 @@ mod tests {
             status: 500,
             retry_after: None,
             control: None,
+            content_type: None,
             body: "ä".repeat(400),
         };
         let outcome = Outcome {
@@ -124,6 +125,7 @@ mod tests {
             status: 200,
             retry_after: None,
             control: None,
+            content_type: None,
             body: "thanks".into(),
         };
         let outcome = Outcome {

@@ -196,6 +196,7 @@ mod tests {
             status,
             retry_after,
             control: None,
+            content_type: None,
             body: String::new(),
         };
         Outcome {

@@ -9,7 +9,7 @@ pub const MAX_HEADERS: usize = 32;
 /// The most bytes they may take together.
 pub const MAX_HEADER_BYTES: usize = 8192;
 
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 12] = [
     "host",
     "content-length",
     "content-type",
@@ -21,6 +21,7 @@ const RESERVED: [&str; 11] = [
     "expect",
     "keep-alive",
     "user-agent",
+    "postrider-shadow",
 ];
 const RESERVED_PREFIXES: [&str; 4] = ["proxy-", "webhook-", "x-webhook-", "x-observatory-"];
 const REVEALING: [&str; 8] = [
@@ -127,6 +128,7 @@ mod tests {
             "webhook-id",
             "X-Webhook-Retry",
             "X-Observatory-Signature",
+            "Postrider-Shadow",
         ] {
             let faults = CustomHeaders::parse([(name, "x")])
                 .unwrap_err()

@@ -30,6 +30,7 @@ pub mod route;
 pub mod sample;
 pub mod scheme;
 pub mod secret;
+pub mod shadow;
 pub mod signature;
 pub mod source;
 pub mod stats;

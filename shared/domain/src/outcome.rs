@@ -36,6 +36,8 @@ pub struct Response {
     pub retry_after: Option<RetryAfter>,
     /// The `webhook-delivery` header, if it could be understood.
     pub control: Option<Control>,
+    /// The `Content-Type` header, shortened if absurd.
+    pub content_type: Option<String>,
     /// The start of the body, for people; invalid UTF-8 replaced.
     pub body: String,
 }

@@ -19,6 +19,7 @@ pub mod refusal;
 pub mod refusals;
 pub mod retries;
 pub mod settings;
+pub mod shadow;
 pub mod sources;
 pub mod sweep;
 mod telemetry;

@@ -41,6 +41,14 @@ pub enum Refusal {
         /// Of what.
         what: &'static str,
     },
+    /// As many shadows are under way as may be.
+    #[error(
+        "{limit} deliveries are being sent to other URLs right now, which is the most at once; try again in a moment"
+    )]
+    TooManyShadows {
+        /// The limit.
+        limit: usize,
+    },
     /// We could not do our work.
     #[error("{0}")]
     Store(#[from] postrider_ports::Error),
@@ -61,6 +69,14 @@ pub enum Conflict {
     /// Its webhook wants no more.
     #[error("the webhook is disabled or deleted; resume it first")]
     WebhookDisabled,
+    /// Its webhook is gone, and with it what would sign.
+    #[error(
+        "the webhook of this delivery was deleted, and with it the secrets that would sign the request"
+    )]
+    WebhookDeleted,
+    /// The event is no longer kept.
+    #[error("the payload of this delivery is no longer kept")]
+    PayloadGone,
     /// Somebody else changed it at the same time.
     #[error("it was changed by somebody else at the same time; read it again")]
     ChangedMeanwhile,

@@ -69,6 +69,23 @@ pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
     debug!(delivery_id = %claimed.delivery().id, why, "delivery.attempt_not_counted");
 }
 
+/// The one line of a shadow. Where it went is not said: the address may hold a credential.
+pub(crate) fn shadowed(row: &Delivery, outcome: &Outcome) {
+    let phase = match &outcome.result {
+        Answer::Response(_) => None,
+        Answer::Failed(failure) => Some(failure.phase.as_str()),
+    };
+    info!(
+        delivery_id = %row.id,
+        webhook_id = %row.id.webhook,
+        tenant = %row.tenant,
+        status_code = outcome.status(),
+        phase,
+        elapsed_ms = outcome.timings.total_ms,
+        "delivery.shadowed"
+    );
+}
+
 /// The one line of a test.
 pub(crate) fn webhook_tested(
     webhook: &Webhook,

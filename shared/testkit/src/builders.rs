@@ -180,6 +180,7 @@ pub fn completion(claimed: &Claimed, transition: Transition, at: Timestamp) -> C
         status,
         retry_after: None,
         control: None,
+        content_type: None,
         body: "the receiver's answer".to_owned(),
     };
     let timings = Timings {

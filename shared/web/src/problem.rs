@@ -203,6 +203,7 @@ impl From<Refusal> for Problem {
             Refusal::NotFound { .. } => Self::new(Code::NotFound, said),
             Refusal::Conflict(conflict) => Self::new(conflict_code(conflict), said),
             Refusal::TooMany { .. } => Self::new(Code::LimitReached, said),
+            Refusal::TooManyShadows { .. } => Self::new(Code::TooManyShadows, said),
             Refusal::Store(error) => error.into(),
         }
     }
@@ -236,6 +237,8 @@ const fn conflict_code(conflict: Conflict) -> Code {
         Conflict::Delivered => Code::DeliveryDelivered,
         Conflict::Pending => Code::DeliveryPending,
         Conflict::WebhookDisabled => Code::WebhookDisabled,
+        Conflict::WebhookDeleted => Code::WebhookDeleted,
+        Conflict::PayloadGone => Code::PayloadGone,
         Conflict::ChangedMeanwhile => Code::ChangedMeanwhile,
         Conflict::TooManySecrets(_) => Code::TooManySecrets,
     }
@@ -268,6 +271,8 @@ mod tests {
             (Conflict::Delivered, "delivery_delivered"),
             (Conflict::Pending, "delivery_pending"),
             (Conflict::WebhookDisabled, "webhook_disabled"),
+            (Conflict::WebhookDeleted, "webhook_deleted"),
+            (Conflict::PayloadGone, "payload_gone"),
             (Conflict::ChangedMeanwhile, "changed_meanwhile"),
             (
                 Conflict::TooManySecrets(TooManySecrets { limit: 5 }),

@@ -19,5 +19,5 @@ mod traces;
 pub use aws::{Aws, store};
 pub use deadline::deadline;
 pub use parts::Parts;
-pub use sender::sender;
+pub use sender::{LateSender, sender};
 pub use traces::traced;

@@ -1,6 +1,6 @@
 // For everyone: axe-core finds no serious fault on any page, in light and dark, and nothing is wider than a phone.
 import { assert, axePath } from "../stage.mjs";
-import { populate, places } from "../scene.mjs";
+import { populate, places, shadow } from "../scene.mjs";
 
 /** What axe finds by all its rules, or by one. */
 async function faults(page, rule) {
@@ -22,12 +22,17 @@ export default async function (stage) {
   for (const [scheme, viewport, rule] of [["light", wide, null], ["dark", wide, "color-contrast"], ["light", narrow, "scrollable-region-focusable"]]) {
     // axe has to be put into the page, which the page's own policy forbids.
     const page = await stage.inside({ colorScheme: scheme, viewport, bypassCSP: true });
-    for (const path of places(scene)) {
-      await stage.goto(page, path);
+    const look = async (path) => {
       for (const fault of await faults(page, rule)) found.push(`${path} in ${scheme}, ${viewport.width} wide: ${fault}`);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) found.push(`${path} is ${over} wider than ${viewport.width}`);
+    };
+    for (const path of places(scene)) {
+      await stage.goto(page, path);
+      await look(path);
     }
+    await shadow(stage, page, scene.dead, scene.staging.url);
+    await look("what came back from another URL");
   }
   assert.deepEqual(found, []);
 }

@@ -20,7 +20,7 @@ export default async function (stage) {
   });
   const page = await stage.inside({}, key);
   const paths = [
-    "", "/deliveries", `/deliveries/${id}`, `/deliveries/${id}?view=raw`, `/deliveries/${raw.deliveries[0].id}`, "/dead", `/dead/retry?webhook_id=${webhook.id}`,
+    "", "/deliveries", `/deliveries/${id}`, `/deliveries/${id}?view=raw`, `/deliveries/${id}/shadow`, `/deliveries/${raw.deliveries[0].id}`, "/dead", `/dead/retry?webhook_id=${webhook.id}`,
     "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/edit`, "/sources", `/sources/${source.id}`, "/keys",
   ];
   const odd = encodeURIComponent(EVIL);

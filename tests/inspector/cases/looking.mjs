@@ -15,7 +15,7 @@ export default async function (stage) {
     assert.equal(posting, 0, `buttons on ${path}`);
     assert.equal(await page.locator("main .ask").count(), 0, path);
   }
-  for (const path of ["/webhooks/new", `/webhooks/${webhook.id}/edit`, "/dead/retry"]) {
+  for (const path of ["/webhooks/new", `/webhooks/${webhook.id}/edit`, "/dead/retry", `/deliveries/${id}/shadow`]) {
     assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 403, path);
   }
   await stage.goto(page, "/inspector");
@@ -24,12 +24,13 @@ export default async function (stage) {
     return (await fetch(`/inspector${path}`, { method: "POST", body, headers, redirect: "manual" })).status;
   }, [path, body]);
   for (const path of [
-    `/deliveries/${id}/retry`, "/dead/retry", "/retries", `/webhooks/${webhook.id}/resume`, `/webhooks/${webhook.id}/pause`,
+    `/deliveries/${id}/retry`, `/deliveries/${id}/shadow`, "/dead/retry", "/retries", `/webhooks/${webhook.id}/resume`, `/webhooks/${webhook.id}/pause`,
     `/webhooks/${webhook.id}/rotate`, `/webhooks/${webhook.id}/test`, `/webhooks/${webhook.id}/edit`, "/webhooks/new", "/keys",
   ]) {
-    assert.equal(await ask(path, `id=${id}&name=x&scope=manage`), 403, path);
+    assert.equal(await ask(path, `id=${id}&name=x&scope=manage&url=${encodeURIComponent(receiver.url)}`), 403, path);
   }
   assert.equal((await stage.api("GET", `/v1/deliveries/${id}`)).status, "dead");
+  assert.equal(receiver.requests.length, 1);
   assert.equal((await stage.api("GET", `/v1/webhooks/${webhook.id}`)).status, "failed");
   assert.equal((await stage.api("GET", "/v1/keys")).items.length, 2);
 }

@@ -1,5 +1,6 @@
 //! One delivery: where it stands, why, every attempt, what was sent and what came back.
 
+pub(super) mod shadow;
 mod timeline;
 
 use askama::Template;
@@ -19,6 +20,7 @@ use super::text::{self, Markup, Pill};
 use crate::Api;
 use crate::deliveries::Sent;
 use crate::why::{self, Why};
+use shadow::ShadowForm;
 use timeline::Step;
 
 #[derive(Template)]
@@ -44,6 +46,7 @@ struct DeliveryPage {
     payload: Option<Payload>,
     /// What can be done to it.
     retry: Retry,
+    shadow: ShadowForm,
 }
 
 /// How a delivery can be retried.
@@ -106,6 +109,7 @@ pub(super) async fn show(
             .as_deref()
             .map(|event| Payload::of(event, fields.get("view") == Some("raw"))),
         retry: retry_of(&row),
+        shadow: ShadowForm::default(),
     };
     Ok(html(StatusCode::OK, &page))
 }

@@ -28,6 +28,7 @@ fn answered(status: u16) -> Attempt {
         retry_after,
         body,
         control: None,
+        content_type: None,
     }))
 }
 

@@ -53,6 +53,7 @@ async fn every_path_of_the_design_is_documented() {
         "/v1/deliveries",
         "/v1/deliveries/{id}",
         "/v1/deliveries/{id}/retry",
+        "/v1/deliveries/{id}/shadow",
         "/v1/events",
         "/v1/keys",
         "/v1/keys/{id}",

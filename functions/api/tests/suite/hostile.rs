@@ -46,6 +46,8 @@ const FIELDS: &[&str] = &[
     "scopes",
     "tenant",
     "force",
+    "url",
+    "include_headers",
     "\u{0}",
     "ä",
     "",
@@ -136,6 +138,10 @@ fn no_document_makes_the_gateway_fail() {
                 (
                     Method::POST,
                     format!("/v1/deliveries/dlv_{}/retry", "a".repeat(52)),
+                ),
+                (
+                    Method::POST,
+                    format!("/v1/deliveries/dlv_{}/shadow", "a".repeat(52)),
                 ),
             ] {
                 let answer = stage.call(&stage.admin, method, &path, &text).await;

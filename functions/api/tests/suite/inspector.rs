@@ -205,7 +205,8 @@ async fn the_link_of_serve_logs_in_once() {
     let digest = KeyDigest::of(&stage.admin);
     let once = OneTimeLogin::new("a-token", digest, stage.clock.now());
     let gateway = Arc::clone(&stage.gateway);
-    let router = postrider_api::router_with_login(gateway, Streaming::Polled, once);
+    let router =
+        postrider_api::router_with_login(gateway, stage.shadows(), Streaming::Polled, once);
     let path = OneTimeLogin::path("a-token");
     let send = |request| async { Answer::of(router.clone().oneshot(request).await.unwrap()).await };
     for _ in 0..2 {

@@ -157,6 +157,11 @@ async fn every_path_asks_for_its_scope() {
             format!("/v1/deliveries/{dlv}/retry"),
             Scope::Manage,
         ),
+        (
+            Method::POST,
+            format!("/v1/deliveries/{dlv}/shadow"),
+            Scope::Manage,
+        ),
         (Method::POST, "/v1/retries".to_owned(), Scope::Manage),
         (Method::GET, format!("/v1/retries/{job}"), Scope::Read),
         (Method::DELETE, format!("/v1/retries/{job}"), Scope::Manage),

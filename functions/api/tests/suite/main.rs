@@ -19,6 +19,7 @@ mod metrics;
 mod problems;
 mod refused;
 mod schemes;
+mod shadows;
 mod sources;
 mod stage;
 mod stats;

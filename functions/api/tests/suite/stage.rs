@@ -7,17 +7,19 @@ use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
+use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{Options, SqliteStore};
 use postrider_api::Streaming;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
-use postrider_domain::egress::Rules;
+use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
+use postrider_gateway::shadow::Shadows;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::deliveries::{Applied, Claim, Wanted};
@@ -42,6 +44,7 @@ pub(crate) struct Stage {
     /// A token of the tenant `default` with every scope.
     pub(crate) admin: String,
     process: String,
+    egress: Rules,
     _dir: tempfile::TempDir,
 }
 
@@ -117,7 +120,20 @@ impl Stage {
         Self::with(Options::default()).await
     }
 
+    /// One whose requests may go to this machine.
+    pub(crate) async fn reaching_here() -> Self {
+        let settings = EgressSettings {
+            allow: vec!["127.0.0.1/32".parse().unwrap()],
+            ..EgressSettings::default()
+        };
+        Self::within(Options::default(), Rules::new(settings).unwrap()).await
+    }
+
     pub(crate) async fn with(options: Options) -> Self {
+        Self::within(options, Rules::default()).await
+    }
+
+    async fn within(options: Options, egress: Rules) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), options).unwrap();
         let process = store.process().to_owned();
@@ -130,19 +146,20 @@ impl Stage {
         };
         let settings = GatewaySettings {
             max_body_bytes: MAX_PAYLOAD,
-            egress: Rules::default(),
+            egress: egress.clone(),
             retry: RuntimeRetry::default(),
         };
         let catalogue = Arc::new(Catalogue::new(store));
         // It starts nothing: rows stay as they were accepted.
         let line = Arc::new(Line::default());
+        let shadows = shadows(&ports, &egress);
         let gateway = Arc::new(Gateway::new(ports, catalogue, line, settings));
         let (shutdown, stopped) = watch::channel(false);
         let streaming = Streaming::Open {
             listening,
             shutdown: stopped,
         };
-        let router = postrider_api::router(Arc::clone(&gateway), streaming);
+        let router = postrider_api::router(Arc::clone(&gateway), shadows, streaming);
         let mut stage = Self {
             gateway,
             clock,
@@ -150,10 +167,16 @@ impl Stage {
             router,
             admin: String::new(),
             process,
+            egress,
             _dir: dir,
         };
         stage.admin = stage.token("default", &Scope::ALL).await;
         stage
+    }
+
+    /// What sends shadows, for a router of one's own.
+    pub(crate) fn shadows(&self) -> Shadows {
+        shadows(&self.gateway.ports, &self.egress)
     }
 
     /// A fresh token.
@@ -254,6 +277,15 @@ impl Stage {
         let claim = self.gateway.ports.store.claim(vec![wanted], now).await;
         assert!(matches!(claim[0], Ok(Claim::Claimed(_))));
     }
+}
+
+fn shadows(ports: &Ports, egress: &Rules) -> Shadows {
+    let settings = SenderSettings {
+        rules: egress.clone(),
+        ..SenderSettings::default()
+    };
+    let sender = Arc::new(HttpSender::new(settings).unwrap());
+    Shadows::new(ports.clone(), sender, egress.clone())
 }
 
 pub(crate) fn new_webhook() -> Value {

@@ -203,7 +203,11 @@ async fn there_is_an_end_to_streams() {
 async fn a_polled_stream_answers_what_is_new_and_ends() {
     let stage = Stage::new().await;
     stage.webhook().await;
-    let polled = postrider_api::router(Arc::clone(&stage.gateway), Streaming::Polled);
+    let polled = postrider_api::router(
+        Arc::clone(&stage.gateway),
+        stage.shadows(),
+        Streaming::Polled,
+    );
     let ask = async |last_event_id: Option<&str>| {
         let mut request =
             Request::get("/v1/stream").header("authorization", format!("Bearer {}", stage.admin));

@@ -13,4 +13,5 @@ mod handling;
 mod mending;
 mod pacing;
 mod polling;
+mod shadowing;
 mod stage;

@@ -19,6 +19,7 @@ use postrider_gateway::hints::{Handled, Hints};
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::poll::{Poll, Ticked};
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS};
+use postrider_gateway::shadow::Shadows;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::{Hint, Queue};
@@ -39,8 +40,8 @@ pub(crate) struct Stage {
     pub(crate) line: Arc<Line>,
     pub(crate) gateway: Gateway,
     store: Arc<SqliteStore>,
-    ports: Ports,
-    egress: Rules,
+    pub(crate) ports: Ports,
+    pub(crate) egress: Rules,
 }
 
 impl Stage {
@@ -97,6 +98,16 @@ impl Stage {
         let process = self.store.process().to_owned();
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
         Hints::new(self.ports.clone(), dispatcher, catalogue, queue, process)
+    }
+
+    /// What sends shadows to where these rules allow, by a sender that obeys those.
+    pub(crate) fn shadows(&self, rules: Rules, senders: Rules) -> Shadows {
+        let settings = SenderSettings {
+            rules: senders,
+            ..SenderSettings::default()
+        };
+        let sender = Arc::new(HttpSender::new(settings).unwrap());
+        Shadows::new(self.ports.clone(), sender, rules)
     }
 
     /// Hands hints to a dispatcher that has a minute.

@@ -35,6 +35,10 @@ pub enum Code {
     DeliveryPending,
     /// The webhook is disabled or deleted.
     WebhookDisabled,
+    /// The delivery's webhook was deleted.
+    WebhookDeleted,
+    /// The delivery's payload is no longer kept.
+    PayloadGone,
     /// Somebody else changed it at the same time.
     ChangedMeanwhile,
     /// Too many secrets would be valid at once.
@@ -47,6 +51,8 @@ pub enum Code {
     UnsupportedMediaType,
     /// Too many streams are open.
     TooManyStreams,
+    /// Too many deliveries are being sent to other URLs.
+    TooManyShadows,
     /// We made a mistake.
     Internal,
     /// We cannot do our work right now.
@@ -55,7 +61,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::InvalidRequest,
         Self::MissingToken,
         Self::InvalidToken,
@@ -71,12 +77,15 @@ impl Code {
         Self::DeliveryDelivered,
         Self::DeliveryPending,
         Self::WebhookDisabled,
+        Self::WebhookDeleted,
+        Self::PayloadGone,
         Self::ChangedMeanwhile,
         Self::TooManySecrets,
         Self::LimitReached,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::TooManyStreams,
+        Self::TooManyShadows,
         Self::Internal,
         Self::Unavailable,
     ];
@@ -157,6 +166,12 @@ impl Code {
                 "webhook_disabled",
                 "The webhook takes no deliveries",
             ),
+            Self::WebhookDeleted => (
+                S::CONFLICT,
+                "webhook_deleted",
+                "The delivery's webhook was deleted",
+            ),
+            Self::PayloadGone => (S::CONFLICT, "payload_gone", "The payload is no longer kept"),
             Self::ChangedMeanwhile => (
                 S::CONFLICT,
                 "changed_meanwhile",
@@ -182,6 +197,11 @@ impl Code {
                 S::TOO_MANY_REQUESTS,
                 "too_many_streams",
                 "Too many streams are open",
+            ),
+            Self::TooManyShadows => (
+                S::TOO_MANY_REQUESTS,
+                "too_many_shadows",
+                "Too many deliveries are being sent to other URLs",
             ),
             Self::Internal => (
                 S::INTERNAL_SERVER_ERROR,

@@ -116,6 +116,7 @@ fn completion(claimed: &Claimed, transition: Transition, now: Timestamp) -> Comp
         status,
         retry_after: None,
         control: None,
+        content_type: None,
         body: "ü".repeat(KEPT_BODY_BYTES / 2),
     };
     let timings = Timings {

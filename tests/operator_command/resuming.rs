@@ -3,7 +3,7 @@
 use postrider_testkit::receiver::Answer;
 use serde_json::json;
 
-use super::Stage;
+use crate::inbound_command::Stage;
 
 #[tokio::test]
 async fn a_failed_webhook_is_shown_with_what_failed_and_resumed() {

@@ -1,0 +1,214 @@
+//! Both answers, side by side, and what differs.
+
+use serde::Deserialize;
+
+use crate::body::pretty_body;
+use crate::output::{Output, Tone, printable_line};
+use crate::shapes::{Attempt, Timings};
+use crate::table::{Mark, Table, facts};
+use crate::when::short_time;
+
+/// A response on a screen; the gateway keeps no more than this.
+const SHOWN_BODY_CHARS: usize = 2048;
+
+/// The gateway's answer.
+#[derive(Debug, Deserialize)]
+pub(super) struct Shadowed {
+    request: Request,
+    shadow: Reply,
+    last_attempt: Option<Attempt>,
+    comparison: Vec<Compared>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Request {
+    url: String,
+    headers_left_out: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Reply {
+    at: String,
+    status_code: Option<u16>,
+    elapsed_ms: Option<u64>,
+    error: Option<String>,
+    phase: Option<String>,
+    content_type: Option<String>,
+    response_body: Option<String>,
+    #[serde(default)]
+    timings: Timings,
+}
+
+#[derive(Debug, Deserialize)]
+struct Compared {
+    aspect: String,
+    result: String,
+    detail: String,
+}
+
+impl Shadowed {
+    /// Whether the other URL said «received».
+    pub(super) const fn is_success(&self) -> bool {
+        matches!(self.shadow.status_code, Some(200..=299))
+    }
+}
+
+/// What came back from the other URL, beside what the last attempt got.
+pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
+    let mark = if shadowed.is_success() {
+        Mark::Good
+    } else {
+        Mark::Bad
+    };
+    let headline = format!(
+        "{} {}  {}",
+        mark.show(out),
+        answer(shadowed.shadow.status_code),
+        printable_line(&shadowed.request.url, 200)
+    );
+    let mut parts = vec![headline, sides(shadowed, out)];
+    if shadowed.last_attempt.is_some() {
+        let compared = shadowed.comparison.iter();
+        let lines: Vec<_> = compared
+            .map(|one| {
+                (
+                    one.aspect.replace('_', " "),
+                    format!("{}: {}", one.result, one.detail),
+                )
+            })
+            .collect();
+        let lines = lines
+            .iter()
+            .map(|(what, how)| (what.as_str(), Some(how.clone())));
+        parts.push(facts(out, lines));
+    } else {
+        parts
+            .push("It has not been attempted yet, so there is nothing to compare with.".to_owned());
+    }
+    let last = shadowed.last_attempt.as_ref();
+    for (heading, body) in [
+        ("RESPONSE OF THE OTHER URL", &shadowed.shadow.response_body),
+        (
+            "RESPONSE OF THE LAST ATTEMPT",
+            &last.and_then(|last| last.response_body.clone()),
+        ),
+    ] {
+        if let Some(body) = body.as_deref().filter(|body| !body.is_empty()) {
+            let body = pretty_body(body.as_bytes(), SHOWN_BODY_CHARS);
+            parts.push(format!("{}\n{body}", out.paint(Tone::Strong, heading)));
+        }
+    }
+    if !shadowed.request.headers_left_out.is_empty() {
+        let names = shadowed.request.headers_left_out.join(", ");
+        let names = printable_line(&names, 500);
+        parts.push(format!(
+            "Left out of the webhook's own headers: {names} (--include-headers sends them)"
+        ));
+    }
+    parts.join("\n\n")
+}
+
+fn answer(status: Option<u16>) -> String {
+    status.map_or_else(|| "no answer".to_owned(), |status| status.to_string())
+}
+
+fn sides(shadowed: &Shadowed, out: Output) -> String {
+    let here = &shadowed.shadow;
+    let there = shadowed.last_attempt.as_ref();
+    let ms = |ms: Option<u64>| ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
+    let of_last = |tell: &dyn Fn(&Attempt) -> String| there.map(tell).unwrap_or_default();
+    let heading = there.map_or_else(
+        || "NO ATTEMPT YET".to_owned(),
+        |last| format!("LAST ATTEMPT, #{}", last.number),
+    );
+    let mut table = Table::new(["", "OTHER URL", &heading]);
+    for (what, here, there) in [
+        (
+            "at",
+            short_time(&here.at),
+            of_last(&|last| short_time(&last.at)),
+        ),
+        (
+            "answer",
+            answer(here.status_code),
+            of_last(&|last| answer(last.status_code)),
+        ),
+        (
+            "elapsed",
+            ms(here.elapsed_ms),
+            of_last(&|last| ms(last.elapsed_ms)),
+        ),
+        (
+            "phases in ms",
+            here.timings.phases(),
+            of_last(&|last| last.timings.phases()),
+        ),
+        (
+            "failed in",
+            or_none(&here.phase),
+            of_last(&|last| or_none(&last.phase)),
+        ),
+        (
+            "error",
+            or_none(&here.error),
+            of_last(&|last| or_none(&last.error)),
+        ),
+        ("content type", or_none(&here.content_type), String::new()),
+    ] {
+        if !here.is_empty() || !there.is_empty() {
+            table.row(Mark::None, [what.to_owned(), here, there]);
+        }
+    }
+    table.show(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+
+    const ANSWERED: &str = r#"{"request":{"url":"https://staging.example/","headers":{},"headers_left_out":["x-team"],"body_bytes":2},
+        "shadow":{"at":"2026-02-21T10:00:00Z","status_code":200,"elapsed_ms":12,"error":null,"phase":null,
+            "content_type":"text/plain","response_body":"\u001b[31mfine","timings":{"connect_ms":1,"first_byte_ms":9}},
+        "last_attempt":{"number":3,"at":"2026-02-21T09:00:00Z","status_code":500,"elapsed_ms":9,"error":"HTTP status 500",
+            "phase":null,"response_body":"oops","timings":{}},
+        "comparison":[{"aspect":"status","result":"different","detail":"200 here, 500 at the last attempt"},
+            {"aspect":"content_type","result":"unknown","detail":"text/plain here"}]}"#;
+
+    #[test]
+    fn both_answers_stand_side_by_side_with_what_differs() {
+        let shadowed: Shadowed = serde_json::from_str(ANSWERED).unwrap();
+        let shown = describe(&shadowed, Output::new(Format::People, true));
+        for part in [
+            "✓ 200  https://staging.example/",
+            "LAST ATTEMPT, #3",
+            "connect 1, first byte 9",
+            "different: 200 here, 500 at the last attempt",
+            "content type",
+            "RESPONSE OF THE OTHER URL\n\\u{1b}[31mfine",
+            "RESPONSE OF THE LAST ATTEMPT\noops",
+            "x-team",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert!(
+            !shown.contains('\u{1b}') && !shown.contains("failed in"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn without_an_attempt_there_is_nothing_to_compare_with() {
+        let mut shadowed: Shadowed = serde_json::from_str(ANSWERED).unwrap();
+        shadowed.last_attempt = None;
+        shadowed.comparison.clear();
+        shadowed.shadow.status_code = None;
+        let shown = describe(&shadowed, Output::new(Format::People, true));
+        assert!(
+            shown.contains("✗ no answer") && shown.contains("NO ATTEMPT YET"),
+            "{shown}"
+        );
+        assert!(shown.contains("nothing to compare with"), "{shown}");
+    }
+}

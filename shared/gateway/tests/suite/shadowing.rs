@@ -1,0 +1,99 @@
+//! Shadows leave no trace, obey the sender's rules and end in time.
+
+use postrider_domain::egress::Rules;
+use postrider_domain::shadow::{Likeness, ShadowDraft};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::WebhookDraft;
+use postrider_gateway::Refusal;
+use postrider_ports::queue::Hint;
+use postrider_testkit::receiver::{Answer, Receiver};
+
+use crate::stage::{Stage, tenant};
+
+fn to(url: String) -> ShadowDraft {
+    ShadowDraft {
+        url,
+        ..ShadowDraft::default()
+    }
+}
+
+#[tokio::test]
+async fn a_failed_row_its_attempts_and_its_pace_stay_as_they_were() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(503).body("later"));
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let hint = Hint::of(&stage.row(id).await);
+    stage.handle(vec![hint]).await;
+    stage.clock.advance(Millis::from_seconds(1));
+    let (row, rate) = (stage.row(id).await, stage.rate(webhook).await);
+    let store = &stage.ports.store;
+    let attempts = store.attempts(&tenant(), id).await.unwrap();
+    let hooks = store.webhooks(&tenant()).await.unwrap();
+    let told = store.announced_after(&tenant(), 0, 100).await.unwrap();
+    stage.line.take();
+
+    let elsewhere = Receiver::start().await;
+    elsewhere.answer(Answer::status(503).body("later"));
+    let shadows = stage.shadows(stage.egress.clone(), stage.egress.clone());
+    let shadowed = shadows
+        .send(&tenant(), id, to(elsewhere.url()))
+        .await
+        .unwrap();
+    let likeness: Vec<_> = shadowed.compared.iter().map(|one| one.likeness).collect();
+    assert_eq!(
+        likeness,
+        [Likeness::Same, Likeness::Unknown, Likeness::Same]
+    );
+    assert_eq!(elsewhere.requests().len(), 1);
+    assert_eq!(stage.receiver.requests().len(), 1);
+    assert_eq!(
+        (stage.row(id).await, stage.rate(webhook).await),
+        (row, rate)
+    );
+    assert_eq!(store.attempts(&tenant(), id).await.unwrap(), attempts);
+    assert_eq!(store.webhooks(&tenant()).await.unwrap(), hooks);
+    let after = store.announced_after(&tenant(), 0, 100).await.unwrap();
+    assert_eq!(after.len(), told.len());
+    assert!(stage.line.take().is_empty(), "no hint");
+}
+
+/// As when a name leads to a forbidden address, which only the sender finds out.
+#[tokio::test]
+async fn what_the_sender_refuses_is_a_fault_of_the_url() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let shadows = stage.shadows(stage.egress.clone(), Rules::default());
+    let url = stage.receiver.url();
+    let refused = shadows.send(&tenant(), id, to(url)).await;
+    let Err(Refusal::Invalid(faults)) = refused else {
+        panic!("{refused:?}")
+    };
+    let faults = faults.into_fields();
+    assert_eq!((faults.len(), faults[0].field.as_str()), (1, "url"));
+    assert!(!faults[0].message.contains("http://"), "{faults:?}");
+    assert_eq!(stage.receiver.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_receiver_that_hangs_is_given_up_in_time() {
+    let stage = Stage::set().await;
+    let draft = WebhookDraft {
+        timeout_seconds: Some(30),
+        ..WebhookDraft::default()
+    };
+    let webhook = stage.webhook_with(draft).await;
+    let id = stage.publish(webhook).await;
+    stage.receiver.hold();
+    let shadows = stage.shadows(stage.egress.clone(), stage.egress.clone());
+    let draft = ShadowDraft {
+        url: stage.receiver.url(),
+        timeout_seconds: Some(1),
+        ..ShadowDraft::default()
+    };
+    let shadowed = shadows.send(&tenant(), id, draft).await.unwrap();
+    let error = shadowed.reply.error.unwrap();
+    assert!(error.starts_with("timeout: "), "{error}");
+    assert_eq!(shadowed.reply.phase.as_deref(), Some("first_byte"));
+}
