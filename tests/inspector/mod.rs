@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use crate::command::{PATIENCE, Serve, TOKEN};
+use crate::command::{PATIENCE, Serve, TOKEN, binary};
 
 const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
 
@@ -17,6 +17,7 @@ async fn play(case: &str, settings: &[(&str, &str)], sweep: &str) {
     node.arg(script)
         .args([case, &gateway.url, TOKEN, &gateway.login])
         .env("SWEEP", sweep)
+        .env("POSTRIDER", binary())
         .kill_on_drop(true);
     let ran = tokio::time::timeout(PATIENCE * 4, node.output()).await;
     let ran = ran.expect("the case ends").expect("node starts");
@@ -58,6 +59,21 @@ async fn a_bulk_retry_is_stopped_half_way() {
 #[tokio::test]
 async fn webhooks_keys_and_sources_are_kept() {
     play("keeping", &[], "").await;
+}
+
+#[tokio::test]
+async fn sources_are_made_and_say_what_was_refused_and_why() {
+    play("receiving", &[], "").await;
+}
+
+#[tokio::test]
+async fn what_goes_wrong_says_so_and_shows_a_way_on() {
+    play("failing", &[], "").await;
+}
+
+#[tokio::test]
+async fn a_page_left_open_for_a_day_neither_leaks_nor_stalls() {
+    play("staying", &[], "").await;
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use super::session::{Manager, Viewer};
 use super::text::{self, Markup, Pill};
 use super::why::{self, Why};
 use crate::Api;
+use crate::deliveries::seen_with;
 use request::Sent;
 use timeline::Step;
 
@@ -75,6 +76,7 @@ pub(super) async fn show(
     let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
     let row = store.delivery(tenant, id).await?;
     let row = row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let row = seen_with(viewer.key(), row);
     let event = store.event(tenant, id.event).await?;
     let attempts = store.attempts(tenant, id).await?;
     let webhook = store.webhook(tenant, id.webhook).await?;
