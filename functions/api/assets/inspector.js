@@ -109,7 +109,7 @@ const look = async () => {
   } catch {
     // The gateway is away, or has trouble: what is shown is old, and is looked at again, less and less often.
     failures += 1;
-    say("The gateway does not answer; this may be old. Looking again…", "off");
+    say("No answer: this may be old. Looking again…", "off");
     if (!document.hidden) pending ??= setTimeout(look, backoff(failures));
   } finally {
     fetching = false;
@@ -274,6 +274,9 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const name of ["done", "n", "failed"]) address.searchParams.delete(name);
     history.replaceState(null, "", address);
   }
+  // On a phone the menu is wider than the screen.
+  const nav = $(".side nav"), here = $("a[aria-current]", nav ?? document);
+  if (nav && here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
   listen();
   if ($("[data-soon]")) soon();
   $("#once")?.requestSubmit();

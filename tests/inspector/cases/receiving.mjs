@@ -56,6 +56,9 @@ export default async function (stage) {
   assert.equal(await page.locator("pre.payload").innerText(), body);
   await page.getByText("x-github-event").waitFor();
 
+  await stage.goto(page, "/inspector/sources");
+  await page.locator("tbody tr", { hasText: "Repository" }).locator("td.time").first().getByText("ago").waitFor();
+
   // A wrong clock.
   const timed = await stage.api("POST", "/v1/sources", { name: "Payments", scheme: "stripe", secret: "whsec_of_the_sender" });
   await stripe(`${stage.url}${timed.url}`, "whsec_of_the_sender", '{"type":"invoice.paid"}', { secondsAgo: 4000 });

@@ -68,6 +68,8 @@ async function stay(stage, gateway) {
     await page.clock.fastForward(10_000);
     return live.getByText("Connecting again…").isVisible();
   }, "the page says that nobody is there");
+  await page.evaluate(() => look());
+  await live.getByText("No answer: this may be old").waitFor();
   await gateway.start();
   await live.getByText("Live").waitFor();
   await pass(1, 60_000, "after-the-restart");
