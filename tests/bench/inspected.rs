@@ -129,6 +129,7 @@ fn pages(id: DeliveryId) -> Vec<Timed> {
             "/deliveries?session_id=nobody".to_owned(),
         ),
         ("one delivery", format!("/deliveries/{id}")),
+        ("one event", format!("/events/{}", id.event)),
         ("dead letters", "/dead".to_owned()),
         ("webhooks", "/webhooks".to_owned()),
         ("one webhook", format!("/webhooks/{}", id.webhook)),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use crate::command::{PATIENCE, Serve, TOKEN};
+use crate::command::{PATIENCE, Serve, TOKEN, binary};
 
 const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
 
@@ -21,7 +21,10 @@ async fn play(case: &str, settings: &[(&str, &str)], sweep: &str) {
 pub(crate) fn script(case: &str, url: &str, token: &str) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("inspector/run.mjs");
     let mut node = Command::new("node");
-    node.arg(script).args([case, url, token]).kill_on_drop(true);
+    node.arg(script)
+        .args([case, url, token])
+        .env("POSTRIDER", binary())
+        .kill_on_drop(true);
     node
 }
 
@@ -72,6 +75,21 @@ async fn a_bulk_retry_is_stopped_half_way() {
 #[tokio::test]
 async fn webhooks_keys_and_sources_are_kept() {
     play("keeping", &[], "").await;
+}
+
+#[tokio::test]
+async fn sources_are_made_and_say_what_was_refused_and_why() {
+    play("receiving", &[], "").await;
+}
+
+#[tokio::test]
+async fn what_goes_wrong_says_so_and_shows_a_way_on() {
+    play("failing", &[], "").await;
+}
+
+#[tokio::test]
+async fn a_page_left_open_for_a_day_neither_leaks_nor_stalls() {
+    play("staying", &[], "").await;
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 // A gateway in the middle of its day: some arrived, some are retried, some were given up, one webhook has failed.
+import { github } from "./sender.mjs";
 
 /** Fills an empty gateway; returns what to look at. */
 export async function populate(stage) {
@@ -32,11 +33,18 @@ export async function populate(stage) {
     name: "GitHub", scheme: "github", secret: "a secret of some length",
     routes: [{ event_type: "pull_request.*", intent: "review", target_session: "ci", webhook_id: shop.id }, { event_type: "push", intent: "build", webhook_id: ledger.id }],
   });
+  const address = `${stage.calls}${source.url}`;
+  const push = '{"ref":"refs/heads/main","commits":[]}';
+  await github(address, "a secret of some length", push);
+  await github(address, "somebody else's", push);
+  await github(address, "a secret of some length", push, { sent: JSON.stringify(JSON.parse(push), null, 2) });
+  const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   await stage.key("dashboard", ["read"]);
   await stage.key("shop", ["publish"]);
   const delivered = (await stage.api("GET", `/v1/deliveries?webhook_id=${shop.id}&limit=1`)).items[0].id;
   const dead = (await stage.api("GET", `/v1/deliveries?webhook_id=${crm.id}&limit=1`)).items[0].id;
-  return { shop, ledger, crm, legacy, source, failed, retried: retried[0], delivered, dead, staging };
+  const event = (await stage.api("GET", `/v1/deliveries/${dead}`)).event_id;
+  return { shop, ledger, crm, legacy, source, refused, event, failed, retried: retried[0], delivered, dead, staging };
 }
 
 /** Sends a delivery to another URL; the page shows what came back. */
@@ -48,11 +56,12 @@ export async function shadow(stage, page, id, url) {
 }
 
 /** Every page there is, but for those that follow upon a form. */
-export function places({ shop, ledger, legacy, source, failed, retried, delivered, dead }) {
+export function places({ shop, ledger, legacy, source, refused, event, failed, retried, delivered, dead }) {
   return [
     "/inspector", "/inspector?window=31d", "/inspector/deliveries", "/inspector/deliveries?session_id=nobody", "/inspector/deliveries?status=lost",
     ...[failed, retried, delivered, dead].map((id) => `/inspector/deliveries/${id}`), `/inspector/deliveries/${dead}/shadow`, "/inspector/dead", "/inspector/dead/retry",
     "/inspector/webhooks", ...[shop, ledger, legacy].map(({ id }) => `/inspector/webhooks/${id}`), `/inspector/webhooks/${ledger.id}/edit`, "/inspector/webhooks/new",
-    "/inspector/sources", `/inspector/sources/${source.id}`, "/inspector/keys", "/inspector/nowhere",
+    "/inspector/sources", `/inspector/sources/${source.id}`, `/inspector/sources/${source.id}/edit`, "/inspector/sources/new",
+    `/inspector/sources/${source.id}/refused/${refused.id}`, `/inspector/events/${event}`, "/inspector/keys", "/inspector/nowhere", "/inspector/search?q=nobody",
   ];
 }

@@ -2,15 +2,12 @@
 // Run by `make screenshots` as `node tests/inspector/screenshots.mjs <the built command> <folder>`: pictures of a gateway
 // in the middle of its day, in light, dark and as wide as a phone.
 
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { Gateway, TOKEN } from "./gateway.mjs";
 import { Stage } from "./stage.mjs";
 import { populate, shadow } from "./scene.mjs";
 
-const TOKEN = "a-token-of-more-than-32-characters-for-pictures";
 const LOOKS = [
   ["light", { colorScheme: "light", viewport: { width: 1280, height: 900 } }],
   ["dark", { colorScheme: "dark", viewport: { width: 1280, height: 900 } }],
@@ -18,11 +15,8 @@ const LOOKS = [
 ];
 
 const [command, folder, ...wanted] = process.argv.slice(2);
-const data = mkdtempSync(join(tmpdir(), "postrider-"));
-const env = { POSTRIDER_ADMIN_TOKEN: TOKEN, POSTRIDER_EGRESS_ALLOW: "127.0.0.1/32", POSTRIDER_LOG: "warn" };
-const gateway = spawn(command, ["serve", "--listen", "127.0.0.1:0", "--data", data], { env, stdio: ["ignore", "pipe", "inherit"] });
-const first = await new Promise((said) => createInterface(gateway.stdout).once("line", said));
-const stage = new Stage(first.split(" ").at(-1), TOKEN);
+const gateway = new Gateway(command);
+const stage = new Stage(await gateway.start(), TOKEN);
 try {
   const scene = await populate(stage);
   const pages = {
@@ -34,11 +28,17 @@ try {
     webhook: `/inspector/webhooks/${scene.ledger.id}`,
     edit: `/inspector/webhooks/${scene.ledger.id}/edit`,
     source: `/inspector/sources/${scene.source.id}`,
+    refused: `/inspector/sources/${scene.source.id}/refused/${scene.refused.id}`,
+    sourceform: `/inspector/sources/${scene.source.id}/edit`,
+    event: `/inspector/events/${scene.event}`,
+    lost: "/inspector/nowhere",
+    nothing: "/inspector/search?q=nobody",
+    sources: "/inspector/sources",
     keys: "/inspector/keys",
   };
   // Those that follow upon a form.
   const acts = { shadow: (page) => shadow(stage, page, scene.dead, scene.staging.url) };
-  const names = wanted.length ? wanted : ["overview", "delivery", "shadow", "dead", "webhook"];
+  const names = wanted.length ? wanted : ["overview", "delivery", "shadow", "dead", "webhook", "source"];
   mkdirSync(folder, { recursive: true });
   for (const [look, options] of LOOKS) {
     const page = await stage.inside(options);
@@ -50,7 +50,5 @@ try {
   }
 } finally {
   await stage.close();
-  gateway.kill();
-  await new Promise((ended) => gateway.once("exit", ended));
-  rmSync(data, { recursive: true });
+  await gateway.remove();
 }

@@ -23,13 +23,13 @@ function browserPath() {
   return found;
 }
 
-/** Waits until `look` gives something. */
+/** Waits until `look` gives something; `what` it is, or a function that says so in the end. */
 export async function until(look, what) {
   const end = Date.now() + PATIENCE;
   for (;;) {
     const found = await look();
     if (found) return found;
-    assert(Date.now() < end, `waited in vain: ${what}`);
+    assert(Date.now() < end, `waited in vain: ${typeof what === "function" ? what() : what}`);
     await new Promise((next) => setTimeout(next, 50));
   }
 }

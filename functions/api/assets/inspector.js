@@ -35,7 +35,7 @@ const tellTimes = (within = document) => {
 // holds, so a page that is left open does not grow.
 const asSent = new WeakMap();
 const PAUSE = 2000;
-let source = null, pending = null, fetching = false, again = false, lastLook = 0;
+let source = null, pending = null, fetching = false, again = false, lastLook = 0, failures = 0;
 
 const keyed = (within) => all("[data-key]", within);
 const note = (part) => {
@@ -94,6 +94,10 @@ const look = async () => {
   try {
     const answer = await fetch(location.href.split("#")[0], { headers: { accept: "text/html" } });
     if (answer.redirected && new URL(answer.url).pathname === "/inspector/login") return over();
+    if (answer.status === 404) return gone();
+    if (answer.status >= 500) throw new Error(answer.statusText);
+    if (failures && source?.readyState === EventSource.OPEN) say("Live", "on");
+    failures = 0;
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (page.body.dataset.live) document.body.dataset.live = page.body.dataset.live;
@@ -103,26 +107,52 @@ const look = async () => {
       if (fresh && !$(".ask[open]", part)) takeOver(part, fresh);
     }
   } catch {
-    // The network is away; the stream says so, and the next event looks again.
+    // The gateway is away, or has trouble: what is shown is old, and is looked at again, less and less often.
+    failures += 1;
+    say("No answer: this may be old. Looking again…", "off");
+    if (!document.hidden) pending ??= setTimeout(look, backoff(failures));
   } finally {
     fetching = false;
     if (again) { again = false; soon(); }
-    if ($("[data-soon]") && !document.hidden) soon();
+    if ($("[data-soon]") && !document.hidden && source) soon();
   }
 };
+const backoff = (times) => Math.min(60, 2 ** times) * 1000;
 const soon = () => {
   pending ??= setTimeout(look, Math.max(250, lastLook + PAUSE - Date.now()));
 };
-const over = () => {
+const quiet = () => {
   source?.close();
   source = null;
-  say("Logged out: load the page again to log in", "off");
+  clearTimeout(missing);
+  missing = null;
+  clearTimeout(pending);
+  pending = null;
+  again = false;
+};
+const over = () => {
+  quiet();
+  say("The session is over. ", "off");
+  const here = location.pathname + location.search;
+  const link = Object.assign(document.createElement("a"), { href: `/inspector/login?next=${encodeURIComponent(here)}`, textContent: "Log in" });
+  $("#live")?.append(link);
+};
+const gone = () => {
+  quiet();
+  say("This was removed meanwhile", "off");
 };
 
 const KINDS = ["delivery.delivered", "delivery.failed", "delivery.dead", "delivery.requeued", "webhook.degraded", "webhook.failed",
   "webhook.resumed", "webhook.paused", "webhook.disabled", "inbound.accepted", "inbound.unrouted", "inbound.signature_failed",
   "inbound.too_large"];
-let tries = 0;
+// A stream may end after each answer and be asked again at once, as on AWS: only one that stays away is missed.
+const MISSED_AFTER = 6000;
+let tries = 0, missing = null, missed = false;
+const miss = () => {
+  missing = null;
+  missed = true;
+  say("Connecting again…", "off");
+};
 
 const listen = () => {
   if (source || document.hidden || !("live" in document.body.dataset)) return;
@@ -130,22 +160,29 @@ const listen = () => {
   const about = $("[data-about]")?.dataset.about;
   const heard = (event) => { if (!about || event.data.includes(about)) soon(); };
   for (const kind of KINDS) source.addEventListener(kind, heard);
-  source.onopen = () => { tries = 0; say("Live", "on"); };
+  source.onopen = () => {
+    clearTimeout(missing);
+    missing = null;
+    // What happened meanwhile is looked for in the page: the stream may not reach so far back.
+    if (missed) soon();
+    missed = false;
+    tries = 0;
+    say("Live", "on");
+  };
   source.onerror = async () => {
-    if (source?.readyState !== EventSource.CLOSED) return;
+    if (!source) return;
+    missing ??= setTimeout(miss, MISSED_AFTER);
+    if (source.readyState !== EventSource.CLOSED) return;
     source = null;
+    tries += 1;
     const session = await fetch("/inspector/session").catch(() => null);
     if (session?.status === 401) return over();
-    say("Connecting again…", "off");
-    tries += 1;
-    setTimeout(listen, Math.min(60, 2 ** tries) * 1000);
+    setTimeout(listen, backoff(tries));
   };
 };
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) {
-    source?.close();
-    source = null;
-  } else if ("live" in document.body.dataset) {
+  if (document.hidden) quiet();
+  else if ("live" in document.body.dataset) {
     soon();
     listen();
   }
@@ -237,6 +274,9 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const name of ["done", "n", "failed"]) address.searchParams.delete(name);
     history.replaceState(null, "", address);
   }
+  // On a phone the menu is wider than the screen.
+  const nav = $(".side nav"), here = $("a[aria-current]", nav ?? document);
+  if (nav && here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
   listen();
   if ($("[data-soon]")) soon();
   $("#once")?.requestSubmit();

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
+pub(crate) use crate::deliveries::view::seen_with;
 use crate::deliveries::view::{DeliveryDetail, DeliveryPage, DeliveryView};
 use crate::extract::{Id, Optional, Parameters, Query};
 use crate::filter::FilterInput;
@@ -114,7 +115,11 @@ pub(crate) async fn list(
         .list(caller.tenant(), &filter, limit, cursor.as_ref())
         .await?;
     Ok(Json(DeliveryPage {
-        items: page.items.iter().map(DeliveryView::of).collect(),
+        items: page
+            .items
+            .into_iter()
+            .map(|row| DeliveryView::of(&seen_with(caller.key(), row)))
+            .collect(),
         next_cursor: page.next.map(|Cursor(text)| text),
     }))
 }
@@ -137,6 +142,7 @@ pub(crate) async fn get(
     let (history, tenant) = (&api.gateway.ports.store, caller.tenant());
     let row = history.delivery(tenant, id).await?;
     let row = row.ok_or_else(|| Problem::not_found("delivery"))?;
+    let row = seen_with(caller.key(), row);
     let event = history.event(tenant, id.event).await?;
     let attempts = history.attempts(tenant, id).await?;
     let webhook = history.webhook(tenant, id.webhook).await?;

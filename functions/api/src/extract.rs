@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::request::Parts;
-use postrider_domain::ids::{DeliveryId, JobId, KeyId, RefusedId, SourceId, WebhookId};
+use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use serde::de::DeserializeOwned;
 
@@ -62,6 +62,10 @@ impl Identified for RefusedId {
 
 impl Identified for DeliveryId {
     const WHAT: &'static str = "delivery";
+}
+
+impl Identified for EventId {
+    const WHAT: &'static str = "event";
 }
 
 impl Identified for JobId {

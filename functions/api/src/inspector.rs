@@ -5,6 +5,7 @@ mod charts;
 mod dead;
 mod deliveries;
 mod delivery;
+mod event;
 mod fields;
 mod filter;
 mod guard;
@@ -20,13 +21,17 @@ mod rows;
 mod schedule;
 mod search;
 mod session;
+mod source;
 mod sources;
 mod text;
+mod trouble;
 mod webhook;
 mod webhooks;
 
+use std::sync::Arc;
+
 use axum::Router;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Redirect;
 use axum::routing::{any, get, post};
 
@@ -38,18 +43,18 @@ use crate::{Api, envelope};
 pub(crate) const HOME: &str = "/inspector";
 
 /// All pages and actions.
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes(api: &Api) -> Router<Api> {
     Router::new()
         .merge(entrance())
         .merge(delivery_pages())
         .merge(webhook_pages())
-        .route("/inspector/sources", get(sources::list))
-        .route("/inspector/sources/{id}", get(sources::show))
+        .merge(source_pages())
         .route("/inspector/keys", get(keys::list).post(keys::create))
         .route("/inspector/keys/{id}/revoke", post(keys::revoke))
-        .route("/inspector/{*rest}", any(page::unknown))
-        .method_not_allowed_fallback(page::unknown)
+        .route("/inspector/{*rest}", any(trouble::unknown))
+        .method_not_allowed_fallback(trouble::unknown)
         .layer(from_fn(guard::refuse_foreign))
+        .layer(from_fn_with_state(Arc::clone(api), trouble::show))
         .layer(from_fn(envelope::wrap))
         .layer(from_fn(guard::set_headers))
 }
@@ -76,6 +81,7 @@ fn delivery_pages() -> Router<Api> {
             "/inspector/deliveries/{id}/shadow",
             get(delivery::shadow::ask).post(delivery::shadow::send),
         )
+        .route("/inspector/events/{id}", get(event::show))
         .route("/inspector/dead", get(dead::list))
         .route(
             "/inspector/dead/retry",
@@ -102,4 +108,26 @@ fn webhook_pages() -> Router<Api> {
         .route("/inspector/webhooks/{id}/resume", post(webhooks::resume))
         .route("/inspector/webhooks/{id}/rotate", post(webhooks::rotate))
         .route("/inspector/webhooks/{id}/test", post(webhooks::test))
+        .route("/inspector/webhooks/{id}/delete", post(webhooks::delete))
+}
+
+fn source_pages() -> Router<Api> {
+    use source::{edit, refused};
+    Router::new()
+        .route("/inspector/sources", get(sources::list))
+        .route(
+            "/inspector/sources/new",
+            get(edit::blank).post(edit::create),
+        )
+        .route("/inspector/sources/{id}", get(source::show))
+        .route(
+            "/inspector/sources/{id}/edit",
+            get(edit::form).post(edit::save),
+        )
+        .route("/inspector/sources/{id}/rotate", post(source::rotate))
+        .route("/inspector/sources/{id}/delete", post(source::delete))
+        .route(
+            "/inspector/sources/{id}/refused/{refused_id}",
+            get(refused::show),
+        )
 }

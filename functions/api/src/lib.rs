@@ -98,10 +98,11 @@ fn routes_over(
         streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
         once,
     };
+    let shared = Arc::new(shared);
     endpoints::router()
         .fallback(envelope::unknown_route)
         .method_not_allowed_fallback(envelope::method_not_allowed)
         .layer(from_fn(envelope::wrap))
-        .merge(inspector::routes())
-        .with_state(Arc::new(shared))
+        .merge(inspector::routes(&shared))
+        .with_state(shared)
 }

@@ -125,6 +125,7 @@ verbs! {
     History of store on DevStore {
         delivery([&] tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>>;
         event([&] tenant: TenantId, id: EventId) -> Result<Option<Arc<Event>>>;
+        rows_of([&] tenant: TenantId, event: EventId) -> Result<Vec<Delivery>>;
         attempts([&] tenant: TenantId, id: DeliveryId) -> Result<Vec<Attempt>>;
         list([&] tenant: TenantId, [&] filter: Filter, limit: usize,
             cursor: Option<&Cursor> [Option<Cursor>, cloned, as_ref]) -> Result<Page<Delivery>>;

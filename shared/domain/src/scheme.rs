@@ -137,6 +137,14 @@ impl Scheme {
         places.any(|field| matches!(&field.at, At::Header(name) if name == header))
     }
 
+    /// A secret made of these bytes, as its preferred way of signing takes it; none when only the sender can make one.
+    #[must_use]
+    pub fn draw_secret(&self, bytes: &[u8; 32]) -> Option<SharedSecret> {
+        self.ways
+            .iter()
+            .find_map(|way| way.key.draw(way.digest, bytes))
+    }
+
     /// Checks that a secret is one that some way of this scheme can use.
     ///
     /// # Errors

@@ -15,6 +15,8 @@ pub struct Refusals {
 /// What is kept of a source.
 #[derive(Debug)]
 pub struct Listed {
+    /// The source as it is now.
+    pub source: Source,
     /// The newest first.
     pub requests: Vec<KeptRequest>,
     /// How many there were.
@@ -50,10 +52,11 @@ impl Refusals {
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         let found = store.source(tenant, source).await?;
-        found.ok_or(Refusal::NotFound { what: "source" })?;
+        let found = found.ok_or(Refusal::NotFound { what: "source" })?;
         Ok(Listed {
             requests: store.refused(tenant, source, limit, now).await?,
             tally: store.refused_tally(tenant, source).await?,
+            source: found,
         })
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use postrider_domain::ids::{SourceId, TenantId, WebhookId};
+use postrider_domain::scheme::Scheme;
 use postrider_domain::secret::{SecretRing, SharedSecret};
 use postrider_domain::source::{
     MAX_SOURCES, Source, SourceDraft, SourceSettings, check_shared_secret,
@@ -63,6 +64,12 @@ impl Sources {
                 what: "sources",
             }),
         }
+    }
+
+    /// A fresh secret for a source of this scheme; none when only its sender can make one.
+    #[must_use]
+    pub fn draw_secret(&self, scheme: &Scheme) -> Option<SharedSecret> {
+        scheme.draw_secret(&self.ports.entropy.bytes())
     }
 
     /// All sources of the tenant, the oldest first.

@@ -167,6 +167,9 @@ pub trait History: Send + Sync {
     /// One event with its body.
     async fn event(&self, tenant: &TenantId, id: EventId) -> Result<Option<Arc<Event>>>;
 
+    /// The rows of one event, at most one for each webhook, in no particular order.
+    async fn rows_of(&self, tenant: &TenantId, event: EventId) -> Result<Vec<Delivery>>;
+
     /// The attempts of one row, the first one first.
     async fn attempts(&self, tenant: &TenantId, id: DeliveryId) -> Result<Vec<Attempt>>;
 

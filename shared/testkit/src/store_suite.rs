@@ -142,6 +142,7 @@ macro_rules! store_suite {
                 a_page_examines_a_bounded_number_of_rows_and_goes_on,
                 a_bad_cursor_is_refused,
                 trouble_follows_the_status,
+                the_rows_of_an_event_are_those_of_its_tenant,
             }
             backlog {
                 a_stretch_holds_the_open_rows_due_in_it,

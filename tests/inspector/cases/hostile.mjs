@@ -1,5 +1,6 @@
 // Markup stored in every field there is stays text.
 import { assert } from "../stage.mjs";
+import { github } from "../sender.mjs";
 
 const EVIL = `</script><img src=x onerror=alert(1)>"'><svg onload=alert(2)>`;
 const LABEL = `</script><img/src=x/onerror=alert(3)>"'`;
@@ -18,10 +19,13 @@ export default async function (stage) {
   const source = await stage.api("POST", "/v1/sources", {
     name: EVIL, scheme: "github", secret: "a secret of some length", routes: [{ event_type: "push", intent: LABEL, target_session: LABEL, webhook_id: webhook.id }],
   });
+  await github(`${stage.calls}${source.url}`, EVIL, EVIL, { headers: { "x-evil": EVIL, "content-type": `text/html; ${LABEL}` } });
+  const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   const page = await stage.inside({}, key);
   const paths = [
     "", "/deliveries", `/deliveries/${id}`, `/deliveries/${id}?view=raw`, `/deliveries/${id}/shadow`, `/deliveries/${raw.deliveries[0].id}`, "/dead", `/dead/retry?webhook_id=${webhook.id}`,
-    "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/edit`, "/sources", `/sources/${source.id}`, "/keys",
+    "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/edit`, "/sources", `/sources/${source.id}`, `/sources/${source.id}/edit`,
+    `/sources/${source.id}/refused/${refused.id}`, `/events/${raw.id}`, "/keys",
   ];
   const odd = encodeURIComponent(EVIL);
   for (const name of ["session_id", "status", "webhook_id", "event_type", "from", "to", "cursor", "done", "view", "window"]) {
@@ -45,6 +49,9 @@ export default async function (stage) {
   assert((await page.locator("#payload-text").innerText()).includes(EVIL.replaceAll('"', '\\"')), "it is shown as it is");
   await stage.goto(page, `/inspector/webhooks/${webhook.id}`);
   assert.equal((await page.locator("h1").innerText()).includes(EVIL), true);
+
+  await stage.goto(page, `/inspector/sources/${source.id}/refused/${refused.id}`);
+  assert.equal(await page.locator("pre.payload").innerText(), EVIL);
 
   // A payload is a file, never a page.
   const headers = (path) => page.evaluate(async (path) => Object.fromEntries((await fetch(path)).headers), path);

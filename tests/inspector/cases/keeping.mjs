@@ -9,7 +9,7 @@ export default async function (stage) {
 
   // A new one: what does not fit is named, then it is made and shows its secret once.
   await page.getByRole("link", { name: "New webhook" }).click();
-  await page.getByLabel("Name").fill("Orders");
+  await page.getByLabel("Name", { exact: true }).fill("Orders");
   await page.getByLabel("URL").fill("http://10.0.0.1/");
   await page.getByLabel("Event types").fill("order.*\nmail.sent");
   await page.getByLabel("Attempts", { exact: true }).fill("200");
@@ -37,6 +37,7 @@ export default async function (stage) {
   // It degrades, warns from the third failure on, fails, and is resumed; the page follows.
   const lost = await stage.publish({ id });
   await page.getByRole("heading", { name: "Recent delivery failures (retrying)" }).waitFor();
+  await page.locator(".banner").getByRole("link", { name: "HTTP status 503" }).waitFor();
   await page.getByRole("heading", { name: "Webhook failed (requires manual intervention)" }).waitFor();
   await page.getByText("a delivery failed after 3 retries").waitFor();
   await stage.goto(page, "/inspector");
@@ -73,7 +74,7 @@ export default async function (stage) {
 
   // Keys.
   await stage.goto(page, "/inspector/keys");
-  await page.getByLabel("Name").fill("for the shop");
+  await page.getByLabel("Name", { exact: true }).fill("for the shop");
   await page.getByRole("button", { name: "Make the key" }).click();
   const token = await page.locator("#token").innerText();
   await stage.api("GET", "/v1/webhooks", undefined, token);

@@ -1,22 +1,35 @@
 // A key that may only look sees no buttons, and is refused when it asks all the same.
 import { assert } from "../stage.mjs";
+import { github } from "../sender.mjs";
 
 export default async function (stage) {
   const receiver = await stage.receiver({ status: 500 });
   const webhook = await stage.webhook(receiver.url, { retry: { profile: "custom", delays_seconds: [1], max_attempts: 1, on_exhausted: "fail-webhook" } });
   const id = await stage.publish(webhook);
   await stage.reaches(id, "dead");
+  const source = await stage.api("POST", "/v1/sources", { name: "Forge", scheme: "github", secret: "a secret of some length" });
+  await github(`${stage.calls}${source.url}`, "another", '{"hidden":"in the body"}');
+  const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
+  const { signature, event_id } = await stage.api("GET", `/v1/deliveries/${id}`);
   const token = await stage.key("reader", ["read"]);
   const page = await stage.inside({}, token);
   await page.getByText("Read only").waitFor();
-  for (const path of ["", "/deliveries", `/deliveries/${id}`, "/dead", "/webhooks", `/webhooks/${webhook.id}`, "/sources", "/keys"]) {
+  for (const path of ["", "/deliveries", `/deliveries/${id}`, "/dead", "/webhooks", `/webhooks/${webhook.id}`, "/sources", `/sources/${source.id}`, `/events/${event_id}`, "/keys"]) {
     assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 200, path);
     const posting = await page.locator("main form[method=post] button").count();
     assert.equal(posting, 0, `buttons on ${path}`);
     assert.equal(await page.locator("main .ask").count(), 0, path);
+    assert(!(await page.content()).includes(signature), `a signature on ${path}`);
   }
-  for (const path of ["/webhooks/new", `/webhooks/${webhook.id}/edit`, "/dead/retry", `/deliveries/${id}/shadow`]) {
+  assert.match(signature, /^sha256=[0-9a-f]{64}$/);
+  await stage.goto(page, `/inspector/sources/${source.id}`);
+  await page.getByText("no signature matches").waitFor();
+  assert.equal(await page.getByRole("link", { name: "The whole request" }).count(), 0);
+  for (const path of [
+    "/sources/new", `/sources/${source.id}/edit`, `/sources/${source.id}/refused/${refused.id}`, "/webhooks/new", `/webhooks/${webhook.id}/edit`, "/dead/retry", `/deliveries/${id}/shadow`,
+  ]) {
     assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 403, path);
+    await page.getByRole("navigation", { name: "Main" }).waitFor();
   }
   await stage.goto(page, "/inspector");
   const ask = (path, body) => page.evaluate(async ([path, body]) => {
@@ -26,6 +39,7 @@ export default async function (stage) {
   for (const path of [
     `/deliveries/${id}/retry`, `/deliveries/${id}/shadow`, "/dead/retry", "/retries", `/webhooks/${webhook.id}/resume`, `/webhooks/${webhook.id}/pause`,
     `/webhooks/${webhook.id}/rotate`, `/webhooks/${webhook.id}/test`, `/webhooks/${webhook.id}/edit`, "/webhooks/new", "/keys",
+    `/webhooks/${webhook.id}/delete`, "/sources/new", ...["edit", "rotate", "delete"].map((action) => `/sources/${source.id}/${action}`),
   ]) {
     assert.equal(await ask(path, `id=${id}&name=x&scope=manage&url=${encodeURIComponent(receiver.url)}`), 403, path);
   }
@@ -33,4 +47,6 @@ export default async function (stage) {
   assert.equal(receiver.requests.length, 1);
   assert.equal((await stage.api("GET", `/v1/webhooks/${webhook.id}`)).status, "failed");
   assert.equal((await stage.api("GET", "/v1/keys")).items.length, 2);
+  const [forge, ...more] = (await stage.api("GET", "/v1/sources")).items;
+  assert.deepEqual([forge.name, forge.secret_expires, more], ["Forge", [], []]);
 }

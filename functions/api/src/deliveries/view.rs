@@ -5,6 +5,7 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::event::{Event, Label};
 use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
+use postrider_domain::key::{ApiKey, Scope};
 use postrider_domain::outcome::Timings;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,6 +14,9 @@ use super::request::Sent;
 use crate::openapi::words_or_null;
 use crate::views::Time;
 use crate::why::Why;
+
+/// Stands for a signature that may not be seen.
+const HIDDEN_SIGNATURE: &str = "sha256=***";
 
 /// One event for one webhook.
 #[derive(Debug, Serialize, ToSchema)]
@@ -29,7 +33,7 @@ pub(crate) struct DeliveryView {
     session_id: Option<String>,
     /// The URL last used, or the webhook's when it was accepted.
     target_url: String,
-    /// The `sha256=…` signature last used.
+    /// The `sha256=…` signature last used; `sha256=***` for a key without the scope `manage`.
     signature: String,
     #[schema(schema_with = super::statuses)]
     status: Status,
@@ -51,6 +55,20 @@ pub(crate) struct DeliveryView {
 
 fn dead_causes() -> utoipa::openapi::Object {
     words_or_null(DeadCause::ALL.map(DeadCause::as_str))
+}
+
+/// A row as the holder of this key may see it. Whoever has a body with its signature can send both to the receiver as
+/// often as they like: that is no looking.
+pub(crate) fn seen_with(key: &ApiKey, row: Delivery) -> Delivery {
+    let is_hidden = !key.allows(Scope::Manage) && !row.signature.is_empty();
+    Delivery {
+        signature: if is_hidden {
+            HIDDEN_SIGNATURE.to_owned()
+        } else {
+            row.signature
+        },
+        ..row
+    }
 }
 
 impl DeliveryView {

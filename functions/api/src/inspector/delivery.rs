@@ -18,7 +18,7 @@ use super::rows;
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup, Pill};
 use crate::Api;
-use crate::deliveries::Sent;
+use crate::deliveries::{Sent, seen_with};
 use crate::why::{self, Why};
 use shadow::ShadowForm;
 use timeline::Step;
@@ -77,6 +77,7 @@ pub(super) async fn show(
     let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
     let row = store.delivery(tenant, id).await?;
     let row = row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let row = seen_with(viewer.key(), row);
     let event = store.event(tenant, id.event).await?;
     let attempts = store.attempts(tenant, id).await?;
     let webhook = store.webhook(tenant, id.webhook).await?;

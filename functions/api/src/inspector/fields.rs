@@ -5,7 +5,7 @@ use http::request::Parts;
 use http::{StatusCode, header};
 
 use super::page::Trouble;
-use crate::extract::{Id, Identified, MAX_DOCUMENT_BYTES};
+use crate::extract::{Id, Identified, Ids, MAX_DOCUMENT_BYTES};
 use crate::{Api, body};
 
 /// Names and values, in the order in which they came.
@@ -57,6 +57,18 @@ impl<T: Identified> FromRequestParts<Api> for Named<T> {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Trouble> {
         let Id(id) = Id::from_request_parts(parts, api).await?;
         Ok(Self(id))
+    }
+}
+
+/// The ids in the path of a thing and of one that belongs to it.
+pub(super) struct NamedPair<T, U>(pub(super) T, pub(super) U);
+
+impl<T: Identified, U: Identified> FromRequestParts<Api> for NamedPair<T, U> {
+    type Rejection = Trouble;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Trouble> {
+        let Ids(owner, owned) = Ids::from_request_parts(parts, api).await?;
+        Ok(Self(owner, owned))
     }
 }
 

@@ -5,8 +5,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use super::assets;
 use super::page::Trouble;
+use super::{assets, login};
 
 /// Nothing inline and nothing from elsewhere: stored text that becomes markup after all can do nothing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -37,6 +37,23 @@ fn is_from_here(headers: &HeaderMap) -> bool {
         _ => false,
     };
     same_host && text(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin")
+}
+
+/// Whether the browser came by https. The gateway itself speaks http; whoever stands before it says so.
+pub(super) fn is_https(headers: &HeaderMap) -> bool {
+    let said = headers.get("x-forwarded-proto");
+    said.is_some_and(|proto| proto.as_bytes().starts_with(b"https"))
+}
+
+/// The page of ours that somebody came from, as path and query.
+pub(super) fn came_from(headers: &HeaderMap) -> Option<String> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let (referer, host) = (text(header::REFERER)?, text(header::HOST)?);
+    let rest = referer
+        .strip_prefix("https://")
+        .or_else(|| referer.strip_prefix("http://"))?;
+    let path = rest.strip_prefix(host)?;
+    login::is_ours(path).then(|| path.to_owned())
 }
 
 /// Sets what a browser may do with an answer. An asset never changes under its name, so it may be kept.

@@ -35,18 +35,29 @@ impl LoginPage {
     }
 }
 
+/// Whether this is the path of a page of ours.
+pub(super) fn is_ours(path: &str) -> bool {
+    path.strip_prefix(HOME)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+        && path
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+}
+
+/// The way to the login, and back to this page.
+pub(super) fn path(next: &str) -> String {
+    if next == HOME {
+        return "/inspector/login".to_owned();
+    }
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("/inspector/login?next={next}")
+}
+
 /// Where to go afterwards: a page of ours, whatever the address says.
 fn next(fields: &Fields) -> String {
-    let is_ours = |path: &&str| {
-        path.strip_prefix(HOME)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
-            && path
-                .bytes()
-                .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
-    };
     fields
         .get("next")
-        .filter(is_ours)
+        .filter(|path| is_ours(path))
         .unwrap_or(HOME)
         .to_owned()
 }

@@ -100,7 +100,9 @@ pub(super) async fn show(
         .map(|(webhook, _)| webhook.clone())
         .collect();
     let failures = failures(&api, &viewer).await?;
-    let needy: Vec<_> = webhooks.iter().filter_map(needy).collect();
+    let mut needy: Vec<_> = webhooks.iter().filter_map(needy).collect();
+    // Those that have stopped before those that still try.
+    needy.sort_by_key(|one| !one.can_resume);
     let page = OverviewPage {
         frame,
         windows: WINDOWS

@@ -1,17 +1,15 @@
-//! What all pages share: the frame around them, and the page for what went wrong.
+//! What all pages share: the frame around them.
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
-use postrider_domain::invalid::{FieldError, Invalid};
 use postrider_domain::key::Scope;
-use postrider_gateway::Refusal;
 
 use super::assets;
 use super::fields::Fields;
 use super::live::Place;
 use super::session::Viewer;
-use crate::problem::{Code, Problem};
+pub(super) use super::trouble::Trouble;
 
 /// The parts of the Inspector, in the order of the menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +151,11 @@ fn said(word: &str, asked: &Fields) -> Option<String> {
         "resumed" => "Resumed. What waited goes out now; dead deliveries stay dead.",
         "saved" => "Saved. It counts from the next attempt on.",
         "revoked" => "The key is revoked.",
+        "webhook-deleted" => "The webhook is deleted. What was still open of it is given up.",
+        "source-made" => "The source is made. Give its address to the sender.",
+        "source-saved" => "Saved. It counts from the next request on.",
+        "source-deleted" => "The source is deleted. What it sent stays.",
+        "rotated" => "The secret is replaced. The old one stays valid for 24 hours.",
         "cancelled" => "Stopped. What was put back stays so.",
         "selected" => {
             let (done, failed) = (number("n")?, number("failed").unwrap_or(0));
@@ -176,101 +179,4 @@ pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
         // Nothing that templates do here can fail; a formatter of a type could.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
-}
-
-/// Something that went wrong, ready to be shown.
-#[derive(Debug)]
-pub(super) struct Trouble {
-    status: StatusCode,
-    title: String,
-    detail: String,
-    errors: Vec<FieldError>,
-}
-
-impl Trouble {
-    pub(super) fn new(status: StatusCode, title: &str, detail: &str) -> Self {
-        Self {
-            status,
-            title: title.to_owned(),
-            detail: detail.to_owned(),
-            errors: Vec::new(),
-        }
-    }
-
-    /// Nothing has this id.
-    pub(super) fn not_found(what: &'static str) -> Self {
-        Problem::not_found(what).into()
-    }
-
-    /// What to do about it.
-    fn advice(&self) -> &'static str {
-        match self.status {
-            StatusCode::NOT_FOUND => {
-                "It may have been removed: delivered events are kept for 30 days and dead ones for 90 unless set otherwise. Check the address for a missing character."
-            }
-            StatusCode::FORBIDDEN => {
-                "Log in with a key that has the scope `manage`, or ask somebody who has one."
-            }
-            StatusCode::CONFLICT => "Go back, look at how it stands now, and try again.",
-            StatusCode::BAD_REQUEST => "Go back and correct what is named above.",
-            StatusCode::SERVICE_UNAVAILABLE => {
-                "The store cannot be reached right now. Wait a moment and load the page again; if it stays so, look at the gateway's log and its disk."
-            }
-            _ => "Load the page again. If it stays so, the gateway's log says more.",
-        }
-    }
-}
-
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self {
-            status: problem.code().status(),
-            title: problem.code().title().to_owned(),
-            detail: problem.detail().to_owned(),
-            errors: problem.errors().to_vec(),
-        }
-    }
-}
-
-impl From<Refusal> for Trouble {
-    fn from(refusal: Refusal) -> Self {
-        Problem::from(refusal).into()
-    }
-}
-
-impl From<Invalid> for Trouble {
-    fn from(invalid: Invalid) -> Self {
-        Problem::from(invalid).into()
-    }
-}
-
-impl From<postrider_ports::Error> for Trouble {
-    fn from(error: postrider_ports::Error) -> Self {
-        Problem::from(error).into()
-    }
-}
-
-#[derive(Template)]
-#[template(path = "trouble.html")]
-struct TroublePage {
-    frame: Frame,
-    trouble: Trouble,
-}
-
-impl IntoResponse for Trouble {
-    fn into_response(self) -> Response {
-        let frame = Frame::bare(self.title.clone());
-        html(
-            self.status,
-            &TroublePage {
-                frame,
-                trouble: self,
-            },
-        )
-    }
-}
-
-/// A page that does not exist.
-pub(super) async fn unknown() -> Trouble {
-    Problem::new(Code::UnknownRoute, "There is no such page.").into()
 }

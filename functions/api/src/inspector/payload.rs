@@ -37,7 +37,11 @@ pub(super) struct Payload {
 impl Payload {
     /// The body of this event, as it came if `is_raw`.
     pub(super) fn of(event: &Event, is_raw: bool) -> Self {
-        let body = &event.body;
+        Self::of_body(&event.body, event.content_type.as_str(), is_raw)
+    }
+
+    /// This body.
+    pub(super) fn of_body(body: &[u8], content_type: &str, is_raw: bool) -> Self {
         let written = std::str::from_utf8(body).ok();
         let is_json = written.is_some_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
         let whole = match written {
@@ -48,7 +52,7 @@ impl Payload {
         let end = whole.floor_char_boundary(SHOWN_BYTES * 2);
         let cut = written.map_or(body.len() > DUMPED_BYTES, |text| text.len() > SHOWN_BYTES);
         Self {
-            content_type: event.content_type.as_str().to_owned(),
+            content_type: content_type.to_owned(),
             size: text::bytes(body.len()),
             text: whole.get(..end).unwrap_or_default().to_owned(),
             is_json,

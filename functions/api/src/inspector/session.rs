@@ -15,6 +15,7 @@ use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 
 use super::page::Trouble;
+use super::{guard, login};
 use crate::Api;
 
 const COOKIE: &str = "postrider_session";
@@ -84,18 +85,16 @@ pub(super) fn end(headers: &HeaderMap) -> HeaderValue {
 
 fn set_cookie(value: &str, lasts: Millis, headers: &HeaderMap) -> HeaderValue {
     let seconds = lasts.get() / 1000;
-    let secure = if is_https(headers) { "; Secure" } else { "" };
+    let secure = if guard::is_https(headers) {
+        "; Secure"
+    } else {
+        ""
+    };
     let text = format!(
         "{COOKIE}={value}; Path=/inspector; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
     );
     // Tenant and sealed text are letters, digits, `-` and `_`.
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
-}
-
-/// Whether the browser came by https. The gateway itself speaks http; whoever stands before it says so.
-fn is_https(headers: &HeaderMap) -> bool {
-    let said = headers.get("x-forwarded-proto");
-    said.is_some_and(|proto| proto.as_bytes().starts_with(b"https"))
 }
 
 fn cookie(headers: &HeaderMap) -> Option<(TenantId, String)> {
@@ -138,7 +137,7 @@ impl IntoResponse for Outside {
             Self::Over => Trouble::new(
                 StatusCode::UNAUTHORIZED,
                 "You are not logged in",
-                "The session is over, so nothing was done. Log in and try again.",
+                "The session is over, so nothing was done.",
             )
             .into_response(),
             Self::MayOnlyLook => Trouble::new(
@@ -166,12 +165,8 @@ impl FromRequestParts<Api> for Viewer {
 }
 
 fn way_in(parts: &Parts) -> String {
-    let wanted = parts.uri.path_and_query().map_or("", |path| path.as_str());
-    if wanted == super::HOME {
-        return "/inspector/login".to_owned();
-    }
-    let next: String = url::form_urlencoded::byte_serialize(wanted.as_bytes()).collect();
-    format!("/inspector/login?next={next}")
+    let wanted = parts.uri.path_and_query();
+    login::path(wanted.map_or(super::HOME, |path| path.as_str()))
 }
 
 /// Somebody who may change things, too. Every action asks for one.

@@ -1,6 +1,7 @@
 //! The form of a webhook: what can be set about it, with its schedule drawn.
 
 mod form;
+mod headers;
 
 use askama::Template;
 use axum::extract::State;
@@ -66,7 +67,9 @@ impl FormPage {
     /// What is wrong with a field.
     fn fault(&self, name: &str) -> Option<String> {
         let of_it = |fault: &&FieldError| {
-            fault.field == name || fault.field.starts_with(&format!("{name}["))
+            fault.field == name
+                || fault.field.starts_with(&format!("{name}["))
+                || fault.field.starts_with(&format!("{name}."))
         };
         let found: Vec<_> = self
             .faults
@@ -117,7 +120,7 @@ pub(super) async fn create(
     Form(fields): Form,
 ) -> Result<Response, Trouble> {
     let given = WebhookForm::from_fields(&fields);
-    let made = match given.apply_to(WebhookDraft::default()) {
+    let made = match given.apply_to(&WebhookDraft::default()) {
         Ok(_) if is_preview(&fields) => Err(Refusal::Invalid(Invalid::default())),
         Ok(draft) => {
             api.gateway
@@ -147,11 +150,21 @@ pub(super) async fn save(
     Form(fields): Form,
 ) -> Result<Response, Trouble> {
     let given = WebhookForm::from_fields(&fields);
-    let saved = match given.apply_to(WebhookDraft::default()) {
+    let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
+    let named = webhook.settings.headers.iter();
+    let stored = WebhookDraft {
+        headers: Some(
+            named
+                .map(|(name, _)| (name.to_string(), String::new()))
+                .collect(),
+        ),
+        ..WebhookDraft::default()
+    };
+    let saved = match given.apply_to(&stored) {
         Ok(_) if is_preview(&fields) => Err(Refusal::Invalid(Invalid::default())),
         Ok(_) => {
-            // Checked just before: what the form does not show stays as it is.
-            let edit = |draft: WebhookDraft| given.apply_to(draft).unwrap_or_default();
+            // Checked just before; the values of headers that it leaves empty are read now.
+            let edit = |draft: WebhookDraft| given.apply_to(&draft).unwrap_or_default();
             api.gateway.manage.change(viewer.tenant(), id, edit).await
         }
         Err(faults) => Err(faults.into()),

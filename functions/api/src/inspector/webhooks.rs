@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{Redirect, Response};
 use http::StatusCode;
+use postrider_domain::delivery::Status;
 use postrider_domain::figures::Figure;
 use postrider_domain::health::{WARNING_AT, WebhookStatus};
 use postrider_domain::ids::WebhookId;
@@ -59,8 +60,13 @@ struct WebhookPage {
     headers: Vec<(String, String)>,
     timeout: u64,
     retry_rate: u32,
+    auto_resume: bool,
+    /// When it is tested next, while it is failed.
+    next_test_at: Option<Markup>,
     state: Pill,
     banner: Option<Banner>,
+    /// The last of its recent deliveries that failed, and with what.
+    last_failure: Option<(String, String)>,
     is_active: bool,
     profile: &'static str,
     schedule: Schedule,
@@ -155,6 +161,7 @@ pub(super) async fn list(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
+    Asked(fields): Asked,
 ) -> Result<Response, Trouble> {
     let ports = &api.gateway.ports;
     let window = Window::last(DAY, ports.clock.now());
@@ -168,7 +175,9 @@ pub(super) async fn list(
             WebhookStatus::Active => 3,
         });
     let page = WebhooksPage {
-        frame: Frame::new("Webhooks", Section::Webhooks, &viewer).live(place),
+        frame: Frame::new("Webhooks", Section::Webhooks, &viewer)
+            .after(&fields)
+            .live(place),
         webhooks: report.webhooks.iter().map(line).collect(),
     };
     Ok(html(StatusCode::OK, &page))
@@ -183,6 +192,10 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         ..Filter::default()
     };
     let recent = ports.store.list(tenant, &filter, RECENT, None).await?.items;
+    let failed = recent.iter().filter(|row| row.status != Status::Delivered);
+    let last = failed
+        .filter(|row| row.error_detail.is_some())
+        .max_by_key(|row| row.last_attempted_at);
     let settings = &webhook.settings;
     let shown = |figure: Figure, name| {
         let value = report.total.value(figure);
@@ -209,8 +222,18 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .collect(),
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
+        auto_resume: settings.auto_resume,
+        next_test_at: webhook
+            .health
+            .next_test_at
+            .filter(|_| settings.auto_resume)
+            .map(text::when),
         state: text::webhook_state(&webhook.health),
         banner: banner(&webhook),
+        last_failure: last.map(|row| {
+            let error = row.error_detail.as_deref().unwrap_or_default();
+            (row.id.to_string(), text::short(error, 160))
+        }),
         is_active: webhook.health.status == WebhookStatus::Active,
         profile: settings.retry.profile.as_str(),
         schedule: Schedule::of(&settings.retry, api.gateway.settings.retry),
@@ -297,6 +320,16 @@ pub(super) async fn rotate(
         .rotate_secret(viewer.tenant(), id, None)
         .await?;
     with_secret(&api, &viewer, id, rotated.secret.expose(), StatusCode::OK).await
+}
+
+/// Removes it; what is still open of it dies.
+pub(super) async fn delete(
+    State(api): State<Api>,
+    Manager(viewer): Manager,
+    Named(id): Named<WebhookId>,
+) -> Result<Redirect, Trouble> {
+    api.gateway.manage.delete(viewer.tenant(), id).await?;
+    Ok(Redirect::to("/inspector/webhooks?done=webhook-deleted"))
 }
 
 /// Sends a test event, and shows what becomes of it.

@@ -13,6 +13,7 @@ use crate::extract::{Id, Ids, Parameters, Query};
 use crate::openapi::Problems;
 use crate::problem::{Problem, ProblemBody};
 use view::{RefusedDetail, RefusedList};
+pub(crate) use view::{is_secret, without_token};
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;

@@ -30,23 +30,23 @@ fn request(method: Method, path: &str, cookie: &str, form: &str) -> Request {
     request.body(Body::from(form.to_owned())).unwrap()
 }
 
-async fn get(stage: &Stage, path: &str, cookie: &str) -> Answer {
+pub(crate) async fn get(stage: &Stage, path: &str, cookie: &str) -> Answer {
     stage.send(request(Method::GET, path, cookie, "")).await
 }
 
-async fn post(stage: &Stage, path: &str, cookie: &str, form: &str) -> Answer {
+pub(crate) async fn post(stage: &Stage, path: &str, cookie: &str, form: &str) -> Answer {
     stage.send(request(Method::POST, path, cookie, form)).await
 }
 
 /// Logs in; the cookie as it is sent back.
-async fn log_in(stage: &Stage, token: &str) -> String {
+pub(crate) async fn log_in(stage: &Stage, token: &str) -> String {
     let answer = post(stage, "/inspector/login", "", &format!("key={token}")).await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
     let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }
 
-fn location(answer: &Answer) -> &str {
+pub(crate) fn location(answer: &Answer) -> &str {
     answer.headers[header::LOCATION].to_str().unwrap()
 }
 

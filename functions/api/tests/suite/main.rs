@@ -12,6 +12,7 @@ mod deliveries;
 mod document;
 mod events;
 mod hostile;
+mod inspected;
 mod inspector;
 mod keys;
 mod log;

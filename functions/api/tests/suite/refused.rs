@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 /// A source of this scheme; its id and its path in the API.
-async fn source(stage: &Stage, scheme: &str) -> (SourceId, String) {
+pub(crate) async fn source(stage: &Stage, scheme: &str) -> (SourceId, String) {
     let given = json!({"name": "Forge", "scheme": scheme, "secret": "canary of a secret"});
     let made = stage.post("/v1/sources", given).await.expect(201);
     let id = made["id"].as_str().unwrap();
@@ -19,7 +19,12 @@ async fn source(stage: &Stage, scheme: &str) -> (SourceId, String) {
 }
 
 /// Lets a request to the source be refused.
-async fn refuse(stage: &Stage, id: SourceId, headers: &[(&str, &str)], body: &'static [u8]) {
+pub(crate) async fn refuse(
+    stage: &Stage,
+    id: SourceId,
+    headers: &[(&str, &str)],
+    body: &'static [u8],
+) {
     let headers: HeaderMap = headers
         .iter()
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))

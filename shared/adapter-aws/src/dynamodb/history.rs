@@ -12,7 +12,8 @@ use postrider_ports::Result;
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 
 use super::calls::Table;
-use super::keys::Key;
+use super::keys::{self, Key};
+use super::query::Query;
 use super::{DynamoStore, row};
 
 #[async_trait]
@@ -25,6 +26,13 @@ impl History for DynamoStore {
 
     async fn event(&self, tenant: &TenantId, id: EventId) -> Result<Option<Arc<Event>>> {
         Ok(self.kept(tenant, id).await?.map(|kept| kept.event))
+    }
+
+    async fn rows_of(&self, tenant: &TenantId, event: EventId) -> Result<Vec<Delivery>> {
+        let Key { pk, .. } = Key::event(tenant, event);
+        let rows = Query::prefix(Table::Deliveries, pk, keys::DELIVERY_PREFIX);
+        let items = self.query_all(rows).await?;
+        items.into_iter().map(row::delivery).collect()
     }
 
     async fn attempts(&self, tenant: &TenantId, id: DeliveryId) -> Result<Vec<Attempt>> {

@@ -35,6 +35,13 @@ impl History for SqliteStore {
             .await
     }
 
+    async fn rows_of(&self, tenant: &TenantId, event: EventId) -> Result<Vec<Delivery>> {
+        let tenant = tenant.clone();
+        self.readers
+            .read(move |db| rows::of_event(db, &tenant, event))
+            .await
+    }
+
     async fn attempts(&self, tenant: &TenantId, id: DeliveryId) -> Result<Vec<Attempt>> {
         let tenant = tenant.clone();
         self.readers

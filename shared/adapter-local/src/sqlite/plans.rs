@@ -16,6 +16,8 @@ fn every_hot_query_uses_its_index() {
     let cases: &[(&str, &str)] = &[
         (&rows::FIND, "deliveries_key (event=? AND webhook_id=?)"),
         (&rows::FIND, "events_key (event_id=? AND tenant=?)"),
+        (&rows::OF_EVENT, "deliveries_key (event=?)"),
+        (&rows::OF_EVENT, "events_key (event_id=? AND tenant=?)"),
         (codec::UPDATE_DELIVERY, "INTEGER PRIMARY KEY (rowid=?)"),
         (accept::FIND_EARLIER, "events_key (event_id=? AND tenant=?)"),
         (accept::ROWS_OF_EVENT, "deliveries_key (event=?)"),

@@ -2,7 +2,7 @@
 
 use postrider_domain::delivery::Delivery;
 use postrider_domain::health::Health;
-use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::ids::{DeliveryId, EventId, TenantId};
 use postrider_domain::notice::{Effects, Notice, effects};
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, params};
@@ -33,6 +33,29 @@ pub(super) static FIND: std::sync::LazyLock<String> = std::sync::LazyLock::new(|
     format!(
         "SELECT {} FROM webhook_deliveries WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2) \
          AND webhook_id = ?3",
+        codec::DELIVERY
+    )
+});
+
+/// The rows of an event.
+pub(super) fn of_event(
+    db: &Connection,
+    tenant: &TenantId,
+    event: EventId,
+) -> Result<Vec<Delivery>, Fault> {
+    let mut statement = db.prepare_cached(&OF_EVENT)?;
+    let mut found = statement.query(params![event.to_string(), tenant.as_str()])?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next()? {
+        rows.push(codec::delivery(row, tenant)?.row);
+    }
+    Ok(rows)
+}
+
+/// By the index that finds one of them, too.
+pub(super) static OF_EVENT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+    format!(
+        "SELECT {} FROM webhook_deliveries WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2)",
         codec::DELIVERY
     )
 });

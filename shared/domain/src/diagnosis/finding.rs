@@ -137,7 +137,7 @@ impl fmt::Display for Finding {
             Self::OtherScheme { scheme } => {
                 write!(
                     f,
-                    "signed with the right secret in the scheme `{scheme}`: change the source's scheme"
+                    "signed with the right secret in the scheme `{scheme}`: make a new source with that scheme"
                 )
             }
             Self::ChangedBody { change } => write!(

@@ -71,7 +71,8 @@ impl Field {
     }
 
     /// The place and how `what` is written there, for people.
-    pub(crate) fn shape(&self, what: &str) -> String {
+    #[must_use]
+    pub fn shape(&self, what: &str) -> String {
         let prefix = &self.prefix;
         match &self.at {
             At::Header(name) => format!("header `{name}: {prefix}<{what}>`"),

@@ -1,6 +1,6 @@
 //! What of a secret a signature is keyed with.
 
-use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER_PERMISSIVE};
+use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use zeroize::Zeroizing;
 
 use super::Digest;
@@ -52,6 +52,19 @@ impl KeyForm {
         (!bytes.is_empty()).then_some(Key::Decoded(bytes))
     }
 
+    /// A secret of this form, made of these bytes; none where the sender alone can make it, because it signs with the
+    /// private half of a pair.
+    #[must_use]
+    pub fn draw(self, digest: Digest, bytes: &[u8; 32]) -> Option<SharedSecret> {
+        let text = match (digest, self) {
+            (Digest::Ed25519 | Digest::EcdsaP256, _) | (_, Self::Whpk) => return None,
+            (_, Self::Text | Self::Hex) => HEXLOWER.encode(bytes),
+            (_, Self::Base64) => BASE64.encode(bytes),
+            (_, Self::Whsec) => format!("{PREFIX}{}", BASE64.encode(bytes)),
+        };
+        SharedSecret::parse(&text).ok()
+    }
+
     /// What a secret of this form is, for whoever gave another.
     pub(crate) fn wanted(self, digest: Digest) -> &'static str {
         match (digest, self) {
@@ -97,4 +110,26 @@ fn base64(text: &str) -> Option<Vec<u8>> {
         .decode(bytes)
         .or_else(|_| BASE64_NOPAD.decode(bytes))
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scheme;
+
+    #[test]
+    fn a_drawn_secret_is_one_that_its_scheme_takes() {
+        let mut without = Vec::new();
+        for scheme in Scheme::all() {
+            let drawn = scheme.draw_secret(&[7; 32]);
+            match drawn {
+                Some(secret) => assert!(scheme.check_secret(&secret).is_ok(), "{}", scheme.name),
+                None => without.push(scheme.name),
+            }
+        }
+        assert_eq!(
+            without,
+            ["sendgrid", "discord"],
+            "public keys are not drawn"
+        );
+    }
 }

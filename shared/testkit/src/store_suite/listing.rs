@@ -235,6 +235,30 @@ pub async fn trouble_follows_the_status(fixture: impl Fixture) {
     );
 }
 
+/// One for each webhook that the event went to; another tenant has none of them.
+pub async fn the_rows_of_an_event_are_those_of_its_tenant(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
+    let event = scene.event(NOW);
+    let id = event.id;
+    let acceptance = scene.plan(event, &[a, b]).await;
+    scene.accept_new(acceptance).await;
+    scene.row(a).await;
+    let delivered = DeliveryId {
+        event: id,
+        webhook: b,
+    };
+    scene.attempt(delivered, Transition::Deliver, NOW).await;
+    let rows = scene.rows_of(&scene.tenant, id).await.unwrap();
+    let found: BTreeSet<_> = rows.iter().map(|row| (row.id, row.status)).collect();
+    let row = |webhook, status| (DeliveryId { event: id, webhook }, status);
+    let expected = [row(a, Status::Pending), row(b, Status::Delivered)];
+    assert_eq!(found, BTreeSet::from(expected));
+    let theirs = Scene::of_tenant(fixture.handle(), "theirs");
+    let none = theirs.rows_of(&theirs.tenant, id).await.unwrap();
+    assert_eq!(none, []);
+}
+
 struct Mixed {
     id: DeliveryId,
     at: Timestamp,

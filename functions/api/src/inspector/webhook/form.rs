@@ -4,6 +4,7 @@ use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
 use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
 
+use super::headers::HeaderLines;
 use crate::inspector::fields::Fields;
 use crate::inspector::filter::Choice;
 
@@ -16,6 +17,8 @@ pub(super) struct WebhookForm {
     pub(super) owner_email: String,
     pub(super) timeout_seconds: String,
     pub(super) retry_rate: String,
+    pub(super) auto_resume: bool,
+    pub(super) headers: HeaderLines,
     profile: String,
     classifier: String,
     redirects: String,
@@ -35,6 +38,8 @@ impl WebhookForm {
             owner_email: fields.text("owner_email"),
             timeout_seconds: fields.text("timeout_seconds"),
             retry_rate: fields.text("retry_rate"),
+            auto_resume: fields.get("auto_resume").is_some(),
+            headers: HeaderLines::from_fields(fields),
             profile: fields.text("profile"),
             classifier: fields.text("classifier"),
             redirects: fields.text("redirects"),
@@ -67,6 +72,8 @@ impl WebhookForm {
             owner_email: settings.owner_email.clone().unwrap_or_default(),
             timeout_seconds: (settings.timeout.get() / 1000).to_string(),
             retry_rate: settings.retry_rate.to_string(),
+            auto_resume: settings.auto_resume,
+            headers: HeaderLines::of(&settings.headers),
             profile: retry.profile.as_str().to_owned(),
             classifier: retry.classifier.map_or("", classifier_word).to_owned(),
             redirects: retry.redirects.map_or("", redirects_word).to_owned(),
@@ -78,13 +85,20 @@ impl WebhookForm {
         }
     }
 
-    /// The draft with what the form says; the rest of it stays.
-    pub(super) fn apply_to(&self, draft: WebhookDraft) -> Result<WebhookDraft, Invalid> {
+    /// The draft with what the form says; headers whose value it leaves empty stay as they are.
+    pub(super) fn apply_to(&self, draft: &WebhookDraft) -> Result<WebhookDraft, Invalid> {
         let mut faults = Invalid::default();
         let timeout_seconds = number(&mut faults, "timeout_seconds", &self.timeout_seconds);
         let retry_rate = number(&mut faults, "retry_rate", &self.retry_rate);
         let retry = match self.retry() {
             Ok(retry) => Some(retry),
+            Err(found) => {
+                faults.extend(found);
+                None
+            }
+        };
+        let headers = match self.headers.merged(draft.headers.as_ref()) {
+            Ok(headers) => Some(headers),
             Err(found) => {
                 faults.extend(found);
                 None
@@ -106,7 +120,8 @@ impl WebhookForm {
             timeout_seconds,
             retry_rate,
             retry,
-            ..draft
+            headers,
+            auto_resume: Some(self.auto_resume),
         })
     }
 
@@ -311,7 +326,7 @@ mod tests {
     fn every_field_that_does_not_fit_is_named() {
         let given =
             "profile=x&max_attempts=many&jitter_bps=-1&delays=soon&timeout_seconds=t&classifier=c";
-        let faults = form(given).apply_to(WebhookDraft::default()).unwrap_err();
+        let faults = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
         let names: Vec<_> = faults
             .into_fields()
             .into_iter()
@@ -331,14 +346,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_form_does_not_show_stays() {
+    fn what_is_not_ticked_is_off_and_stored_headers_stay() {
         let draft = WebhookDraft {
             auto_resume: Some(true),
+            headers: Some([("x-team".to_owned(), "blue".to_owned())].into()),
             ..WebhookDraft::default()
         };
-        let given = form("name=n&target_url=https://a.example/&event_types=a.*,b%0Ac");
-        let changed = given.apply_to(draft).unwrap();
-        assert_eq!(changed.auto_resume, Some(true));
+        let query =
+            "name=n&target_url=https://a.example/&event_types=a.*,b%0Ac&headers[0].name=x-team";
+        let changed = form(query).apply_to(&draft).unwrap();
+        assert_eq!(changed.auto_resume, Some(false));
+        assert_eq!(changed.headers, draft.headers);
         assert_eq!(changed.event_types, ["a.*", "b", "c"]);
+        let ticked = form("auto_resume=yes").apply_to(&draft).unwrap();
+        assert_eq!(ticked.auto_resume, Some(true));
+        assert_eq!(ticked.headers, Some([].into()), "none is named any more");
     }
 }

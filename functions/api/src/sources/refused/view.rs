@@ -157,13 +157,14 @@ impl RefusedDetail {
     }
 }
 
-fn is_secret(scheme: &Scheme, name: &HeaderName) -> bool {
+/// Whether a header of this name may hold a secret.
+pub(crate) fn is_secret(scheme: &Scheme, name: &HeaderName) -> bool {
     [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
         || scheme.sends_secret_in(name.as_str())
 }
 
 /// A query without the value of Meta's token.
-fn without_token(query: &str) -> String {
+pub(crate) fn without_token(query: &str) -> String {
     let shown = query.split('&').map(|pair| match pair.split_once('=') {
         Some((name, _)) if name == VERIFY_TOKEN => format!("{name}=(hidden)"),
         Some(_) | None => pair.to_owned(),

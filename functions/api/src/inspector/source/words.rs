@@ -1,0 +1,78 @@
+//! A scheme in words: what is signed, with what, and where the signature is looked for.
+
+use postrider_domain::scheme::{Digest, Encoding, Part, Scheme, Way};
+
+/// One sentence for each way of signing, and one on the time.
+pub(super) fn of(scheme: &Scheme) -> Vec<String> {
+    let mut said: Vec<_> = scheme.ways.iter().map(way).collect();
+    let mut windows = scheme.ways.iter().filter_map(|way| way.time.as_ref());
+    if let Some(seconds) = windows.find_map(|time| time.window_seconds) {
+        said.push(format!("Its time may be {seconds} s off, either way."));
+    }
+    said.dedup();
+    said
+}
+
+fn way(way: &Way) -> String {
+    let written = match way.encoding {
+        Encoding::Hex => "hex, lower case",
+        Encoding::Base64 => "base64",
+        Encoding::Text => "secret",
+    };
+    let places: Vec<_> = way
+        .signature
+        .iter()
+        .map(|field| field.shape(written))
+        .collect();
+    let places = places.join(" or ");
+    match digest(way.digest) {
+        Some(digest) => format!("{digest} over {}, in {places}.", covered(&way.signed)),
+        None => format!("The secret itself, in {places}."),
+    }
+}
+
+const fn digest(digest: Digest) -> Option<&'static str> {
+    Some(match digest {
+        Digest::HmacSha1 => "HMAC-SHA1",
+        Digest::HmacSha256 => "HMAC-SHA256",
+        Digest::HmacSha512 => "HMAC-SHA512",
+        Digest::Sha256 => "SHA-256 with the secret",
+        Digest::Ed25519 => "Ed25519",
+        Digest::EcdsaP256 => "ECDSA P-256",
+        Digest::Token => return None,
+    })
+}
+
+fn covered(parts: &[Part]) -> String {
+    let named = parts.iter().filter_map(|part| match part {
+        Part::Text(_) => None,
+        Part::Time => Some("time"),
+        Part::Id => Some("id"),
+        Part::Method => Some("method"),
+        Part::Url(_) => Some("URL"),
+        Part::Body => Some("body"),
+        Part::SortedForm => Some("form fields"),
+        Part::HashedBody => Some("the body's digest"),
+    });
+    named.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_can_be_said() {
+        for scheme in Scheme::all() {
+            let said = of(scheme);
+            assert!(!said.is_empty(), "{}", scheme.name);
+            for sentence in said {
+                assert!(!sentence.contains("over ,"), "{}: {sentence}", scheme.name);
+            }
+        }
+        let github = Scheme::named("github").unwrap();
+        let sentence =
+            "HMAC-SHA256 over body, in header `x-hub-signature-256: sha256=<hex, lower case>`.";
+        assert_eq!(of(&github), [sentence]);
+    }
+}

@@ -1,0 +1,64 @@
+// What goes wrong: pages that say what, and show a way on; a search that finds, or says that there is nothing.
+import { assert } from "../stage.mjs";
+
+export default async function (stage) {
+  const receiver = await stage.receiver();
+  const webhook = await stage.webhook(receiver.url);
+  const other = await stage.webhook(receiver.url, { name: "Other" });
+  const source = await stage.api("POST", "/v1/sources", { name: "Forge", scheme: "github", secret: "a secret of some length" });
+  const published = await stage.api("POST", "/v1/events", { type: "order.paid", payload: { n: 1 }, session_id: "cart-9" });
+  assert.equal(published.deliveries.length, 2);
+  const page = await stage.inside();
+  const menu = page.getByRole("navigation", { name: "Main" });
+
+  // An address that leads nowhere: the menu stays, and there are ways on.
+  for (const path of ["/nowhere", "/deliveries/dlv_nothing", "/webhooks/wh_nothing", "/sources/src_nothing", "/events/evt_nothing", "/retries/job_nothing"]) {
+    assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 404, path);
+    await menu.waitFor();
+    await page.getByRole("main").getByRole("link", { name: "Overview" }).waitFor();
+  }
+
+  // Somebody else was faster: what was to be done is refused, and the way goes back.
+  await stage.goto(page, `/inspector/webhooks/${other.id}`);
+  await page.locator("#live.on").waitFor();
+  await stage.api("DELETE", `/v1/webhooks/${other.id}`);
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.locator("#trouble").waitFor();
+  await menu.waitFor();
+  assert.equal(await page.getByRole("main").getByRole("link", { name: "Back" }).getAttribute("href"), `/inspector/webhooks/${other.id}`);
+
+  // The search.
+  const find = async (text) => {
+    await page.keyboard.press("/");
+    await page.getByRole("searchbox").fill(text);
+    await page.getByRole("searchbox").press("Enter");
+  };
+  await stage.goto(page, "/inspector");
+  await find(published.id);
+  await page.waitForURL(new RegExp(`/inspector/events/${published.id}$`));
+  assert.deepEqual((await page.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.dataset.key))).sort(), published.deliveries.map(({ id }) => id).sort());
+  await find(source.id);
+  await page.getByRole("heading", { name: "Forge" }).waitFor();
+  await find(webhook.id);
+  await page.getByRole("heading", { name: "Orders" }).waitFor();
+  await find("cart-9");
+  await page.waitForURL(/session_id=cart-9/);
+  for (const nothing of ["cart-10", other.id, "<img src=x onerror=alert(1)>"]) {
+    await find(nothing);
+    await page.getByRole("heading", { name: "Nothing found" }).waitFor();
+    await page.locator("#nothing").getByText(nothing).waitFor();
+  }
+
+  // The session ends while a page is open: a change is not made, and the login leads back to where it was.
+  const passing = await stage.api("POST", "/v1/keys", { name: "passing", scopes: ["manage"] });
+  const guest = await stage.inside({}, passing.token);
+  await stage.goto(guest, `/inspector/webhooks/${webhook.id}`);
+  await stage.api("DELETE", `/v1/keys/${passing.id}`);
+  await guest.getByRole("button", { name: "Pause" }).click();
+  await guest.getByText("nothing was done").waitFor();
+  assert.equal((await stage.api("GET", `/v1/webhooks/${webhook.id}`)).status, "active");
+  await guest.getByRole("link", { name: "Log in" }).click();
+  await guest.getByLabel("API key").fill(stage.token);
+  await guest.getByRole("button", { name: "Log in" }).click();
+  await guest.getByRole("heading", { name: "Orders" }).waitFor();
+}

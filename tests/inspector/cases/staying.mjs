@@ -1,0 +1,87 @@
+// A page that stays open for a day: thousands of changes, a gateway that goes away and comes back, a session that ends.
+import { assert, Stage, until } from "../stage.mjs";
+import { Gateway, TOKEN } from "../gateway.mjs";
+
+const HOURS = 24;
+const AN_HOUR = 150;
+
+export default async function (outer) {
+  const gateway = new Gateway(process.env.POSTRIDER);
+  const stage = new Stage(await gateway.start(), TOKEN);
+  outer.closing.push(() => gateway.process.kill());
+  try {
+    await stay(stage, gateway);
+  } finally {
+    await stage.close();
+    await gateway.remove();
+  }
+}
+
+/** What the page holds. */
+async function held(cdp) {
+  await cdp.send("HeapProfiler.collectGarbage");
+  const { metrics } = await cdp.send("Performance.getMetrics");
+  return Object.fromEntries(metrics.map(({ name, value }) => [name, value]));
+}
+
+async function stay(stage, gateway) {
+  const receiver = await stage.receiver();
+  const webhook = await stage.webhook(receiver.url);
+  const key = await stage.api("POST", "/v1/keys", { name: "on the wall", scopes: ["read"] });
+  const page = await stage.page();
+  // Its clock can be put forward; what comes over the wire takes its own time.
+  await page.clock.install();
+  await stage.goto(page, "/inspector/login?next=%2Finspector%2Fdeliveries");
+  await page.getByLabel("API key").fill(key.token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  const live = page.locator("#live");
+  await live.getByText("Live").waitFor();
+  await page.evaluate(() => { window.sameDocument = true; });
+
+  /** Publishes, lets time pass, and waits until the newest is on the page. */
+  const pass = async (count, time, name) => {
+    await stage.publishMany(webhook, count);
+    await stage.publish(webhook, { session_id: name });
+    await until(async () => {
+      await page.clock.fastForward(time);
+      return page.getByText(name, { exact: true }).isVisible();
+    }, `${name} appears`);
+  };
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("Performance.enable");
+  for (let round = 0; round < 3; round += 1) await pass(AN_HOUR, 60_000, `warm-${round}`);
+  const before = await held(cdp);
+  for (let hour = 0; hour < HOURS; hour += 1) await pass(AN_HOUR, 3_600_000, `hour-${hour}`);
+
+  assert.equal(await page.locator("tbody tr").count(), 50);
+  const bounds = { JSHeapUsedSize: before.JSHeapUsedSize * 1.2 + 500_000, Nodes: before.Nodes * 1.2, JSEventListeners: before.JSEventListeners + 5, Documents: before.Documents + 1 };
+  let after;
+  await until(async () => {
+    after = await held(cdp);
+    return Object.entries(bounds).every(([name, bound]) => after[name] <= bound);
+  }, () => `it holds no more: ${JSON.stringify([bounds, after])}`);
+  for (const name of Object.keys(bounds)) console.log(`${name}: ${before[name]} after the warm-up, ${after[name]} after ${HOURS * AN_HOUR} changes`);
+
+  // The gateway goes away and comes back: the page says so, comes back to it, and shows what happened since.
+  await gateway.stop();
+  await until(async () => {
+    await page.clock.fastForward(10_000);
+    return live.getByText("Connecting again…").isVisible();
+  }, "the page says that nobody is there");
+  await page.evaluate(() => look());
+  await live.getByText("No answer: this may be old").waitFor();
+  await gateway.start();
+  await live.getByText("Live").waitFor();
+  await pass(1, 60_000, "after-the-restart");
+  assert(await page.evaluate(() => window.sameDocument), "it was never loaded again");
+
+  // The session ends: the page says so and leads to the login, and from there back.
+  await stage.api("DELETE", `/v1/keys/${key.id}`);
+  await gateway.stop();
+  await gateway.start();
+  await live.getByText("The session is over.").waitFor();
+  await live.getByRole("link", { name: "Log in" }).click();
+  await page.getByLabel("API key").fill(TOKEN);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByText("after-the-restart").waitFor();
+}
