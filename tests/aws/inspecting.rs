@@ -8,13 +8,16 @@ use serde_json::json;
 use super::stack::Stack;
 use crate::inspector;
 
-/// The cases. Each begins with an empty gateway: a tenant of its own.
-const CASES: [&str; 10] = [
+/// The cases, but for the one that stops its gateway. Each begins with an empty one: a tenant of its own.
+const CASES: [&str; 13] = [
     "entering",
     "finding",
     "explaining",
+    "shadowing",
     "mending",
     "keeping",
+    "receiving",
+    "failing",
     "looking",
     "living",
     "hostile",
