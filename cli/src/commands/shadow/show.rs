@@ -108,6 +108,12 @@ pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
     parts.join("\n\n")
 }
 
+fn phases(timings: &Timings) -> String {
+    let phases = timings.phases().into_iter();
+    let phases: Vec<String> = phases.map(|(phase, ms)| format!("{phase} {ms}")).collect();
+    phases.join(", ")
+}
+
 fn answer(status: Option<u16>) -> String {
     status.map_or_else(|| "no answer".to_owned(), |status| status.to_string())
 }
@@ -141,8 +147,8 @@ fn sides(shadowed: &Shadowed, out: Output) -> String {
         ),
         (
             "phases in ms",
-            here.timings.phases(),
-            of_last(&|last| last.timings.phases()),
+            phases(&here.timings),
+            of_last(&|last| phases(&last.timings)),
         ),
         (
             "failed in",
