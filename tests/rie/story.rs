@@ -23,6 +23,12 @@ async fn rie_what_the_api_accepts_the_dispatcher_delivers_and_retries() {
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[1].body, r#"{"task":42}"#);
     assert_eq!(requests[1].header("x-webhook-retry"), "1");
+    let elsewhere = Receiver::start().await;
+    let shadow = format!("/v1/deliveries/{delivery}/shadow");
+    let wish = json!({"url": elsewhere.url()});
+    let shown = api.call("POST", &shadow, &wish).await;
+    assert_eq!(shown["shadow"]["status_code"], 200, "{shown}");
+    assert_eq!(elsewhere.requests()[0].header("postrider-shadow"), "true");
     let said = stage.dev.said_of("postrider-dispatcher");
     assert!(said.iter().any(|line| line.contains("1 hint")), "{said:?}");
     assert!(stage.dev.terminate().await, "it ends with success");
