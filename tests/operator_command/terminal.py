@@ -68,10 +68,14 @@ class Terminal:
 
     def until(self, condition):
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
+        while not (self.is_whole() and condition()):
             if time.monotonic() > deadline:
                 self.give_up()
             self.pump()
+
+    def is_whole(self):
+        """Whether no frame has come half: a frame is written between these two."""
+        return self.raw.rfind(b"\x1b[?2026h") <= self.raw.rfind(b"\x1b[?2026l")
 
     def give_up(self):
         os.kill(self.pid, signal.SIGKILL)

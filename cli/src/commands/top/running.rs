@@ -8,7 +8,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use self::state::{Asked, State};
 use self::work::{Done, Work};
-use super::keys::{self, Key};
+use super::keys;
 use super::picture::Picture;
 use super::rates::TICK;
 use super::screen::Screen;
@@ -44,12 +44,13 @@ pub(super) async fn run(
         ticks_since: 0,
         has_news: false,
     };
-    let screen = Screen::enter(out)?;
-    // Whatever ends it, the screen is given back before anything else is said.
+    // In this order: a signal is waited for before the terminal is taken over. Whatever ends it, the terminal is given back
+    // before anything else is said.
     tokio::select! {
-        ended = live.tell(sender) => ended?,
-        ended = running.until_quit(screen, keys::listen(), heard, ticks) => ended?,
+        biased;
         () = edge::stop_signal() => {}
+        ended = running.until_quit(out, heard, ticks) => ended?,
+        ended = live.tell(sender) => ended?,
     }
     Ok(Ending::Fine)
 }
@@ -69,11 +70,12 @@ struct Running<'a> {
 impl Running<'_> {
     async fn until_quit(
         mut self,
-        mut screen: Screen,
-        mut keys: mpsc::UnboundedReceiver<Key>,
+        out: Output,
         mut heard: mpsc::Receiver<Heard>,
         mut ticks: Interval,
     ) -> Result<(), Failure> {
+        let mut screen = Screen::enter(out)?;
+        let mut keys = keys::listen();
         let mut announcements = Vec::new();
         loop {
             let size = screen.size()?;
