@@ -2,7 +2,7 @@
 
 use postrider_domain::time::Millis;
 use postrider_tests::simulation::{
-    Scenario, a_day_down, retries_and_a_stall, retries_at_once, simulate,
+    Scenario, a_day_down, retries_and_a_stall, retries_at_once, retries_in_a_late_queue, simulate,
 };
 
 #[test]
@@ -63,4 +63,19 @@ async fn after_a_stall_of_the_dispatchers_what_was_missed_does_not_go_out_at_onc
     assert!(turns.most_in_a_second <= 31 * 5, "{turns}");
     // The poller pokes what is overdue; beyond that it is its own, one for its turn, and one or two for a later one.
     assert!(turns.most_hints <= 16, "{turns}");
+}
+
+/// Every turn is then so late that it counts for nothing the first time.
+#[tokio::test]
+async fn in_a_queue_that_is_always_late_everything_goes_out_all_the_same() {
+    for lag in [35, 120, 300] {
+        let turns = retries_in_a_late_queue(600, 5, Millis::from_seconds(lag)).await;
+        assert_eq!(turns.delivered, 600, "{lag} s: {turns}");
+        // Alone it takes 120 seconds. The first turns are lost, and what was set aside waits for a tick.
+        assert!(
+            turns.took <= Millis::from_seconds(15 * 60 + 3 * lag),
+            "{lag} s: {turns}"
+        );
+        assert!(turns.most_hints <= 8, "{lag} s: {turns}");
+    }
 }

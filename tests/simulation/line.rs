@@ -26,13 +26,16 @@ struct Messages {
 /// Keeps hints until their time has come.
 pub(super) struct DelayedQueue {
     clock: Arc<SteppedClock>,
+    /// How late every message is.
+    lag: Millis,
     messages: Mutex<Messages>,
 }
 
 impl DelayedQueue {
-    pub(super) fn new(clock: Arc<SteppedClock>) -> Self {
+    pub(super) fn new(clock: Arc<SteppedClock>, lag: Millis) -> Self {
         Self {
             clock,
+            lag,
             messages: Mutex::default(),
         }
     }
@@ -81,6 +84,7 @@ impl Queue for DelayedQueue {
             let delay = hint.next_retry_at.since(now);
             assert!(delay <= HINT_REACH, "a hint was asked for too far ahead");
             let seen_at = now.plus(Millis::from_seconds(delay.get().div_ceil(1000)));
+            let seen_at = seen_at.plus(self.lag);
             messages.number += 1;
             let place = (seen_at, messages.number);
             *messages.sent.entry(hint.id).or_default() += 1;

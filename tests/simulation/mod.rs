@@ -27,7 +27,7 @@ use time::VirtualClock;
 pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;
 pub use rows::PAGE_TAKES;
-pub use turns::{Turns, retries_and_a_stall, retries_at_once};
+pub use turns::{Turns, retries_and_a_stall, retries_at_once, retries_in_a_late_queue};
 
 /// On the minute.
 const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);

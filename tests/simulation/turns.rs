@@ -66,9 +66,9 @@ struct Functions {
 }
 
 impl Functions {
-    fn start() -> Self {
+    fn start(lag: Millis) -> Self {
         let stage = Stage::set();
-        let queue = Arc::new(DelayedQueue::new(Arc::clone(&stage.clock)));
+        let queue = Arc::new(DelayedQueue::new(Arc::clone(&stage.clock), lag));
         let line = Arc::clone(&queue) as Arc<dyn Queue>;
         let hints = Hints::new(
             stage.ports.clone(),
@@ -138,7 +138,16 @@ impl Functions {
 /// # Panics
 /// When the gateway does not do its work.
 pub async fn retries_at_once(retries: usize, rate: u32) -> Turns {
-    retries_and_a_stall(retries, rate, Millis::ZERO).await
+    play(retries, rate, Hindrance::default()).await
+}
+
+/// The same with a queue that brings every hint so late.
+///
+/// # Panics
+/// When the gateway does not do its work.
+pub async fn retries_in_a_late_queue(retries: usize, rate: u32, lag: Millis) -> Turns {
+    let stall = Millis::ZERO;
+    play(retries, rate, Hindrance { lag, stall }).await
 }
 
 /// The same, but after some minutes nobody takes hints for so long, while the poller goes on.
@@ -146,12 +155,25 @@ pub async fn retries_at_once(retries: usize, rate: u32) -> Turns {
 /// # Panics
 /// When the gateway does not do its work.
 pub async fn retries_and_a_stall(retries: usize, rate: u32, stall: Millis) -> Turns {
-    let mut functions = Functions::start();
+    let lag = Millis::ZERO;
+    play(retries, rate, Hindrance { lag, stall }).await
+}
+
+/// What is not as it should be.
+#[derive(Clone, Copy, Default)]
+struct Hindrance {
+    lag: Millis,
+    stall: Millis,
+}
+
+async fn play(retries: usize, rate: u32, Hindrance { lag, stall }: Hindrance) -> Turns {
+    let mut functions = Functions::start(lag);
     let gateway = functions.stage.gateway(Arc::clone(&functions.queue) as _);
     let webhook = webhook(&gateway, rate, RetrySettings::default()).await;
     functions.stage.receiver.answer(500);
     let ids = publish(&gateway, webhook, retries).await;
     functions.queue.take_sent();
+    functions.stage.clock.advance(lag);
     functions.dispatch().await;
     functions.stage.receiver.take_asked();
     functions.stage.receiver.answer(200);

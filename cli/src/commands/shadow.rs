@@ -32,7 +32,7 @@ pub(crate) struct ShadowArgs {
     #[arg(long, value_name = "SPAN")]
     timeout: Option<Span>,
 
-    /// Send the webhook's own headers along; credentials among them go to that URL
+    /// Send the webhook's own headers and the signatures without a time along; credentials among them go to that URL
     #[arg(long)]
     include_headers: bool,
 }

@@ -14,6 +14,9 @@ const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const X_OBSERVATORY_SIGNATURE: HeaderName = HeaderName::from_static("x-observatory-signature");
 const X_WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("x-webhook-signature");
+/// Headers with a signature of the body alone. It is good for as long as its secret is.
+pub(crate) const TIMELESS_SIGNATURES: [HeaderName; 2] =
+    [X_OBSERVATORY_SIGNATURE, X_WEBHOOK_SIGNATURE];
 const X_WEBHOOK_RETRY: HeaderName = HeaderName::from_static("x-webhook-retry");
 const X_WEBHOOK_EVENT: HeaderName = HeaderName::from_static("x-webhook-event");
 const X_WEBHOOK_SESSION: HeaderName = HeaderName::from_static("x-webhook-session");

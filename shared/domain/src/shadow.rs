@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::headers::CustomHeaders;
 use crate::invalid::Invalid;
 use crate::outcome::{Answer, Outcome, Timings};
-use crate::request::signed_headers;
+use crate::request::{TIMELESS_SIGNATURES, signed_headers};
 use crate::time::{Millis, Timestamp};
 use crate::webhook::Webhook;
 
@@ -33,11 +33,12 @@ pub struct ShadowDraft {
     pub url: String,
     /// 1 to 20; the webhook's, up to that, unless set.
     pub timeout_seconds: Option<u32>,
-    /// What becomes of the webhook's own headers.
+    /// What becomes of headers that are for the webhook's URL alone.
     pub own_headers: OwnHeaders,
 }
 
-/// What becomes of the webhook's own headers. Their values were meant for the webhook's URL, and any may be a credential.
+/// What becomes of headers that are for the webhook's URL alone: those it was given, any of which may be a credential, and
+/// the signatures without a time, with which whoever holds them could repeat the request for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnHeaders {
     /// They are left out.
@@ -54,7 +55,7 @@ pub struct ShadowWish {
     pub target_url: Url,
     /// How long it may take; the webhook's time, up to [`MAX_TIMEOUT_SECONDS`], unless set.
     pub timeout: Option<Millis>,
-    /// What becomes of the webhook's own headers.
+    /// What becomes of headers that are for the webhook's URL alone.
     pub own_headers: OwnHeaders,
 }
 
@@ -97,7 +98,20 @@ impl ShadowWish {
             .min(longest)
     }
 
-    /// The headers that an attempt of `row` would have now, but for the webhook's own where they are left out, and
+    /// The names of the headers that are left out.
+    #[must_use]
+    pub fn left_out(&self, webhook: &Webhook) -> Vec<HeaderName> {
+        match self.own_headers {
+            OwnHeaders::LeftOut => {
+                let given = webhook.settings.headers.iter();
+                let given = given.map(|(name, _)| name.clone());
+                given.chain(TIMELESS_SIGNATURES).collect()
+            }
+            OwnHeaders::Sent => Vec::new(),
+        }
+    }
+
+    /// The headers that an attempt of `row` would have now, but for [those left out](Self::left_out), and
     /// [what tells](HEADER) that it is a shadow.
     #[must_use]
     pub fn headers(
@@ -108,10 +122,8 @@ impl ShadowWish {
         now: Timestamp,
     ) -> HeaderMap {
         let mut headers = signed_headers(row, event, webhook, now).headers;
-        if self.own_headers == OwnHeaders::LeftOut {
-            for (name, _) in webhook.settings.headers.iter() {
-                headers.remove(name);
-            }
+        for name in self.left_out(webhook) {
+            headers.remove(name);
         }
         headers.insert(HEADER, HeaderValue::from_static("true"));
         headers

@@ -48,22 +48,26 @@ impl Chores {
     pub async fn turn(&self) {
         let mut jobs = JobTurns::default();
         let mut ask_at = self.ports.clock.now();
-        let may_release = self.may_release().await;
+        let mut may_release = true;
+        let is_deep = self.is_deep().await;
         loop {
             if self.ports.clock.now() >= ask_at {
                 self.ask_for_tests().await;
                 ask_at = self.ports.clock.now().plus(ASK_EVERY);
             }
             let released = may_release && self.release().await;
+            // Into a deep queue a slice a turn: one webhook's hints must not hold up all the others' rows.
+            may_release = !is_deep;
             let buried = self.bury().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
-            if !released && !buried && !carried_on {
+            if !(released && may_release) && !buried && !carried_on {
                 return;
             }
         }
     }
 
-    /// The same, broken off at `deadline`. A slice that was broken off is done again, which is harmless.
+    /// The same, broken off at `deadline`. A slice that was broken off is done again; rows that it freed and did not tell of
+    /// are found as overdue.
     pub async fn turn_until(&self, deadline: Timestamp) {
         select! {
             biased;
@@ -72,27 +76,29 @@ impl Chores {
         }
     }
 
-    /// Whether rows may be released: not into a queue that is deep already, where their turns would pass.
-    async fn may_release(&self) -> bool {
+    /// Whether so much waits in the queue that the turns of what is added would pass.
+    async fn is_deep(&self) -> bool {
         match self.queue.depth().await {
-            Ok(depth) => depth <= DEEP,
+            Ok(depth) => depth > DEEP,
             Err(error) => {
                 telemetry::sweep_failed("depth", &error);
-                true
+                false
             }
         }
     }
 
-    /// Frees a slice of parked rows; returns whether there may be more.
+    /// Frees a slice of parked rows; returns whether there may be more to free now. What gets its turn while this goes on is
+    /// left to the next turn, or it would never end.
     async fn release(&self) -> bool {
         let now = self.ports.clock.now();
         let until = now.plus(self.released_ahead);
         match self.ports.store.release(SLICE, until, now).await {
             Ok(freed) if freed.is_empty() => false,
             Ok(freed) => {
+                let is_whole = freed.len() >= SLICE;
                 telemetry::swept("release", freed.len());
                 self.queue.send(freed).await;
-                true
+                is_whole
             }
             Err(error) => {
                 telemetry::sweep_failed("release", &error);

@@ -1,6 +1,5 @@
 //! Turns: which rows of a webhook go out now, which later, and which are set aside until there is a turn for them.
 
-use postrider_domain::delivery::HINT_REACH;
 use postrider_domain::pace::Asked;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
@@ -8,10 +7,6 @@ use postrider_ports::deliveries::Move;
 use postrider_ports::queue::Hint;
 use postrider_ports::schedule::{DueRow, Turn};
 use postrider_ports::{Result, Store};
-
-/// A queue that is always late makes rows late by itself. Were their second turns void, too, they would ask again and
-/// again and never go out. What is later than this was lost, and is poked hourly.
-const SECOND_TURN_HOLDS_FOR: Millis = HINT_REACH;
 
 /// For how long turns count, and how far ahead they are given.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +63,9 @@ pub(crate) async fn paced(
     let has_turn = |row: &DueRow| match row.turn {
         Turn::Unset => false,
         Turn::Set => now.since(row.next_retry_at) <= rules.hold_for,
-        Turn::SetAgain => now.since(row.next_retry_at) <= SECOND_TURN_HOLDS_FOR,
+        // A queue that is always late makes rows late by itself. Were their second turns void, too, they would ask again
+        // and again and never go out.
+        Turn::SetAgain => true,
     };
     let (turned, asking): (Vec<_>, Vec<_>) = rows.into_iter().partition(has_turn);
     paced.start(turned, Speed::MaybeSlowed);

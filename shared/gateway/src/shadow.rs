@@ -9,7 +9,7 @@ use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::outcome::{Answer, FailureKind, Outcome};
 use postrider_domain::shadow::{
-    Compared, OwnHeaders, Reply, ShadowDraft, ShadowWish, compare, shown,
+    Compared, Reply, ShadowDraft, ShadowWish, compare, shown,
 };
 use postrider_domain::webhook::Webhook;
 use postrider_ports::sender::{Post, Sender};
@@ -49,7 +49,7 @@ pub struct SentRequest {
     pub url: String,
     /// Names and values, without signatures and credentials.
     pub headers: Vec<(String, String)>,
-    /// The names of the webhook's own headers that were left out.
+    /// The names of the headers that were left out.
     pub left_out: Vec<String>,
     /// How long the body is.
     pub body_bytes: usize,
@@ -79,17 +79,18 @@ impl Shadows {
         draft: ShadowDraft,
     ) -> Result<Shadowed, Refusal> {
         let wish = draft.check(&self.rules)?;
+        let place = self.places.try_acquire();
+        let _place = place.map_err(|_| Refusal::TooManyShadows { limit: MAX_AT_ONCE })?;
         let store = &self.ports.store;
         let row = store.delivery(tenant, id).await?;
         let row = row.ok_or(Refusal::NotFound { what: "delivery" })?;
         let webhook = store.webhook(tenant, id.webhook).await?;
         let webhook = webhook.ok_or(Conflict::WebhookDeleted)?;
+        refuse_its_own(&wish, &webhook)?;
         let event = store.event(tenant, id.event).await?;
         let event = event.ok_or(Conflict::PayloadGone)?;
         let last = store.attempts(tenant, id).await?.pop();
 
-        let place = self.places.try_acquire();
-        let _place = place.map_err(|_| Refusal::TooManyShadows { limit: MAX_AT_ONCE })?;
         let started_at = self.ports.clock.now();
         let request = Post {
             headers: wish.headers(&row, &event, &webhook, started_at),
@@ -98,6 +99,8 @@ impl Shadows {
             target_url: wish.target_url.clone(),
         };
         let sent = SentRequest::of(&request, &wish, &webhook);
+        // Before it goes out: whoever asked may hang up, and then nothing behind this is reached.
+        telemetry::shadowing(&row, wish.target_url.host_str());
         let outcome = self.sender.post(request).await;
         telemetry::shadowed(&row, &outcome);
         refuse_forbidden(&outcome)?;
@@ -114,20 +117,23 @@ impl Shadows {
 
 impl SentRequest {
     fn of(request: &Post, wish: &ShadowWish, webhook: &Webhook) -> Self {
-        let left_out = match wish.own_headers {
-            OwnHeaders::LeftOut => {
-                let names = webhook.settings.headers.iter();
-                names.map(|(name, _)| name.as_str().to_owned()).collect()
-            }
-            OwnHeaders::Sent => Vec::new(),
-        };
+        let left_out = wish.left_out(webhook);
         Self {
             url: request.target_url.to_string(),
             headers: shown(&request.headers),
-            left_out,
+            left_out: left_out.iter().map(ToString::to_string).collect(),
             body_bytes: request.body.len(),
         }
     }
+}
+
+/// The real receiver would take it for the delivery, which would stay open or dead all the same.
+fn refuse_its_own(wish: &ShadowWish, webhook: &Webhook) -> Result<(), Invalid> {
+    if wish.target_url == webhook.settings.target_url {
+        let message = "is the webhook's own URL: retry the delivery instead";
+        return Err(Invalid::field("url", message));
+    }
+    Ok(())
 }
 
 /// A name that leads to a forbidden address is found out only when it is resolved; it is refused as the address itself

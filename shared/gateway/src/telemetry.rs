@@ -69,7 +69,18 @@ pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
     debug!(delivery_id = %claimed.delivery().id, why, "delivery.attempt_not_counted");
 }
 
-/// The one line of a shadow. Where it went is not said: the address may hold a credential.
+/// That a shadow goes out. Of its address only the host is said: the rest may hold a credential.
+pub(crate) fn shadowing(row: &Delivery, host: Option<&str>) {
+    info!(
+        delivery_id = %row.id,
+        webhook_id = %row.id.webhook,
+        tenant = %row.tenant,
+        host,
+        "delivery.shadow_sent"
+    );
+}
+
+/// What came of a shadow.
 pub(crate) fn shadowed(row: &Delivery, outcome: &Outcome) {
     let phase = match &outcome.result {
         Answer::Response(_) => None,

@@ -58,6 +58,15 @@ impl Hint {
             asked_again: false,
         }
     }
+
+    /// The hint for a row that was parked. If it had a turn before, that has passed, and it does not ask a third time.
+    #[must_use]
+    pub fn of_released(parked: &Delivery, row: &Delivery) -> Self {
+        Self {
+            asked_again: parked.paced && row.paced,
+            ..Self::of(row)
+        }
+    }
 }
 
 /// Brings rows to a dispatcher.

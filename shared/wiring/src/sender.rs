@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
-use postrider_adapter_http::{HttpSender, SenderSettings, SetupError};
+use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_domain::egress::Rules;
 use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Timings};
 use postrider_ports::sender::{Post, Sender};
@@ -13,20 +13,16 @@ use postrider_ports::sender::{Post, Sender};
 /// # Errors
 /// When the resolver or TLS cannot be set up.
 pub fn sender(rules: Rules) -> anyhow::Result<HttpSender> {
-    Ok(made(rules)?)
-}
-
-fn made(rules: Rules) -> Result<HttpSender, SetupError> {
-    HttpSender::new(SenderSettings {
+    Ok(HttpSender::new(SenderSettings {
         rules,
         ..SenderSettings::default()
-    })
+    })?)
 }
 
 /// The same, made with its first request: a function that seldom sends does not pay for it when it starts.
 pub struct LateSender {
     rules: Rules,
-    made: OnceLock<Result<HttpSender, SetupError>>,
+    made: OnceLock<HttpSender>,
 }
 
 impl LateSender {
@@ -38,12 +34,21 @@ impl LateSender {
             made: OnceLock::new(),
         }
     }
+
+    /// One that could not be made is tried again with the next request.
+    fn made(&self) -> anyhow::Result<&HttpSender> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let sender = sender(self.rules.clone())?;
+        Ok(self.made.get_or_init(|| sender))
+    }
 }
 
 #[async_trait]
 impl Sender for LateSender {
     async fn post(&self, request: Post) -> Outcome {
-        match self.made.get_or_init(|| made(self.rules.clone())) {
+        match self.made() {
             Ok(sender) => sender.post(request).await,
             Err(error) => Outcome {
                 result: Answer::Failed(Failure {

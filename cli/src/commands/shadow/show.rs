@@ -102,7 +102,7 @@ pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
         let names = shadowed.request.headers_left_out.join(", ");
         let names = printable_line(&names, 500);
         parts.push(format!(
-            "Left out of the webhook's own headers: {names} (--include-headers sends them)"
+            "Left out, because they are for the webhook's URL: {names} (--include-headers sends them)"
         ));
     }
     parts.join("\n\n")

@@ -30,7 +30,8 @@ pub(crate) struct NewShadow {
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 20)]
     timeout_seconds: Option<Whole>,
-    /// Send the webhook's own headers along. They were meant for the webhook's URL and may be credentials.
+    /// Send the webhook's own headers along, and the signatures without a time (`X-Webhook-Signature`,
+    /// `X-Observatory-Signature`). They are meant for the webhook's URL: credentials, and what can be repeated for ever.
     #[serde(default)]
     include_headers: bool,
 }

@@ -69,7 +69,12 @@ async fn it_is_sent_signed_and_compared_with_the_last_attempt() {
     assert_eq!(shown["request"]["headers"]["webhook-signature"], "***");
     assert_eq!(
         shown["request"]["headers_left_out"],
-        json!(["authorization", "x-team"])
+        json!([
+            "authorization",
+            "x-team",
+            "x-observatory-signature",
+            "x-webhook-signature"
+        ])
     );
     assert_eq!(shown["shadow"]["status_code"], 200);
     assert_eq!(shown["shadow"]["content_type"], "text/plain");
@@ -115,6 +120,7 @@ async fn the_webhooks_own_headers_go_along_only_when_somebody_says_so() {
     let sent = receiver.requests().remove(0);
     assert_eq!(sent.header("authorization"), CREDENTIAL);
     assert_eq!(sent.header("x-team"), "blue");
+    assert!(sent.header("x-webhook-signature").starts_with("sha256="));
     assert_eq!(shown["request"]["headers"]["authorization"], "***");
     assert_eq!(shown["request"]["headers"]["x-team"], "blue");
     assert_eq!(shown["request"]["headers_left_out"], json!([]));

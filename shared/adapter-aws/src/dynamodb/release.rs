@@ -25,6 +25,9 @@ use super::{row, webhook_item};
 /// How many shards, and rows, one call works on at once.
 const AT_ONCE: usize = 16;
 
+/// How many more entries than needed are looked at: the index still names rows that were freed just now.
+const STALE: usize = 100;
+
 /// After every row.
 const END_OF_TIME: Timestamp = Timestamp::from_millis(i64::MAX);
 
@@ -91,8 +94,10 @@ impl DynamoStore {
         };
         let (Freeing::ByTurns(Asked { count: limit, .. }) | Freeing::AtOnce(limit)) = freeing;
         let (tenant, id) = webhook;
-        // One at least is looked for, so that a marker is not taken for done when there is no turn, or the limit is used up.
-        let shards = (0..self.shards).map(|shard| self.parked(id, shard, limit.max(1)));
+        // Some are looked for in any case, so that a marker is not taken for done when there is no turn, or the limit is used
+        // up.
+        let looked_at = if limit == 0 { 1 } else { limit + STALE };
+        let shards = (0..self.shards).map(|shard| self.parked(id, shard, looked_at));
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
         let found: Vec<Vec<Hint>> = shards.try_collect().await?;
         // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
@@ -103,8 +108,9 @@ impl DynamoStore {
             .collect();
         hints.sort_by_key(|hint| (hint.next_retry_at, hint.id));
         let count = hints.len();
-        hints.truncate(limit);
-        let rows = self.still_parked(&hints).await?;
+        hints.truncate(if limit == 0 { 0 } else { looked_at });
+        let mut rows = self.still_parked(&hints).await?;
+        rows.truncate(limit);
         let free = self.with_turns(webhook, freeing, rows, now).await?;
         let each: Vec<_> = free
             .into_iter()
@@ -161,14 +167,20 @@ impl DynamoStore {
         self.query(query).await?.items.iter().map(hint).collect()
     }
 
-    /// Those rows that are parked indeed, in this order: the index lags behind, and no turn is taken for nothing.
+    /// Those rows that are parked indeed, the longest due first: the index lags behind, and no turn is taken for nothing. One
+    /// that cannot be read is told and left where it is.
     async fn still_parked(&self, hints: &[Hint]) -> Result<Vec<Delivery>> {
         let keys = hints
             .iter()
             .map(|hint| (Table::Deliveries, Key::delivery(&hint.tenant, hint.id)));
         let mut rows = Vec::with_capacity(hints.len());
         for (_, item) in self.get_all(keys.collect()).await? {
-            rows.push(row::delivery(item)?);
+            match row::delivery(item) {
+                Ok(row) => rows.push(row),
+                Err(error) => {
+                    tracing::warn!(%error, "store.release_failed");
+                }
+            }
         }
         rows.retain(|row| row.parked);
         rows.sort_by_key(|row| (row.next_retry_at, row.id));
@@ -209,6 +221,6 @@ impl DynamoStore {
     ) -> Result<Option<Hint>> {
         let change = row::replace(&after, self.around(now))?;
         let changed = self.change(change.only_if(row::unchanged(&before))).await?;
-        Ok(changed.map(|_| Hint::of(&after)))
+        Ok(changed.map(|_| Hint::of_released(&before, &after)))
     }
 }

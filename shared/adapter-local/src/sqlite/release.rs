@@ -1,5 +1,6 @@
 //! Freeing rows that wait for nothing but a turn.
 
+use postrider_domain::delivery::Delivery;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::pace::Asked;
@@ -9,9 +10,10 @@ use postrider_ports::queue::Hint;
 use postrider_sealed::StoredWebhook;
 use rusqlite::Row;
 
+use super::codec::{self, Stored};
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{codec, health, pace, rows};
+use super::{health, pace, rows};
 
 /// The next webhook with parked rows after this one.
 pub(super) const NEXT_PARKED: &str = "SELECT tenant, webhook_id FROM webhook_deliveries \
@@ -23,6 +25,9 @@ pub(super) const PARKED_OF: &str = "SELECT event_id FROM webhook_deliveries \
 
 pub(super) const SETTINGS: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+
+/// How many more rows than needed are looked at: some may not be readable.
+const UNREADABLE: usize = 100;
 
 /// How many rows may be freed, and until when turns are given to them.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +71,12 @@ pub(super) fn release_webhook(
 ) -> Result<Vec<Hint>, Fault> {
     match health::status(tx.db(), tenant, webhook)? {
         None => {
-            let events = parked(tx, tenant, webhook, room.limit)?;
-            free(tx, tenant, webhook, &events, &[])
+            let rows = parked(tx, tenant, webhook, room.limit)?;
+            let freed = rows.into_iter().map(|stored| {
+                let row = stored.row.unpark();
+                (stored, row)
+            });
+            save(tx, freed)
         }
         Some(WebhookStatus::Active) => {
             let asked = Asked {
@@ -76,13 +85,17 @@ pub(super) fn release_webhook(
                 until: room.until,
             };
             let (there_are, _) = pace::load(tx.db(), tenant, webhook)?.reserve(asked, now);
-            let events = parked(tx, tenant, webhook, there_are.turns.len())?;
+            let rows = parked(tx, tenant, webhook, there_are.turns.len())?;
             let asked = Asked {
-                count: events.len(),
+                count: rows.len(),
                 ..asked
             };
             let turns = pace::reserve(tx, tenant, webhook, asked, now)?.turns;
-            free(tx, tenant, webhook, &events, &turns)
+            let freed = rows.into_iter().zip(turns).map(|(stored, turn)| {
+                let row = stored.row.unpark_at(turn);
+                (stored, row)
+            });
+            save(tx, freed)
         }
         Some(WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled) => {
             Ok(Vec::new())
@@ -117,55 +130,54 @@ pub(super) fn retry_rate(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> 
     Ok(StoredWebhook::outline(&settings.unwrap_or_default())?.retry_rate)
 }
 
-/// The events of a webhook's first parked rows.
+/// A webhook's first parked rows. One that cannot be read is told and left where it is.
 fn parked(
     tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,
     limit: usize,
-) -> Result<Vec<String>, Fault> {
-    let at_most = codec::limit(limit);
-    codec::all(
+) -> Result<Vec<Stored>, Fault> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let at_most = codec::limit(limit + UNREADABLE);
+    let events: Vec<String> = codec::all(
         &mut *tx.statement(PARKED_OF)?,
         &[&tenant.as_str(), &webhook.to_string(), &at_most],
         |row| Ok(row.get(0)?),
-    )
-}
-
-/// Frees rows, each at its turn if there are any.
-fn free(
-    tx: &Tx<'_>,
-    tenant: &TenantId,
-    webhook: WebhookId,
-    events: &[String],
-    turns: &[Timestamp],
-) -> Result<Vec<Hint>, Fault> {
-    let mut freed = Vec::with_capacity(events.len());
-    for (n, event) in events.iter().enumerate() {
-        match free_one(tx, tenant, webhook, event, turns.get(n)) {
-            Ok(hint) => freed.extend(hint),
+    )?;
+    let mut rows = Vec::new();
+    for event in events {
+        if rows.len() == limit {
+            break;
+        }
+        match stored(tx, tenant, webhook, &event) {
+            Ok(found) => rows.extend(found),
             Err(fault) => pass_over(&webhook.to_string(), fault)?,
         }
     }
-    Ok(freed)
+    Ok(rows)
 }
 
-fn free_one(
+fn stored(
     tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,
     event: &str,
-    turn: Option<&Timestamp>,
-) -> Result<Option<Hint>, Fault> {
+) -> Result<Option<Stored>, Fault> {
     let unreadable = |_| Fault::Unreadable("column event_id".to_owned());
     let event = event.parse().map_err(unreadable)?;
-    let Some(stored) = rows::find(tx.db(), tenant, DeliveryId { event, webhook })? else {
-        return Ok(None);
-    };
-    let row = match turn {
-        Some(turn) => stored.row.unpark_at(*turn),
-        None => stored.row.unpark(),
-    };
-    rows::save(tx, stored.at, &row)?;
-    Ok(Some(Hint::of(&row)))
+    rows::find(tx.db(), tenant, DeliveryId { event, webhook })
+}
+
+/// Writes rows as they shall be; the hints of them.
+fn save(
+    tx: &Tx<'_>,
+    freed: impl Iterator<Item = (Stored, Delivery)>,
+) -> Result<Vec<Hint>, Fault> {
+    let saved = freed.map(|(parked, row)| {
+        rows::save(tx, parked.at, &row)?;
+        Ok(Hint::of_released(&parked.row, &row))
+    });
+    saved.collect()
 }

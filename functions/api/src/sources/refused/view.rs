@@ -157,10 +157,12 @@ impl RefusedDetail {
     }
 }
 
-/// Whether a header of this name may hold a secret.
+/// Whether a header of this name may hold a secret, of whichever scheme: a sender that was given the right secret may be of
+/// another scheme than its source.
 pub(crate) fn is_secret(scheme: &Scheme, name: &HeaderName) -> bool {
     [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
         || scheme.sends_secret_in(name.as_str())
+        || Scheme::all().any(|known| known.sends_secret_in(name.as_str()))
 }
 
 /// A query without the value of Meta's token.
