@@ -516,8 +516,14 @@ fn a_stream_that_ends_is_asked_again_from_its_place() {
         answer(200, &hello(5)),
         answer(200, r#"{"items":[],"next_cursor":null}"#),
         answer(200, &(hello(5) + &announced(6, 1))),
-        // The same announcement once more, as may happen, and another one.
-        answer(200, &(hello(6) + &announced(7, 1) + &announced(8, 2))),
+        // The same announcement once more, as may happen; one that nobody understands; and another one.
+        answer(
+            200,
+            &(hello(6)
+                + &announced(7, 1)
+                + "id: 8\ndata: {\"of\":\"another age\"}\n\n"
+                + &announced(9, 2)),
+        ),
     ]);
     let line = ["deliveries", "--follow", "--json", "--url", gateway.url()];
     let mut child = postrider(&line)

@@ -67,12 +67,12 @@ impl Announcement {
 
 /// The last announcements by their ids: they are announced at least once, and shown once.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Known {
     ids: HashSet<String>,
     order: VecDeque<String>,
 }
 
-impl Heard {
+impl Known {
     /// Whether it comes for the first time.
     pub(super) fn is_new(&mut self, announcement: &Announcement) -> bool {
         if !self.ids.insert(announcement.id.clone()) {
@@ -103,16 +103,16 @@ mod tests {
 
     #[test]
     fn an_announcement_is_new_once_and_memory_has_an_end() {
-        let mut heard = Heard::default();
-        assert!(heard.is_new(&announced(0)) && !heard.is_new(&announced(0)));
+        let mut known = Known::default();
+        assert!(known.is_new(&announced(0)) && !known.is_new(&announced(0)));
         for n in 1..=REMEMBERED {
-            assert!(heard.is_new(&announced(n)));
+            assert!(known.is_new(&announced(n)));
         }
         assert_eq!(
-            (heard.ids.len(), heard.order.len()),
+            (known.ids.len(), known.order.len()),
             (REMEMBERED, REMEMBERED)
         );
-        assert!(heard.is_new(&announced(0)), "long forgotten");
+        assert!(known.is_new(&announced(0)), "long forgotten");
     }
 
     #[test]

@@ -2,31 +2,25 @@
 //! missed and nothing comes twice.
 
 mod announcement;
+mod connection;
 mod sse;
 
 use std::time::Duration;
 
-use http::{Method, StatusCode};
-use reqwest::Response;
 use tokio::sync::mpsc;
 
-use self::announcement::Heard as Known;
+use self::announcement::Known;
 pub(crate) use self::announcement::{Announcement, Change};
-use self::sse::{Event, Parser};
+use self::connection::{Connection, End, lasting};
+use self::sse::Event;
 use crate::client::{Client, read};
 use crate::edge;
 use crate::failure::Failure;
 
-/// An open stream is left to last; a gateway that ends it is asked again.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// A quiet stream says each 15 seconds that it lives.
-const SILENCE: Duration = Duration::from_secs(45);
 /// How long a stream may take to say where it begins.
 const GREETING: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
-/// A gateway that answers what is new and ends brings so many at once; after a full answer there may be more.
-const FULL_ANSWER: usize = 100;
 
 /// What a listener is told.
 #[derive(Debug)]
@@ -50,27 +44,10 @@ pub(crate) struct Live<'a> {
     early: Vec<Event>,
 }
 
-struct Connection {
-    response: Response,
-    parser: Parser,
-    /// Set by a gateway that answers what is new and ends.
-    come_back_after: Option<Duration>,
-    taken: usize,
-}
-
-/// How a connection ended.
-enum End {
-    /// As it should: come back after this long.
-    ComeBack(Duration),
-    Broken(String),
-    /// Nobody listens any more.
-    Deaf,
-}
-
 impl<'a> Live<'a> {
     /// Begins to listen. What happens from now on will be heard.
     pub(crate) async fn open(client: &'a Client) -> Result<Self, Failure> {
-        let connection = connect(client, None).await?;
+        let connection = Connection::open(client, None).await?;
         let mut live = Self {
             client,
             place: None,
@@ -111,7 +88,7 @@ impl<'a> Live<'a> {
                 End::Deaf => return Ok(()),
                 End::ComeBack(pause) => {
                     edge::pause(pause).await;
-                    match connect(self.client, self.place.as_deref()).await {
+                    match Connection::open(self.client, self.place.as_deref()).await {
                         Ok(connection) => self.connection = connection,
                         Err(failure) => end = Some(End::Broken(lasting(failure)?)),
                     }
@@ -133,7 +110,7 @@ impl<'a> Live<'a> {
         let mut pause = FIRST_PAUSE;
         loop {
             edge::pause(pause).await;
-            match connect(self.client, self.place.as_deref()).await {
+            match Connection::open(self.client, self.place.as_deref()).await {
                 Ok(connection) => return Ok(connection),
                 Err(failure) => lasting(failure)?,
             };
@@ -156,70 +133,17 @@ impl<'a> Live<'a> {
 
     async fn pass_on(&mut self, events: Vec<Event>, to: &mpsc::Sender<Heard>) -> Result<(), End> {
         for event in events {
-            if let Some(pause) = event.retry_ms {
-                self.connection.come_back_after = Some(Duration::from_millis(pause));
-            }
-            if !event.data.is_empty() {
-                let announcement: Announcement =
-                    read(&event.data).map_err(|failure| End::Broken(failure.to_string()))?;
-                self.connection.taken += 1;
-                if self.known.is_new(&announcement) {
-                    let heard = Heard::Announced(Box::new(announcement));
-                    to.send(heard).await.map_err(|_| End::Deaf)?;
-                }
+            self.connection.note(&event);
+            // One that cannot be read is of a gateway yet to come. Asking for it again would bring it again.
+            if let Ok(announcement) = read::<Announcement>(&event.data)
+                && self.known.is_new(&announcement)
+            {
+                let heard = Heard::Announced(Box::new(announcement));
+                to.send(heard).await.map_err(|_| End::Deaf)?;
             }
             // Only now: what was not passed on comes again.
             self.place = event.id.or(self.place.take());
         }
         Ok(())
-    }
-}
-
-impl Connection {
-    /// The next events; none may be complete yet.
-    async fn read(&mut self) -> Result<Vec<Event>, End> {
-        let broken = |reason: &str| End::Broken(reason.to_owned());
-        match tokio::time::timeout(SILENCE, self.response.chunk()).await {
-            Ok(Ok(Some(bytes))) => {
-                let events = self.parser.feed(&bytes);
-                events.map_err(|_| broken("what comes is no stream of events"))
-            }
-            Ok(Ok(None)) => Err(match self.come_back_after {
-                Some(_) if self.taken >= FULL_ANSWER => End::ComeBack(Duration::ZERO),
-                Some(pause) => End::ComeBack(pause),
-                None => broken("the gateway ended it"),
-            }),
-            Ok(Err(error)) => Err(End::Broken(crate::client::why_unreachable(&error))),
-            Err(_) => Err(broken("the gateway has become silent")),
-        }
-    }
-}
-
-async fn connect(client: &Client, place: Option<&str>) -> Result<Connection, Failure> {
-    let mut request = client.request(Method::GET, &["v1", "stream"])?;
-    if let Some(place) = place {
-        request = request.header("last-event-id", place);
-    }
-    let response = client.open(request.timeout(LONGEST)).await?;
-    Ok(Connection {
-        response,
-        parser: Parser::default(),
-        come_back_after: None,
-        taken: 0,
-    })
-}
-
-/// The failures that time may mend, as words. A key that is no longer good is not among them.
-fn lasting(failure: Failure) -> Result<String, Failure> {
-    match &failure {
-        Failure::Refused { problem, .. } if problem.status != StatusCode::TOO_MANY_REQUESTS => {
-            Err(failure)
-        }
-        Failure::Input(_) | Failure::Output(_) => Err(failure),
-        Failure::Refused { .. }
-        | Failure::InTrouble(_)
-        | Failure::Unreachable { .. }
-        | Failure::NoAnswer { .. }
-        | Failure::NotUnderstood(_) => Ok(failure.to_string()),
     }
 }
