@@ -34,8 +34,9 @@ const tellTimes = (within = document) => {
 // Live: something happened, so the page is fetched again, and only what differs is put in. The server bounds what a page
 // holds, so a page that is left open does not grow.
 const asSent = new WeakMap();
-const PAUSE = 2000;
-let source = null, pending = null, fetching = false, again = false, lastLook = 0, failures = 0;
+const PAUSE = 2000, PATIENCE = 15000, OLDEST = 300000, SLEPT = 60000;
+let source = null, pending = null, fetching = false, again = false, ended = false;
+let lastLook = 0, lastSeen = Date.now(), lastTick = Date.now(), failures = 0;
 
 const keyed = (within) => all("[data-key]", within);
 const note = (part) => {
@@ -91,8 +92,11 @@ const look = async () => {
   if (fetching) { again = true; return; }
   fetching = true;
   lastLook = Date.now();
+  // A connection may have died without a word, while the machine slept.
+  const given = new AbortController();
+  const patience = setTimeout(() => given.abort(), PATIENCE);
   try {
-    const answer = await fetch(location.href.split("#")[0], { headers: { accept: "text/html" } });
+    const answer = await fetch(location.href.split("#")[0], { headers: { accept: "text/html" }, signal: given.signal });
     if (answer.redirected && new URL(answer.url).pathname === "/inspector/login") return over();
     if (answer.status === 404) return gone();
     if (answer.status >= 500) throw new Error(answer.statusText);
@@ -100,6 +104,7 @@ const look = async () => {
     failures = 0;
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    lastSeen = Date.now();
     if (page.body.dataset.live) document.body.dataset.live = page.body.dataset.live;
     // A menu that is open would vanish under the reader's hand.
     for (const part of all("[data-part]")) {
@@ -112,6 +117,7 @@ const look = async () => {
     say("No answer: this may be old. Looking again…", "off");
     if (!document.hidden) pending ??= setTimeout(look, backoff(failures));
   } finally {
+    clearTimeout(patience);
     fetching = false;
     if (again) { again = false; soon(); }
     if ($("[data-soon]") && !document.hidden && source) soon();
@@ -124,6 +130,7 @@ const soon = () => {
 const quiet = () => {
   source?.close();
   source = null;
+  clearTimeout(opening);
   clearTimeout(missing);
   missing = null;
   clearTimeout(pending);
@@ -132,6 +139,7 @@ const quiet = () => {
 };
 const over = () => {
   quiet();
+  ended = true;
   say("The session is over. ", "off");
   const here = location.pathname + location.search;
   const link = Object.assign(document.createElement("a"), { href: `/inspector/login?next=${encodeURIComponent(here)}`, textContent: "Log in" });
@@ -139,6 +147,7 @@ const over = () => {
 };
 const gone = () => {
   quiet();
+  ended = true;
   say("This was removed meanwhile", "off");
 };
 
@@ -147,20 +156,29 @@ const KINDS = ["delivery.delivered", "delivery.failed", "delivery.dead", "delive
   "inbound.too_large"];
 // A stream may end after each answer and be asked again at once, as on AWS: only one that stays away is missed.
 const MISSED_AFTER = 6000;
-let tries = 0, missing = null, missed = false;
+let tries = 0, opening = null, missing = null, missed = false;
 const miss = () => {
   missing = null;
   missed = true;
   say("Connecting again…", "off");
 };
 
+// Whoever comes back gets a connection that may have died meanwhile, and is told nothing.
+const expect = () => {
+  clearTimeout(opening);
+  opening = setTimeout(() => { source?.close(); source = null; listen(); }, PATIENCE);
+  missing ??= setTimeout(miss, MISSED_AFTER);
+};
+
 const listen = () => {
-  if (source || document.hidden || !("live" in document.body.dataset)) return;
+  if (source || ended || document.hidden || !("live" in document.body.dataset)) return;
+  expect();
   source = new EventSource(`/inspector/stream?after=${document.body.dataset.live}`);
   const about = $("[data-about]")?.dataset.about;
   const heard = (event) => { if (!about || event.data.includes(about)) soon(); };
   for (const kind of KINDS) source.addEventListener(kind, heard);
   source.onopen = () => {
+    clearTimeout(opening);
     clearTimeout(missing);
     missing = null;
     // What happened meanwhile is looked for in the page: the stream may not reach so far back.
@@ -171,22 +189,35 @@ const listen = () => {
   };
   source.onerror = async () => {
     if (!source) return;
-    missing ??= setTimeout(miss, MISSED_AFTER);
+    expect();
     if (source.readyState !== EventSource.CLOSED) return;
     source = null;
     tries += 1;
     const session = await fetch("/inspector/session").catch(() => null);
     if (session?.status === 401) return over();
-    setTimeout(listen, backoff(tries));
+    clearTimeout(opening);
+    opening = setTimeout(listen, backoff(tries));
   };
 };
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) quiet();
-  else if ("live" in document.body.dataset) {
-    soon();
-    listen();
-  }
-});
+// The stream may be dead without knowing it: after a sleep it is opened anew, and nothing that is shown gets very old.
+const wake = () => {
+  quiet();
+  ended = false;
+  if (document.hidden || !("live" in document.body.dataset)) return;
+  soon();
+  listen();
+};
+const tick = () => {
+  const slept = Date.now() - lastTick > SLEPT;
+  lastTick = Date.now();
+  if (document.hidden) return;
+  tellTimes();
+  if (ended || !("live" in document.body.dataset)) return;
+  if (slept) wake();
+  else if (Date.now() - lastSeen > OLDEST) soon();
+};
+document.addEventListener("visibilitychange", wake);
+window.addEventListener("online", wake);
 
 // Ticked lines.
 const ticks = () => all("td.tick input");
@@ -263,7 +294,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("DOMContentLoaded", () => {
   for (const part of all("[data-part]")) note(part);
   tellTimes();
-  setInterval(() => { if (!document.hidden) tellTimes(); }, 20000);
+  setInterval(tick, 20000);
   countTicks();
   // On a phone the conditions would be all that is seen.
   const conditions = $("#conditions");

@@ -1,6 +1,7 @@
 // A page that stays open for a day: thousands of changes, a gateway that goes away and comes back, a session that ends.
 import { assert, Stage, until } from "../stage.mjs";
 import { Gateway, TOKEN } from "../gateway.mjs";
+import { Relay } from "../relay.mjs";
 
 const HOURS = 24;
 const AN_HOUR = 150;
@@ -8,11 +9,16 @@ const AN_HOUR = 150;
 export default async function (outer) {
   const gateway = new Gateway(process.env.POSTRIDER);
   const stage = new Stage(await gateway.start(), TOKEN);
+  const relay = new Relay(stage.url);
+  // What the browser sees comes through the relay, what the case does itself does not.
+  const seen = new Stage(await relay.start(), TOKEN);
   outer.closing.push(() => gateway.process.kill());
   try {
-    await stay(stage, gateway);
+    await stay(stage, seen, gateway, relay);
   } finally {
+    await seen.close();
     await stage.close();
+    relay.stop();
     await gateway.remove();
   }
 }
@@ -24,14 +30,14 @@ async function held(cdp) {
   return Object.fromEntries(metrics.map(({ name, value }) => [name, value]));
 }
 
-async function stay(stage, gateway) {
+async function stay(stage, seen, gateway, relay) {
   const receiver = await stage.receiver();
   const webhook = await stage.webhook(receiver.url);
   const key = await stage.api("POST", "/v1/keys", { name: "on the wall", scopes: ["read"] });
-  const page = await stage.page();
+  const page = await seen.page();
   // Its clock can be put forward; what comes over the wire takes its own time.
   await page.clock.install();
-  await stage.goto(page, "/inspector/login?next=%2Finspector%2Fdeliveries");
+  await seen.goto(page, "/inspector/login?next=%2Finspector%2Fdeliveries");
   await page.getByLabel("API key").fill(key.token);
   await page.getByRole("button", { name: "Log in" }).click();
   const live = page.locator("#live");
@@ -42,8 +48,10 @@ async function stay(stage, gateway) {
   const pass = async (count, time, name) => {
     await stage.publishMany(webhook, count);
     await stage.publish(webhook, { session_id: name });
+    await page.clock.fastForward(time);
+    // Then a little quicker than it is, and no more: the page has patience of its own with what it asks for.
     await until(async () => {
-      await page.clock.fastForward(time);
+      await page.clock.fastForward(250);
       return page.getByText(name, { exact: true }).isVisible();
     }, `${name} appears`);
   };
@@ -61,6 +69,11 @@ async function stay(stage, gateway) {
     return Object.entries(bounds).every(([name, bound]) => after[name] <= bound);
   }, () => `it holds no more: ${JSON.stringify([bounds, after])}`);
   for (const name of Object.keys(bounds)) console.log(`${name}: ${before[name]} after the warm-up, ${after[name]} after ${HOURS * AN_HOUR} changes`);
+
+  // The machine slept: its connections are dead, and nobody has told it. The page finds out by itself.
+  relay.silence();
+  await pass(1, 3_600_000, "after-the-sleep");
+  await live.getByText("Live").waitFor();
 
   // The gateway goes away and comes back: the page says so, comes back to it, and shows what happened since.
   await gateway.stop();
