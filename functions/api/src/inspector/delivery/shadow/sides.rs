@@ -1,0 +1,143 @@
+//! What came back from the other URL, beside what the last attempt got.
+
+use postrider_domain::attempt::Attempt;
+use postrider_domain::shadow::{Aspect, Compared, Likeness, Reply};
+use postrider_gateway::shadow::{SentRequest, Shadowed};
+
+use crate::inspector::delivery::timeline::{self, Step};
+use crate::inspector::text::{self, Pill};
+
+/// Stands for the number of an attempt; those begin with 1.
+const SHADOW: u32 = 0;
+
+/// Both answers.
+pub(super) struct Sides {
+    pub(super) headline: String,
+    /// The other URL's, then the last attempt's if there was one.
+    pub(super) sides: Vec<Side>,
+    pub(super) compared: Vec<Line>,
+    pub(super) request: SentRequest,
+    pub(super) body: String,
+}
+
+/// One answer.
+pub(super) struct Side {
+    pub(super) title: String,
+    pub(super) url: String,
+    pub(super) step: Step,
+    pub(super) content_type: Option<String>,
+    /// What is said where no response is shown.
+    pub(super) silence: &'static str,
+}
+
+/// One aspect, compared.
+pub(super) struct Line {
+    pub(super) aspect: &'static str,
+    pub(super) state: Pill,
+    pub(super) detail: String,
+}
+
+impl Sides {
+    pub(super) fn of(shadowed: Shadowed, target_url: &str) -> Self {
+        let Shadowed {
+            request,
+            reply,
+            last,
+            compared,
+        } = shadowed;
+        let attempts: Vec<Attempt> = last.into_iter().chain([as_attempt(&reply)]).collect();
+        // Drawn together, so that their bars can be compared.
+        let (steps, _) = timeline::steps(&attempts);
+        let sides = attempts.iter().zip(steps).rev();
+        let sides =
+            sides.map(|(attempt, step)| Side::of(attempt, step, &reply, &request, target_url));
+        Self {
+            headline: headline(&reply),
+            sides: sides.collect(),
+            compared: compared.into_iter().map(Line::from).collect(),
+            body: text::bytes(request.body_bytes),
+            request,
+        }
+    }
+}
+
+impl Side {
+    fn of(
+        attempt: &Attempt,
+        step: Step,
+        reply: &Reply,
+        request: &SentRequest,
+        target_url: &str,
+    ) -> Self {
+        let (title, url, content_type) = match attempt.number {
+            SHADOW => (
+                "The other URL".to_owned(),
+                request.url.as_str(),
+                reply.content_type.clone(),
+            ),
+            number => (format!("The last attempt, #{number}"), target_url, None),
+        };
+        Self {
+            title,
+            url: url.to_owned(),
+            step,
+            content_type,
+            silence: silence(attempt),
+        }
+    }
+}
+
+/// The reply in the shape of an attempt, to be drawn as one.
+fn as_attempt(reply: &Reply) -> Attempt {
+    Attempt {
+        number: SHADOW,
+        version: 0,
+        at: reply.at,
+        status_code: reply.status_code,
+        error: reply.error.clone(),
+        phase: reply.phase.clone(),
+        timings: reply.timings,
+        response_body: reply.response_body.clone(),
+    }
+}
+
+fn headline(reply: &Reply) -> String {
+    match reply.status_code {
+        Some(status) => format!("The other URL answered {status}"),
+        None => "The other URL gave no answer".to_owned(),
+    }
+}
+
+const fn silence(attempt: &Attempt) -> &'static str {
+    if attempt.status_code.is_none() {
+        "No response."
+    } else if attempt.response_body.is_some() {
+        "The response is empty."
+    } else if attempt.error.is_none() {
+        "The response of an attempt that delivered is not kept."
+    } else {
+        "The response is not kept."
+    }
+}
+
+impl From<Compared> for Line {
+    fn from(compared: Compared) -> Self {
+        let (class, word) = match compared.likeness {
+            Likeness::Same => ("delivered", "Same"),
+            Likeness::Different => ("failed", "Different"),
+            Likeness::Unknown => ("parked", "Not known"),
+        };
+        Self {
+            aspect: match compared.aspect {
+                Aspect::Status => "Status",
+                Aspect::ContentType => "Content type",
+                Aspect::Body => "Body",
+            },
+            state: Pill {
+                class,
+                text: word.to_owned(),
+            },
+            detail: compared.detail,
+        }
+    }
+}
