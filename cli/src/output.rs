@@ -1,5 +1,6 @@
 //! What people see: lines, marks, colours. What programs see: one JSON document.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
@@ -93,14 +94,15 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
-    /// Writes a document of the API as it came.
+    /// Writes a document of the API, which means what it meant when it came.
     pub(crate) fn document(self, json: &str) -> Result<(), Failure> {
-        self.line(json.trim_end())
+        self.line(harmless_json(json.trim_end()))
     }
 
     /// Writes a document of our own.
     pub(crate) fn value(self, value: &impl Serialize) -> Result<(), Failure> {
-        self.line(serde_json::to_string(value).map_err(io::Error::from)?)
+        let json = serde_json::to_string(value).map_err(io::Error::from)?;
+        self.line(harmless_json(&json))
     }
 
     /// Tells people something beside the result. Programs are not disturbed.
@@ -123,6 +125,24 @@ fn paint(colour: bool, tone: Tone, text: impl Display) -> String {
     } else {
         text.to_string()
     }
+}
+
+/// The same document with the control characters escaped that JSON leaves alone, DEL and U+0080 to U+009F: to some
+/// terminals they are commands.
+fn harmless_json(json: &str) -> Cow<'_, str> {
+    let is_control = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+    if !json.contains(is_control) {
+        return Cow::Borrowed(json);
+    }
+    let mut harmless = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_control(c) {
+            harmless.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            harmless.push(c);
+        }
+    }
+    Cow::Owned(harmless)
 }
 
 /// A text from elsewhere, made harmless: what would steer a terminal or turn the direction of writing is shown as its
@@ -160,6 +180,18 @@ pub(crate) fn printable_line(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_gives_a_terminal_no_commands_and_means_the_same() {
+        let hostile = "{\"body\":\"a\u{9b}2Jb\u{7f}ü\"}";
+        let harmless = harmless_json(hostile);
+        assert_eq!(harmless, r#"{"body":"a\u009b2Jb\u007fü"}"#);
+        let (before, after): (serde_json::Value, serde_json::Value) = (
+            serde_json::from_str(hostile).unwrap(),
+            serde_json::from_str(&harmless).unwrap(),
+        );
+        assert_eq!(before, after);
+    }
 
     #[test]
     fn a_hostile_text_cannot_steer_the_terminal() {

@@ -60,7 +60,8 @@ impl Chores {
             may_release = !is_deep;
             let buried = self.bury().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
-            if !(released && may_release) && !buried && !carried_on {
+            let is_more = released && may_release;
+            if !is_more && !buried && !carried_on {
                 return;
             }
         }

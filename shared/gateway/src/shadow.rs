@@ -8,9 +8,7 @@ use postrider_domain::egress::Rules;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::outcome::{Answer, FailureKind, Outcome};
-use postrider_domain::shadow::{
-    Compared, Reply, ShadowDraft, ShadowWish, compare, shown,
-};
+use postrider_domain::shadow::{Compared, Reply, ShadowDraft, ShadowWish, compare, shown};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::sender::{Post, Sender};
 use tokio::sync::Semaphore;

@@ -27,7 +27,8 @@ impl Line {
 
     /// Text that was made harmless before, as it is.
     pub(super) fn harmless(text: &str) -> Self {
-        Self(vec![(None, text.to_owned())])
+        // A tab is as wide as the terminal likes, and a line must not be wider than it is counted.
+        Self(vec![(None, text.replace('\t', "    "))])
     }
 
     /// Text in a tone.

@@ -30,7 +30,7 @@ pub(crate) struct NewWebhook {
     /// 1 to 100 patterns; `*` stands for one segment, as the last for all that follow.
     #[schema(example = json!(["task.*"]))]
     event_types: Vec<String>,
-    /// Who shall hear of trouble; kept, no mail is sent yet.
+    /// Who is mailed when it fails or keeps failing.
     #[serde(default)]
     owner_email: Option<String>,
     /// At most 32 headers of 8 KiB in all, sent with every delivery.

@@ -209,6 +209,9 @@ async fn what_does_not_fit_is_named_and_nothing_is_sent() {
     ] {
         shadow(&stage, &id, wish).await.refuses(field, words);
     }
+    let webhooks = stage.get("/v1/webhooks").await.expect(200);
+    let own = json!({"url": webhooks["items"][0]["target_url"]});
+    shadow(&stage, &id, own).await.refuses("url", "own URL");
     let unknown = format!("dlv_{}", "a".repeat(52));
     let wish = json!({"url": "https://example.com/"});
     let answer = shadow(&stage, &unknown, wish.clone()).await;

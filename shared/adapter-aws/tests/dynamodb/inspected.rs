@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use http::{Method, StatusCode, header};
+use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_system::SystemEntropy;
 use postrider_api::Streaming;
 use postrider_domain::egress::Rules;
@@ -14,6 +15,7 @@ use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::shadow::Shadows;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::SteppedClock;
@@ -37,6 +39,8 @@ pub(crate) fn pages(id: DeliveryId) -> Vec<String> {
         "/deliveries?event_type=no.where".to_owned(),
         "/deliveries?session_id=nobody".to_owned(),
         format!("/deliveries/{id}"),
+        format!("/deliveries/{id}/shadow"),
+        format!("/events/{}", id.event),
         "/dead".to_owned(),
         format!("/dead?webhook_id={webhook}"),
         "/webhooks".to_owned(),
@@ -67,6 +71,8 @@ impl<'a> Inspector<'a> {
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
         };
+        let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());
+        let shadows = Shadows::new(ports.clone(), sender, Rules::default());
         let catalogue = Arc::new(Catalogue::new(Arc::clone(store) as _));
         let gateway = Gateway::new(ports, catalogue, Arc::new(Line::default()), settings);
         let tenant = &metered.scene.tenant;
@@ -74,7 +80,7 @@ impl<'a> Inspector<'a> {
         let form = format!("key={}", key.await.unwrap().token);
         let mut inspector = Self {
             metered,
-            router: postrider_api::router(Arc::new(gateway), Streaming::Polled),
+            router: postrider_api::router(Arc::new(gateway), shadows, Streaming::Polled),
             cookie: String::new(),
         };
         let login = inspector.request(Method::POST, "/inspector/login", form);

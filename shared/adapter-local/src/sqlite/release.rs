@@ -171,10 +171,7 @@ fn stored(
 }
 
 /// Writes rows as they shall be; the hints of them.
-fn save(
-    tx: &Tx<'_>,
-    freed: impl Iterator<Item = (Stored, Delivery)>,
-) -> Result<Vec<Hint>, Fault> {
+fn save(tx: &Tx<'_>, freed: impl Iterator<Item = (Stored, Delivery)>) -> Result<Vec<Hint>, Fault> {
     let saved = freed.map(|(parked, row)| {
         rows::save(tx, parked.at, &row)?;
         Ok(Hint::of_released(&parked.row, &row))

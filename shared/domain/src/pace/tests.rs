@@ -209,6 +209,7 @@ fn a_refusal_that_says_when_to_come_again_slows_no_less() {
                 .map(Millis::from_seconds)
                 .map(crate::outcome::RetryAfter::Delay),
             control: None,
+            content_type: None,
             body: String::new(),
         };
         let outcome = Outcome {
