@@ -4,6 +4,7 @@
 mod faults;
 mod figures;
 mod following;
+mod interleaving;
 mod ledger;
 mod pages;
 mod refusing;
