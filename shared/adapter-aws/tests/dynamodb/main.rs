@@ -5,6 +5,7 @@ mod faults;
 mod figures;
 mod following;
 mod inspected;
+mod interleaving;
 mod ledger;
 mod many;
 mod pages;

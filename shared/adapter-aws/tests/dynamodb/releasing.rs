@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use aws_sdk_dynamodb::Client;
 use postrider_domain::health::WebhookStatus;
 use postrider_ports::deliveries::Accepted;
+use postrider_ports::interventions::Interventions;
 use postrider_testkit::builders::{NOW, acceptance, after};
 use postrider_testkit::store_suite::{Fixture, Scene};
 
-use crate::support::{Dynamo, fixture};
+use crate::support::{Dynamo, Meter, fixture};
 
 /// Removes every marker of rows to be released, as a mistake or a restored backup might.
 async fn lose_markers(tables: &Dynamo) {
@@ -93,4 +95,27 @@ async fn hundreds_of_deliveries_wait_for_a_resume_and_none_is_lost() {
     }
     assert_eq!(freed, ids);
     assert_eq!(turns.len(), WAITING, "each has a turn of its own");
+}
+
+/// Each row costs a read, and of many that wait only a few can go out.
+#[tokio::test]
+async fn a_release_reads_no_more_rows_than_there_are_turns() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    for _ in 0..60 {
+        scene.row(webhook).await;
+    }
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let meter = Meter::default();
+    let config = tables.config().interceptor(meter.clone()).build();
+    let store = tables.store_with(Client::from_conf(config));
+    for (freed, bar) in [(3, 25.0), (0, 15.0)] {
+        let hints = store.release_webhook(&scene.tenant, webhook, 500, after(2), NOW);
+        assert_eq!(hints.await.unwrap().len(), freed);
+        let reads = meter.take().reads;
+        println!("{freed} of 60 rows freed: {reads} read units (bar {bar})");
+        assert!(reads <= bar, "{reads} units");
+    }
 }

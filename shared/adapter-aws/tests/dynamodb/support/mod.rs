@@ -1,6 +1,7 @@
 //! A fresh pair of tables for one test.
 
 pub(crate) mod faults;
+pub(crate) mod gate;
 mod meter;
 mod metered;
 mod schema;

@@ -1,0 +1,98 @@
+//! A webhook is resumed while somebody is at work who saw it as it was before: at whatever call, no row is stranded.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use futures_util::future::BoxFuture;
+use postrider_adapter_aws::dynamodb::DynamoStore;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_ports::deliveries::{Accepted, Claim, Deliveries};
+use postrider_testkit::builders::{NOW, after};
+use postrider_testkit::store_suite::{Fixture, Scene};
+
+use crate::support::gate::Gate;
+use crate::support::{Dynamo, fixture};
+
+/// More calls than any of them makes.
+const CALLS: usize = 20;
+
+/// Lets somebody work up to the `n`-th call, resumes the webhook and releases its rows, and lets the work go on. What it
+/// came to, and whether it made that call.
+async fn resumed_before<T: Send + 'static>(
+    (tables, scene): (&Dynamo, &Scene),
+    n: usize,
+    webhook: WebhookId,
+    work: impl FnOnce(Arc<DynamoStore>) -> BoxFuture<'static, T>,
+) -> (T, bool) {
+    let (gate, key) = Gate::before(n);
+    let config = tables.config().interceptor(gate.clone()).build();
+    let mut work = tokio::spawn(work(tables.store_with(Client::from_conf(config))));
+    tokio::select! {
+        done = &mut work => return (done.unwrap(), false),
+        () = gate.reached() => {}
+    }
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    scene.released(10, NOW).await;
+    key.open();
+    (work.await.unwrap(), true)
+}
+
+async fn failed(scene: &Scene) -> (WebhookId, DeliveryId) {
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    scene.set_status(webhook, WebhookStatus::Failed).await;
+    (webhook, id)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_claim_under_way_strands_no_row() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    for n in 0..CALLS {
+        let (webhook, id) = failed(&scene).await;
+        let wanted = scene.wanted(id, NOW);
+        let claim = |store: Arc<DynamoStore>| -> BoxFuture<'static, _> {
+            Box::pin(async move { store.claim(vec![wanted], NOW).await.remove(0) })
+        };
+        let (claim, was_interrupted) = resumed_before((&tables, &scene), n, webhook, claim).await;
+        if !was_interrupted {
+            assert!(n >= 3, "it reads the state and the row, and parks the row");
+            return;
+        }
+        scene.released(10, after(1)).await;
+        assert!(!scene.stored(id).await.parked, "{n}: {claim:?}");
+        assert!(!matches!(claim, Ok(Claim::Missing | Claim::Orphaned)));
+    }
+    panic!("that many calls");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_event_that_is_being_accepted_strands_no_row() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    for n in 0..CALLS {
+        let (webhook, _) = failed(&scene).await;
+        let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+        let id = acceptance.rows[0].row.id;
+        let accept = |store: Arc<DynamoStore>| -> BoxFuture<'static, _> {
+            Box::pin(async move { store.accept(vec![acceptance]).await.remove(0) })
+        };
+        let (accepted, was_interrupted) =
+            resumed_before((&tables, &scene), n, webhook, accept).await;
+        if !was_interrupted {
+            assert!(
+                n >= 3,
+                "it reads the state, and writes the event and the row"
+            );
+            return;
+        }
+        if matches!(accepted, Ok(Accepted::Outdated)) {
+            continue;
+        }
+        assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
+        scene.released(10, after(119)).await;
+        assert!(!scene.stored(id).await.parked, "{n}");
+    }
+    panic!("that many calls");
+}
