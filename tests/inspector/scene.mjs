@@ -1,5 +1,5 @@
 // A gateway in the middle of its day: some arrived, some are retried, some were given up, one webhook has failed.
-import { address, github } from "./sender.mjs";
+import { github } from "./sender.mjs";
 
 /** Fills an empty gateway; returns what to look at. */
 export async function populate(stage) {
@@ -32,10 +32,11 @@ export async function populate(stage) {
     name: "GitHub", scheme: "github", secret: "a secret of some length",
     routes: [{ event_type: "pull_request.*", intent: "review", target_session: "ci", webhook_id: shop.id }, { event_type: "push", intent: "build", webhook_id: ledger.id }],
   });
+  const address = `${stage.url}${source.url}`;
   const push = '{"ref":"refs/heads/main","commits":[]}';
-  await github(address(stage, source), "a secret of some length", push);
-  await github(address(stage, source), "somebody else's", push);
-  await github(address(stage, source), "a secret of some length", push, { sent: JSON.stringify(JSON.parse(push), null, 2) });
+  await github(address, "a secret of some length", push);
+  await github(address, "somebody else's", push);
+  await github(address, "a secret of some length", push, { sent: JSON.stringify(JSON.parse(push), null, 2) });
   const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   await stage.key("dashboard", ["read"]);
   await stage.key("shop", ["publish"]);

@@ -3,9 +3,6 @@ import { createHmac } from "node:crypto";
 
 const hmac = (secret, text) => createHmac("sha256", secret).update(text).digest("hex");
 
-/** Where a source posts to, for a sender beside the gateway. */
-export const address = (stage, source) => `${stage.calls ?? stage.url}${source.url}`;
-
 /** Posts as GitHub does; `sent` is what arrives in place of what was signed. */
 export async function github(url, secret, body, { event = "push", sent = body, headers = {} } = {}) {
   return fetch(url, {

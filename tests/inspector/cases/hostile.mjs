@@ -1,6 +1,6 @@
 // Markup stored in every field there is stays text.
 import { assert } from "../stage.mjs";
-import { address, github } from "../sender.mjs";
+import { github } from "../sender.mjs";
 
 const EVIL = `</script><img src=x onerror=alert(1)>"'><svg onload=alert(2)>`;
 const LABEL = `</script><img/src=x/onerror=alert(3)>"'`;
@@ -19,7 +19,7 @@ export default async function (stage) {
   const source = await stage.api("POST", "/v1/sources", {
     name: EVIL, scheme: "github", secret: "a secret of some length", routes: [{ event_type: "push", intent: LABEL, target_session: LABEL, webhook_id: webhook.id }],
   });
-  await github(address(stage, source), EVIL, EVIL, { headers: { "x-evil": EVIL, "content-type": `text/html; ${LABEL}` } });
+  await github(`${stage.url}${source.url}`, EVIL, EVIL, { headers: { "x-evil": EVIL, "content-type": `text/html; ${LABEL}` } });
   const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   const page = await stage.inside({}, key);
   const paths = [
