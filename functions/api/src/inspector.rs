@@ -93,22 +93,23 @@ fn delivery_pages() -> Router<Api> {
 }
 
 fn webhook_pages() -> Router<Api> {
+    use webhook::{actions, page};
     Router::new()
         .route("/inspector/webhooks", get(webhooks::list))
         .route(
             "/inspector/webhooks/new",
             get(webhook::blank).post(webhook::create),
         )
-        .route("/inspector/webhooks/{id}", get(webhooks::show))
+        .route("/inspector/webhooks/{id}", get(page::show))
         .route(
             "/inspector/webhooks/{id}/edit",
             get(webhook::form).post(webhook::save),
         )
-        .route("/inspector/webhooks/{id}/pause", post(webhooks::pause))
-        .route("/inspector/webhooks/{id}/resume", post(webhooks::resume))
-        .route("/inspector/webhooks/{id}/rotate", post(webhooks::rotate))
-        .route("/inspector/webhooks/{id}/test", post(webhooks::test))
-        .route("/inspector/webhooks/{id}/delete", post(webhooks::delete))
+        .route("/inspector/webhooks/{id}/pause", post(actions::pause))
+        .route("/inspector/webhooks/{id}/resume", post(actions::resume))
+        .route("/inspector/webhooks/{id}/rotate", post(actions::rotate))
+        .route("/inspector/webhooks/{id}/test", post(actions::test))
+        .route("/inspector/webhooks/{id}/delete", post(actions::delete))
 }
 
 fn source_pages() -> Router<Api> {

@@ -1,7 +1,9 @@
 //! The form of a webhook: what can be set about it, with its schedule drawn.
 
+pub(super) mod actions;
 mod form;
 mod headers;
+pub(super) mod page;
 
 use askama::Template;
 use axum::extract::State;
@@ -17,7 +19,6 @@ use super::filter::Choice;
 use super::page::{Frame, Section, Trouble, html};
 use super::schedule::Schedule;
 use super::session::{Manager, Viewer};
-use super::webhooks;
 use crate::Api;
 use form::WebhookForm;
 
@@ -133,7 +134,7 @@ pub(super) async fn create(
     match made {
         Ok(webhook) => {
             let secret = webhook.secrets.current.expose();
-            webhooks::with_secret(&api, &viewer, webhook.id, secret, StatusCode::CREATED).await
+            page::with_secret(&api, &viewer, webhook.id, secret, StatusCode::CREATED).await
         }
         Err(Refusal::Invalid(faults)) => {
             Ok(again(&FormPage::of(&api, &viewer, None, given, faults)))

@@ -14,6 +14,7 @@ mod events;
 mod hostile;
 mod inspected;
 mod inspector;
+mod inspector_forms;
 mod keys;
 mod log;
 mod metrics;
