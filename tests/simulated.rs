@@ -76,6 +76,7 @@ async fn in_a_queue_that_is_always_late_everything_goes_out_all_the_same() {
             turns.took <= Millis::from_seconds(15 * 60 + 3 * lag),
             "{lag} s: {turns}"
         );
-        assert!(turns.most_hints <= 8, "{lag} s: {turns}");
+        // The poller pokes what is overdue; beyond that it is its own, and one for each of its turns.
+        assert!(turns.most_hints <= 16, "{lag} s: {turns}");
     }
 }

@@ -273,7 +273,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
-  if (Date.now() - going < 1200) {
+  if (Date.now() - going < 2000) {
     going = 0;
     const link = $(`nav a[data-go="${CSS.escape(event.key)}"]`);
     if (link) { event.preventDefault(); link.click(); return; }

@@ -25,8 +25,10 @@ use super::{row, webhook_item};
 /// How many shards, and rows, one call works on at once.
 const AT_ONCE: usize = 16;
 
-/// How many more entries than needed are looked at: the index still names rows that were freed just now.
-const STALE: usize = 100;
+/// How many more entries than needed each shard is asked for: the index still names rows that were freed just now.
+const STALE: usize = 16;
+/// How much further each look goes when what was looked at had been freed.
+const FURTHER: usize = 4;
 
 /// After every row.
 const END_OF_TIME: Timestamp = Timestamp::from_millis(i64::MAX);
@@ -108,9 +110,7 @@ impl DynamoStore {
             .collect();
         hints.sort_by_key(|hint| (hint.next_retry_at, hint.id));
         let count = hints.len();
-        hints.truncate(if limit == 0 { 0 } else { looked_at });
-        let mut rows = self.still_parked(&hints).await?;
-        rows.truncate(limit);
+        let rows = self.first_parked(&hints, limit).await?;
         let free = self.with_turns(webhook, freeing, rows, now).await?;
         let each: Vec<_> = free
             .into_iter()
@@ -165,6 +165,19 @@ impl DynamoStore {
             after: None,
         };
         self.query(query).await?.items.iter().map(hint).collect()
+    }
+
+    /// The first rows that are parked indeed, at most `limit`. No more are read than that, unless some were freed.
+    async fn first_parked(&self, mut hints: &[Hint], limit: usize) -> Result<Vec<Delivery>> {
+        let (mut rows, mut look_at) = (Vec::new(), limit);
+        while rows.len() < limit && !hints.is_empty() {
+            let (next, others) = hints.split_at(look_at.min(hints.len()));
+            rows.extend(self.still_parked(next).await?);
+            hints = others;
+            look_at = look_at.saturating_mul(FURTHER);
+        }
+        rows.truncate(limit);
+        Ok(rows)
     }
 
     /// Those rows that are parked indeed, the longest due first: the index lags behind, and no turn is taken for nothing. One

@@ -88,7 +88,7 @@ async fn a_receiver_that_hangs_is_given_up_in_time() {
     stage.receiver.hold();
     let shadows = stage.shadows(stage.egress.clone(), stage.egress.clone());
     let draft = ShadowDraft {
-        url: stage.receiver.url(),
+        url: format!("{}?elsewhere", stage.receiver.url()),
         timeout_seconds: Some(1),
         ..ShadowDraft::default()
     };
