@@ -21,8 +21,9 @@ help: ## list the targets
 run: ## run the gateway: cargo run --release -- serve
 	cargo run --release -- serve
 
+# Three tests for two cores: many wait for servers most of their time.
 test: setup quick build ## everything that gates a change: setup, check, build, all tests
-	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE)
+	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE) --test-threads $$(( $$(nproc) * 3 / 2 ))
 
 check: quick clippy ## all that needs no test: formatting, arrows, dependencies, the template, lints
 
