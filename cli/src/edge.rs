@@ -100,16 +100,39 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
     }
 }
 
-/// Resolves on Ctrl-C and when the process is asked to end.
-pub(crate) async fn stop_signal() {
-    let interrupted = async {
+/// Resolves on Ctrl-C and when the process is asked to end. It listens from this call on, not from the first wait: whoever has
+/// announced itself may be stopped at once.
+#[cfg(unix)]
+pub(crate) fn stop_signal() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let interrupts = signal(SignalKind::interrupt());
+    let terminations = signal(SignalKind::terminate());
+    async {
+        tokio::select! {
+            () = arrival(interrupts) => {}
+            () = arrival(terminations) => {}
+        }
+    }
+}
+
+/// Waits for a signal; for ever if it cannot be listened for.
+#[cfg(unix)]
+async fn arrival(signals: io::Result<tokio::signal::unix::Signal>) {
+    match signals {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Resolves on Ctrl-C.
+#[cfg(not(unix))]
+pub(crate) fn stop_signal() -> impl Future<Output = ()> {
+    async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    };
-    tokio::select! {
-        () = interrupted => {}
-        () = terminated() => {}
     }
 }
 
@@ -117,33 +140,12 @@ pub(crate) async fn stop_signal() {
 #[cfg(unix)]
 pub(crate) async fn resized() {
     use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::window_change()) {
-        Ok(mut signals) => {
-            signals.recv().await;
-        }
-        Err(_) => std::future::pending().await,
-    }
+    arrival(signal(SignalKind::window_change())).await;
 }
 
 /// Nobody tells; the next frame looks for itself.
 #[cfg(not(unix))]
 pub(crate) async fn resized() {
-    std::future::pending().await
-}
-
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut signals) => {
-            signals.recv().await;
-        }
-        Err(_) => std::future::pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
     std::future::pending().await
 }
 

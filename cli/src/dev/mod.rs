@@ -92,6 +92,7 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
     let entropy: &dyn Entropy = &SystemEntropy;
     let pass = Pass::new(entropy.bytes());
     let dev_url = pass.url(listener.local_addr()?);
+    let stop = crate::edge::stop_signal();
     banner::print(&dev_url, &admin, &args.invoke, &dispatcher, &poller);
     let router = postrider_adapter_dev::router(served, pass)?;
 
@@ -107,7 +108,7 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
     running.spawn(sources::tick(poller, every, clock, stopped));
     // Functions under way may still need the ports, so these are closed last.
     let told = async {
-        crate::edge::stop_signal().await;
+        stop.await;
         stopping.send_replace(true);
         let all = async { while running.join_next().await.is_some() {} };
         if tokio::time::timeout(FINISH_TIMEOUT, all).await.is_err() {

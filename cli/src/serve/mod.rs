@@ -73,8 +73,9 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     } else {
         Secrets::to_a_terminal()
     };
+    let stopped = crate::edge::stop_signal();
     banner::print(listener.local_addr()?, &admin, &path, secrets, &settings);
-    service.run(listener, login).await?;
+    service.run(listener, login, stopped).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -170,7 +170,7 @@ impl Service {
         (login, OneTimeLogin::path(&token))
     }
 
-    /// Runs until the process is told to stop: then takes no more requests, finishes those and the attempts under
+    /// Runs until it is told to stop: then takes no more requests, finishes those and the attempts under
     /// way, and returns. Whatever does not finish in time is attempted again at the next start.
     ///
     /// # Errors
@@ -180,6 +180,7 @@ impl Service {
         self,
         listener: TcpListener,
         login: OneTimeLogin,
+        stop: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
         let (stopping, stopped) = watch::channel(false);
         let streaming = Streaming::Open {
@@ -198,7 +199,7 @@ impl Service {
         let mut mailing = tokio::spawn(bring_letters(self.postman));
         let told = async {
             let ended = tokio::select! {
-                () = crate::edge::stop_signal() => Ok(()),
+                () = stop => Ok(()),
                 _ = &mut sending => Err(anyhow!("the part that sends has ended by itself")),
                 _ = &mut sweeping => Err(anyhow!("the part that keeps house has ended by itself")),
                 _ = &mut mailing => Err(anyhow!("the part that sends letters has ended by itself")),

@@ -107,6 +107,7 @@ pub(crate) async fn run(
     let listener = TcpListener::bind(address).await.map_err(cannot_bind)?;
     let url = format!("http://{}/", listener.local_addr().map_err(cannot_bind)?);
 
+    let stopped = edge::stop_signal();
     let registration = if args.register {
         let wanted = Wanted {
             name: args.name,
@@ -142,7 +143,7 @@ pub(crate) async fn run(
         out,
     };
     let served = axum::serve(listener, receiver.router())
-        .with_graceful_shutdown(edge::stop_signal())
+        .with_graceful_shutdown(stopped)
         .await;
     if let Some(registration) = registration {
         registration.remove(out).await?;
