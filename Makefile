@@ -89,7 +89,7 @@ costs: ## what a million deliveries cost on AWS, from units counted on DynamoDB 
 
 screenshots: ## pictures of the Inspector into docs/images (not in the gate)
 	@tools/setup browser
-	cargo build --locked --workspace --bins --tests
+	$(LINTED) cargo build --locked --workspace --all-targets
 	node tests/inspector/screenshots.mjs $(TARGET)/debug/postrider docs/images
 
 simulate: ## in virtual time: a receiver back after a day, retries at once, ten million waiting rows (not in the gate)
