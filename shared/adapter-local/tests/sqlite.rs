@@ -519,3 +519,24 @@ async fn what_cannot_be_read_strands_no_row_behind_it() {
     let freed = scene.released(100, after(60)).await;
     assert_eq!(freed, rows[4..]);
 }
+
+/// Even where more of them come first than there are rows to free.
+#[tokio::test]
+async fn rows_that_cannot_be_read_take_no_turn_from_those_behind_them() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let mut rows = Vec::new();
+    for second in 0..8 {
+        rows.push(scene.row_at(webhook, after(second)).await);
+    }
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let db = raw(dir.path());
+    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
+    for row in &rows[..5] {
+        assert_eq!(db.execute(spoil, [row.event.to_string()]), Ok(1));
+    }
+    assert_eq!(scene.released(2, after(60)).await, rows[5..7]);
+}

@@ -80,6 +80,20 @@ async fn a_source_says_what_would_have_matched_and_what_to_do() {
     );
 }
 
+/// Strangers send them, and every one loads the page anew for whoever watches it.
+#[tokio::test]
+async fn of_many_refused_requests_only_the_newest_are_looked_at() {
+    let stage = Stage::new().await;
+    let (id, _) = source(&stage, "github").await;
+    for _ in 0..5 {
+        refuse(&stage, id, &[], b"{}").await;
+    }
+    let cookie = log_in(&stage, &stage.admin).await;
+    let page = get(&stage, &format!("/inspector/sources/{id}"), &cookie).await;
+    assert_eq!(page.text.matches("The whole request").count(), 3);
+    assert_eq!(page.text.matches(">What would have matched<").count(), 2);
+}
+
 #[tokio::test]
 async fn a_key_that_may_only_look_sees_no_signature() {
     let stage = Stage::new().await;
