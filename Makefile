@@ -13,7 +13,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots simulate setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots simulate words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ screenshots: ## pictures of the Inspector into docs/images (not in the gate)
 
 simulate: ## in virtual time: a receiver back after a day, retries at once, ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate
+
+words: ## list phrases worth another look in docs, comments and messages (not in the gate)
+	@tools/words
 
 setup: ## install what the tests need into .tools/
 	@tools/setup
