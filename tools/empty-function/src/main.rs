@@ -1,4 +1,4 @@
-//! A function that does nothing: what the cold start of a Rust function costs before it has any of ours.
+//! An empty function: the baseline for the cold start of a Rust function.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
