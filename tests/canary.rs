@@ -39,7 +39,7 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-async fn announcements(gateway: &Serve, wanted: &str) -> String {
+async fn notifications(gateway: &Serve, wanted: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let request = client
         .get(format!("{}/v1/stream", gateway.url))
@@ -143,7 +143,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
         }
     }
 
-    let announced = announcements(&gateway, "inbound.signature_failed").await;
+    let announced = notifications(&gateway, "inbound.signature_failed").await;
     assert!(announced.contains("delivery.delivered"));
     for canary in [
         SECRET,

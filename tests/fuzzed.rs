@@ -21,7 +21,7 @@ fn try_all(
         let (accepted, refused) = counts.get();
         match attempt(&input) {
             Outcome::Accepted => counts.set((accepted + 1, refused)),
-            Outcome::Refused => counts.set((accepted, refused + 1)),
+            Outcome::Rejected => counts.set((accepted, refused + 1)),
             Outcome::Nothing => {}
         }
         Ok(())

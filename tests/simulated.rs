@@ -46,7 +46,7 @@ async fn a_retry_whose_turn_comes_later_is_moved_once_and_its_hint_does_not_go_r
     let turns = retries_at_once(1000, 5).await;
     assert_eq!(turns.delivered, 1000, "{turns}");
     assert!(
-        turns.most_hints <= 2,
+        turns.most_messages <= 2,
         "its own, and one for its turn: {turns}"
     );
     assert_eq!(turns.needless, 0, "{turns}");
@@ -62,7 +62,7 @@ async fn after_a_stall_of_the_dispatchers_what_was_missed_does_not_go_out_at_onc
     // Half a minute of turns counts, though late; beside them those of this second.
     assert!(turns.most_in_a_second <= 31 * 5, "{turns}");
     // The poller pokes what is overdue; beyond that it is its own, one for its turn, and one or two for a later one.
-    assert!(turns.most_hints <= 16, "{turns}");
+    assert!(turns.most_messages <= 16, "{turns}");
 }
 
 /// Every turn is then so late that it counts for nothing the first time.
@@ -77,6 +77,6 @@ async fn in_a_queue_that_is_always_late_everything_goes_out_all_the_same() {
             "{lag} s: {turns}"
         );
         // The poller pokes what is overdue; beyond that it is its own, and one for each of its turns.
-        assert!(turns.most_hints <= 16, "{lag} s: {turns}");
+        assert!(turns.most_messages <= 16, "{lag} s: {turns}");
     }
 }

@@ -170,7 +170,7 @@ impl Client {
         let problem = Box::new(Problem::read(status, &text));
         if status.is_client_error() {
             let advice = (status == StatusCode::UNAUTHORIZED).then(|| self.token.advice());
-            return Err(Failure::Refused { problem, advice });
+            return Err(Failure::Rejected { problem, advice });
         }
         Err(Failure::InTrouble(problem))
     }

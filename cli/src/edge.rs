@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, SystemTime};
 
-use postrider_domain::ids::Entropy;
+use postrider_domain::ids::IdEntropy;
 use postrider_domain::time::Timestamp;
 
 /// The present instant.
@@ -23,8 +23,8 @@ pub(crate) fn now() -> Timestamp {
     clippy::disallowed_methods,
     reason = "the one place where the command draws random bytes"
 )]
-pub(crate) fn entropy() -> io::Result<Entropy> {
-    let mut bytes = Entropy::default();
+pub(crate) fn entropy() -> io::Result<IdEntropy> {
+    let mut bytes = IdEntropy::default();
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(bytes)
 }

@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     Input(String),
     /// The gateway said no.
     #[error("{}", .problem.headline())]
-    Refused {
+    Rejected {
         /// What it said.
         problem: Box<Problem>,
         /// What to do about it.
@@ -84,7 +84,7 @@ impl Failure {
             Self::Output(_) if self.is_broken_pipe() => 0,
             Self::Output(_) => 1,
             Self::Input(_) => 2,
-            Self::Refused { .. } => 3,
+            Self::Rejected { .. } => 3,
             Self::InTrouble(_)
             | Self::Unreachable { .. }
             | Self::NoAnswer { .. }
@@ -116,7 +116,7 @@ impl Failure {
     fn for_people(&self) -> String {
         let mut text = printable(&self.to_string());
         match self {
-            Self::Refused { problem, advice } => {
+            Self::Rejected { problem, advice } => {
                 text.push_str(&problem.details());
                 if let Some(advice) = advice {
                     let _ = write!(text, "\n  → {advice}");
@@ -133,7 +133,7 @@ impl Failure {
 
     fn as_json(&self) -> String {
         let code = match self {
-            Self::Refused { problem, .. } | Self::InTrouble(problem) => return problem.as_json(),
+            Self::Rejected { problem, .. } | Self::InTrouble(problem) => return problem.as_json(),
             Self::Input(_) => "usage",
             Self::Unreachable { .. } | Self::NoAnswer { .. } => "unreachable",
             Self::NotUnderstood(_) => "not_understood",
@@ -152,7 +152,7 @@ mod tests {
         let body = r#"{"title":"Invalid input","status":422,"code":"invalid","detail":"two faults",
             "errors":[{"field":"name","message":"must be 1 to 100 characters"},{"field":"x","message":"y"}]}"#;
         let problem = Box::new(Problem::read(http::StatusCode::UNPROCESSABLE_ENTITY, body));
-        let text = Failure::Refused {
+        let text = Failure::Rejected {
             problem,
             advice: Some("try this".to_owned()),
         }
@@ -173,7 +173,7 @@ mod tests {
     fn an_answer_cannot_steer_the_terminal() {
         let body = r#"{"title":"\u001b[2Jgone","status":400,"detail":"\u001b]0;x\u0007"}"#;
         let problem = Box::new(Problem::read(http::StatusCode::BAD_REQUEST, body));
-        let text = Failure::Refused {
+        let text = Failure::Rejected {
             problem,
             advice: None,
         }

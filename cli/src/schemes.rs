@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
-use postrider_domain::sample::{self, Keys};
+use postrider_domain::sample::{self, SampleKeys};
 use postrider_domain::scheme::{CUSTOM, CustomDraft, Digest, Scheme, Way};
 use postrider_domain::secret::SharedSecret;
 
@@ -31,11 +31,13 @@ pub(crate) fn has_key_pair(way: &Way) -> bool {
 }
 
 /// The keys that this secret, or private key, gives for one way of signing.
-pub(crate) fn keys(way: &Way, secret: &Hidden) -> Option<Keys> {
+pub(crate) fn keys(way: &Way, secret: &Hidden) -> Option<SampleKeys> {
     if has_key_pair(way) {
         return sample::keys_for(way, &private_key(secret.expose())?);
     }
-    SharedSecret::parse(secret.expose()).ok().map(Keys::of)
+    SharedSecret::parse(secret.expose())
+        .ok()
+        .map(SampleKeys::of)
 }
 
 /// What a secret must be to sign in this scheme, if this one cannot.

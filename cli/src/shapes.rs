@@ -173,7 +173,7 @@ pub(crate) struct Webhook {
     pub(crate) retry_rate: Option<u32>,
     pub(crate) current_rate: Option<f64>,
     pub(crate) auto_resume: Option<bool>,
-    pub(crate) next_test_at: Option<String>,
+    pub(crate) next_probe_at: Option<String>,
     pub(crate) last_failure: Option<LastFailure>,
     pub(crate) retry: Option<serde_json::Value>,
     pub(crate) created_at: Option<String>,

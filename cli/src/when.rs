@@ -30,8 +30,8 @@ impl FromStr for Span {
         while !rest.is_empty() {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let (count, after) = rest.split_at_checked(digits).ok_or(WhenError::Span)?;
-            let letters = after.bytes().take_while(u8::is_ascii_lowercase).count();
-            let (unit, after) = after.split_at_checked(letters).ok_or(WhenError::Span)?;
+            let emails = after.bytes().take_while(u8::is_ascii_lowercase).count();
+            let (unit, after) = after.split_at_checked(emails).ok_or(WhenError::Span)?;
             let part = count
                 .parse()
                 .ok()

@@ -64,7 +64,7 @@ pub(super) async fn until(stack: &Stack, url: &str, name: &str, value: &str) {
 }
 
 /// Puts a message into the queue of hints.
-pub(super) async fn send_hint(stack: &Stack, body: &str) {
+pub(super) async fn send_message(stack: &Stack, body: &str) {
     let url = stack.output("HintQueueUrl");
     let message = json!({"QueueUrl": url, "MessageBody": body});
     stack.aws.call("sqs", "send_message", message).await;

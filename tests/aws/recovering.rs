@@ -21,15 +21,15 @@ async fn row(stack: &Stack, delivery: &str) -> Value {
     stack.api.call(http::Method::GET, &path, None).await
 }
 
-fn hint(row: &Value) -> String {
+fn message(row: &Value) -> String {
     let due = Timestamp::parse_rfc3339(row["next_retry_at"].as_str().unwrap()).unwrap();
     json!({"tenant": "default", "id": row["id"], "next_retry_at": due.as_millis()}).to_string()
 }
 
-fn batch_of(hint: &str) -> Value {
+fn batch_of(message: &str) -> Value {
     let sample = include_str!("../../infra/events/dispatcher.json");
     let mut batch: Value = serde_json::from_str(sample).unwrap();
-    batch["Records"][0]["body"] = hint.into();
+    batch["Records"][0]["body"] = message.into();
     batch
 }
 
@@ -42,13 +42,13 @@ pub(super) async fn two_dispatchers_on_one_delivery_make_one_post(stack: &Stack)
         .await;
     let delivery = stack.api.publish(&webhook, "{}").await;
     receiver.received(1).await;
-    let hint = hint(&row(stack, &delivery).await);
-    let second = stack.invoke("dispatcher", &batch_of(&hint)).await;
+    let message = message(&row(stack, &delivery).await);
+    let second = stack.invoke("dispatcher", &batch_of(&message)).await;
     assert_eq!(second["batchItemFailures"], json!([]), "{second}");
     receiver.open();
     assert_eq!(stack.api.settled(&delivery).await["status"], "delivered");
     // The same hint once more, after the fact.
-    queue::send_hint(stack, &hint).await;
+    queue::send_message(stack, &message).await;
     drained(stack).await;
     let row = row(stack, &delivery).await;
     assert_eq!(row["attempts"].as_array().unwrap().len(), 1, "{row}");
@@ -56,26 +56,32 @@ pub(super) async fn two_dispatchers_on_one_delivery_make_one_post(stack: &Stack)
 }
 
 async fn drained(stack: &Stack) {
-    let hints = stack.output("HintQueueUrl");
-    queue::until(stack, hints, "ApproximateNumberOfMessages", "0").await;
-    queue::until(stack, hints, "ApproximateNumberOfMessagesNotVisible", "0").await;
+    let messages = stack.output("HintQueueUrl");
+    queue::until(stack, messages, "ApproximateNumberOfMessages", "0").await;
+    queue::until(
+        stack,
+        messages,
+        "ApproximateNumberOfMessagesNotVisible",
+        "0",
+    )
+    .await;
 }
 
 /// Loses every hint there is.
 async fn purge(stack: &Stack) {
-    let hints = stack.output("HintQueueUrl");
-    let purge = json!({"QueueUrl": hints});
+    let messages = stack.output("HintQueueUrl");
+    let purge = json!({"QueueUrl": messages});
     stack.aws.call("sqs", "purge_queue", purge).await;
-    queue::until(stack, hints, "ApproximateNumberOfMessagesDelayed", "0").await;
+    queue::until(stack, messages, "ApproximateNumberOfMessagesDelayed", "0").await;
 }
 
 pub(super) async fn a_lost_hint_is_made_good_by_the_poller(stack: &Stack) {
-    let hints = stack.output("HintQueueUrl");
+    let messages = stack.output("HintQueueUrl");
     // Those that others left, for minutes from now.
     purge(stack).await;
     let (receiver, webhook) = failing_once(stack, 5).await;
     let delivery = stack.api.publish(&webhook, "{}").await;
-    queue::until(stack, hints, "ApproximateNumberOfMessagesDelayed", "1").await;
+    queue::until(stack, messages, "ApproximateNumberOfMessagesDelayed", "1").await;
     purge(stack).await;
     let row = stack.ticked_until_settled(&delivery).await;
     assert_eq!(row["status"], "delivered", "{row}");
@@ -83,17 +89,17 @@ pub(super) async fn a_lost_hint_is_made_good_by_the_poller(stack: &Stack) {
 }
 
 pub(super) async fn a_poison_message_ends_in_the_redrive_queue_alone(stack: &Stack) {
-    let hints = stack.output("HintQueueUrl");
+    let messages = stack.output("HintQueueUrl");
     let dead_letters = stack.output("HintDeadLettersUrl");
     // Five receives would take half an hour.
-    let usual = queue::attribute(stack, hints, "VisibilityTimeout").await;
+    let usual = queue::attribute(stack, messages, "VisibilityTimeout").await;
     visibility(stack, "1").await;
     let receiver = Receiver::start().await;
     let webhook = stack
         .api
         .webhook(&receiver.url(), &json!({"profile": "gateway"}))
         .await;
-    queue::send_hint(stack, "poison").await;
+    queue::send_message(stack, "poison").await;
     let delivery = stack.api.publish(&webhook, "{}").await;
     assert_eq!(stack.api.settled(&delivery).await["status"], "delivered");
     assert_eq!(queue::receive(stack, dead_letters).await, "poison");
@@ -104,8 +110,8 @@ pub(super) async fn a_poison_message_ends_in_the_redrive_queue_alone(stack: &Sta
 }
 
 async fn visibility(stack: &Stack, seconds: &str) {
-    let hints = stack.output("HintQueueUrl");
-    let setting = json!({"QueueUrl": hints, "Attributes": {"VisibilityTimeout": seconds}});
+    let messages = stack.output("HintQueueUrl");
+    let setting = json!({"QueueUrl": messages, "Attributes": {"VisibilityTimeout": seconds}});
     stack.aws.call("sqs", "set_queue_attributes", setting).await;
 }
 
@@ -134,11 +140,11 @@ pub(super) async fn a_function_without_its_role_can_do_nothing(stack: &Stack) {
 }
 
 pub(super) async fn everything_restarts_between_two_attempts(stack: &mut Stack) {
-    let hints = stack.output("HintQueueUrl").to_owned();
+    let messages = stack.output("HintQueueUrl").to_owned();
     purge(stack).await;
     let (receiver, webhook) = failing_once(stack, 10).await;
     let delivery = stack.api.publish(&webhook, r#"{"kept":true}"#).await;
-    queue::until(stack, &hints, "ApproximateNumberOfMessagesDelayed", "1").await;
+    queue::until(stack, &messages, "ApproximateNumberOfMessagesDelayed", "1").await;
     stack.emulator.restart().await;
     let row = stack.api.settled(&delivery).await;
     assert_eq!(row["status"], "delivered", "{row}");

@@ -2,7 +2,9 @@
 //! than most of the sections.
 
 use super::stack::Stack;
-use super::{announcing, delivering, figures, inspecting, mailing, mending, receiving, recovering};
+use super::{
+    announcing, delivering, inspecting, key_stats, mailing, mending, receiving, recovering,
+};
 
 #[tokio::test]
 async fn the_deployed_stack_delivers_announces_and_recovers() {
@@ -28,7 +30,7 @@ async fn story(stack: &Stack) {
     receiving::what_a_source_sends_is_announced_and_what_was_refused_is_kept(stack).await;
     announcing::a_failing_receiver_leads_to_retries_death_an_event_and_a_mail(stack).await;
     mailing::three_failures_in_a_row_are_one_warning(stack).await;
-    figures::the_five_figures_are_written_under_their_names(stack).await;
+    key_stats::the_five_figures_are_written_under_their_names(stack).await;
     announcing::what_waits_for_a_failed_webhook_goes_out_when_it_is_resumed(stack).await;
     mending::a_resumed_webhook_that_fails_at_once_mails_nobody_a_second_time(stack).await;
     mending::it_is_tested_and_resumes_by_itself(stack, mending).await;

@@ -86,8 +86,8 @@ async fn queues_are_encrypted_and_what_they_cannot_hand_over_is_kept_and_watched
     for kept in ["HintDeadLetters", "StreamFailures", "MailDeadLetters"] {
         assert!(alarms.contains(kept), "no alarm on {kept}");
     }
-    let hints = &template["Resources"]["HintQueue"]["Properties"];
-    assert_eq!(hints["RedrivePolicy"]["maxReceiveCount"], 5);
+    let messages = &template["Resources"]["HintQueue"]["Properties"];
+    assert_eq!(messages["RedrivePolicy"]["maxReceiveCount"], 5);
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
     // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     assert!(default("QueueVisibilitySeconds") >= 6 * default("DispatcherTimeoutSeconds"));
@@ -163,7 +163,7 @@ async fn a_shadow_goes_where_a_delivery_may_and_ends_before_its_caller_gives_up(
 }
 
 fn settings_in(text: &str) -> BTreeSet<String> {
-    let words = text.split(|letter: char| !(letter.is_ascii_uppercase() || letter == '_'));
+    let words = text.split(|email: char| !(email.is_ascii_uppercase() || email == '_'));
     let settings = words.filter(|word| word.starts_with("POSTRIDER_"));
     settings.map(ToOwned::to_owned).collect()
 }

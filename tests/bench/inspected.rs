@@ -15,9 +15,9 @@ use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::key::Scope;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Timestamp;
-use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::shadow::Shadows;
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::line::Line;
@@ -58,10 +58,10 @@ impl Inspected {
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
         };
-        let catalogue = Arc::new(Catalogue::new(Arc::clone(store) as _));
+        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(store) as _));
         let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());
         let shadows = Shadows::new(ports.clone(), sender, Rules::default());
-        let gateway = Gateway::new(ports, catalogue, Arc::new(Line::default()), settings);
+        let gateway = Gateway::new(ports, webhook_cache, Arc::new(Line::default()), settings);
         let tenant = TenantId::default();
         let key = gateway
             .keyring
@@ -150,7 +150,7 @@ pub(crate) fn compare(few: &Inspected, many: &Inspected, report: &mut Report) {
         of.against(BAR, few.name, ratio, "");
     }
     let slowest = few.pages.iter().map(|page| page.took.p50_ms());
-    of.figure(
+    of.key_stat(
         "the slowest, 1,000 rows, p50",
         slowest.fold(0.0, f64::max),
         "ms",

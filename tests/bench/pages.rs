@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::decide::Transition;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::configs::{Created, Webhooks};
-use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries, Parcel, Wanted};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Wanted};
 use postrider_ports::history::{Filter, History};
 use postrider_ports::schedule::Schedule;
 use postrider_testkit::builders::{self, NOW};
@@ -44,20 +44,20 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, report: &mut Report) {
         many_pages.round().await;
     }
     let mut of = report.of(OF);
-    of.figure("many", f64::from(plan.many_rows), "rows");
+    of.key_stat("many", f64::from(plan.many_rows), "rows");
     let (few, many) = (few.costs, many.costs);
     let ratio = many.page.p50_ms() / few.page.p50_ms();
-    of.figure("page of 50, 1,000 rows, p50", few.page.p50_ms(), "ms");
+    of.key_stat("page of 50, 1,000 rows, p50", few.page.p50_ms(), "ms");
     of.against(BAR, "page of 50, many ÷ 1,000", ratio, "");
     let ratio = many.look.p50_ms() / few.look.p50_ms();
-    of.figure(
+    of.key_stat(
         "look at what is due, 1,000 rows, p50",
         few.look.p50_ms(),
         "ms",
     );
     of.against(BAR, "look at what is due, many ÷ 1,000", ratio, "");
     let ratio = many.claim.p50_ms() / few.claim.p50_ms();
-    of.figure("claim of 32, 1,000 rows, p50", few.claim.p50_ms(), "ms");
+    of.key_stat("claim of 32, 1,000 rows, p50", few.claim.p50_ms(), "ms");
     of.against(BAR, "claim of 32, many ÷ 1,000", ratio, "");
     inspected::compare(&few_pages, &many_pages, report);
 }
@@ -84,7 +84,7 @@ struct Stored {
 impl Stored {
     async fn open(disk: &Path, rows: u32) -> Self {
         let directory = tempfile::tempdir_in(disk).unwrap();
-        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let tenant = TenantId::default();
         let webhook = builders::webhook(&tenant, 1);
         let created = store.create_webhook(webhook.clone()).await.unwrap();
@@ -117,7 +117,7 @@ impl Stored {
         NOW.plus(Millis::new(u64::from(self.rows)))
     }
 
-    async fn accept(&mut self, count: u32, free: Free) -> Vec<Parcel> {
+    async fn accept(&mut self, count: u32, free: Free) -> Vec<ClaimedDelivery> {
         let mut batch = Vec::new();
         for _ in 0..count {
             self.rows += 1;
@@ -144,11 +144,11 @@ impl Stored {
         builders::lease(self.store.process(), u64::from(claim), until)
     }
 
-    async fn deliver(&self, parcels: Vec<Parcel>) {
+    async fn deliver(&self, deliveries: Vec<ClaimedDelivery>) {
         let now = self.now();
-        let applied = parcels.iter().map(|parcel| {
-            let completion = builders::completion(&parcel.claimed, Transition::Deliver, now);
-            self.store.apply(&parcel.claimed, completion, now)
+        let applied = deliveries.iter().map(|delivery| {
+            let completion = builders::completion(&delivery.claimed, Transition::Deliver, now);
+            self.store.apply(&delivery.claimed, completion, now)
         });
         for answer in join_all(applied).await {
             assert!(matches!(answer, Ok(Applied::Done(_))), "{answer:?}");
@@ -189,17 +189,17 @@ impl Stored {
         let began = Instant::now();
         let claims = self.store.claim(wanted, now).await;
         self.costs.claim.since(began);
-        let parcels: Vec<_> = claims
+        let deliveries: Vec<_> = claims
             .into_iter()
             .map(|claim| {
-                let Ok(Claim::Claimed(parcel)) = claim else {
+                let Ok(Claim::Claimed(delivery)) = claim else {
                     panic!("{claim:?}");
                 };
-                *parcel
+                *delivery
             })
             .collect();
-        assert_eq!(parcels.len(), CLAIMED as usize);
-        self.deliver(parcels).await;
+        assert_eq!(deliveries.len(), CLAIMED as usize);
+        self.deliver(deliveries).await;
     }
 }
 

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 /// What was found.
 #[derive(Default)]
 pub(crate) struct Report {
-    figures: Vec<Figure>,
+    key_stats: Vec<KeyStat>,
     spread: Vec<(String, usize)>,
     faults: Vec<String>,
 }
 
-struct Figure {
+struct KeyStat {
     of: &'static str,
     name: Cow<'static, str>,
     value: f64,
@@ -68,16 +68,16 @@ impl Report {
     /// Prints everything as a table.
     pub(crate) fn print(&self) {
         let mut of = "";
-        for figure in &self.figures {
-            if figure.of != of {
-                of = figure.of;
+        for key_stat in &self.key_stats {
+            if key_stat.of != of {
+                of = key_stat.of;
                 println!("\n{of}");
             }
-            let value = format!("{} {}", number(figure.value), figure.unit);
-            let (bar, verdict) = figure.bar.map_or((String::new(), ""), |bar| {
-                (bar.text(), bar.verdict(figure.value))
+            let value = format!("{} {}", number(key_stat.value), key_stat.unit);
+            let (bar, verdict) = key_stat.bar.map_or((String::new(), ""), |bar| {
+                (bar.text(), bar.verdict(key_stat.value))
             });
-            let line = format!("  {:<58} {value:>18}  {bar:<10} {verdict}", figure.name);
+            let line = format!("  {:<58} {value:>18}  {bar:<10} {verdict}", key_stat.name);
             println!("{}", line.trim_end());
         }
         if !self.spread.is_empty() {
@@ -93,13 +93,14 @@ impl Report {
 
     /// The same as a JSON document.
     pub(crate) fn to_json(&self) -> String {
-        let figures: Vec<Value> = self.figures.iter().map(as_json).collect();
+        let key_stats: Vec<Value> = self.key_stats.iter().map(as_json).collect();
         let spread: Vec<Value> = self
             .spread
             .iter()
             .map(|(part, rows)| json!({"due_after": part, "rows": rows}))
             .collect();
-        let document = json!({"figures": figures, "jitter_spread": spread, "faults": self.faults});
+        let document =
+            json!({"figures": key_stats, "jitter_spread": spread, "faults": self.faults});
         format!("{document:#}\n")
     }
 }
@@ -112,7 +113,7 @@ pub(crate) struct Part<'a> {
 
 impl Part<'_> {
     /// A figure for its own sake, or that another one needs.
-    pub(crate) fn figure(
+    pub(crate) fn key_stat(
         &mut self,
         name: impl Into<Cow<'static, str>>,
         value: f64,
@@ -136,7 +137,7 @@ impl Part<'_> {
     }
 
     fn keep(&mut self, name: Cow<'static, str>, value: f64, unit: &'static str, bar: Option<Bar>) {
-        self.report.figures.push(Figure {
+        self.report.key_stats.push(KeyStat {
             of: self.of,
             name,
             value,
@@ -146,12 +147,12 @@ impl Part<'_> {
     }
 }
 
-fn as_json(figure: &Figure) -> Value {
-    let bar = figure.bar.map(|bar| match bar {
-        Bar::AtLeast(least) => json!({"at_least": least, "verdict": bar.verdict(figure.value)}),
-        Bar::AtMost(most) => json!({"at_most": most, "verdict": bar.verdict(figure.value)}),
+fn as_json(key_stat: &KeyStat) -> Value {
+    let bar = key_stat.bar.map(|bar| match bar {
+        Bar::AtLeast(least) => json!({"at_least": least, "verdict": bar.verdict(key_stat.value)}),
+        Bar::AtMost(most) => json!({"at_most": most, "verdict": bar.verdict(key_stat.value)}),
     });
-    json!({"of": figure.of, "name": figure.name, "value": figure.value, "unit": figure.unit, "bar": bar})
+    json!({"of": key_stat.of, "name": key_stat.name, "value": key_stat.value, "unit": key_stat.unit, "bar": bar})
 }
 
 /// Three digits that matter, and no more.

@@ -113,24 +113,24 @@ async fn the_python_library_of_prometheus_reads_our_metrics() {
     let gateway = Serve::start(&[("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32")]).await;
     let families = six_finished(&gateway, &receiver).await;
     let stats = gateway.call(Method::GET, "/v1/stats", None).await;
-    let figures = stats["total"].as_object().unwrap();
-    let figures: Vec<_> = figures
+    let key_stats = stats["total"].as_object().unwrap();
+    let key_stats: Vec<_> = key_stats
         .iter()
-        .filter(|(_, figure)| figure.is_object())
+        .filter(|(_, key_stat)| key_stat.is_object())
         .collect();
-    assert_eq!(figures.len(), 5);
-    for (name, figure) in figures {
+    assert_eq!(key_stats.len(), 5);
+    for (name, key_stat) in key_stats {
         assert_eq!(families[name]["type"], "gauge", "{name}");
         assert_eq!(
             value(&families, name, name, None),
-            figure["value"].as_f64(),
+            key_stat["value"].as_f64(),
             "{name}"
         );
         let threshold = "postrider_figure_threshold";
         assert_eq!(families[threshold]["type"], "gauge");
         assert_eq!(
             value(&families, threshold, threshold, Some(("figure", name))),
-            figure["threshold"].as_f64(),
+            key_stat["threshold"].as_f64(),
             "{name}"
         );
     }

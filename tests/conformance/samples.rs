@@ -2,7 +2,7 @@
 
 use postrider_adapter_system::SystemClock;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Keys, SampleEvent, Unsigned};
+use postrider_domain::sample::{self, SampleEvent, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Part, Scheme, Way};
 use postrider_ports::clock::Clock;
 
@@ -10,7 +10,7 @@ use super::libraries::{Library, Request, node, python};
 
 const URL: &str = "https://hooks.example.com/in";
 
-fn signed(scheme: &Scheme, way: &Way, keys: &Keys, event: &SampleEvent) -> Request {
+fn signed(scheme: &Scheme, way: &Way, keys: &SampleKeys, event: &SampleEvent) -> Request {
     let unsigned = Unsigned {
         url: URL,
         query: Some("tenant=7"),

@@ -80,16 +80,16 @@ pub fn try_custom(input: &[u8]) -> Outcome {
         return Outcome::Nothing;
     };
     let Ok(scheme) = draft.check() else {
-        return Outcome::Refused;
+        return Outcome::Rejected;
     };
     let again = CustomDraft::from(&scheme).check();
     assert_eq!(again.as_ref(), Ok(&scheme), "it says the same again");
     let way = scheme.ways[0].clone();
     let Some(scene) = Scene::new(Arc::new(scheme), way) else {
-        return Outcome::Refused;
+        return Outcome::Rejected;
     };
     let Some(signed) = scene.signed(0, None) else {
-        return Outcome::Refused;
+        return Outcome::Rejected;
     };
     let check = |inbound: &Inbound, source| verify(inbound.clone(), Some(source), NOW).is_ok();
     assert!(!check(&signed, &scene.stranger), "a stranger accepts it");
@@ -106,6 +106,6 @@ pub fn try_custom(input: &[u8]) -> Outcome {
     if check(&signed, &scene.known) {
         Outcome::Accepted
     } else {
-        Outcome::Refused
+        Outcome::Rejected
     }
 }

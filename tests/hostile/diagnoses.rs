@@ -39,6 +39,6 @@ pub fn try_diagnosis(input: &[u8]) -> Outcome {
             !by_known.contains(&Finding::Matches),
             "{name}: {by_known:?}"
         );
-        Outcome::Refused
+        Outcome::Rejected
     }
 }

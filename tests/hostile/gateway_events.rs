@@ -7,13 +7,13 @@ use axum::Router;
 use axum::body::Body;
 use http_body_util::BodyExt;
 use lambda_http::request::LambdaRequest;
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::egress::Rules;
 use postrider_domain::ids::TenantId;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::source::SourceDraft;
-use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::line::Line;
@@ -84,7 +84,7 @@ impl Stage {
     fn new() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let ports = Ports {
             store: store.clone(),
             clock: Arc::new(SteppedClock::at(NOW)),
@@ -95,8 +95,8 @@ impl Stage {
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
         };
-        let catalogue = Arc::new(Catalogue::new(store));
-        let gateway = Gateway::new(ports, catalogue, Arc::new(Line::default()), settings);
+        let webhook_cache = Arc::new(WebhookCache::new(store));
+        let gateway = Gateway::new(ports, webhook_cache, Arc::new(Line::default()), settings);
         let draft = SourceDraft {
             name: "Peer".to_owned(),
             scheme: "postrider".to_owned(),
@@ -168,5 +168,5 @@ pub fn try_gateway_event(input: &[u8]) -> Outcome {
     };
     let is_refusal = |status: u16| (400..500).contains(&status);
     assert!(status.is_none_or(is_refusal), "answered with {status:?}");
-    status.map_or(Outcome::Nothing, |_| Outcome::Refused)
+    status.map_or(Outcome::Nothing, |_| Outcome::Rejected)
 }

@@ -22,7 +22,7 @@ pub enum Outcome {
     /// It was too short to make something of.
     Nothing,
     /// It was refused.
-    Refused,
+    Rejected,
     /// It was accepted, as it had to be.
     Accepted,
 }

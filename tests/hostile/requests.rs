@@ -95,7 +95,7 @@ pub fn try_request(input: &[u8]) -> Outcome {
         assert!(!arrival.is_accepted(), "{name}: accepted, but never signed");
         let is_genuine = arrival.sent.is_some() && arrival.is_untouched;
         assert!(!is_genuine, "{name}: genuine, and refused");
-        return Outcome::Refused;
+        return Outcome::Rejected;
     };
     it_is_what_was_signed(&arrival, sent);
     it_stays_accepted(&arrival);

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use http::HeaderName;
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Keys, Unsigned};
+use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::{At, Scheme, Way};
 use postrider_domain::secret::{RetiringSecret, SecretRing, SharedSecret};
 use postrider_domain::source::{Source, SourceSettings};
@@ -20,7 +20,7 @@ pub(super) struct Scene {
     pub(super) scheme: Arc<Scheme>,
     pub(super) way: Way,
     /// Who signs.
-    pub(super) signer: Keys,
+    pub(super) signer: SampleKeys,
     /// The source that has the signer's secret.
     pub(super) known: Source,
     /// The same once its secret was replaced and is still valid.

@@ -12,7 +12,7 @@ use postrider_domain::secret::{SharedSecret, SigningSecret};
 use postrider_domain::signature::{self, SignedRequest};
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::Cursor;
-use postrider_sealed::ListKey;
+use postrider_store_format::ListKey;
 
 use super::Outcome;
 use super::scene::NOW;
@@ -37,7 +37,7 @@ pub fn try_text(input: &[u8]) -> Outcome {
     if read.contains(&true) {
         Outcome::Accepted
     } else {
-        Outcome::Refused
+        Outcome::Rejected
     }
 }
 

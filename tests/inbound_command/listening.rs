@@ -12,13 +12,13 @@ use super::Stage;
 use crate::command::PATIENCE;
 
 /// A listening command.
-struct Listening {
+struct NotificationListener {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     url: String,
 }
 
-impl Listening {
+impl NotificationListener {
     async fn start(stage: &Stage, args: &[&str]) -> Self {
         let line = [&["listen", "--port", "0", "--json"], args].concat();
         let mut child = stage.command(&line).spawn().unwrap();
@@ -61,7 +61,7 @@ async fn a_verified_request_is_forwarded_byte_for_byte_and_its_answer_passed_bac
         "--forward-to",
         &program.url(),
     ];
-    let mut listening = Listening::start(&stage, &args).await;
+    let mut listening = NotificationListener::start(&stage, &args).await;
     let payload = r#"{ "b": 1.00,  "a":"ä" }"#;
     stage
         .run(&["send", "door.opened", payload, "--session", "s-1"])
@@ -114,7 +114,7 @@ async fn what_is_not_genuine_is_not_forwarded_and_a_silent_program_is_a_bad_gate
     let program = Receiver::start().await;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let args = ["--secret", secret, "--forward-to", &program.url()];
-    let mut listening = Listening::start(&stage, &args).await;
+    let mut listening = NotificationListener::start(&stage, &args).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let forged = client
         .post(&listening.url)
@@ -131,7 +131,7 @@ async fn what_is_not_genuine_is_not_forwarded_and_a_silent_program_is_a_bad_gate
         "http://127.0.0.1:1/",
         "--forward-unverified",
     ];
-    let mut listening = Listening::start(&stage, &args).await;
+    let mut listening = NotificationListener::start(&stage, &args).await;
     let answer = client.post(&listening.url).body("x").send().await.unwrap();
     assert_eq!(answer.status(), 502);
     assert!(listening.next().await["forwarded"]["error"].is_string());
@@ -163,7 +163,7 @@ async fn events_of_a_source_are_led_to_a_listener_for_as_long_as_it_runs() {
         "--event-types",
         "pull_request.*",
     ];
-    let mut listening = Listening::start(&stage, &args).await;
+    let mut listening = NotificationListener::start(&stage, &args).await;
     stage
         .run(&["trigger", "github", "--secret", &secret])
         .await

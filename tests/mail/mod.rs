@@ -2,7 +2,7 @@
 
 mod delivery;
 mod outage;
-mod refusal;
+mod rejection;
 mod server;
 
 use http::Method;

@@ -20,8 +20,8 @@ async fn the_view_is_live_and_obeys_its_keys() {
     let webhook = impatient(&stage).await;
     let mut terminal = Terminal::start(&stage, (160, 30), &["top"]);
     let calm = terminal.shows("Nothing has failed").await;
-    for figure in FIGURES {
-        assert!(calm.contains(figure), "{figure} in\n{calm}");
+    for key_stat in FIGURES {
+        assert!(calm.contains(key_stat), "{key_stat} in\n{calm}");
     }
 
     let ids = [

@@ -5,7 +5,7 @@ use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::route::Unroutable;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_ports::clock::Clock;
 use postrider_testkit::receiver::{Answer, Receiver};
 use tokio::io::AsyncWriteExt;
@@ -172,7 +172,7 @@ async fn gone_disables_the_webhook() {
     assert!(world.try_publish(None).await.unwrap().deliveries.is_empty());
     let named = world.try_publish(Some(webhook)).await;
     assert!(
-        matches!(named, Err(Refusal::Unroutable(Unroutable::Disabled))),
+        matches!(named, Err(GatewayError::Unroutable(Unroutable::Disabled))),
         "{named:?}"
     );
 }

@@ -6,7 +6,7 @@ use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::signature::{SignedRequest, verify_standard};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::settings::CourierSettings;
+use postrider_gateway::settings::WorkerSettings;
 use postrider_ports::clock::Clock;
 use postrider_testkit::receiver::{Answer, Receiver};
 
@@ -78,10 +78,10 @@ async fn first_attempts_are_not_held_to_the_retry_rate() {
 
 #[tokio::test]
 async fn a_receiver_that_hangs_does_not_delay_the_others() {
-    let bound = CourierSettings {
+    let bound = WorkerSettings {
         per_webhook: 4,
         in_all: 64,
-        ..CourierSettings::default()
+        ..WorkerSettings::default()
     };
     let world = World::with(bound).await;
     let hanging = world.webhook(RetrySettings::default()).await;
@@ -200,9 +200,9 @@ async fn a_changed_webhook_is_used_from_the_next_attempt_on() {
 #[tokio::test]
 async fn the_gateway_wakes_when_a_row_is_due_not_only_when_it_polls() {
     let poll_interval = Millis::from_seconds(60);
-    let world = World::with(CourierSettings {
+    let world = World::with(WorkerSettings {
         poll_interval,
-        ..CourierSettings::default()
+        ..WorkerSettings::default()
     })
     .await;
     let running = world.run();

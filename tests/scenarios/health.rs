@@ -7,7 +7,7 @@ use postrider_domain::retry::{Classifier, Profile, RetrySettings};
 use postrider_domain::route::Unroutable;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_ports::clock::Clock;
 use postrider_ports::interventions::Requeued;
 use postrider_testkit::receiver::Answer;
@@ -313,7 +313,7 @@ async fn a_receiver_disables_its_webhook_by_a_header() {
     assert_eq!(world.announced("webhook.disabled").await.len(), 1);
     let named = world.try_publish(Some(webhook)).await;
     assert!(
-        matches!(named, Err(Refusal::Unroutable(Unroutable::Disabled))),
+        matches!(named, Err(GatewayError::Unroutable(Unroutable::Disabled))),
         "{named:?}"
     );
     let now = world.clock.now();
@@ -355,8 +355,8 @@ async fn a_failed_webhook_with_auto_resume_is_tested_and_resumes_by_itself() {
     }
     assert_eq!(tested_at, [1, 3, 7], "after 1, 2 and 4 minutes");
     let health = world.hook(webhook).await.health;
-    assert_eq!((health.status, health.tests), (WebhookStatus::Failed, 3));
-    assert!(health.next_test_at.is_some());
+    assert_eq!((health.status, health.probes), (WebhookStatus::Failed, 3));
+    assert!(health.next_probe_at.is_some());
     world.receiver.answer(Answer::status(204));
     world.pass(SECONDS(600)).await;
     assert_eq!(status(&world, webhook).await, WebhookStatus::Active);

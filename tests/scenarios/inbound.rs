@@ -11,7 +11,7 @@ use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
 use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::time::Millis;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_gateway::ingest::{Published, Repeated};
 use postrider_gateway::receive::Received;
 use postrider_ports::history::Filter;
@@ -48,7 +48,12 @@ async fn source(world: &World, routes: Vec<RouteDraft>) -> Source {
 }
 
 /// A signed `pull_request.opened`, whose body is then replaced by `sent`.
-async fn send(world: &World, source: &Source, id: &str, sent: &str) -> Result<Published, Refusal> {
+async fn send(
+    world: &World,
+    source: &Source,
+    id: &str,
+    sent: &str,
+) -> Result<Published, GatewayError> {
     let mut headers = HeaderMap::new();
     let signature = signature::plain(&secret(), BODY.as_bytes());
     headers.insert("x-observatory-signature", signature.parse().unwrap());
@@ -89,7 +94,10 @@ async fn a_forged_request_reaches_nobody() {
     let webhook = world.webhook(RetrySettings::default()).await;
     let source = source(&world, vec![route("*", "do", webhook.id)]).await;
     let refused = send(&world, &source, "1", "{ \"action\" : \"closed\" }").await;
-    assert!(matches!(refused, Err(Refusal::Unverified)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(GatewayError::Unverified)),
+        "{refused:?}"
+    );
     let tenant = TenantId::default();
     let rows = world
         .store()
@@ -153,8 +161,11 @@ async fn a_refused_request_says_what_would_have_matched() {
     rotated.await.unwrap();
     world.clock.advance(Millis::from_seconds(2 * 86_400));
     let refused = send(&world, &source, "1", BODY).await;
-    assert!(matches!(refused, Err(Refusal::Unverified)), "{refused:?}");
-    let announced = world.announcements().await;
+    assert!(
+        matches!(refused, Err(GatewayError::Unverified)),
+        "{refused:?}"
+    );
+    let announced = world.notifications().await;
     let [failed] = announced.as_slice() else {
         panic!("{announced:?}");
     };
@@ -184,7 +195,7 @@ async fn an_event_that_no_route_wants_is_announced() {
     let routed = source(&world, vec![route("*", "do", webhook.id)]).await;
     let wanted = send(&world, &routed, "1", BODY).await.unwrap();
     send(&world, &routed, "1", BODY).await.unwrap();
-    let announced = world.announcements().await;
+    let announced = world.notifications().await;
     let told = |kind: &str| {
         let told = announced.iter().filter(|one| one.kind == kind);
         let events = told.map(|one| serde_json::from_str::<Value>(&one.event).unwrap());

@@ -1,13 +1,13 @@
 //! `features/inbound.feature`: senders that ask before they send.
 
 use http::{HeaderMap, Method};
-use postrider_domain::handshake::Reply;
+use postrider_domain::handshake::HandshakeReply;
 use postrider_domain::ids::TenantId;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Keys, Unsigned};
+use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::{Source, SourceDraft};
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_gateway::receive::Received;
 
 use super::world::{START, World};
@@ -16,7 +16,7 @@ const SLACK: &str = r#"{"type":"url_verification","challenge":"3eZbrw1a"}"#;
 const ZOOM: &str = r#"{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8vlvZ"}}"#;
 const DISCORD: &str = r#"{"type":1,"id":"1"}"#;
 
-fn keys(scheme: &str, seed: u8) -> Keys {
+fn keys(scheme: &str, seed: u8) -> SampleKeys {
     sample::keys(&Scheme::named(scheme).unwrap(), &[seed; 32]).unwrap()
 }
 
@@ -32,7 +32,7 @@ async fn source(world: &World, scheme: &str) -> Source {
     made.unwrap()
 }
 
-fn signed(scheme: &str, body: &str, keys: &Keys) -> Inbound {
+fn signed(scheme: &str, body: &str, keys: &SampleKeys) -> Inbound {
     let unsigned = Unsigned {
         url: "https://hooks.example/in",
         query: None,
@@ -64,7 +64,11 @@ fn questions(seed: u8) -> Vec<(&'static str, Inbound)> {
         .collect()
 }
 
-async fn ask(world: &World, source: &Source, asked: Inbound) -> Result<Reply, Refusal> {
+async fn ask(
+    world: &World,
+    source: &Source,
+    asked: Inbound,
+) -> Result<HandshakeReply, GatewayError> {
     let to = source.id.to_string();
     match world.gateway().receive.receive(&to, asked).await? {
         Received::Answered(reply) => Ok(reply),
@@ -88,7 +92,7 @@ async fn a_sender_that_asks_before_it_sends_is_answered() {
     assert!(zoom.body.contains("encryptedToken"), "{zoom:?}");
     assert_eq!(discord.body, r#"{"type":1}"#);
     assert_eq!((meta.status, meta.body.as_str()), (200, "11582"));
-    assert_eq!(world.announcements().await, []);
+    assert_eq!(world.notifications().await, []);
 }
 
 #[tokio::test]
@@ -97,7 +101,7 @@ async fn a_question_that_its_sender_did_not_ask_is_refused() {
     for (scheme, question) in questions(2) {
         let source = source(&world, scheme).await;
         let refused = ask(&world, &source, question).await;
-        assert!(matches!(refused, Err(Refusal::Unverified)), "{scheme}");
+        assert!(matches!(refused, Err(GatewayError::Unverified)), "{scheme}");
         let kept = world.gateway().refusals.list(&source.tenant, source.id, 10);
         assert_eq!(kept.await.unwrap().requests.len(), 1, "{scheme}");
     }

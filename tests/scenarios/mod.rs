@@ -2,12 +2,12 @@
 
 mod adr_0040;
 mod fair_turns;
-mod figures;
 mod health;
 mod inbound;
 mod inbound_asking;
 mod index;
 mod jitter_and_budget;
+mod key_stats;
 mod publishing;
 mod shadow;
 mod uc_0268;

@@ -3,10 +3,10 @@ use postrider_domain::event::Origin;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::retry::RetrySettings;
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
+use postrider_gateway::error::Conflict;
 use postrider_gateway::ingest::{EventDraft, Repeated};
-use postrider_gateway::refusal::Conflict;
-use postrider_gateway::settings::CourierSettings;
+use postrider_gateway::settings::WorkerSettings;
 use postrider_ports::history::Filter;
 use postrider_ports::jobs::JobState;
 use postrider_testkit::receiver::Answer;
@@ -26,9 +26,9 @@ fn draft(webhook: WebhookId, body: &'static str) -> EventDraft {
 
 #[tokio::test]
 async fn a_publisher_that_goes_away_in_the_middle_leaves_nothing_behind() {
-    let settings = CourierSettings {
+    let settings = WorkerSettings {
         per_webhook: 2,
-        ..CourierSettings::default()
+        ..WorkerSettings::default()
     };
     let world = World::with(settings).await;
     let tenant = TenantId::default();
@@ -87,7 +87,7 @@ async fn a_repeated_call_finds_the_first_one() {
     let other = ingest
         .publish(&tenant, draft(webhook.id, "2"), Some("key"))
         .await;
-    assert!(matches!(other, Err(Refusal::KeyReused)), "{other:?}");
+    assert!(matches!(other, Err(GatewayError::KeyReused)), "{other:?}");
     world
         .gateway()
         .manage
@@ -158,7 +158,7 @@ async fn retry_now_is_refused_when_it_makes_no_sense() {
     let webhook = world.webhook(RetrySettings::default()).await;
     let retry = async |id, force| match world.gateway().retries.retry_now(&tenant, id, force).await
     {
-        Err(Refusal::Conflict(conflict)) => Some(conflict),
+        Err(GatewayError::Conflict(conflict)) => Some(conflict),
         Ok(_) => None,
         other @ Err(_) => panic!("{other:?}"),
     };

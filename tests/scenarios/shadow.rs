@@ -3,8 +3,8 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::retry::RetrySettings;
 use postrider_domain::shadow::ShadowDraft;
 use postrider_domain::signature::{SignedRequest, verify_standard};
-use postrider_gateway::Refusal;
-use postrider_gateway::refusal::Conflict;
+use postrider_gateway::GatewayError;
+use postrider_gateway::error::Conflict;
 use postrider_ports::clock::Clock;
 use postrider_testkit::receiver::{Answer, Receiver};
 use rusqlite::types::Value;
@@ -129,7 +129,7 @@ async fn a_shadow_goes_nowhere_that_a_webhook_could_not() {
             .shadows()
             .send(&TenantId::default(), id, to(url))
             .await;
-        let Err(Refusal::Invalid(faults)) = refused else {
+        let Err(GatewayError::Invalid(faults)) = refused else {
             panic!("{url}: {refused:?}")
         };
         let faults = faults.into_fields();
@@ -150,7 +150,10 @@ async fn a_shadow_needs_the_secrets_of_its_webhook() {
     let url = world.receiver.url();
     let refused = world.shadows().send(&tenant, id, to(&url)).await;
     assert!(
-        matches!(refused, Err(Refusal::Conflict(Conflict::WebhookDeleted))),
+        matches!(
+            refused,
+            Err(GatewayError::Conflict(Conflict::WebhookDeleted))
+        ),
         "{refused:?}"
     );
     assert_eq!(world.receiver.requests().len(), 1);

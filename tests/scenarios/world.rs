@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use postrider_adapter_http::{HttpSender, SenderSettings};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::event::Origin;
@@ -12,16 +12,16 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::retry::{RetrySettings, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, WebhookDraft};
-use postrider_gateway::catalogue::Catalogue;
-use postrider_gateway::courier::{Courier, Cycle, InProcess};
-use postrider_gateway::dispatch::Dispatcher;
+use postrider_gateway::attempt::Attempts;
 use postrider_gateway::ingest::{EventDraft, Published};
-use postrider_gateway::settings::{CourierSettings, GatewaySettings};
+use postrider_gateway::settings::{GatewaySettings, WorkerSettings};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
-use postrider_gateway::{Gateway, Ports, Refusal};
+use postrider_gateway::webhook_cache::WebhookCache;
+use postrider_gateway::worker::embedded::{Cycle, EmbeddedWorker, InProcessQueue};
+use postrider_gateway::{Gateway, GatewayError, Ports};
 use postrider_ports::clock::Clock;
-use postrider_ports::notices::Announced;
+use postrider_ports::notifications::StoredNotification;
 use postrider_ports::queue::Queue;
 use postrider_ports::sender::Sender;
 use postrider_ports::{EmbeddedStore, Store};
@@ -34,7 +34,7 @@ pub(crate) const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 struct Process {
     gateway: Gateway,
     shadows: Shadows,
-    courier: Arc<Courier>,
+    worker: Arc<EmbeddedWorker>,
     sweep: Sweep,
     store: Arc<dyn EmbeddedStore>,
 }
@@ -44,25 +44,25 @@ pub(crate) struct World {
     directory: tempfile::TempDir,
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) receiver: Receiver,
-    settings: CourierSettings,
+    settings: WorkerSettings,
     process: Option<Process>,
     starts: u64,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::with(CourierSettings::default()).await
+        Self::with(WorkerSettings::default()).await
     }
 
     pub(crate) async fn with_retry(retry: RuntimeRetry) -> Self {
-        Self::with(CourierSettings {
+        Self::with(WorkerSettings {
             retry,
-            ..CourierSettings::default()
+            ..WorkerSettings::default()
         })
         .await
     }
 
-    pub(crate) async fn with(settings: CourierSettings) -> Self {
+    pub(crate) async fn with(settings: WorkerSettings) -> Self {
         let mut world = Self {
             directory: tempfile::tempdir().unwrap(),
             clock: Arc::new(SteppedClock::at(START)),
@@ -77,7 +77,7 @@ impl World {
 
     fn start(&mut self) {
         self.starts += 1;
-        let store = SqliteStore::open(self.directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(self.directory.path(), SqliteOptions::default()).unwrap();
         let process = store.process().to_owned();
         let store: Arc<dyn EmbeddedStore> = store;
         let ports = Ports {
@@ -97,18 +97,18 @@ impl World {
         };
         let sender: Arc<dyn Sender> = Arc::new(HttpSender::new(sender).unwrap());
         let shadows = Shadows::new(ports.clone(), Arc::clone(&sender), egress.clone());
-        let catalogue = Arc::new(Catalogue::new(Arc::clone(&store) as _));
+        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&store) as _));
         let retry = self.settings.retry;
-        let dispatcher = Dispatcher::new(ports.clone(), sender, Arc::clone(&catalogue), retry);
-        let courier = Courier::new(
+        let dispatcher = Attempts::new(ports.clone(), sender, Arc::clone(&webhook_cache), retry);
+        let worker = EmbeddedWorker::new(
             ports.clone(),
             Arc::clone(&store) as _,
             dispatcher,
-            Arc::clone(&catalogue),
+            Arc::clone(&webhook_cache),
             process,
             &self.settings,
         );
-        let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
+        let queue: Arc<dyn Queue> = Arc::new(InProcessQueue(Arc::clone(&worker)));
         let sweep = Sweep::new(
             ports.clone(),
             Arc::clone(&store) as _,
@@ -120,11 +120,11 @@ impl World {
             egress,
             retry,
         };
-        let gateway = Gateway::new(ports, catalogue, queue, limits);
+        let gateway = Gateway::new(ports, webhook_cache, queue, limits);
         self.process = Some(Process {
             gateway,
             shadows,
-            courier,
+            worker,
             sweep,
             store,
         });
@@ -156,13 +156,13 @@ impl World {
         let Process {
             gateway,
             shadows,
-            courier,
+            worker,
             sweep,
             store,
         } = self.process.take().unwrap();
-        courier.abandon();
-        courier.finish().await;
-        drop((gateway, shadows, courier, sweep, store));
+        worker.abandon();
+        worker.finish().await;
+        drop((gateway, shadows, worker, sweep, store));
         self.start();
     }
 
@@ -192,7 +192,7 @@ impl World {
     pub(crate) async fn try_publish(
         &self,
         webhook: Option<WebhookId>,
-    ) -> Result<Published, Refusal> {
+    ) -> Result<Published, GatewayError> {
         let draft = EventDraft {
             event_type: "task.completed".into(),
             body: bytes::Bytes::from_static(b"{ \"task\" : 1 }"),
@@ -220,24 +220,24 @@ impl World {
     }
 
     pub(crate) async fn idle(&self) {
-        self.process().courier.idle().await;
+        self.process().worker.idle().await;
     }
 
     /// One cycle, and what it starts carried out.
     pub(crate) async fn cycle(&self) -> Cycle {
-        let cycle = self.process().courier.cycle().await.unwrap();
+        let cycle = self.process().worker.cycle().await.unwrap();
         self.idle().await;
         cycle
     }
 
     /// One cycle, without waiting for what it starts.
     pub(crate) async fn begin_cycle(&self) -> Cycle {
-        self.process().courier.cycle().await.unwrap()
+        self.process().worker.cycle().await.unwrap()
     }
 
     /// Lets the courier look for work by itself.
     pub(crate) fn run(&self) -> tokio::task::JoinHandle<()> {
-        tokio::spawn(Arc::clone(&self.process().courier).run())
+        tokio::spawn(Arc::clone(&self.process().worker).run())
     }
 
     pub(crate) async fn sweep(&self) {
@@ -318,14 +318,14 @@ impl World {
             .unwrap()
     }
 
-    pub(crate) async fn announcements(&self) -> Vec<Announced> {
+    pub(crate) async fn notifications(&self) -> Vec<StoredNotification> {
         let tenant = TenantId::default();
-        let all = self.store().announced_after(&tenant, 0, 10_000).await;
+        let all = self.store().notifications_after(&tenant, 0, 10_000).await;
         all.unwrap()
     }
 
-    pub(crate) async fn announced(&self, kind: &str) -> Vec<Announced> {
-        let all = self.announcements().await;
+    pub(crate) async fn announced(&self, kind: &str) -> Vec<StoredNotification> {
+        let all = self.notifications().await;
         all.into_iter()
             .filter(|announced| announced.kind == kind)
             .collect()

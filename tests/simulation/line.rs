@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::{HINT_REACH, Lease};
+use postrider_domain::delivery::{Lease, MESSAGE_REACH};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_testkit::clock::SteppedClock;
 
 /// Messages by when they are seen, and how many there were of each row.
 #[derive(Default)]
 struct Messages {
-    waiting: BTreeMap<(Timestamp, u64), Hint>,
+    waiting: BTreeMap<(Timestamp, u64), QueueMessage>,
     sent: HashMap<DeliveryId, usize>,
     number: u64,
 }
@@ -47,7 +47,7 @@ impl DelayedQueue {
     }
 
     /// Takes up to a batch of what is seen now.
-    pub(super) fn take(&self, batch: usize) -> Vec<Hint> {
+    pub(super) fn take(&self, batch: usize) -> Vec<QueueMessage> {
         let now = self.clock.now();
         let mut messages = self.messages.lock();
         let mut taken = Vec::new();
@@ -72,23 +72,23 @@ impl Queue for DelayedQueue {
         None
     }
 
-    fn start(&self, _parcel: Parcel) {}
+    fn start(&self, _delivery: ClaimedDelivery) {}
 
     fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let now = self.clock.now();
-        let mut messages = self.messages.lock();
-        let mut results = Vec::with_capacity(hints.len());
-        for hint in hints {
-            let delay = hint.next_retry_at.since(now);
-            assert!(delay <= HINT_REACH, "a hint was asked for too far ahead");
+        let mut delayed = self.messages.lock();
+        let mut results = Vec::with_capacity(messages.len());
+        for message in messages {
+            let delay = message.next_retry_at.since(now);
+            assert!(delay <= MESSAGE_REACH, "a hint was asked for too far ahead");
             let seen_at = now.plus(Millis::from_seconds(delay.get().div_ceil(1000)));
             let seen_at = seen_at.plus(self.lag);
-            messages.number += 1;
-            let place = (seen_at, messages.number);
-            *messages.sent.entry(hint.id).or_default() += 1;
-            messages.waiting.insert(place, hint);
+            delayed.number += 1;
+            let place = (seen_at, delayed.number);
+            *delayed.sent.entry(message.id).or_default() += 1;
+            delayed.waiting.insert(place, message);
             results.push(Ok(()));
         }
         results

@@ -22,8 +22,8 @@ const STALL: Millis = Millis::from_seconds(900);
 async fn main() -> ExitCode {
     let recovered = outage().await;
     let turned = turns().await;
-    let hinted = poller();
-    if recovered && turned && hinted {
+    let messaged = poller();
+    if recovered && turned && messaged {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -53,7 +53,7 @@ async fn turns() -> bool {
     let turns = retries_at_once(DELIVERIES, 5).await;
     println!("{turns}");
     let whole = turns.delivered == DELIVERIES;
-    let once = turns.most_hints <= 2;
+    let once = turns.most_messages <= 2;
     println!(
         "nothing lost: {}, moved once at the most: {}\n",
         word(whole),

@@ -96,8 +96,8 @@ pub fn simulate(scenario: Scenario) -> Outcome {
         let deadline = began_at.plus(FUNCTION_TIMEOUT);
         let ticked = clock.run(poll.tick(Some(*scheduled_at), deadline));
         longest_tick = longest_tick.max(clock.now().since(began_at));
-        most_in_a_tick = most_in_a_tick.max(ticked.hints_sent);
-        sent += ticked.hints_sent;
+        most_in_a_tick = most_in_a_tick.max(ticked.messages_sent);
+        sent += ticked.messages_sent;
     }
     let (mut late, forgotten) = rows.lateness();
     late.sort_unstable();

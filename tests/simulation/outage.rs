@@ -10,9 +10,9 @@ use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::Gateway;
-use postrider_gateway::courier::{Courier, InProcess};
-use postrider_gateway::settings::CourierSettings;
+use postrider_gateway::settings::WorkerSettings;
 use postrider_gateway::sweep::Sweep;
+use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::Queue;
 
@@ -53,7 +53,7 @@ pub struct Recovery {
 struct Embedded {
     stage: Stage,
     gateway: Gateway,
-    courier: Arc<Courier>,
+    worker: Arc<EmbeddedWorker>,
     sweep: Sweep,
     poll_interval: Millis,
 }
@@ -61,16 +61,16 @@ struct Embedded {
 impl Embedded {
     fn start() -> Self {
         let stage = Stage::set();
-        let settings = CourierSettings::default();
-        let courier = Courier::new(
+        let settings = WorkerSettings::default();
+        let worker = EmbeddedWorker::new(
             stage.ports.clone(),
             Arc::clone(&stage.store) as _,
             stage.dispatcher(),
-            Arc::clone(&stage.catalogue),
+            Arc::clone(&stage.webhook_cache),
             stage.store.process().to_owned(),
             &settings,
         );
-        let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
+        let queue: Arc<dyn Queue> = Arc::new(InProcessQueue(Arc::clone(&worker)));
         let sweep = Sweep::new(
             stage.ports.clone(),
             Arc::clone(&stage.store) as _,
@@ -80,7 +80,7 @@ impl Embedded {
         Self {
             gateway: stage.gateway(queue),
             stage,
-            courier,
+            worker,
             sweep,
             poll_interval: settings.poll_interval,
         }
@@ -92,8 +92,8 @@ impl Embedded {
         let clock = &self.stage.clock;
         let mut sweep_at = clock.now().plus(sweep_every);
         loop {
-            let cycle = self.courier.cycle().await.unwrap();
-            self.courier.idle().await;
+            let cycle = self.worker.cycle().await.unwrap();
+            self.worker.idle().await;
             if cycle.started + cycle.postponed + cycle.set_aside > 0 {
                 continue;
             }

@@ -10,8 +10,8 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
 
 use super::rows::Rows;
 use super::time::VirtualClock;
@@ -45,29 +45,29 @@ impl Queue for AssumedQueue {
         None
     }
 
-    fn start(&self, _parcel: Parcel) {}
+    fn start(&self, _delivery: ClaimedDelivery) {}
 
     fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let now_us = self.clock.now().since(Timestamp::ZERO).get() * 1000;
         let (begin_us, end_us) = {
             let mut free_at_us = self.free_at_us.lock();
             let begin_us = now_us.max(*free_at_us);
-            *free_at_us = begin_us + hints.len() as u64 * 1_000_000 / HINTS_PER_SECOND;
+            *free_at_us = begin_us + messages.len() as u64 * 1_000_000 / HINTS_PER_SECOND;
             (begin_us, *free_at_us)
         };
-        for (n, hint) in hints.iter().enumerate() {
+        for (n, message) in messages.iter().enumerate() {
             let sent_us = begin_us + (n as u64 + 1) * 1_000_000 / HINTS_PER_SECOND;
             let sent_at = Timestamp::ZERO.plus(Millis::new(sent_us.div_ceil(1000)));
-            let delay = hint.next_retry_at.since(sent_at).get().div_ceil(1000);
+            let delay = message.next_retry_at.since(sent_at).get().div_ceil(1000);
             assert!(delay <= LONGEST_DELAY, "a hint was asked for too far ahead");
             self.rows
-                .hinted(hint, sent_at.plus(Millis::from_seconds(delay)));
+                .messaged(message, sent_at.plus(Millis::from_seconds(delay)));
         }
         let end = Timestamp::ZERO.plus(Millis::new(end_us.div_ceil(1000)));
         self.clock.sleep_until(end).await;
-        hints.into_iter().map(|_| Ok(())).collect()
+        messages.into_iter().map(|_| Ok(())).collect()
     }
 
     async fn depth(&self) -> Result<u64> {

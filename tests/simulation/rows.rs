@@ -11,7 +11,7 @@ use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Rows as Page, Stretch};
 use postrider_ports::clock::Clock;
 use postrider_ports::history::Cursor;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 
 use super::Scenario;
 use super::time::VirtualClock;
@@ -24,7 +24,7 @@ const NEVER: u32 = u32::MAX;
 /// The rows of one shard by when they are due, in milliseconds after the beginning.
 struct Shard {
     due: Vec<u32>,
-    hinted: Vec<u32>,
+    messaged: Vec<u32>,
     /// All before it were attempted.
     first_open: usize,
 }
@@ -56,7 +56,7 @@ impl Rows {
         let shards = due.into_iter().map(|mut due| {
             due.sort_unstable();
             Mutex::new(Shard {
-                hinted: vec![NEVER; due.len()],
+                messaged: vec![NEVER; due.len()],
                 due,
                 first_open: 0,
             })
@@ -70,14 +70,14 @@ impl Rows {
     }
 
     /// Notes that a dispatcher gets this hint at `at`, and attempts the row.
-    pub(super) fn hinted(&self, hint: &Hint, at: Timestamp) {
-        let (shard, row) = place(hint.id.event);
+    pub(super) fn messaged(&self, message: &QueueMessage, at: Timestamp) {
+        let (shard, row) = place(message.id.event);
         let mut shard = self.shards[shard].lock();
         let at = self.offset(at);
-        if shard.hinted[row] != NEVER {
+        if shard.messaged[row] != NEVER {
             *self.doubled.lock() += 1;
         }
-        shard.hinted[row] = shard.hinted[row].min(at);
+        shard.messaged[row] = shard.messaged[row].min(at);
     }
 
     /// How late each row's first hint was, in milliseconds; and how many got none.
@@ -86,8 +86,8 @@ impl Rows {
         let mut forgotten = 0;
         for shard in &self.shards {
             let shard = shard.lock();
-            for (due, hinted) in shard.due.iter().zip(&shard.hinted) {
-                match *hinted {
+            for (due, messaged) in shard.due.iter().zip(&shard.messaged) {
+                match *messaged {
                     NEVER => forgotten += 1,
                     at => late.push(at.saturating_sub(*due)),
                 }
@@ -110,7 +110,7 @@ impl Rows {
         let number = usize::from(stretch.shard);
         let mut shard = self.shards[number].lock();
         while shard
-            .hinted
+            .messaged
             .get(shard.first_open)
             .is_some_and(|at| *at <= now)
         {
@@ -120,26 +120,26 @@ impl Rows {
         let begin = begin
             .max(shard.first_open)
             .max(after.map_or(0, |row| row + 1));
-        let (mut hints, mut next) = (Vec::new(), None);
+        let (mut messages, mut next) = (Vec::new(), None);
         for row in begin..shard.due.len() {
             if shard.due[row] >= to {
                 break;
             }
-            if shard.hinted[row] <= now {
+            if shard.messaged[row] <= now {
                 continue;
             }
-            if hints.len() == limit {
+            if messages.len() == limit {
                 next = Some(Cursor((row - 1).to_string()));
                 break;
             }
-            hints.push(Hint {
+            messages.push(QueueMessage {
                 tenant: TenantId::default(),
                 id: id(number, row),
                 next_retry_at: self.start.plus(Millis::new(u64::from(shard.due[row]))),
                 asked_again: false,
             });
         }
-        Page { hints, next }
+        Page { messages, next }
     }
 }
 
@@ -162,7 +162,7 @@ impl Backlog for Rows {
         Ok(match stretch.lane {
             Lane::Waiting => self.page(stretch, limit, after),
             Lane::Queued | Lane::Parked => Page {
-                hints: Vec::new(),
+                messages: Vec::new(),
                 next: None,
             },
         })

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::delivery::Status;
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::event::Origin;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::retry::{RetrySettings, RuntimeRetry};
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::catalogue::Catalogue;
-use postrider_gateway::dispatch::Dispatcher;
+use postrider_gateway::attempt::Attempts;
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::Queue;
@@ -33,13 +33,13 @@ pub(super) struct Stage {
     pub(super) receiver: Arc<Receiver>,
     pub(super) store: Arc<SqliteStore>,
     pub(super) ports: Ports,
-    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) webhook_cache: Arc<WebhookCache>,
 }
 
 impl Stage {
     pub(super) fn set() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let clock = Arc::new(SteppedClock::at(START));
         let ports = Ports {
             store: Arc::clone(&store) as _,
@@ -47,7 +47,7 @@ impl Stage {
             entropy: Arc::new(CountedEntropy::seeded(1)),
         };
         Self {
-            catalogue: Arc::new(Catalogue::new(Arc::clone(&store) as _)),
+            webhook_cache: Arc::new(WebhookCache::new(Arc::clone(&store) as _)),
             receiver: Arc::new(Receiver::new(Arc::clone(&clock))),
             _directory: directory,
             clock,
@@ -56,11 +56,11 @@ impl Stage {
         }
     }
 
-    pub(super) fn dispatcher(&self) -> Dispatcher {
-        Dispatcher::new(
+    pub(super) fn dispatcher(&self) -> Attempts {
+        Attempts::new(
             self.ports.clone(),
             Arc::clone(&self.receiver) as _,
-            Arc::clone(&self.catalogue),
+            Arc::clone(&self.webhook_cache),
             RuntimeRetry::default(),
         )
     }
@@ -78,7 +78,7 @@ impl Stage {
         };
         Gateway::new(
             self.ports.clone(),
-            Arc::clone(&self.catalogue),
+            Arc::clone(&self.webhook_cache),
             queue,
             limits,
         )

@@ -9,8 +9,8 @@ use postrider_domain::delivery::Status;
 use postrider_domain::retry::RetrySettings;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::chores::Chores;
-use postrider_gateway::hints::{Handled, Hints};
 use postrider_gateway::poll::Poll;
+use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::Queue;
 
@@ -39,9 +39,9 @@ pub struct Turns {
     /// How many were delivered.
     pub delivered: usize,
     /// All hints, from the first retry's on.
-    pub hints: usize,
+    pub messages: usize,
     /// The most hints of one delivery.
-    pub most_hints: usize,
+    pub most_messages: usize,
     /// How often a hint led to a move.
     pub moves: usize,
     /// How often a hint led to nothing.
@@ -55,7 +55,7 @@ pub struct Turns {
 struct Functions {
     stage: Stage,
     queue: Arc<DelayedQueue>,
-    hints: Hints,
+    messages: QueueWorker,
     poll: Poll,
     chores: Chores,
     tick_at: Timestamp,
@@ -70,10 +70,10 @@ impl Functions {
         let stage = Stage::set();
         let queue = Arc::new(DelayedQueue::new(Arc::clone(&stage.clock), lag));
         let line = Arc::clone(&queue) as Arc<dyn Queue>;
-        let hints = Hints::new(
+        let messages = QueueWorker::new(
             stage.ports.clone(),
             stage.dispatcher(),
-            Arc::clone(&stage.catalogue),
+            Arc::clone(&stage.webhook_cache),
             Arc::clone(&line),
             // The store takes the leases of processes that it does not know for void.
             stage.store.process().to_owned(),
@@ -87,7 +87,7 @@ impl Functions {
             stall: Timestamp::ZERO..Timestamp::ZERO,
             stage,
             queue,
-            hints,
+            messages,
             moves: 0,
             needless: 0,
         }
@@ -101,11 +101,11 @@ impl Functions {
                 return;
             }
             let deadline = self.stage.clock.now().plus(FUNCTION_TIMEOUT);
-            for handled in self.hints.handle(taken, deadline).await {
+            for handled in self.messages.handle(taken, deadline).await {
                 match handled.unwrap() {
                     Handled::Attempted => {}
                     Handled::Postponed => self.moves += 1,
-                    Handled::SentAgain | Handled::Tested | Handled::Dropped(_) => {
+                    Handled::SentAgain | Handled::ProbeResult | Handled::Dropped(_) => {
                         self.needless += 1;
                     }
                 }
@@ -190,8 +190,8 @@ async fn play(retries: usize, rate: u32, Hindrance { lag, stall }: Hindrance) ->
         retries,
         rate,
         delivered: functions.stage.count(&ids, Status::Delivered).await,
-        hints: sent.values().sum(),
-        most_hints: sent.values().copied().max().unwrap_or(0),
+        messages: sent.values().sum(),
+        most_messages: sent.values().copied().max().unwrap_or(0),
         moves: functions.moves,
         needless: functions.needless,
         most_in_a_second: most_in_a_second(&asked),
@@ -201,7 +201,7 @@ async fn play(retries: usize, rate: u32, Hindrance { lag, stall }: Hindrance) ->
 
 impl fmt::Display for Turns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hundredths = self.hints * 100 / self.retries.max(1);
+        let hundredths = self.messages * 100 / self.retries.max(1);
         writeln!(
             f,
             "{} retries due at once, at {}/s",
@@ -212,7 +212,7 @@ impl fmt::Display for Turns {
             "  hints     {}.{:02} for each delivery, {} at the most; {} led to a move, {} to nothing",
             hundredths / 100,
             hundredths % 100,
-            self.most_hints,
+            self.most_messages,
             self.moves,
             self.needless
         )?;

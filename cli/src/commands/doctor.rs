@@ -137,7 +137,7 @@ fn unwell(failure: &Failure) -> Check {
             "start it with `postrider serve`, or name another with --url or POSTRIDER_URL"
         }
         Failure::InTrouble(_) => "its log says more; a full disk is the usual reason",
-        Failure::Refused { .. }
+        Failure::Rejected { .. }
         | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_)
         | Failure::Input(_)
@@ -197,8 +197,8 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
     let listing = pages::all(client, &["v1", "webhooks"]).await;
     let may_read = match &listing {
         Ok(_) => true,
-        Err(Failure::Refused { problem, .. }) if problem.status == StatusCode::FORBIDDEN => false,
-        Err(Failure::Refused {
+        Err(Failure::Rejected { problem, .. }) if problem.status == StatusCode::FORBIDDEN => false,
+        Err(Failure::Rejected {
             advice: Some(advice),
             ..
         }) => {
@@ -250,7 +250,7 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
 async fn may_post(client: &Client, path: &[&str]) -> bool {
     match client.post(path, &json!({})).await {
         Ok(_) => true,
-        Err(Failure::Refused { problem, .. }) => !matches!(
+        Err(Failure::Rejected { problem, .. }) => !matches!(
             problem.status,
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
         ),

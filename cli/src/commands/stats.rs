@@ -36,18 +36,18 @@ pub(crate) struct StatsArgs {
 pub(super) struct Stats {
     from: String,
     to: String,
-    pub(super) total: Figures,
+    pub(super) total: KeyStats,
     webhooks: Vec<OfWebhook>,
 }
 
 /// The five figures, and some of the counters that they come from.
 #[derive(Debug, Deserialize)]
-pub(super) struct Figures {
-    webhook_delivery_success_rate: Figure,
-    webhook_delivery_p95_latency: Figure,
-    webhook_retry_rate: Figure,
-    webhook_failed_count: Figure,
-    webhook_avg_retries_per_delivery: Figure,
+pub(super) struct KeyStats {
+    webhook_delivery_success_rate: KeyStat,
+    webhook_delivery_p95_latency: KeyStat,
+    webhook_retry_rate: KeyStat,
+    webhook_failed_count: KeyStat,
+    webhook_avg_retries_per_delivery: KeyStat,
     pub(super) delivered: u64,
     pub(super) dead: u64,
     pub(super) attempts: u64,
@@ -55,7 +55,7 @@ pub(super) struct Figures {
 
 /// A figure, and whether it is one to worry about.
 #[derive(Debug, Deserialize)]
-pub(super) struct Figure {
+pub(super) struct KeyStat {
     value: Option<f64>,
     threshold: f64,
     comparison: String,
@@ -68,7 +68,7 @@ struct OfWebhook {
     name: String,
     status: String,
     #[serde(flatten)]
-    figures: Figures,
+    key_stats: KeyStats,
 }
 
 pub(crate) async fn run(args: StatsArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
@@ -107,12 +107,16 @@ fn show(stats: Stats, out: Output) -> String {
     parts.join("\n\n")
 }
 
-fn in_all(total: &Figures) -> Table {
+fn in_all(total: &KeyStats) -> Table {
     let mut table = Table::new(["FIGURE", "VALUE", "BAD WHEN"]);
-    for (name, figure, unit) in total.all() {
+    for (name, key_stat, unit) in total.all() {
         table.row(
-            figure.mark(),
-            [name.to_owned(), figure.show(unit), figure.bad_when(unit)],
+            key_stat.mark(),
+            [
+                name.to_owned(),
+                key_stat.show(unit),
+                key_stat.bad_when(unit),
+            ],
         );
     }
     table
@@ -133,29 +137,29 @@ fn by_webhook(webhooks: Vec<OfWebhook>) -> Table {
         id,
         name,
         status,
-        figures,
+        key_stats,
     } in webhooks
     {
         table.row(
-            figures.mark(&status),
+            key_stats.mark(&status),
             [
                 id,
                 printable_line(&name, 30),
                 status,
-                figures.delivered.to_string(),
-                figures.dead.to_string(),
-                figures.webhook_delivery_success_rate.show(" %"),
-                figures.webhook_delivery_p95_latency.show(" s"),
-                figures.webhook_retry_rate.show(" %"),
+                key_stats.delivered.to_string(),
+                key_stats.dead.to_string(),
+                key_stats.webhook_delivery_success_rate.show(" %"),
+                key_stats.webhook_delivery_p95_latency.show(" s"),
+                key_stats.webhook_retry_rate.show(" %"),
             ],
         );
     }
     table
 }
 
-impl Figures {
+impl KeyStats {
     /// All five: name, figure, unit.
-    pub(super) fn all(&self) -> [(&'static str, &Figure, &'static str); 5] {
+    pub(super) fn all(&self) -> [(&'static str, &KeyStat, &'static str); 5] {
         [
             (
                 "webhook_delivery_success_rate",
@@ -179,13 +183,13 @@ impl Figures {
 
     /// Bad if any figure is, or the webhook takes nothing any more.
     fn mark(&self, status: &str) -> Mark {
-        let figures = [
+        let key_stats = [
             &self.webhook_delivery_success_rate,
             &self.webhook_delivery_p95_latency,
             &self.webhook_retry_rate,
             &self.webhook_avg_retries_per_delivery,
         ];
-        if status == "failed" || figures.iter().any(|figure| figure.alerting) {
+        if status == "failed" || key_stats.iter().any(|key_stat| key_stat.alerting) {
             Mark::Bad
         } else {
             self.webhook_delivery_success_rate.mark()
@@ -193,7 +197,7 @@ impl Figures {
     }
 }
 
-impl Figure {
+impl KeyStat {
     /// Whether it is beyond its threshold.
     pub(super) fn mark(&self) -> Mark {
         match self.value {
@@ -224,9 +228,9 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    fn figure(value: Option<f64>, alerting: bool) -> Figure {
+    fn key_stat(value: Option<f64>, alerting: bool) -> KeyStat {
         let comparison = "above".to_owned();
-        Figure {
+        KeyStat {
             value,
             threshold: 1.5,
             comparison,
@@ -236,24 +240,24 @@ mod tests {
 
     #[test]
     fn figures_are_short_and_marked() {
-        let shown = |value| figure(Some(value), false).show(" s");
+        let shown = |value| key_stat(Some(value), false).show(" s");
         assert_eq!(
             (shown(10.0), shown(0.0095), shown(99.166)),
             ("10 s".into(), "0.01 s".into(), "99.17 s".into())
         );
-        assert_eq!(figure(None, false).show(" s"), "–");
-        assert_eq!(figure(None, false).mark(), Mark::Waiting);
-        assert_eq!(figure(Some(2.0), true).mark(), Mark::Bad);
+        assert_eq!(key_stat(None, false).show(" s"), "–");
+        assert_eq!(key_stat(None, false).mark(), Mark::Waiting);
+        assert_eq!(key_stat(Some(2.0), true).mark(), Mark::Bad);
     }
 
     #[test]
     fn a_table_names_every_figure_and_its_threshold() {
-        let total = Figures {
-            webhook_delivery_success_rate: figure(Some(100.0), false),
-            webhook_delivery_p95_latency: figure(Some(2.0), true),
-            webhook_retry_rate: figure(None, false),
-            webhook_failed_count: figure(Some(0.0), false),
-            webhook_avg_retries_per_delivery: figure(None, false),
+        let total = KeyStats {
+            webhook_delivery_success_rate: key_stat(Some(100.0), false),
+            webhook_delivery_p95_latency: key_stat(Some(2.0), true),
+            webhook_retry_rate: key_stat(None, false),
+            webhook_failed_count: key_stat(Some(0.0), false),
+            webhook_avg_retries_per_delivery: key_stat(None, false),
             delivered: 1,
             dead: 0,
             attempts: 1,

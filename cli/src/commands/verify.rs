@@ -128,7 +128,7 @@ fn explain(
 ) -> String {
     let trimmed = body.strip_suffix(b"\n");
     let with_line_break = [body, b"\n"].concat();
-    let hint = match forged {
+    let message = match forged {
         Forged::BadTimestamp => "",
         Forged::OutOfWindow => "; --at judges it as of another time",
         Forged::NoMatch if trimmed.is_some_and(|body| given.check(secrets, body, now).is_ok()) => {
@@ -141,7 +141,7 @@ fn explain(
             "; the secret, the id or the timestamp is another one, or the body was changed on the way"
         }
     };
-    format!("{forged}{hint}")
+    format!("{forged}{message}")
 }
 
 #[cfg(test)]

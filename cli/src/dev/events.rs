@@ -25,13 +25,13 @@ fn sqs_record(message: &Message) -> Value {
     json!({
         "messageId": id,
         "receiptHandle": format!("{id}-{}", message.receives),
-        "body": json!(message.hint).to_string(),
+        "body": json!(message.body).to_string(),
         "attributes": {
             "ApproximateReceiveCount": message.receives.to_string(),
             "ApproximateFirstReceiveTimestamp": message.sent_at.as_millis().to_string(),
             "SentTimestamp": message.sent_at.as_millis().to_string(),
             "SenderId": "postrider-dev",
-            "MessageGroupId": message.hint.id.webhook,
+            "MessageGroupId": message.body.id.webhook,
         },
         "messageAttributes": {},
         "md5OfBody": "",
@@ -96,14 +96,14 @@ mod tests {
     use super::*;
     use crate::dev::queue::Messages;
     use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
-    use postrider_ports::queue::{Hint, Queue};
+    use postrider_ports::queue::{Queue, QueueMessage};
     use postrider_testkit::clock::SteppedClock;
     use std::sync::Arc;
 
     async fn batch() -> Vec<Message> {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let messages = Messages::new(Arc::new(SteppedClock::at(now)));
-        let hint = |n| Hint {
+        let message = |n| QueueMessage {
             tenant: TenantId::default(),
             id: DeliveryId {
                 event: EventId::from_bytes([n; 16]),
@@ -112,7 +112,7 @@ mod tests {
             next_retry_at: now,
             asked_again: false,
         };
-        messages.send(vec![hint(1), hint(2)]).await;
+        messages.send(vec![message(1), message(2)]).await;
         messages.take(10).await
     }
 
@@ -123,10 +123,10 @@ mod tests {
         let record = &event["Records"][0];
         let body: Value = serde_json::from_str(record["body"].as_str().unwrap()).unwrap();
         assert_eq!(body["tenant"], "default");
-        assert_eq!(body["id"], batch[0].hint.id.to_string());
+        assert_eq!(body["id"], batch[0].body.id.to_string());
         assert_eq!(body["next_retry_at"], 1_700_000_000_000_i64);
         assert_eq!(record["attributes"]["ApproximateReceiveCount"], "1");
-        let group = batch[0].hint.id.webhook.to_string();
+        let group = batch[0].body.id.webhook.to_string();
         assert_eq!(record["attributes"]["MessageGroupId"], group);
     }
 

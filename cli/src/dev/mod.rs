@@ -16,11 +16,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use postrider_adapter_dev::{Pass, Served};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
 use postrider_domain::time::Millis;
-use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::queue::Queue;
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
     let poller = Function::at("postrider-poller", &args.invoke, args.poller)?;
     let context = || format!("cannot open the data directory {}", data.display());
     let _lock = SqliteStore::lock_for_serving(data).with_context(context)?;
-    let store = SqliteStore::open(data, Options::default()).with_context(context)?;
+    let store = SqliteStore::open(data, SqliteOptions::default()).with_context(context)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let messages = Arc::new(Messages::new(Arc::clone(&clock)));
     let served = Served {
@@ -133,12 +133,12 @@ fn gateway(served: &Served, settings: &Settings) -> Gateway {
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     };
-    let catalogue = Arc::new(Catalogue::new(Arc::clone(&served.store)));
+    let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&served.store)));
     let queue: Arc<dyn Queue> = Arc::clone(&served.queue);
     let limits = GatewaySettings {
         max_body_bytes: MAX_BODY_BYTES,
         egress: settings.egress.clone(),
-        retry: settings.courier.retry,
+        retry: settings.worker.retry,
     };
-    Gateway::new(ports, catalogue, queue, limits)
+    Gateway::new(ports, webhook_cache, queue, limits)
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::{HINT_REACH, Lease};
+use postrider_domain::delivery::{Lease, MESSAGE_REACH};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
 use tokio::sync::Notify;
 
 /// As often as the template's queue hands a message out before it is set aside.
@@ -26,7 +26,7 @@ pub(super) struct Message {
     /// Tells it from every other one of this run.
     pub(super) number: u64,
     /// What it says.
-    pub(super) hint: Hint,
+    pub(super) body: QueueMessage,
     /// When it was sent.
     pub(super) sent_at: Timestamp,
     /// How often it was handed out, this time included.
@@ -121,20 +121,20 @@ impl Queue for Messages {
         None
     }
 
-    fn start(&self, _: Parcel) {}
+    fn start(&self, _: ClaimedDelivery) {}
 
     fn decline(&self, _: &TenantId, _: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let now = self.clock.now();
         let mut state = self.state.lock();
-        let results = hints.iter().map(|_| Ok(())).collect();
-        for hint in hints {
+        let results = messages.iter().map(|_| Ok(())).collect();
+        for message in messages {
             state.sent += 1;
             let message = Message {
                 number: state.sent,
-                visible_at: hint.next_retry_at.clamp(now, now.plus(HINT_REACH)),
-                hint,
+                visible_at: message.next_retry_at.clamp(now, now.plus(MESSAGE_REACH)),
+                body: message,
                 sent_at: now,
                 receives: 0,
             };
@@ -161,8 +161,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-    fn hint(event: u8, seconds: u64) -> Hint {
-        Hint {
+    fn message(event: u8, seconds: u64) -> QueueMessage {
+        QueueMessage {
             tenant: TenantId::default(),
             id: DeliveryId {
                 event: EventId::from_bytes([event; 16]),
@@ -182,9 +182,9 @@ mod tests {
     #[tokio::test]
     async fn a_hint_is_kept_until_it_is_due() {
         let (clock, messages) = messages();
-        messages.send(vec![hint(1, 30), hint(2, 0)]).await;
+        messages.send(vec![message(1, 30), message(2, 0)]).await;
         assert_eq!(messages.depth().await, Ok(1));
-        assert_eq!(messages.take(10).await[0].hint, hint(2, 0));
+        assert_eq!(messages.take(10).await[0].body, message(2, 0));
         let taking = tokio::spawn({
             let messages = Arc::clone(&messages);
             async move { messages.take(10).await }
@@ -193,14 +193,16 @@ mod tests {
             tokio::task::yield_now().await;
             clock.advance(Millis::new(1));
         }
-        assert_eq!(taking.await.unwrap()[0].hint, hint(1, 30));
+        assert_eq!(taking.await.unwrap()[0].body, message(1, 30));
         assert!(clock.now() >= NOW.plus(Millis::from_seconds(30)));
     }
 
     #[tokio::test]
     async fn a_batch_has_a_limit() {
         let (_clock, messages) = messages();
-        messages.send((0..12).map(|n| hint(n, 0)).collect()).await;
+        messages
+            .send((0..12).map(|n| message(n, 0)).collect())
+            .await;
         assert_eq!(messages.take(10).await.len(), 10);
         assert_eq!(messages.take(10).await.len(), 2);
     }
@@ -208,7 +210,7 @@ mod tests {
     #[tokio::test]
     async fn a_message_that_is_never_done_is_set_aside_after_five_receives() {
         let (clock, messages) = messages();
-        messages.send(vec![hint(1, 0)]).await;
+        messages.send(vec![message(1, 0)]).await;
         for receive in 1..=MAX_RECEIVES {
             let message = messages.take(10).await.remove(0);
             assert_eq!(message.receives, receive);

@@ -49,7 +49,7 @@ pub(super) async fn feed(
 
 fn give_back(messages: &Messages, left: Vec<Message>) {
     for message in left {
-        let (id, receives) = (message.hint.id, message.receives);
+        let (id, receives) = (message.body.id, message.receives);
         match messages.give_back(message) {
             Returned::Kept => {}
             Returned::SetAside => say(format_args!(

@@ -82,11 +82,11 @@ impl Connection {
 /// The failures that time may mend, as words. A key that is no longer good is not among them.
 pub(super) fn lasting(failure: Failure) -> Result<String, Failure> {
     match &failure {
-        Failure::Refused { problem, .. } if problem.status != StatusCode::TOO_MANY_REQUESTS => {
+        Failure::Rejected { problem, .. } if problem.status != StatusCode::TOO_MANY_REQUESTS => {
             Err(failure)
         }
         Failure::Input(_) | Failure::Output(_) => Err(failure),
-        Failure::Refused { .. }
+        Failure::Rejected { .. }
         | Failure::InTrouble(_)
         | Failure::Unreachable { .. }
         | Failure::NoAnswer { .. }

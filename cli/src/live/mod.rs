@@ -1,17 +1,17 @@
 //! What happens in a gateway, as it happens. A lost connection is made again, from the place where it broke: nothing is
 //! missed and nothing comes twice.
 
-mod announcement;
 mod connection;
+mod notification;
 mod sse;
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use self::announcement::Known;
-pub(crate) use self::announcement::{Announcement, Change};
 use self::connection::{Connection, End, lasting};
+use self::notification::Known;
+pub(crate) use self::notification::{Change, NotificationView};
 use self::sse::Event;
 use crate::client::{Client, read};
 use crate::edge;
@@ -26,7 +26,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// Something happened.
-    Announced(Box<Announcement>),
+    StoredNotification(Box<NotificationView>),
     /// The connection broke, for this reason; it is made again.
     Lost(String),
     /// The connection is there again.
@@ -135,10 +135,10 @@ impl<'a> Live<'a> {
         for event in events {
             self.connection.note(&event);
             // One that cannot be read is of a gateway yet to come. Asking for it again would bring it again.
-            if let Ok(announcement) = read::<Announcement>(&event.data)
-                && self.known.is_new(&announcement)
+            if let Ok(notification) = read::<NotificationView>(&event.data)
+                && self.known.is_new(&notification)
             {
-                let heard = Heard::Announced(Box::new(announcement));
+                let heard = Heard::StoredNotification(Box::new(notification));
                 to.send(heard).await.map_err(|_| End::Deaf)?;
             }
             // Only now: what was not passed on comes again.

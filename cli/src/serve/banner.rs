@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use postrider_domain::egress::Scheme;
+use postrider_domain::egress::UrlScheme;
 
 use crate::serve::admin::{Admin, Secrets};
 use crate::serve::settings::Settings;
@@ -35,7 +35,7 @@ pub(crate) fn print(
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
     if settings
         .egress
-        .check_address(loopback, Scheme::Http, EXAMPLE_PORT)
+        .check_address(loopback, UrlScheme::Http, EXAMPLE_PORT)
         .is_ok()
     {
         println!("Loopback: open, webhooks may reach 127.0.0.1");

@@ -2,7 +2,7 @@
 
 pub(crate) mod admin;
 mod banner;
-mod post;
+mod mail;
 pub(crate) mod server;
 pub(crate) mod settings;
 mod wiring;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
-use postrider_gateway::settings::{BadSettings, CourierSettings, Reader};
+use postrider_gateway::settings::{BadSettings, Reader, WorkerSettings};
 use postrider_ports::traces::TraceSettings;
 
 use crate::serve::server::Limits;
@@ -24,7 +24,7 @@ pub(crate) struct Settings {
     pub(crate) egress: Rules,
     pub(crate) egress_ca_file: Option<PathBuf>,
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
-    pub(crate) courier: CourierSettings,
+    pub(crate) worker: WorkerSettings,
     pub(crate) limits: Limits,
     pub(crate) traces: Option<TraceSettings>,
     pub(crate) mail: Option<MailSettings>,
@@ -43,8 +43,8 @@ impl Settings {
     /// Reads every setting from `lookup`; an empty one counts as unset.
     pub(crate) fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, BadSettings> {
         let mut reader = Reader::new(&lookup);
-        let defaults = CourierSettings::default();
-        let courier = CourierSettings {
+        let defaults = WorkerSettings::default();
+        let worker = WorkerSettings {
             per_webhook: reader.number(
                 "POSTRIDER_WEBHOOK_CONCURRENCY",
                 1,
@@ -71,7 +71,7 @@ impl Settings {
             egress: reader.egress(),
             egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
-            courier,
+            worker,
             limits,
             traces: reader.traces(),
             mail: mail::read(&mut reader),
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn nothing_set_is_the_documented_behaviour() {
         let settings = read(&[]).unwrap();
-        assert_eq!(settings.courier.retry, RuntimeRetry::default());
-        assert_eq!(settings.courier.poll_interval, Millis::new(5000));
-        assert_eq!(settings.courier.retention, Retention::default());
+        assert_eq!(settings.worker.retry, RuntimeRetry::default());
+        assert_eq!(settings.worker.poll_interval, Millis::new(5000));
+        assert_eq!(settings.worker.retention, Retention::default());
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             ("POSTRIDER_ADMIN_TOKEN", " "),
         ])
         .unwrap();
-        assert_eq!(settings.courier.retry.jitter_bps, None);
+        assert_eq!(settings.worker.retry.jitter_bps, None);
         assert_eq!(settings.admin_token, None);
     }
 
@@ -180,7 +180,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(
-            settings.courier.retry,
+            settings.worker.retry,
             RuntimeRetry {
                 jitter_bps: Some(250),
                 budget: RetryBudget(3)
@@ -196,7 +196,7 @@ mod tests {
                 ("PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET", theirs),
             ])
         };
-        assert_eq!(both("3", "3").unwrap().courier.retry.budget, RetryBudget(3));
+        assert_eq!(both("3", "3").unwrap().worker.retry.budget, RetryBudget(3));
         assert_eq!(both("3", "4").unwrap_err().0.len(), 1);
     }
 }

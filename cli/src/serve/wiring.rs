@@ -8,22 +8,22 @@ use anyhow::{Context, anyhow};
 use axum::Extension;
 use data_encoding::BASE32_NOPAD;
 use postrider_adapter_http::{HttpSender, SenderSettings};
-use postrider_adapter_local::{Options, ServeLock, SqliteStore};
+use postrider_adapter_local::{ServeLock, SqliteOptions, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
 use postrider_api::{Counters, OneTimeLogin, Streaming};
 use postrider_domain::ids::TenantId;
-use postrider_gateway::catalogue::Catalogue;
-use postrider_gateway::courier::{Courier, InProcess};
-use postrider_gateway::dispatch::Dispatcher;
-use postrider_gateway::mail::Postman;
+use postrider_gateway::attempt::Attempts;
+use postrider_gateway::mail::MailSender;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
+use postrider_gateway::webhook_cache::WebhookCache;
+use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
 use postrider_gateway::{Gateway, Ports, traces};
 use postrider_ports::Store;
 use postrider_ports::clock::Clock;
 use postrider_ports::housekeeping::Housekeeping;
-use postrider_ports::notices::Listening;
+use postrider_ports::notifications::NotificationListener;
 use postrider_ports::queue::Queue;
 use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
@@ -33,7 +33,7 @@ use tracing::{info, warn};
 
 use crate::serve::admin::Admin;
 use crate::serve::settings::Settings;
-use crate::serve::{post, server};
+use crate::serve::{mail, server};
 
 /// How long attempts under way are waited for: the longest timeout and a little.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
@@ -45,10 +45,10 @@ const SORT_IN_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Service {
     pub(crate) gateway: Arc<Gateway>,
     shadows: Shadows,
-    listening: Arc<dyn Listening>,
-    courier: Arc<Courier>,
+    listening: Arc<dyn NotificationListener>,
+    worker: Arc<EmbeddedWorker>,
     sweep: Sweep,
-    postman: Option<Postman>,
+    mail_sender: Option<MailSender>,
     limits: server::Limits,
     _lock: ServeLock,
 }
@@ -57,15 +57,15 @@ pub(crate) struct Service {
 pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Service> {
     let context = || format!("cannot open the data directory {}", data.display());
     let lock = SqliteStore::lock_for_serving(data).with_context(context)?;
-    let store = SqliteStore::open(data, Options::default()).with_context(context)?;
+    let store = SqliteStore::open(data, SqliteOptions::default()).with_context(context)?;
     let process = store.process().to_owned();
-    let listening: Arc<dyn Listening> = Arc::clone(&store) as _;
+    let listening: Arc<dyn NotificationListener> = Arc::clone(&store) as _;
     let schedule: Arc<dyn Schedule> = Arc::clone(&store) as _;
     let housekeeping: Arc<dyn Housekeeping> = Arc::clone(&store) as _;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let mail = settings.mail.as_ref();
-    let postman = mail.map(|mail| post::postman(mail, &store, Arc::clone(&clock)));
-    let postman = postman.transpose()?;
+    let mail_sender = mail.map(|mail| mail::mail_sender(mail, &store, Arc::clone(&clock)));
+    let mail_sender = mail_sender.transpose()?;
     let store: Arc<dyn Store> = store;
     let ports = Ports {
         store: Arc::clone(&store),
@@ -73,42 +73,42 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         entropy: Arc::new(SystemEntropy),
     };
     let sender: Arc<dyn Sender> = Arc::new(sender(settings)?);
-    let catalogue = Arc::new(Catalogue::new(store));
+    let webhook_cache = Arc::new(WebhookCache::new(store));
     let shadows = Shadows::new(ports.clone(), Arc::clone(&sender), settings.egress.clone());
-    let dispatcher = Dispatcher::new(
+    let dispatcher = Attempts::new(
         ports.clone(),
         sender,
-        Arc::clone(&catalogue),
-        settings.courier.retry,
+        Arc::clone(&webhook_cache),
+        settings.worker.retry,
     );
-    let courier = Courier::new(
+    let worker = EmbeddedWorker::new(
         ports.clone(),
         schedule,
         dispatcher,
-        Arc::clone(&catalogue),
+        Arc::clone(&webhook_cache),
         process,
-        &settings.courier,
+        &settings.worker,
     );
-    let queue: Arc<dyn Queue> = Arc::new(InProcess(Arc::clone(&courier)));
+    let queue: Arc<dyn Queue> = Arc::new(InProcessQueue(Arc::clone(&worker)));
     let sweep = Sweep::new(
         ports.clone(),
         housekeeping,
         Arc::clone(&queue),
-        &settings.courier,
+        &settings.worker,
     );
     let limits = GatewaySettings {
         max_body_bytes: MAX_BODY_BYTES,
         egress: settings.egress.clone(),
-        retry: settings.courier.retry,
+        retry: settings.worker.retry,
     };
-    let gateway = Arc::new(Gateway::new(ports, catalogue, queue, limits));
+    let gateway = Arc::new(Gateway::new(ports, webhook_cache, queue, limits));
     Ok(Service {
         gateway,
         shadows,
         listening,
-        courier,
+        worker,
         sweep,
-        postman,
+        mail_sender,
         limits: settings.limits,
         _lock: lock,
     })
@@ -128,7 +128,7 @@ fn sender(settings: &Settings) -> anyhow::Result<HttpSender> {
         rules: settings.egress.clone(),
         name_servers: settings.dns_servers.clone(),
         extra_roots_pem,
-        max_idle_per_host: settings.courier.per_webhook,
+        max_idle_per_host: settings.worker.per_webhook,
         ..SenderSettings::default()
     };
     Ok(HttpSender::new(settings)?)
@@ -142,9 +142,9 @@ async fn keep_sorted(counters: Counters) {
 }
 
 /// For ever, with or without letters to bring.
-async fn bring_letters(postman: Option<Postman>) {
-    match postman {
-        Some(postman) => postman.run().await,
+async fn bring_letters(mail_sender: Option<MailSender>) {
+    match mail_sender {
+        Some(mail_sender) => mail_sender.run().await,
         None => std::future::pending().await,
     }
 }
@@ -193,10 +193,10 @@ impl Service {
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
             .layer(Extension(counters.clone()));
         let sorting = tokio::spawn(keep_sorted(counters));
-        let mut sending = tokio::spawn(Arc::clone(&self.courier).run());
+        let mut sending = tokio::spawn(Arc::clone(&self.worker).run());
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });
-        let mut mailing = tokio::spawn(bring_letters(self.postman));
+        let mut mailing = tokio::spawn(bring_letters(self.mail_sender));
         let told = async {
             let ended = tokio::select! {
                 () = stop => Ok(()),
@@ -213,12 +213,12 @@ impl Service {
         sweeping.abort();
         mailing.abort();
         sorting.abort();
-        if tokio::time::timeout(FINISH_TIMEOUT, self.courier.finish())
+        if tokio::time::timeout(FINISH_TIMEOUT, self.worker.finish())
             .await
             .is_err()
         {
             warn!("serve.attempts_unfinished");
-            self.courier.abandon();
+            self.worker.abandon();
         }
         traces::flush().await;
         info!("serve.stopped");

@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::deliveries::shadow;
-use crate::sources::refused;
+use crate::sources::rejected;
 use crate::{
     Api, deliveries, events, health, keys, metrics, openapi, retries, sources, stats, stream,
     webhooks,
@@ -47,8 +47,8 @@ endpoints! {
     "/v1/sources/{id}" => get sources::get, patch sources::patch, delete sources::delete;
     "/v1/sources/{id}/rotate-secret" => post sources::rotate_secret;
     "/v1/sources/{id}/routes" => get sources::get_routes, put sources::put_routes;
-    "/v1/sources/{id}/refused" => get refused::list;
-    "/v1/sources/{id}/refused/{refused_id}" => get refused::get;
+    "/v1/sources/{id}/refused" => get rejected::list;
+    "/v1/sources/{id}/refused/{refused_id}" => get rejected::get;
     "/v1/deliveries" => get deliveries::list;
     "/v1/deliveries/{id}" => get deliveries::get;
     "/v1/deliveries/{id}/retry" => post deliveries::retry;

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES};
 use postrider_gateway::settings::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(crate) enum BatchResult {
     /// It is stored.
     Stored(EventAnswer),
     /// It is not.
-    Refused(ProblemBody),
+    Rejected(ProblemBody),
 }
 
 /// The answer to one event, or to a batch.
@@ -105,7 +105,7 @@ pub(crate) async fn publish(
                     let draft = one_of_batch(event, max_payload);
                     match store(&api, caller.tenant(), draft, key.as_deref()).await {
                         Ok(answer) => BatchResult::Stored(answer),
-                        Err(problem) => BatchResult::Refused(problem.body()),
+                        Err(problem) => BatchResult::Rejected(problem.body()),
                     }
                 });
             // All at once, so that they share one commit.
@@ -118,7 +118,7 @@ pub(crate) async fn publish(
 async fn store(
     api: &Api,
     tenant: &TenantId,
-    draft: Result<EventDraft, Refusal>,
+    draft: Result<EventDraft, GatewayError>,
     key: Option<&str>,
 ) -> Result<EventAnswer, Problem> {
     let published = api.gateway.ingest.publish(tenant, draft?, key).await?;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::request::Parts;
-use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, WebhookId};
+use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use serde::de::DeserializeOwned;
 
@@ -56,7 +56,7 @@ impl Identified for SourceId {
     const WHAT: &'static str = "source";
 }
 
-impl Identified for RefusedId {
+impl Identified for RejectedId {
     const WHAT: &'static str = "refused request";
 }
 

@@ -113,7 +113,7 @@ fn webhook_pages() -> Router<Api> {
 }
 
 fn source_pages() -> Router<Api> {
-    use source::{edit, refused};
+    use source::{edit, rejected};
     Router::new()
         .route("/inspector/sources", get(sources::list))
         .route(
@@ -129,6 +129,6 @@ fn source_pages() -> Router<Api> {
         .route("/inspector/sources/{id}/delete", post(source::delete))
         .route(
             "/inspector/sources/{id}/refused/{refused_id}",
-            get(refused::show),
+            get(rejected::show),
         )
 }

@@ -28,7 +28,7 @@ use axum::middleware::from_fn;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_gateway::shadow::Shadows;
-use postrider_ports::notices::Listening;
+use postrider_ports::notifications::NotificationListener;
 use tokio::sync::{Semaphore, watch};
 
 pub use inspector::OneTimeLogin;
@@ -62,7 +62,7 @@ pub enum Streaming {
     /// end by itself.
     Open {
         /// Tells when there is something new.
-        listening: Arc<dyn Listening>,
+        listening: Arc<dyn NotificationListener>,
         /// Tells when to end.
         shutdown: watch::Receiver<bool>,
     },

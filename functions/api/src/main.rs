@@ -24,7 +24,12 @@ async fn main() -> Result<(), Error> {
     let egress = settings.limits.egress.clone();
     let sender = Arc::new(LateSender::new(egress.clone()));
     let shadows = Shadows::new(parts.ports.clone(), sender, egress);
-    let gateway = Gateway::new(parts.ports, parts.catalogue, parts.queue, settings.limits);
+    let gateway = Gateway::new(
+        parts.ports,
+        parts.webhook_cache,
+        parts.queue,
+        settings.limits,
+    );
     if let Some(first_key) = first_key {
         gateway.keyring.welcome(first_key);
     }

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::header;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::figures;
+use postrider_gateway::stats;
 
 use crate::Api;
 use crate::auth::{Caller, Read};
@@ -57,7 +57,7 @@ pub(crate) async fn get(
     let window = given.check(now, &mut faults);
     faults.into_result()?;
     let tenant = caller.tenant();
-    let report = figures::report(ports, tenant, None, window).await?;
+    let report = stats::report(ports, tenant, None, window).await?;
     let ids: Vec<_> = report
         .webhooks
         .iter()
@@ -67,7 +67,7 @@ pub(crate) async fn get(
     let mut text = gauges::of_tenant(&report, &paces);
     // What the process counts tells of every tenant: only whoever runs it may know.
     if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
-        let oldest_due_age = figures::oldest_due_age(ports, now).await?;
+        let oldest_due_age = stats::oldest_due_age(ports, now).await?;
         text.push_str(&gauges::of_process(oldest_due_age));
         text.push_str(&counters.render());
     }

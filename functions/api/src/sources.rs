@@ -2,7 +2,7 @@
 
 mod custom;
 mod input;
-pub(crate) mod refused;
+pub(crate) mod rejected;
 mod view;
 
 use axum::Json;

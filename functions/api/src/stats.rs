@@ -6,7 +6,7 @@ pub(crate) mod window;
 use axum::Json;
 use axum::extract::State;
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::figures;
+use postrider_gateway::stats;
 
 use crate::Api;
 use crate::auth::{Caller, Read};
@@ -63,6 +63,6 @@ pub(crate) async fn get(
         .webhook_id
         .and_then(|text| faults.take("webhook_id", text.parse()));
     faults.into_result()?;
-    let report = figures::report(ports, caller.tenant(), webhook, window).await?;
+    let report = stats::report(ports, caller.tenant(), webhook, window).await?;
     Ok(Json(StatsView::of(&report)))
 }

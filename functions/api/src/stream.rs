@@ -14,7 +14,7 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::notices::{Announced, Listening};
+use postrider_ports::notifications::{NotificationListener, StoredNotification};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::auth::{Caller, Read};
@@ -71,7 +71,7 @@ pub(crate) async fn follow(
         Problem::new(Code::TooManyStreams, detail)
     })?;
     let tenant = key.tenant.clone();
-    let newest = api.gateway.ports.store.newest_announcement(&tenant).await?;
+    let newest = api.gateway.ports.store.newest_notification(&tenant).await?;
     // An id from the future is of another database; waiting for it would be waiting for ever.
     let seq = last_seen.map_or(newest, |seq| seq.min(newest));
     let (listening, shutdown) = match &api.streaming {
@@ -107,14 +107,14 @@ async fn polled(api: &Api, tenant: &TenantId, seq: u64) -> Result<Response, Prob
         .gateway
         .ports
         .store
-        .announced_after(tenant, seq, PAGE)
+        .notifications_after(tenant, seq, PAGE)
         .await?;
     let hello = Event::default().retry(COME_BACK_AFTER).id(seq.to_string());
     let events = std::iter::once(hello).chain(page.into_iter().map(to_event));
     Ok(Sse::new(stream::iter(events.map(Ok::<_, Infallible>))).into_response())
 }
 
-fn to_event(announced: Announced) -> Event {
+fn to_event(announced: StoredNotification) -> Event {
     Event::default()
         .id(announced.seq.to_string())
         .event(announced.kind)
@@ -145,9 +145,9 @@ struct Listener {
     end: Option<Timestamp>,
     /// Everything up to here was read.
     seq: u64,
-    waiting: VecDeque<Announced>,
+    waiting: VecDeque<StoredNotification>,
     checked_at: Timestamp,
-    listening: Arc<dyn Listening>,
+    listening: Arc<dyn NotificationListener>,
     shutdown: watch::Receiver<bool>,
     _place: OwnedSemaphorePermit,
 }
@@ -173,7 +173,7 @@ impl Listener {
         let recheck_at = self.checked_at.plus(RECHECK_EVERY);
         tokio::select! {
             _ = self.shutdown.wait_for(|stop| *stop) => return None,
-            () = self.listening.announcement_past(self.seq) => {}
+            () = self.listening.notification_past(self.seq) => {}
             () = ports.clock.sleep_until(recheck_at) => {}
         }
         let now = ports.clock.now();
@@ -190,9 +190,9 @@ impl Listener {
     async fn read(&mut self) -> Option<()> {
         let store = &self.api.gateway.ports.store;
         // Before the page is read: what comes after it was asked for is left for the next time.
-        let newest = store.newest_announcement(&self.tenant).await.ok()?;
+        let newest = store.newest_notification(&self.tenant).await.ok()?;
         let page = store
-            .announced_after(&self.tenant, self.seq, PAGE)
+            .notifications_after(&self.tenant, self.seq, PAGE)
             .await
             .ok()?;
         let last = page.last().map_or(self.seq, |last| last.seq);

@@ -10,7 +10,7 @@ use postrider_domain::event::Origin;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::test_event;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_gateway::ingest::{EventDraft, Published};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -261,7 +261,7 @@ pub(crate) async fn send_test(
     api: &Api,
     tenant: &TenantId,
     id: WebhookId,
-) -> Result<Published, Refusal> {
+) -> Result<Published, GatewayError> {
     // Asked for by its path: unknown is answered as for every other path.
     api.gateway.manage.get(tenant, id).await?;
     let draft = EventDraft {

@@ -19,7 +19,7 @@ const KINDS: [FailureKind; 7] = [
     FailureKind::Reset,
     FailureKind::Tls,
     FailureKind::Malformed,
-    FailureKind::Refused,
+    FailureKind::Blocked,
 ];
 
 /// Why a delivery has not arrived, in plain words.
@@ -149,7 +149,7 @@ fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
                 Some(DeadCause::Aborted) => {
                     "Given up at once: the receiver said not to send it again.".to_owned()
                 }
-                Some(DeadCause::Refused) => {
+                Some(DeadCause::Blocked) => {
                     "Given up at once: another attempt would be refused as well.".to_owned()
                 }
                 Some(DeadCause::Expired | DeadCause::WebhookDeleted) | None => {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::retry::RuntimeRetry;
-use postrider_gateway::dispatch::Dispatcher;
-use postrider_gateway::hints::Hints;
-use postrider_ports::queue::Hint;
+use postrider_gateway::attempt::Attempts;
+use postrider_gateway::worker::queue::QueueWorker;
+use postrider_ports::queue::QueueMessage;
 use postrider_ports::sender::Sender;
 use postrider_wiring::Parts;
 use tracing::{debug, warn};
 
 /// Handles batches of hints.
 pub struct Batches {
-    hints: Hints,
+    worker: QueueWorker,
 }
 
 impl Batches {
@@ -23,14 +23,14 @@ impl Batches {
     pub fn new(parts: Parts, sender: Arc<dyn Sender>, retry: RuntimeRetry) -> Self {
         let Parts {
             ports,
-            catalogue,
+            webhook_cache,
             queue,
             process,
             ..
         } = parts;
-        let dispatcher = Dispatcher::new(ports.clone(), sender, Arc::clone(&catalogue), retry);
+        let dispatcher = Attempts::new(ports.clone(), sender, Arc::clone(&webhook_cache), retry);
         Self {
-            hints: Hints::new(ports, dispatcher, catalogue, queue, process),
+            worker: QueueWorker::new(ports, dispatcher, webhook_cache, queue, process),
         }
     }
 
@@ -41,13 +41,14 @@ impl Batches {
     /// None: a failed batch would bring back the messages that were handled, too.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let mut response = SqsBatchResponse::default();
-        let (mut ids, mut hints) = (Vec::new(), Vec::new());
+        let (mut ids, mut messages) = (Vec::new(), Vec::new());
         for message in event.payload.records {
             let id = message.message_id.unwrap_or_default();
-            match serde_json::from_str::<Hint>(message.body.as_deref().unwrap_or_default()) {
-                Ok(hint) => {
+            match serde_json::from_str::<QueueMessage>(message.body.as_deref().unwrap_or_default())
+            {
+                Ok(message) => {
                     ids.push(id);
-                    hints.push(hint);
+                    messages.push(message);
                 }
                 Err(_) => {
                     // Not what it says: who sent it is unknown, and so is what it holds.
@@ -59,7 +60,7 @@ impl Batches {
         let deadline = postrider_wiring::deadline(&event.context);
         for (id, handled) in ids
             .into_iter()
-            .zip(self.hints.handle(hints, deadline).await)
+            .zip(self.worker.handle(messages, deadline).await)
         {
             match handled {
                 Ok(handled) => {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Context, LambdaEvent};
 use postrider_adapter_http::{HttpSender, SenderSettings};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_dispatcher::Batches;
 use postrider_domain::delivery::Status;
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
@@ -20,7 +20,7 @@ use postrider_domain::retry::RuntimeRetry;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::Deliveries;
 use postrider_ports::history::History;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::builders::{NOW, acceptance, event, webhook};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::line::Line;
@@ -42,7 +42,7 @@ impl Stage {
     /// One delivery, due now.
     async fn set() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let receiver = Receiver::start().await;
         let tenant = TenantId::default();
         let mut hook = webhook(&tenant, 1);
@@ -80,14 +80,14 @@ impl Stage {
         }
     }
 
-    fn hint(&self) -> String {
-        let hint = Hint {
+    fn message(&self) -> String {
+        let message = QueueMessage {
             tenant: TenantId::default(),
             id: self.id,
             next_retry_at: NOW,
             asked_again: false,
         };
-        serde_json::to_string(&hint).unwrap()
+        serde_json::to_string(&message).unwrap()
     }
 
     /// Hands over messages with these bodies, called 0, 1, … ; returns the ids that failed.
@@ -112,9 +112,9 @@ impl Stage {
 #[tokio::test]
 async fn a_message_that_is_no_hint_fails_alone() {
     let stage = Stage::set().await;
-    let hint = stage.hint();
+    let message = stage.message();
     let failed = stage
-        .hand_over(&["{\"tenant\":", hint.as_str(), "", "{}"])
+        .hand_over(&["{\"tenant\":", message.as_str(), "", "{}"])
         .await;
     assert_eq!(failed, ["0", "2", "3"]);
     assert_eq!(stage.receiver.requests().len(), 1);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::alert::Alert;
-use postrider_gateway::mail::{Addresses, letter};
+use postrider_gateway::mail::{Addresses, email};
 use postrider_ports::clock::Clock;
-use postrider_ports::letters::Ledger;
 use postrider_ports::mail::{Contacts, Mail};
+use postrider_ports::mail_outbox::SentLog;
 use tracing::{error, info, warn};
 
 /// Handles batches of announcements.
@@ -18,7 +18,7 @@ pub struct Notifier {
     /// Knows whom to write to.
     pub contacts: Arc<dyn Contacts>,
     /// Knows what was written.
-    pub ledger: Arc<dyn Ledger>,
+    pub sent_log: Arc<dyn SentLog>,
     /// None when the gateway has no address to write from.
     pub mail: Option<Arc<dyn Mail>>,
     /// What letters are written with.
@@ -61,25 +61,25 @@ impl Notifier {
     }
 
     async fn notify(&self, message_id: &str, body: &str) -> Result<Handled, Error> {
-        let Some(alert) = Alert::read(&message::announcement(body))? else {
+        let Some(alert) = Alert::read(&message::notification(body))? else {
             return Ok(Handled::NothingToMail);
         };
         let contact = self.contacts.contact(&alert.tenant, alert.webhook).await?;
         let Some(contact) = contact else {
             return Ok(Handled::WebhookGone);
         };
-        let letter = letter(&alert, &contact, &self.addresses)?;
-        let (Some(letter), Some(mail)) = (letter, &self.mail) else {
+        let email = email(&alert, &contact, &self.addresses)?;
+        let (Some(email), Some(mail)) = (email, &self.mail) else {
             warn!(about = alert.id, "notice.nobody_told");
             return Ok(Handled::NobodyToMail);
         };
         let now = self.clock.now();
-        if !self.ledger.take_letter(&alert, message_id, now).await? {
+        if !self.sent_log.claim_email(&alert, message_id, now).await? {
             return Ok(Handled::MailedBefore);
         }
-        mail.send(letter).await?;
+        mail.send(email).await?;
         // The letter is out: a message that came back now would bring a second one.
-        if let Err(reason) = self.ledger.letter_sent(&alert).await {
+        if let Err(reason) = self.sent_log.record_sent(&alert).await {
             warn!(about = alert.id, %reason, "notice.not_noted");
         }
         Ok(Handled::Mailed)

@@ -21,7 +21,7 @@ async fn main() -> Result<(), Error> {
     let mail = settings.mail_from.map(|from| SesMail::new(ses, from));
     let notifier = Notifier {
         contacts: Arc::clone(&store) as _,
-        ledger: store,
+        sent_log: store,
         mail: mail.map(|mail| Arc::new(mail) as Arc<dyn Mail>),
         addresses: Addresses {
             alert_address: settings.alert_address,

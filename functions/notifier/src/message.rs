@@ -12,7 +12,7 @@ struct Envelope {
 }
 
 /// The announcement of a message.
-pub(crate) fn announcement(body: &str) -> Cow<'_, str> {
+pub(crate) fn notification(body: &str) -> Cow<'_, str> {
     match serde_json::from_str::<Envelope>(body) {
         Ok(envelope) => envelope.message.into(),
         Err(_) => body.into(),

@@ -12,8 +12,8 @@ use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_gateway::mail::Addresses;
 use postrider_notifier::Notifier;
-use postrider_ports::letters::Ledger;
-use postrider_ports::mail::{Contact, Contacts, Letter, Mail};
+use postrider_ports::mail::{Contact, Contacts, Email, Mail};
+use postrider_ports::mail_outbox::SentLog;
 use postrider_ports::{Error, Result};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::SteppedClock;
@@ -37,14 +37,14 @@ impl Contacts for Known {
 struct Taken(Mutex<HashMap<String, Option<String>>>);
 
 #[async_trait]
-impl Ledger for Taken {
-    async fn take_letter(&self, alert: &Alert, by: &str, _: Timestamp) -> Result<bool> {
+impl SentLog for Taken {
+    async fn claim_email(&self, alert: &Alert, by: &str, _: Timestamp) -> Result<bool> {
         let mut taken = self.0.lock();
         let holder = taken.entry(alert.id.clone());
         Ok(holder.or_insert_with(|| Some(by.to_owned())).as_deref() == Some(by))
     }
 
-    async fn letter_sent(&self, alert: &Alert) -> Result<()> {
+    async fn record_sent(&self, alert: &Alert) -> Result<()> {
         self.0.lock().insert(alert.id.clone(), None);
         Ok(())
     }
@@ -54,23 +54,23 @@ impl Ledger for Taken {
 #[derive(Default)]
 struct LetterBox {
     is_jammed: Mutex<bool>,
-    letters: Mutex<Vec<Letter>>,
+    emails: Mutex<Vec<Email>>,
 }
 
 #[async_trait]
 impl Mail for LetterBox {
-    async fn send(&self, letter: Letter) -> Result<()> {
+    async fn send(&self, email: Email) -> Result<()> {
         if *self.is_jammed.lock() {
             return Err(Error::Unavailable("throttled".to_owned()));
         }
-        self.letters.lock().push(letter);
+        self.emails.lock().push(email);
         Ok(())
     }
 }
 
 struct Scene {
     contact: Contact,
-    ledger: Arc<Taken>,
+    sent_log: Arc<Taken>,
     mail: Option<Arc<LetterBox>>,
     addresses: Addresses,
 }
@@ -87,7 +87,7 @@ impl Default for Scene {
         };
         Self {
             contact,
-            ledger: Arc::default(),
+            sent_log: Arc::default(),
             mail: Some(Arc::default()),
             addresses,
         }
@@ -95,20 +95,20 @@ impl Default for Scene {
 }
 
 impl Scene {
-    async fn handle(&self, event: Value) -> (Value, Vec<Letter>) {
+    async fn handle(&self, event: Value) -> (Value, Vec<Email>) {
         let notifier = Notifier {
             contacts: Arc::new(Known(self.contact.clone())),
-            ledger: Arc::clone(&self.ledger) as _,
+            sent_log: Arc::clone(&self.sent_log) as _,
             mail: self.mail.clone().map(|mail| mail as Arc<dyn Mail>),
             addresses: self.addresses.clone(),
             clock: Arc::new(SteppedClock::at(NOW)),
         };
         let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
         let response = notifier.handle(event).await.unwrap();
-        let letters = self.mail.as_ref().map(|mail| mail.letters.lock().clone());
+        let emails = self.mail.as_ref().map(|mail| mail.emails.lock().clone());
         (
             serde_json::to_value(response).unwrap(),
-            letters.unwrap_or_default(),
+            emails.unwrap_or_default(),
         )
     }
 }
@@ -139,10 +139,10 @@ fn failures(ids: &[&str]) -> Value {
 #[tokio::test]
 async fn trouble_is_mailed_to_the_owner_once() {
     let scene = Scene::default();
-    let (response, letters) = scene.handle(recorded()).await;
+    let (response, emails) = scene.handle(recorded()).await;
     // One that is no announcement fails alone; one that is nobody's business is done, and so is one that came twice.
     assert_eq!(response, failures(&["message-unreadable"]));
-    let subjects: Vec<_> = letters.iter().map(|it| it.subject.as_str()).collect();
+    let subjects: Vec<_> = emails.iter().map(|it| it.subject.as_str()).collect();
     assert_eq!(
         subjects,
         [
@@ -151,9 +151,9 @@ async fn trouble_is_mailed_to_the_owner_once() {
         ]
     );
     let link = format!("https://gateway.example.com/inspector/webhooks/{WEBHOOK}");
-    for letter in letters {
-        assert_eq!(letter.to, "owner@example.com");
-        for body in [&letter.text, &letter.html] {
+    for email in emails {
+        assert_eq!(email.to, "owner@example.com");
+        for body in [&email.text, &email.html] {
             for part in ["HTTP status 500", "task.completed", &link] {
                 assert!(body.contains(part), "{part} in {body}");
             }
@@ -170,10 +170,10 @@ async fn without_an_owner_the_alert_address_is_told() {
     let mut scene = Scene::default();
     scene.contact.owner_email = None;
     let event = messages(&[failed(&json!({"webhook_id": WEBHOOK}))]);
-    let (response, letters) = scene.handle(event).await;
+    let (response, emails) = scene.handle(event).await;
     assert_eq!(response, failures(&[]));
-    assert_eq!(letters[0].to, "ops@example.com");
-    assert_eq!(letters[0].subject, "Webhook 'orders' has failed");
+    assert_eq!(emails[0].to, "ops@example.com");
+    assert_eq!(emails[0].subject, "Webhook 'orders' has failed");
 }
 
 #[tokio::test]
@@ -216,12 +216,12 @@ async fn what_could_not_be_sent_comes_again_and_is_sent_then() {
         json!({"id": "y", "type": "delivery.dead", "tenant": "default", "data": {}}),
         failed(&json!({"webhook_id": WEBHOOK})),
     ];
-    let (response, letters) = scene.handle(messages(&bodies)).await;
+    let (response, emails) = scene.handle(messages(&bodies)).await;
     assert_eq!(response, failures(&["message-1"]));
-    assert_eq!(letters, []);
+    assert_eq!(emails, []);
     *mail.is_jammed.lock() = false;
     for _ in 0..2 {
-        let (response, letters) = scene.handle(messages(&bodies)).await;
-        assert_eq!((response, letters.len()), (failures(&[]), 1));
+        let (response, emails) = scene.handle(messages(&bodies)).await;
+        assert_eq!((response, emails.len()), (failures(&[]), 1));
     }
 }

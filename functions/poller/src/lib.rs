@@ -64,7 +64,7 @@ impl Poller {
         self.chores.turn_until(deadline.minus(END_BEFORE)).await;
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({
-                "hints_sent": ticked.hints_sent,
+                "hints_sent": ticked.messages_sent,
                 "oldest_due_age_seconds": seconds(ticked.oldest_due_age),
             })),
             Ended::Failed => Err("the tick failed in part; the log says why".into()),
@@ -87,14 +87,14 @@ impl Poller {
     fn report(&self, ticked: &Ticked, failed_webhooks: Option<u64>) {
         let count = |name, value| Metric::of(name, Unit::Count, value);
         let late = seconds(ticked.oldest_due_age);
-        let mut figures = vec![
+        let mut key_stats = vec![
             Metric::of("oldest_due_age_seconds", Unit::Seconds, late),
-            count("hints_sent", ticked.hints_sent as u64),
-            count("hints_failed", ticked.hints_failed as u64),
+            count("hints_sent", ticked.messages_sent as u64),
+            count("hints_failed", ticked.messages_failed as u64),
         ];
-        figures.extend(ticked.queue_depth.map(|depth| count("queue_depth", depth)));
-        figures.extend(failed_webhooks.map(Metric::failed_webhooks));
-        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &figures) {
+        key_stats.extend(ticked.queue_depth.map(|depth| count("queue_depth", depth)));
+        key_stats.extend(failed_webhooks.map(Metric::failed_webhooks));
+        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &key_stats) {
             warn!(%reason, "poll.metrics_failed");
         }
     }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use lambda_runtime::{Context, LambdaEvent};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::ids::TenantId;
 use postrider_domain::time::Millis;
 use postrider_poller::Poller;
@@ -34,7 +34,7 @@ impl Stage {
     /// One delivery, due now, that nobody was told of.
     async fn set() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let tenant = TenantId::default();
         store.create_webhook(webhook(&tenant, 1)).await.unwrap();
         let version = store.webhooks_version(&tenant).await.unwrap();

@@ -8,13 +8,13 @@ use async_trait::async_trait;
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_adapter_aws::dynamodb::{Follower, Record};
-use postrider_domain::figures::Finished;
-use postrider_domain::notice::Notice;
+use postrider_domain::key_stats::Finished;
+use postrider_domain::notification::Notification;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::traces;
 use postrider_ports::Result as Outcome;
 use postrider_ports::clock::Clock;
-use postrider_ports::notices::Topic;
+use postrider_ports::notifications::Topic;
 use postrider_wiring::metrics;
 use serde_json::Value;
 use tracing::{error, info, warn};
@@ -23,12 +23,17 @@ use tracing::{error, info, warn};
 #[async_trait]
 pub trait Follows: Send + Sync {
     /// For each change what is to be announced, or why it has to be told again.
-    async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Outcome<Vec<Notice>>>;
+    async fn follow(&self, records: Vec<Record>, now: Timestamp)
+    -> Vec<Outcome<Vec<Notification>>>;
 }
 
 #[async_trait]
 impl Follows for Follower {
-    async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Outcome<Vec<Notice>>> {
+    async fn follow(
+        &self,
+        records: Vec<Record>,
+        now: Timestamp,
+    ) -> Vec<Outcome<Vec<Notification>>> {
         Self::follow(self, records, now).await
     }
 }
@@ -83,7 +88,7 @@ impl Publisher {
         let followed = self.follower.follow(changes, self.clock.now()).await;
         for (sequence, result) in sequences.into_iter().zip(followed) {
             match result {
-                Ok(notices) => batch.add(&sequence, notices),
+                Ok(notifications) => batch.add(&sequence, notifications),
                 Err(reason) => {
                     error!(sequence, %reason, "change.not_followed");
                     batch.fail(sequence);
@@ -92,27 +97,27 @@ impl Publisher {
         }
         self.publish(&mut batch).await;
         self.report(&batch.settled());
-        let (announced, failed) = (batch.notices.len(), batch.failed.len());
+        let (announced, failed) = (batch.notifications.len(), batch.failed.len());
         info!(changes = count, announced, failed, "changes.followed");
         Ok(batch.response())
     }
 
     fn report(&self, finished: &[Finished]) {
-        let figures = metrics::of_finished(finished);
-        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &figures) {
+        let key_stats = metrics::of_finished(finished);
+        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &key_stats) {
             warn!(%reason, "changes.metrics_failed");
         }
     }
 
     async fn publish(&self, batch: &mut Batch) {
         let started_at = self.clock.now();
-        let results = self.topic.publish(&batch.notices).await;
+        let results = self.topic.publish(&batch.notifications).await;
         let ended_at = self.clock.now();
-        let announced = batch.told_by.iter().zip(&batch.notices).zip(results);
+        let announced = batch.told_by.iter().zip(&batch.notifications).zip(results);
         let mut failed = Vec::new();
-        for ((sequence, notice), result) in announced {
+        for ((sequence, notification), result) in announced {
             let failure = result.as_ref().err().map(ToString::to_string);
-            traces::announced(notice, failure, started_at, ended_at);
+            traces::announced(notification, failure, started_at, ended_at);
             if let Err(reason) = result {
                 warn!(sequence, %reason, "change.not_announced");
                 failed.push(sequence.clone());
@@ -125,7 +130,7 @@ impl Publisher {
 /// What a batch comes to.
 #[derive(Default)]
 struct Batch {
-    notices: Vec<Notice>,
+    notifications: Vec<Notification>,
     /// The change that each announcement is of.
     told_by: Vec<String>,
     /// Every change in order, with the delivery that it finished.
@@ -134,10 +139,10 @@ struct Batch {
 }
 
 impl Batch {
-    fn add(&mut self, sequence: &str, notices: Vec<Notice>) {
-        let told_by = std::iter::repeat_n(sequence.to_owned(), notices.len());
+    fn add(&mut self, sequence: &str, notifications: Vec<Notification>) {
+        let told_by = std::iter::repeat_n(sequence.to_owned(), notifications.len());
         self.told_by.extend(told_by);
-        self.notices.extend(notices);
+        self.notifications.extend(notifications);
     }
 
     fn fail(&mut self, sequence: String) {

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use lambda_runtime::{Context, LambdaEvent};
 use parking_lot::Mutex;
 use postrider_adapter_aws::dynamodb::Record;
-use postrider_domain::notice::{Notice, NoticeKind};
+use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::Timestamp;
-use postrider_ports::notices::Topic;
+use postrider_ports::notifications::Topic;
 use postrider_ports::{Error, Result};
 use postrider_publisher::{Follows, Publisher};
 use postrider_testkit::clock::SteppedClock;
@@ -30,11 +30,11 @@ struct Changes {
 
 #[async_trait]
 impl Follows for Changes {
-    async fn follow(&self, records: Vec<Record>, _: Timestamp) -> Vec<Result<Vec<Notice>>> {
+    async fn follow(&self, records: Vec<Record>, _: Timestamp) -> Vec<Result<Vec<Notification>>> {
         self.seen.lock().extend(records.clone());
         let follow = |record: Record| match self.told_again {
             Some(id) if id == record.id => Err(Error::Unavailable("throttled".to_owned())),
-            Some(_) | None => Ok(vec![notice(record.id)]),
+            Some(_) | None => Ok(vec![notification(record.id)]),
         };
         records.into_iter().map(follow).collect()
     }
@@ -49,22 +49,22 @@ struct Board {
 
 #[async_trait]
 impl Topic for Board {
-    async fn publish(&self, notices: &[Notice]) -> Vec<Result<()>> {
-        let publish = |notice: &Notice| {
-            if self.refused == Some(notice.id.as_str()) {
+    async fn publish(&self, notifications: &[Notification]) -> Vec<Result<()>> {
+        let publish = |notification: &Notification| {
+            if self.refused == Some(notification.id.as_str()) {
                 return Err(Error::Unavailable("throttled".to_owned()));
             }
-            self.published.lock().push(notice.id.clone());
+            self.published.lock().push(notification.id.clone());
             Ok(())
         };
-        notices.iter().map(publish).collect()
+        notifications.iter().map(publish).collect()
     }
 }
 
-fn notice(id: String) -> Notice {
-    Notice {
+fn notification(id: String) -> Notification {
+    Notification {
         id,
-        kind: NoticeKind::DeliveryDelivered,
+        kind: NotificationKind::DeliveryDelivered,
         tenant: "default".parse().unwrap(),
         at: Timestamp::ZERO,
         data: json!({}),

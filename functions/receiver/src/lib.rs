@@ -9,7 +9,7 @@ use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{StatusCode, header};
-use postrider_domain::handshake::Reply;
+use postrider_domain::handshake::HandshakeReply;
 use postrider_domain::inbound::Inbound;
 use postrider_gateway::receive::Received;
 use postrider_gateway::{Gateway, traces};
@@ -79,7 +79,7 @@ fn source_in(named: &RawPathParams) -> String {
     found.map_or_else(String::new, |(_, source)| source.to_owned())
 }
 
-fn answer(reply: Reply) -> Response {
+fn answer(reply: HandshakeReply) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     let kind = [(header::CONTENT_TYPE, reply.content_type)];
     (status, kind, reply.body).into_response()

@@ -16,7 +16,12 @@ async fn main() -> Result<(), Error> {
     let settings = ReceiverSettings::from_environment()?;
     settings.common.start()?;
     let parts = Parts::assemble(&settings.backend).await?;
-    let gateway = Gateway::new(parts.ports, parts.catalogue, parts.queue, settings.limits);
+    let gateway = Gateway::new(
+        parts.ports,
+        parts.webhook_cache,
+        parts.queue,
+        settings.limits,
+    );
     let router = postrider_receiver::router(Arc::new(gateway));
     lambda::run(router.layer(from_fn(wrap))).await
 }

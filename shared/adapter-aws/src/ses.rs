@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use aws_sdk_sesv2::error::BuildError;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message, MessageHeader};
-use postrider_ports::mail::{Letter, Mail};
+use postrider_ports::mail::{Email, Mail};
 use postrider_ports::{Error, Result};
 
 use crate::fault;
@@ -24,9 +24,9 @@ impl SesMail {
 
 #[async_trait]
 impl Mail for SesMail {
-    async fn send(&self, letter: Letter) -> Result<()> {
-        let to = Destination::builder().to_addresses(&letter.to).build();
-        let message = message(&letter).map_err(|error| Error::Broken(error.to_string()))?;
+    async fn send(&self, email: Email) -> Result<()> {
+        let to = Destination::builder().to_addresses(&email.to).build();
+        let message = message(&email).map_err(|error| Error::Broken(error.to_string()))?;
         let call = self
             .client
             .send_email()
@@ -38,18 +38,18 @@ impl Mail for SesMail {
     }
 }
 
-fn message(letter: &Letter) -> std::result::Result<Message, BuildError> {
+fn message(email: &Email) -> std::result::Result<Message, BuildError> {
     let utf8 = |text: &str| Content::builder().data(text).charset("UTF-8").build();
     let body = Body::builder()
-        .text(utf8(&letter.text)?)
-        .html(utf8(&letter.html)?);
+        .text(utf8(&email.text)?)
+        .html(utf8(&email.html)?);
     // Tells mailboxes not to answer that somebody is on holiday. https://www.rfc-editor.org/rfc/rfc3834#section-5
     let automatic = MessageHeader::builder()
         .name("Auto-Submitted")
         .value("auto-generated")
         .build()?;
     let message = Message::builder()
-        .subject(utf8(&letter.subject)?)
+        .subject(utf8(&email.subject)?)
         .body(body.build())
         .headers(automatic);
     Ok(message.build())

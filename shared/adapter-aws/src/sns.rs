@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use aws_sdk_sns::error::BuildError;
 use aws_sdk_sns::types::{MessageAttributeValue, PublishBatchRequestEntry};
-use postrider_domain::notice::Notice;
-use postrider_ports::notices::Topic;
+use postrider_domain::notification::Notification;
+use postrider_ports::notifications::Topic;
 use postrider_ports::{Error, Result};
 use serde_json::Value;
 
@@ -28,11 +28,11 @@ impl SnsTopic {
         Self { client, arn }
     }
 
-    async fn publish_batch(&self, notices: &[Notice]) -> Result<Vec<Result<()>>> {
-        let entries = notices
+    async fn publish_batch(&self, notifications: &[Notification]) -> Result<Vec<Result<()>>> {
+        let entries = notifications
             .iter()
             .enumerate()
-            .map(|(place, notice)| entry(place, notice))
+            .map(|(place, notification)| entry(place, notification))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| Error::Broken(error.to_string()))?;
         let call = self.client.publish_batch().topic_arn(&self.arn);
@@ -40,7 +40,7 @@ impl SnsTopic {
         let answer = call.send().await.map_err(|error| fault::of(&error))?;
         // One that is named nowhere was not taken.
         let unnamed = Err(Error::Unavailable("aws: no word of a message".to_owned()));
-        let mut results = vec![unnamed; notices.len()];
+        let mut results = vec![unnamed; notifications.len()];
         let mut set = |id: Option<&str>, result| {
             let place = id.and_then(|id| id.parse::<usize>().ok());
             if let Some(found) = place.and_then(|place| results.get_mut(place)) {
@@ -65,9 +65,9 @@ impl SnsTopic {
 
 #[async_trait]
 impl Topic for SnsTopic {
-    async fn publish(&self, notices: &[Notice]) -> Vec<Result<()>> {
-        let mut results = Vec::with_capacity(notices.len());
-        for batch in notices.chunks(BATCH) {
+    async fn publish(&self, notifications: &[Notification]) -> Vec<Result<()>> {
+        let mut results = Vec::with_capacity(notifications.len());
+        for batch in notifications.chunks(BATCH) {
             match self.publish_batch(batch).await {
                 Ok(each) => results.extend(each),
                 Err(error) => results.extend(vec![Err(error); batch.len()]),
@@ -79,12 +79,12 @@ impl Topic for SnsTopic {
 
 fn entry(
     place: usize,
-    notice: &Notice,
+    notification: &Notification,
 ) -> std::result::Result<PublishBatchRequestEntry, BuildError> {
     let mut entry = PublishBatchRequestEntry::builder()
         .id(place.to_string())
-        .message(notice.to_cloud_event().to_string());
-    for (name, value) in attributes(notice) {
+        .message(notification.to_cloud_event().to_string());
+    for (name, value) in attributes(notification) {
         let value = MessageAttributeValue::builder()
             .data_type("String")
             .string_value(value);
@@ -94,14 +94,14 @@ fn entry(
 }
 
 /// What subscribers may filter by.
-fn attributes(notice: &Notice) -> Vec<(&'static str, &str)> {
+fn attributes(notification: &Notification) -> Vec<(&'static str, &str)> {
     let said = |name: &'static str| {
-        let text = notice.data.get(name).and_then(Value::as_str);
+        let text = notification.data.get(name).and_then(Value::as_str);
         text.map(|text| (name, text))
     };
     let always = [
-        ("type", notice.kind.as_str()),
-        ("tenant", notice.tenant.as_str()),
+        ("type", notification.kind.as_str()),
+        ("tenant", notification.tenant.as_str()),
     ];
     let known = ["webhook_id", "session_id", "source_id"];
     let known = known.into_iter().filter_map(said);
@@ -111,14 +111,14 @@ fn attributes(notice: &Notice) -> Vec<(&'static str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postrider_domain::notice::NoticeKind;
+    use postrider_domain::notification::NotificationKind;
     use postrider_domain::time::Timestamp;
     use serde_json::json;
 
-    fn notice(data: Value) -> Notice {
-        Notice {
+    fn notification(data: Value) -> Notification {
+        Notification {
             id: "id".to_owned(),
-            kind: NoticeKind::DeliveryDead,
+            kind: NotificationKind::DeliveryDead,
             tenant: "acme".parse().unwrap(),
             at: Timestamp::ZERO,
             data,
@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_message_can_be_filtered_by_what_it_is_about() {
-        let about = notice(json!({"webhook_id": "wh_1", "session_id": "s", "status": "dead"}));
+        let about =
+            notification(json!({"webhook_id": "wh_1", "session_id": "s", "status": "dead"}));
         let expected = [
             ("type", "delivery.dead"),
             ("tenant", "acme"),
@@ -139,9 +140,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_no_attribute() {
-        let about = notice(json!({"source_id": "src_1"}));
+        let about = notification(json!({"source_id": "src_1"}));
         assert_eq!(attributes(&about).last(), Some(&("source_id", "src_1")));
-        let about = notice(json!({"webhook_id": "wh_1", "session_id": null}));
+        let about = notification(json!({"webhook_id": "wh_1", "session_id": null}));
         let names: Vec<_> = attributes(&about).iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["type", "tenant", "webhook_id"]);
     }

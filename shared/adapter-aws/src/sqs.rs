@@ -7,13 +7,13 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use futures_util::StreamExt;
 use futures_util::stream;
-use postrider_domain::delivery::{HINT_REACH, Lease};
+use postrider_domain::delivery::{Lease, MESSAGE_REACH};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
 use crate::fault;
@@ -41,22 +41,27 @@ impl SqsQueue {
     }
 
     /// Sends up to ten hints; one result each.
-    async fn send_batch(&self, hints: &[Hint]) -> Vec<Result<()>> {
-        let mut results: Vec<Result<()>> = vec![Err(unanswered()); hints.len()];
+    async fn send_batch(&self, messages: &[QueueMessage]) -> Vec<Result<()>> {
+        let mut results: Vec<Result<()>> = vec![Err(unanswered()); messages.len()];
         for _ in 0..TRIES {
-            let open: Vec<usize> = (0..hints.len())
+            let open: Vec<usize> = (0..messages.len())
                 .filter(|n| matches!(results.get(*n), Some(Err(_))))
                 .collect();
             if open.is_empty() {
                 break;
             }
-            self.try_batch(hints, &open, &mut results).await;
+            self.try_batch(messages, &open, &mut results).await;
         }
         results
     }
 
     /// Sends those hints of a batch that stand at `open`, and notes what became of them.
-    async fn try_batch(&self, hints: &[Hint], open: &[usize], results: &mut [Result<()>]) {
+    async fn try_batch(
+        &self,
+        messages: &[QueueMessage],
+        open: &[usize],
+        results: &mut [Result<()>],
+    ) {
         let now = self.clock.now();
         let mut note = |n: usize, result: Result<()>| {
             if let Some(place) = results.get_mut(n) {
@@ -65,7 +70,7 @@ impl SqsQueue {
         };
         let mut call = self.client.send_message_batch().queue_url(&self.url);
         for n in open {
-            match hints.get(*n).map(|hint| entry(*n, hint, now)) {
+            match messages.get(*n).map(|message| entry(*n, message, now)) {
                 Some(Ok(entry)) => call = call.entries(entry),
                 Some(Err(error)) => note(*n, Err(error)),
                 None => {}
@@ -100,12 +105,12 @@ impl Queue for SqsQueue {
         None
     }
 
-    fn start(&self, _parcel: Parcel) {}
+    fn start(&self, _delivery: ClaimedDelivery) {}
 
     fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
-        let batches: Vec<_> = hints
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
+        let batches: Vec<_> = messages
             .chunks(BATCH)
             .map(|batch| self.send_batch(batch))
             .collect();
@@ -130,20 +135,20 @@ impl Queue for SqsQueue {
     }
 }
 
-fn entry(n: usize, hint: &Hint, now: Timestamp) -> Result<SendMessageBatchRequestEntry> {
+fn entry(n: usize, message: &QueueMessage, now: Timestamp) -> Result<SendMessageBatchRequestEntry> {
     let unwritable = |_| Error::Broken("a hint cannot be written".to_owned());
     SendMessageBatchRequestEntry::builder()
         .id(n.to_string())
-        .message_body(serde_json::to_string(hint).map_err(|_| unwritable(()))?)
-        .message_group_id(hint.id.webhook.to_string())
-        .delay_seconds(delay_seconds(hint.next_retry_at, now))
+        .message_body(serde_json::to_string(message).map_err(|_| unwritable(()))?)
+        .message_group_id(message.id.webhook.to_string())
+        .delay_seconds(delay_seconds(message.next_retry_at, now))
         .build()
         .map_err(|_| unwritable(()))
 }
 
 /// Whole seconds until a row is due, rounded up so that its hint does not come early; at most what SQS takes.
 fn delay_seconds(due_at: Timestamp, now: Timestamp) -> i32 {
-    let left = due_at.since(now).min(HINT_REACH).get().div_ceil(1000);
+    let left = due_at.since(now).min(MESSAGE_REACH).get().div_ceil(1000);
     i32::try_from(left).unwrap_or(i32::MAX)
 }
 
@@ -158,8 +163,8 @@ mod tests {
 
     use super::*;
 
-    fn hint() -> Hint {
-        Hint {
+    fn message() -> QueueMessage {
+        QueueMessage {
             tenant: TenantId::default(),
             id: postrider_domain::ids::DeliveryId {
                 event: event_id(1),
@@ -180,18 +185,18 @@ mod tests {
 
     #[test]
     fn a_message_names_the_row_and_its_time_and_is_grouped_by_webhook() {
-        let hint = hint();
-        let entry = entry(3, &hint, NOW).unwrap();
+        let message = message();
+        let entry = entry(3, &message, NOW).unwrap();
         let body: serde_json::Value = serde_json::from_str(entry.message_body()).unwrap();
         let expected = serde_json::json!({
             "tenant": "default",
-            "id": hint.id.to_string(),
-            "next_retry_at": hint.next_retry_at.as_millis(),
+            "id": message.id.to_string(),
+            "next_retry_at": message.next_retry_at.as_millis(),
         });
         assert_eq!(body, expected);
         assert_eq!(entry.id(), "3");
         assert_eq!(entry.delay_seconds(), Some(30));
-        let webhook = hint.id.webhook.to_string();
+        let webhook = message.id.webhook.to_string();
         assert_eq!(entry.message_group_id(), Some(webhook.as_str()));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_ports::{Error, Result};
-use postrider_sealed::Vault;
+use postrider_store_format::Vault;
 use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The store of a running `postrider dev`.
 pub struct DevStore {
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<DevConnection>,
     pub(crate) shards: u16,
     process: String,
 }
@@ -30,7 +30,7 @@ impl DevStore {
     /// # Errors
     /// When the URL is not one of those, or nobody answers there.
     pub async fn connect(url: &str) -> Result<Self> {
-        let line = Arc::new(Line::to(url)?);
+        let line = Arc::new(DevConnection::to(url)?);
         let hello: Hello = line.read(line.post(HELLO, Vec::new()).await?).await?;
         Ok(Self {
             line,
@@ -49,7 +49,7 @@ impl DevStore {
 
 /// The queue of a running `postrider dev`.
 pub struct DevQueue {
-    pub(crate) line: Line,
+    pub(crate) line: DevConnection,
 }
 
 impl DevQueue {
@@ -59,7 +59,7 @@ impl DevQueue {
     /// When the URL is not one of those.
     pub fn connect(url: &str) -> Result<Self> {
         Ok(Self {
-            line: Line::to(url)?,
+            line: DevConnection::to(url)?,
         })
     }
 }
@@ -83,13 +83,13 @@ impl<T: Wire> Answer for Vec<Result<T>> {
 }
 
 /// The way to the other side.
-pub(crate) struct Line {
+pub(crate) struct DevConnection {
     client: reqwest::Client,
     origin: Url,
     vault: Vault,
 }
 
-impl Line {
+impl DevConnection {
     fn to(url: &str) -> Result<Self> {
         let (origin, pass) = Pass::from_url(url)?;
         let bearer = HeaderValue::from_str(&pass.bearer())

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use data_encoding::HEXLOWER;
 use postrider_ports::{Error, Result};
-use postrider_sealed::{KEY_BYTES, Vault};
+use postrider_store_format::{KEY_BYTES, Vault};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use url::Url;

@@ -12,7 +12,7 @@ use http::StatusCode;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use postrider_ports::queue::Queue;
 use postrider_ports::{Result, Store};
-use postrider_sealed::Vault;
+use postrider_store_format::Vault;
 use serde::{Deserialize, Serialize};
 
 use crate::pass::Pass;

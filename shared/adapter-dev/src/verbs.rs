@@ -11,31 +11,31 @@ use postrider_domain::delivery::{Claimed, Completion, Delivery, Force, Lease};
 use postrider_domain::event::Event;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
-    DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, TenantId, WebhookId,
+    DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
 use postrider_domain::pace::{Asked, Given, Pace, Signal};
-use postrider_domain::refused::{KeptRequest, RefusedRequest, Tally};
+use postrider_domain::rejected::{RejectedRequest, RejectionCounts, StoredRejection};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
-use postrider_ports::configs::{Changed, Created, Keys, WebhookChange, WebhookList, Webhooks};
+use postrider_ports::configs::{ApiKeys, Changed, Created, WebhookChange, WebhookList, Webhooks};
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Parcel, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Move, Renewed, Wanted,
 };
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
-use postrider_ports::notices::{Announced, Notices};
+use postrider_ports::notifications::{Notifications, StoredNotification};
 use postrider_ports::pace::Pacing;
-use postrider_ports::queue::{Hint, Queue};
-use postrider_ports::refusals::Refusals;
+use postrider_ports::probes::Probes;
+use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
 use postrider_ports::sources::{SourceChange, Sources};
-use postrider_ports::testing::Testing;
-use postrider_sealed::Vault;
+use postrider_store_format::Vault;
 
 use crate::client::{DevQueue, DevStore};
 use crate::server::Served;
@@ -94,7 +94,7 @@ verbs! {
         renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
         apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
         postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
-        set_aside(rows: Vec<Hint>, now: Timestamp) -> Result<()>;
+        set_aside(rows: Vec<QueueMessage>, now: Timestamp) -> Result<()>;
     }
     Backlog of store on DevStore with {
         fn shards(&self) -> u16 {
@@ -110,17 +110,17 @@ verbs! {
         report([&] tenant: TenantId, webhook: WebhookId, signal: Signal, per_second: u32, now: Timestamp)
             -> Result<()>;
     }
-    Testing of store on DevStore {
-        tests_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;
-        begin_test([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<Option<Health>>;
-        test_passed([&] tenant: TenantId, id: WebhookId, generation: u32, now: Timestamp) -> Result<()>;
+    Probes of store on DevStore {
+        probes_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;
+        begin_probe([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<Option<Health>>;
+        probe_passed([&] tenant: TenantId, id: WebhookId, generation: u32, now: Timestamp) -> Result<()>;
     }
     Interventions of store on DevStore {
         requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
-        release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>>;
+        release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<QueueMessage>>;
         release_webhook([&] tenant: TenantId, webhook: WebhookId, limit: usize, until: Timestamp, now: Timestamp)
-            -> Result<Vec<Hint>>;
-        bury(limit: usize, now: Timestamp) -> Result<usize>;
+            -> Result<Vec<QueueMessage>>;
+        end_deliveries_of_deleted_webhooks(limit: usize, now: Timestamp) -> Result<usize>;
     }
     History of store on DevStore {
         delivery([&] tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>>;
@@ -143,7 +143,7 @@ verbs! {
             now: Timestamp) -> Result<Option<Health>>;
         delete_webhook([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<bool>;
     }
-    Keys of store on DevStore {
+    ApiKeys of store on DevStore {
         key_by_digest(digest: KeyDigest) -> Result<Option<ApiKey>>;
         keys([&] tenant: TenantId) -> Result<Vec<ApiKey>>;
         put_key(key: ApiKey) -> Result<()>;
@@ -158,12 +158,12 @@ verbs! {
         change_source([&] tenant: TenantId, id: SourceId, change: SourceChange) -> Result<Changed>;
         delete_source([&] tenant: TenantId, id: SourceId) -> Result<bool>;
     }
-    Refusals of store on DevStore {
-        keep_refused(refused: RefusedRequest) -> Result<Option<RefusedId>>;
-        refused([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<KeptRequest>>;
-        refused_one([&] tenant: TenantId, source: SourceId, id: RefusedId, now: Timestamp)
-            -> Result<Option<KeptRequest>>;
-        refused_tally([&] tenant: TenantId, source: SourceId) -> Result<Tally>;
+    RejectedRequests of store on DevStore {
+        store_rejected(refused: RejectedRequest) -> Result<Option<RejectedId>>;
+        refused([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<StoredRejection>>;
+        rejected_request([&] tenant: TenantId, source: SourceId, id: RejectedId, now: Timestamp)
+            -> Result<Option<StoredRejection>>;
+        rejection_counts([&] tenant: TenantId, source: SourceId) -> Result<RejectionCounts>;
     }
     Jobs of store on DevStore {
         create_job([&] tenant: TenantId, job: RetryJob) -> Result<()>;
@@ -172,9 +172,9 @@ verbs! {
         cancel_job([&] tenant: TenantId, id: JobId) -> Result<Option<RetryJob>>;
         running_jobs() -> Result<Vec<(TenantId, RetryJob)>>;
     }
-    Notices of store on DevStore {
-        announced_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<Announced>>;
-        newest_announcement([&] tenant: TenantId) -> Result<u64>;
+    Notifications of store on DevStore {
+        notifications_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<StoredNotification>>;
+        newest_notification([&] tenant: TenantId) -> Result<u64>;
     }
     Sealing of store on DevStore {
         seal([&] tenant: TenantId, purpose: String, text: String) -> Result<String>;
@@ -186,11 +186,11 @@ verbs! {
             None
         }
 
-        fn start(&self, _: Parcel) {}
+        fn start(&self, _: ClaimedDelivery) {}
 
         fn decline(&self, _: &TenantId, _: WebhookId) {}
     } {
-        send(hints: Vec<Hint>) -> Vec<Result<()>> [one for each hints];
+        send(messages: Vec<QueueMessage>) -> Vec<Result<()>> [one for each messages];
         depth() -> Result<u64>;
     }
 }

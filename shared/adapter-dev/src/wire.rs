@@ -1,8 +1,8 @@
 //! What crosses the wire for a value. Most values cross as they are; those that must not be written out by accident,
 //! or that only a claim can make, have a form of their own.
 
-mod parcels;
-mod refused;
+mod deliveries;
+mod rejected;
 mod sources;
 mod webhooks;
 
@@ -13,11 +13,11 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
-    DeliveryId, EventId, JobId, KeyId, RefusedId, SourceId, TenantId, WebhookId,
+    DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
 use postrider_domain::pace::{Asked, Given, Pace, Signal};
-use postrider_domain::refused::Tally;
+use postrider_domain::rejected::RejectionCounts;
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
@@ -25,10 +25,10 @@ use postrider_ports::deliveries::{Applied, Move, Renewed, Wanted};
 use postrider_ports::history::{Cursor, Filter, HourlyStats, Page};
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::RetryJob;
-use postrider_ports::notices::Announced;
-use postrider_ports::queue::Hint;
+use postrider_ports::notifications::StoredNotification;
+use postrider_ports::queue::QueueMessage;
 use postrider_ports::{Error, Result};
-use postrider_sealed::Vault;
+use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ as_they_are!(
     u64,
     usize,
     String,
-    Announced,
+    StoredNotification,
     ApiKey,
     Applied,
     Asked,
@@ -86,7 +86,7 @@ as_they_are!(
     Force,
     Given,
     Health,
-    Hint,
+    QueueMessage,
     HourlyStats,
     JobId,
     KeyDigest,
@@ -94,7 +94,7 @@ as_they_are!(
     Move,
     Pace,
     Page<Delivery>,
-    RefusedId,
+    RejectedId,
     Renewed,
     Requeued,
     RetryJob,
@@ -102,7 +102,7 @@ as_they_are!(
     Signal,
     SourceId,
     Stretch,
-    Tally,
+    RejectionCounts,
     TenantId,
     Timestamp,
     Wanted,

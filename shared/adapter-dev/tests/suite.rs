@@ -10,13 +10,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use postrider_adapter_dev::{DevQueue, DevStore, Pass, Served, router};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::delivery::Lease;
 use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 use postrider_testkit::store_suite::{Fixture, Handle};
 use tempfile::TempDir;
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 
 /// A queue that keeps what it is sent, and takes no hint of another tenant.
 #[derive(Default)]
-struct Kept(Mutex<Vec<Hint>>);
+struct Kept(Mutex<Vec<QueueMessage>>);
 
 #[async_trait]
 impl Queue for Kept {
@@ -32,20 +32,20 @@ impl Queue for Kept {
         None
     }
 
-    fn start(&self, _: Parcel) {}
+    fn start(&self, _: ClaimedDelivery) {}
 
     fn decline(&self, _: &TenantId, _: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
-        let take = |hint: Hint| {
-            if hint.tenant == TenantId::default() {
-                self.0.lock().push(hint);
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
+        let take = |message: QueueMessage| {
+            if message.tenant == TenantId::default() {
+                self.0.lock().push(message);
                 Ok(())
             } else {
                 Err(Error::Unavailable("not mine".to_owned()))
             }
         };
-        hints.into_iter().map(take).collect()
+        messages.into_iter().map(take).collect()
     }
 
     async fn depth(&self) -> Result<u64> {
@@ -76,7 +76,7 @@ async fn fixture() -> Dev {
 /// A server with a store of its own on the directory. It ends with the test's runtime.
 async fn serve(dir: &TempDir, queue: Arc<Kept>) -> String {
     let path = dir.path().to_owned();
-    let opening = move || SqliteStore::open(&path, Options::default()).unwrap();
+    let opening = move || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
     let store = tokio::task::spawn_blocking(opening).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let pass = Pass::new([7; 32]);
@@ -119,8 +119,8 @@ fn store_and_model_agree() {
     postrider_testkit::model::check(&fixture, &runtime, 16);
 }
 
-fn hint(tenant: &str) -> Hint {
-    Hint {
+fn message(tenant: &str) -> QueueMessage {
+    QueueMessage {
         tenant: tenant.parse().unwrap(),
         id: DeliveryId {
             event: EventId::from_bytes([1; 16]),
@@ -135,10 +135,10 @@ fn hint(tenant: &str) -> Hint {
 async fn hints_arrive_with_a_result_each() {
     let dev = fixture().await;
     let queue = DevQueue::connect(&dev.url).unwrap();
-    let sent = queue.send(vec![hint("default"), hint("other")]).await;
+    let sent = queue.send(vec![message("default"), message("other")]).await;
     let refused = Err(Error::Unavailable("not mine".to_owned()));
     assert_eq!(sent, [Ok(()), refused]);
-    assert_eq!(*dev.queue.0.lock(), [hint("default")]);
+    assert_eq!(*dev.queue.0.lock(), [message("default")]);
     assert_eq!(queue.depth().await, Ok(1));
 }
 
@@ -151,7 +151,7 @@ async fn nobody_gets_in_without_the_pass() {
     let refused = DevStore::connect(&wrong).await.err().unwrap();
     assert!(!refused.is_transient(), "{refused}");
     let queue = DevQueue::connect(&wrong).unwrap();
-    assert!(queue.send(vec![hint("default")]).await[0].is_err());
+    assert!(queue.send(vec![message("default")]).await[0].is_err());
     assert_eq!(dev.queue.0.lock().len(), 0);
 }
 
@@ -161,7 +161,9 @@ async fn a_server_that_is_gone_is_a_transient_error_for_each_item() {
     let url = Pass::new([7; 32]).url(listener.local_addr().unwrap());
     drop(listener);
     let queue = DevQueue::connect(&url).unwrap();
-    let sent = queue.send(vec![hint("default"), hint("default")]).await;
+    let sent = queue
+        .send(vec![message("default"), message("default")])
+        .await;
     assert_eq!(sent.len(), 2);
     for result in sent {
         let error = result.unwrap_err();

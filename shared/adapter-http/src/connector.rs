@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use postrider_domain::egress::{Rules, Scheme};
+use postrider_domain::egress::{Rules, UrlScheme};
 use postrider_domain::outcome::{Failure, Phase};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -17,10 +17,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
+use crate::connection::{HttpConnection, Stream};
 use crate::dial::dial;
 use crate::dialling::Dialling;
 use crate::failure::{self, DialError};
-use crate::line::{Line, Stream};
 use crate::resolve::Names;
 
 /// Resolves once, refuses if any answer is closed, dials exactly what it checked. Cheap to clone.
@@ -36,7 +36,7 @@ struct Parts {
 
 /// The receiver's end, as a URL names it.
 pub(crate) struct Endpoint<'a> {
-    scheme: Scheme,
+    scheme: UrlScheme,
     host: &'a str,
     port: u16,
 }
@@ -58,9 +58,9 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Line>;
+    type Response = TokioIo<HttpConnection>;
     type Error = DialError;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Line>, DialError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<HttpConnection>, DialError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DialError>> {
         Poll::Ready(Ok(()))
@@ -80,7 +80,11 @@ impl Service<Uri> for Connector {
 }
 
 impl Connector {
-    async fn open(&self, uri: &Uri, dialling: &Arc<Dialling>) -> Result<TokioIo<Line>, Failure> {
+    async fn open(
+        &self,
+        uri: &Uri,
+        dialling: &Arc<Dialling>,
+    ) -> Result<TokioIo<HttpConnection>, Failure> {
         let endpoint = Endpoint::of(uri)?;
         let begun_at = dialling.steps().since;
         let addresses = self.checked_addresses(&endpoint, Some(dialling)).await?;
@@ -88,14 +92,17 @@ impl Connector {
         let left = dialling.budget.saturating_sub(begun_at.elapsed());
         let tcp = dial(&addresses, endpoint.port, left).await?;
         let stream = match endpoint.scheme {
-            Scheme::Http => Stream::Plain(tcp),
-            Scheme::Https => {
+            UrlScheme::Http => Stream::Plain(tcp),
+            UrlScheme::Https => {
                 dialling.enter(Phase::Tls);
                 Stream::Tls(Box::new(self.shake_hands(&endpoint, tcp).await?))
             }
         };
         dialling.enter(Phase::FirstByte);
-        Ok(TokioIo::new(Line::new(stream, Arc::clone(dialling))))
+        Ok(TokioIo::new(HttpConnection::new(
+            stream,
+            Arc::clone(dialling),
+        )))
     }
 
     /// The addresses behind an endpoint, every one of them checked.
@@ -117,7 +124,7 @@ impl Connector {
             self.0
                 .rules
                 .check_address(*ip, endpoint.scheme, endpoint.port)
-                .map_err(|refusal| failure::refused(&refusal, phase))?;
+                .map_err(|blocked| failure::refused(&blocked, phase))?;
         }
         Ok(addresses)
     }
@@ -141,11 +148,11 @@ impl Connector {
 impl<'a> Endpoint<'a> {
     /// The endpoint of a URI that came out of a checked URL.
     pub(crate) fn of(uri: &'a Uri) -> Result<Self, Failure> {
-        let scheme = Scheme::parse(uri.scheme_str().unwrap_or_default());
-        let scheme = scheme.map_err(|refusal| failure::refused(&refusal, Phase::Check))?;
+        let scheme = UrlScheme::parse(uri.scheme_str().unwrap_or_default());
+        let scheme = scheme.map_err(|blocked| failure::refused(&blocked, Phase::Check))?;
         let port = uri.port_u16().unwrap_or(match scheme {
-            Scheme::Https => 443,
-            Scheme::Http => 80,
+            UrlScheme::Https => 443,
+            UrlScheme::Http => 80,
         });
         Ok(Self {
             scheme,

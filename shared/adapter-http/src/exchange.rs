@@ -13,10 +13,10 @@ use postrider_domain::outcome::{
 };
 
 use crate::body::{BodyStart, Ending};
+use crate::connection::AboutConnection;
 use crate::connector::Connector;
 use crate::dialling::{Dialling, millis, now};
 use crate::failure;
-use crate::line::AboutLine;
 
 /// Longer than any media type that is meant.
 const MAX_CONTENT_TYPE_CHARS: usize = 100;
@@ -43,7 +43,7 @@ struct Head {
     retry_after: Option<RetryAfter>,
     control: Option<Control>,
     content_type: Option<String>,
-    line: Option<AboutLine>,
+    line: Option<AboutConnection>,
 }
 
 impl Exchange {
@@ -74,7 +74,7 @@ impl Exchange {
             }
         };
         let (mut parts, incoming) = response.into_parts();
-        let line: Option<AboutLine> = parts.extensions.remove();
+        let line: Option<AboutConnection> = parts.extensions.remove();
         let (retry_after, control) = (retry_after(&parts.headers), control(&parts.headers));
         let head = Head {
             came_at: now(),
@@ -154,7 +154,7 @@ impl Exchange {
     }
 
     /// The connection that the request went out on, if it has come that far.
-    fn line(&self) -> Option<AboutLine> {
+    fn line(&self) -> Option<AboutConnection> {
         if let Stage::Answered(head, _) = &self.stage {
             return head.line.clone();
         }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use hickory_resolver::net::{DnsError, NetError};
 use hyper_util::client::legacy::Error as ClientError;
-use postrider_domain::egress::Refusal;
+use postrider_domain::egress::Blocked;
 use postrider_domain::outcome::{Failure, FailureKind, Phase};
 use postrider_domain::time::Millis;
 use rustls::{CertificateError, Error as TlsError};
 
-use crate::line::TooMuch;
+use crate::connection::TooMuch;
 
 /// How many bytes the head of a response may have.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -30,13 +30,13 @@ fn failure(kind: FailureKind, phase: Phase, detail: impl Into<String>) -> Failur
     }
 }
 
-pub(crate) fn refused(refusal: &Refusal, phase: Phase) -> Failure {
-    failure(FailureKind::Refused, phase, refusal.to_string())
+pub(crate) fn refused(blocked: &Blocked, phase: Phase) -> Failure {
+    failure(FailureKind::Blocked, phase, blocked.to_string())
 }
 
 pub(crate) fn unsendable() -> Failure {
     failure(
-        FailureKind::Refused,
+        FailureKind::Blocked,
         Phase::Check,
         "the URL cannot be sent in an HTTP request",
     )

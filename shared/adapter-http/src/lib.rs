@@ -5,16 +5,16 @@
 //! exactly the addresses it checked; and every response is read within bounds of time and size.
 
 mod body;
+mod connection;
 mod connector;
 mod dial;
 mod dialling;
 mod exchange;
 mod failure;
-mod line;
 mod resolve;
 mod sender;
 mod settings;
 mod tls;
 
 pub use sender::HttpSender;
-pub use settings::{SenderSettings, SetupError};
+pub use settings::{HttpSetupError, SenderSettings};

@@ -13,7 +13,7 @@ use hickory_resolver::{Resolver, TokioResolver};
 use postrider_domain::outcome::Failure;
 
 use crate::failure;
-use crate::settings::SetupError;
+use crate::settings::HttpSetupError;
 
 /// The first query and two more fit into the time for connecting.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -30,7 +30,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Asks these name servers, or the system's own.
-    pub(crate) fn new(name_servers: Option<&[SocketAddr]>) -> Result<Self, SetupError> {
+    pub(crate) fn new(name_servers: Option<&[SocketAddr]>) -> Result<Self, HttpSetupError> {
         let mut builder = match name_servers {
             None => Resolver::builder_tokio()?,
             Some(servers) => {

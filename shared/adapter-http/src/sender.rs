@@ -22,7 +22,7 @@ use crate::dialling::{CURRENT, Dialling, now};
 use crate::exchange::Exchange;
 use crate::failure::{self, MAX_HEAD_BYTES};
 use crate::resolve::Names;
-use crate::settings::{SenderSettings, SetupError};
+use crate::settings::{HttpSetupError, SenderSettings};
 use crate::tls;
 
 /// How long a connection is kept for the next request: less than the five seconds after which Node.js, and others
@@ -43,7 +43,7 @@ impl HttpSender {
     ///
     /// # Errors
     /// When the name servers or the further certificate authorities cannot be used.
-    pub fn new(settings: SenderSettings) -> Result<Self, SetupError> {
+    pub fn new(settings: SenderSettings) -> Result<Self, HttpSetupError> {
         let SenderSettings {
             rules,
             name_servers,
@@ -92,7 +92,7 @@ impl HttpSender {
     fn checked(&self, url: &Url) -> Result<Uri, Failure> {
         self.rules
             .check(url)
-            .map_err(|refusal| failure::refused(&refusal, Phase::Check))?;
+            .map_err(|blocked| failure::refused(&blocked, Phase::Check))?;
         Uri::try_from(url.as_str()).map_err(|_| failure::unsendable())
     }
 }

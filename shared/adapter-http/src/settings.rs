@@ -34,7 +34,7 @@ impl Default for SenderSettings {
 
 /// Why no sender could be made.
 #[derive(Debug, thiserror::Error)]
-pub enum SetupError {
+pub enum HttpSetupError {
     /// The resolver could not be set up.
     #[error("the resolver cannot be set up: {0}")]
     Resolver(#[from] hickory_resolver::net::NetError),

@@ -8,10 +8,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-use crate::settings::SetupError;
+use crate::settings::HttpSetupError;
 
 /// A connector that trusts the public authorities and these.
-pub(crate) fn connector(extra_roots_pem: Option<&[u8]>) -> Result<TlsConnector, SetupError> {
+pub(crate) fn connector(extra_roots_pem: Option<&[u8]>) -> Result<TlsConnector, HttpSetupError> {
     // The provider is named here, so that no other crate's choice of a process-wide one can matter.
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
@@ -21,7 +21,7 @@ pub(crate) fn connector(extra_roots_pem: Option<&[u8]>) -> Result<TlsConnector, 
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-fn roots(extra_pem: Option<&[u8]>) -> Result<RootCertStore, SetupError> {
+fn roots(extra_pem: Option<&[u8]>) -> Result<RootCertStore, HttpSetupError> {
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(pem) = extra_pem {
         let known = roots.len();
@@ -29,7 +29,7 @@ fn roots(extra_pem: Option<&[u8]>) -> Result<RootCertStore, SetupError> {
             roots.add(certificate?)?;
         }
         if roots.len() == known {
-            return Err(SetupError::RootsEmpty);
+            return Err(HttpSetupError::RootsEmpty);
         }
     }
     Ok(roots)

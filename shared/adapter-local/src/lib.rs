@@ -2,4 +2,4 @@
 
 pub mod sqlite;
 
-pub use sqlite::{Options, ServeLock, SqliteStore};
+pub use sqlite::{ServeLock, SqliteOptions, SqliteStore};

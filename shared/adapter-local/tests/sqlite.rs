@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Unclaimable};
 use postrider_domain::event::Event;
@@ -37,7 +37,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 fn open(dir: &Path) -> Arc<SqliteStore> {
-    SqliteStore::open(dir, Options::default()).unwrap()
+    SqliteStore::open(dir, SqliteOptions::default()).unwrap()
 }
 
 fn scene(store: &Arc<SqliteStore>) -> Scene {
@@ -234,7 +234,7 @@ async fn what_a_killed_process_held_goes_out_in_the_first_cycle() {
     let scene = scene(&store);
     let held = scene.try_claim(id, NOW).await;
     assert!(
-        matches!(held, Claim::Refused(Unclaimable::Held)),
+        matches!(held, Claim::Unclaimable(Unclaimable::Held)),
         "{held:?}"
     );
     let before = scene.stored(id).await;
@@ -290,7 +290,7 @@ async fn a_newer_file_is_refused_and_left_as_it_is() {
     raw(dir.path())
         .pragma_update(None, "user_version", 99)
         .unwrap();
-    let refused = SqliteStore::open(dir.path(), Options::default()).unwrap_err();
+    let refused = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap_err();
     assert!(
         refused.to_string().contains("newer version of Postrider"),
         "{refused}"
@@ -352,7 +352,7 @@ async fn a_missing_or_wrong_key_is_named() {
     let key = dir.path().join("secret.key");
     let right = fs::read(&key).unwrap();
     let refusal = || {
-        let refused = SqliteStore::open(dir.path(), Options::default());
+        let refused = SqliteStore::open(dir.path(), SqliteOptions::default());
         match refused.unwrap_err() {
             Error::Broken(why) => why,
             other => panic!("{other}"),
@@ -479,12 +479,12 @@ async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
     let (mut freed, mut turns) = (BTreeSet::new(), BTreeSet::new());
     let until = after(86_400);
     loop {
-        let hints = scene.release(500, until, after(60)).await.unwrap();
-        if hints.is_empty() {
+        let messages = scene.release(500, until, after(60)).await.unwrap();
+        if messages.is_empty() {
             break;
         }
-        turns.extend(hints.iter().map(|hint| hint.next_retry_at));
-        freed.extend(hints.into_iter().map(|hint| hint.id));
+        turns.extend(messages.iter().map(|message| message.next_retry_at));
+        freed.extend(messages.into_iter().map(|message| message.id));
     }
     assert_eq!(freed, ids);
     assert_eq!(turns.len(), WAITING, "each has a turn of its own");

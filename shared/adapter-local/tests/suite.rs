@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_ports::EmbeddedStore;
 use postrider_testkit::store_suite::{EmbeddedFixture, Fixture, Handle};
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ async fn fixture() -> Sqlite {
 
 async fn open(dir: &TempDir) -> Arc<SqliteStore> {
     let path = dir.path().to_owned();
-    let opening = move || SqliteStore::open(&path, Options::default()).unwrap();
+    let opening = move || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
     tokio::task::spawn_blocking(opening).await.unwrap()
 }
 

@@ -17,7 +17,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::Handle;
 
 use crate::SEND_TIMEOUT;
-use crate::line::Line;
+use crate::collector::CollectorHealth;
 
 /// The largest answer that is read: it says at most how many spans were refused, and why.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
@@ -31,11 +31,11 @@ type Inner = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 pub(crate) struct Client {
     runtime: Handle,
     inner: Inner,
-    line: Arc<Line>,
+    line: Arc<CollectorHealth>,
 }
 
 impl Client {
-    pub(crate) fn new(line: Arc<Line>) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(line: Arc<CollectorHealth>) -> Result<Self, rustls::Error> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.enforce_http(false);

@@ -4,8 +4,8 @@
 //! spans, and never the time of whoever recorded them.
 
 mod client;
+mod collector;
 mod convert;
-mod line;
 
 use std::sync::Arc;
 use std::thread;
@@ -21,7 +21,7 @@ use postrider_ports::traces::{TraceSettings, Traces};
 use tokio::sync::oneshot;
 
 use crate::client::Client;
-use crate::line::Line;
+use crate::collector::CollectorHealth;
 
 /// How long one batch may take to be sent, every try included.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,14 +31,14 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 /// Sends spans to a collector.
 pub struct OtlpTraces {
     processor: Arc<BatchSpanProcessor>,
-    line: Arc<Line>,
+    line: Arc<CollectorHealth>,
     scope: InstrumentationScope,
     share: Share,
 }
 
 /// Why spans cannot be sent.
 #[derive(Debug, thiserror::Error)]
-pub enum SetupError {
+pub enum OtlpSetupError {
     /// TLS cannot be set up.
     #[error("TLS towards the collector: {0}")]
     Tls(#[from] rustls::Error),
@@ -53,8 +53,8 @@ impl OtlpTraces {
     ///
     /// # Errors
     /// When a setting does not fit.
-    pub fn new(settings: &TraceSettings) -> Result<Self, SetupError> {
-        let line = Arc::new(Line::default());
+    pub fn new(settings: &TraceSettings) -> Result<Self, OtlpSetupError> {
+        let line = Arc::new(CollectorHealth::default());
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(Client::new(Arc::clone(&line))?)

@@ -10,10 +10,10 @@ use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters, TlsParametersBuilder};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
-use postrider_ports::mail::{Letter, Mail};
+use postrider_ports::mail::{Email, Mail};
 use postrider_ports::{Error, Result};
 
-pub use message::{BadAddress, Sender, is_address};
+pub use message::{BadAddress, FromAddress, is_address};
 pub use server::{BadServer, Security, Server};
 
 /// How long a letter may take, from the first byte to the server's word that it has it.
@@ -28,7 +28,7 @@ const PEM_BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 /// Hands letters to one mail server.
 pub struct SmtpMail {
     transport: AsyncSmtpTransport<Tokio1Executor>,
-    from: Sender,
+    from: FromAddress,
 }
 
 /// The connection cannot be set up as told.
@@ -44,7 +44,7 @@ impl SmtpMail {
     /// When the certificates cannot be read.
     pub fn new(
         server: Server,
-        from: Sender,
+        from: FromAddress,
         extra_roots_pem: Option<&[u8]>,
     ) -> std::result::Result<Self, BadTls> {
         let tls = match server.security {
@@ -85,8 +85,8 @@ fn parameters(
 
 #[async_trait]
 impl Mail for SmtpMail {
-    async fn send(&self, letter: Letter) -> Result<()> {
-        let message = message::message(&self.from, letter)?;
+    async fn send(&self, email: Email) -> Result<()> {
+        let message = message::message(&self.from, email)?;
         // Once it is connected, the library waits for ever.
         match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
             Ok(Ok(_)) => Ok(()),

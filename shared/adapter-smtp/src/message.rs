@@ -3,19 +3,19 @@
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
-use postrider_ports::mail::Letter;
+use postrider_ports::mail::Email;
 use postrider_ports::{Error, Result};
 
 /// Who letters come from: `alerts@example.com` or `Postrider <alerts@example.com>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sender(Mailbox);
+pub struct FromAddress(Mailbox);
 
 /// A text that is no mail address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a mail address such as alerts@example.com")]
 pub struct BadAddress;
 
-impl Sender {
+impl FromAddress {
     /// Reads an address, with or without a name.
     ///
     /// # Errors
@@ -32,20 +32,20 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// The message of a letter. Its id is the letter's, so that a mailbox can tell a letter that comes twice.
-pub(crate) fn message(from: &Sender, letter: Letter) -> Result<Message> {
-    let Sender(from) = from;
-    let to = letter
+pub(crate) fn message(from: &FromAddress, email: Email) -> Result<Message> {
+    let FromAddress(from) = from;
+    let to = email
         .to
         .parse()
         .map_err(|_| broken("the recipient's address"))?;
-    let id = format!("<{}@{}>", letter.id, from.email.domain());
+    let id = format!("<{}@{}>", email.id, from.email.domain());
     let built = Message::builder()
         .from(from.clone())
         .to(Mailbox::new(None, to))
-        .subject(letter.subject)
+        .subject(email.subject)
         .message_id(Some(id))
         .raw_header(automatic())
-        .multipart(MultiPart::alternative_plain_html(letter.text, letter.html));
+        .multipart(MultiPart::alternative_plain_html(email.text, email.html));
     built.map_err(|_| broken("the message"))
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::health::LastFailure;
 use crate::ids::{DeliveryId, TenantId, WebhookId};
-use crate::notice::NoticeKind;
+use crate::notification::NotificationKind;
 use crate::pattern::EventType;
 use crate::time::{Millis, Timestamp};
 
@@ -65,7 +65,7 @@ impl Trouble {
 pub struct Unreadable(&'static str);
 
 #[derive(Deserialize)]
-struct Announcement {
+struct NotificationView {
     id: String,
     #[serde(rename = "type")]
     kind: String,
@@ -116,10 +116,10 @@ impl Alert {
     /// # Errors
     /// A value that is no announcement.
     pub fn of(event: Value) -> Result<Option<Self>, Unreadable> {
-        let said: Announcement =
+        let said: NotificationView =
             serde_json::from_value(event).map_err(|_| Unreadable("not the form of one"))?;
-        let is_failed = said.kind == NoticeKind::WebhookFailed.as_str();
-        if !is_failed && said.kind != NoticeKind::WebhookDegraded.as_str() {
+        let is_failed = said.kind == NotificationKind::WebhookFailed.as_str();
+        if !is_failed && said.kind != NotificationKind::WebhookDegraded.as_str() {
             return Ok(None);
         }
         let data: Data =

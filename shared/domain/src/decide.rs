@@ -57,7 +57,7 @@ pub fn classify(outcome: &Outcome, policy: &Policy, now: Timestamp) -> Class {
     match &outcome.result {
         Answer::Response(response) => classify_status(response, policy, now),
         Answer::Failed(failure) => match (failure.kind, policy.classifier) {
-            (FailureKind::Refused, _) => Class::Final(DeadCause::Refused),
+            (FailureKind::Blocked, _) => Class::Final(DeadCause::Blocked),
             (FailureKind::Malformed, Classifier::ByStatus) => Class::Final(DeadCause::Rejected),
             (
                 FailureKind::Malformed
@@ -231,7 +231,7 @@ mod tests {
         let (rejected, gone, refused) = (
             Class::Final(DeadCause::Rejected),
             Class::Final(DeadCause::Gone),
-            Class::Final(DeadCause::Refused),
+            Class::Final(DeadCause::Blocked),
         );
         let rows = [
             (status(200, None), delivered, delivered, delivered),
@@ -263,7 +263,7 @@ mod tests {
             (failure(FailureKind::Connect), retried, retried, retried),
             (failure(FailureKind::Reset), retried, retried, retried),
             (failure(FailureKind::Tls), retried, retried, retried),
-            (failure(FailureKind::Refused), refused, refused, refused),
+            (failure(FailureKind::Blocked), refused, refused, refused),
         ];
         for (outcome, gateway, public_api, standard) in rows {
             let class = |profile| classify(&outcome, &policy(profile), NOW);
@@ -384,7 +384,7 @@ mod tests {
                 0 => failure(FailureKind::Timeout),
                 1 => failure(FailureKind::Dns),
                 2 => failure(FailureKind::Malformed),
-                3 => failure(FailureKind::Refused),
+                3 => failure(FailureKind::Blocked),
                 4 => failure(FailureKind::Tls),
                 _ => status(code, ask.then_some(RetryAfter::Delay(Millis::new(seconds)))),
             }

@@ -90,7 +90,8 @@ pub enum DeadCause {
     /// The receiver said to send nothing any more; the webhook is disabled.
     Declined,
     /// Egress rules forbid where it would go.
-    Refused,
+    #[serde(rename = "refused")]
+    Blocked,
     /// It was still open when its time to be kept ran out.
     Expired,
     /// Its webhook was deleted.
@@ -106,7 +107,7 @@ impl DeadCause {
         Self::Gone,
         Self::Aborted,
         Self::Declined,
-        Self::Refused,
+        Self::Blocked,
         Self::Expired,
         Self::WebhookDeleted,
     ];
@@ -121,7 +122,7 @@ impl DeadCause {
             Self::Gone => "gone",
             Self::Aborted => "aborted",
             Self::Declined => "declined",
-            Self::Refused => "refused",
+            Self::Blocked => "refused",
             Self::Expired => "expired",
             Self::WebhookDeleted => "webhook_deleted",
         }
@@ -129,7 +130,7 @@ impl DeadCause {
 }
 
 /// How far ahead a hint can be sent: the longest delay of an SQS message.
-pub const HINT_REACH: Millis = Millis::from_seconds(900);
+pub const MESSAGE_REACH: Millis = Millis::from_seconds(900);
 
 /// How an open row is brought to a dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -281,7 +282,7 @@ impl Delivery {
         let due_at = self.next_retry_at.unwrap_or(self.created_at);
         Some(if self.parked {
             Lane::Parked
-        } else if due_at > now.plus(HINT_REACH) {
+        } else if due_at > now.plus(MESSAGE_REACH) {
             Lane::Waiting
         } else {
             Lane::Queued

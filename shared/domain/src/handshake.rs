@@ -16,7 +16,7 @@ const MAX_ECHO_BYTES: usize = 256;
 
 /// What a sender is answered instead of an event being stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct HandshakeReply {
     /// The status.
     pub status: u16,
     /// What the body is.
@@ -25,7 +25,7 @@ pub struct Reply {
     pub body: String,
 }
 
-impl Reply {
+impl HandshakeReply {
     const fn text(body: String) -> Self {
         Self {
             status: 200,
@@ -46,7 +46,7 @@ impl Reply {
 /// The answer to a request that is a handshake and genuine. Any other is left to [`verify`](crate::inbound::verify),
 /// which refuses those that are not: Discord sends such ones on purpose.
 #[must_use]
-pub fn handshake(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+pub fn handshake(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     match source.settings.scheme.handshake? {
         Handshake::Slack => slack(inbound, source, now),
         Handshake::Zoom => zoom(inbound, source, now),
@@ -62,19 +62,19 @@ fn signer<'a>(inbound: &Inbound, source: &'a Source, now: Timestamp) -> Option<&
 }
 
 /// <https://docs.slack.dev/reference/events/url_verification>
-fn slack(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+fn slack(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     if word_at(inbound, "/type")? != "url_verification" {
         return None;
     }
     signer(inbound, source, now)?;
     let challenge = word_at(inbound, "/challenge")?;
-    Some(Reply::text(challenge)).filter(|reply| reply.body.len() <= MAX_ECHO_BYTES)
+    Some(HandshakeReply::text(challenge)).filter(|reply| reply.body.len() <= MAX_ECHO_BYTES)
 }
 
 /// <https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint>. What is answered is a digest by the
 /// very secret that signs events: only a signed request gets one, and only of what cannot be a signed message, which
 /// would have colons.
-fn zoom(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+fn zoom(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     if word_at(inbound, "/event")? != "endpoint.url_validation" {
         return None;
     }
@@ -86,13 +86,13 @@ fn zoom(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
     }
     let mac = signature::hmac(secret.expose().as_bytes(), &[token.as_bytes()]);
     let encrypted = data_encoding::HEXLOWER.encode(&mac);
-    Some(Reply::json(
+    Some(HandshakeReply::json(
         &json!({ "plainToken": token, "encryptedToken": encrypted }),
     ))
 }
 
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
-fn meta(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+fn meta(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     let query = inbound
         .query
         .as_deref()
@@ -109,16 +109,16 @@ fn meta(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
     let challenge = query_field(query, "hub.challenge").filter(|_| is_known)?;
     let fits =
         challenge.len() <= MAX_ECHO_BYTES && challenge.bytes().all(|byte| byte.is_ascii_graphic());
-    fits.then(|| Reply::text(challenge))
+    fits.then(|| HandshakeReply::text(challenge))
 }
 
 /// A PING is of type 1 among interactions, where `{"type":1}` is the answer, and of type 0 among events, where 204 is;
 /// type 1 among events is an event. <https://docs.discord.com/developers/events/webhook-events#preparing-for-events>
-fn discord(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Reply> {
+fn discord(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     let is_event = word_at(inbound, "/event/type").is_some();
     let reply = match text_at(inbound, "/type")?.as_str() {
-        "1" if !is_event => Reply::json(&json!({ "type": 1 })),
-        "0" if !is_event => Reply {
+        "1" if !is_event => HandshakeReply::json(&json!({ "type": 1 })),
+        "0" if !is_event => HandshakeReply {
             status: 204,
             content_type: "application/json",
             body: String::new(),

@@ -14,10 +14,10 @@ pub const WARNING_AT: u32 = 3;
 pub const PROBES: u32 = 3;
 
 /// How many tests a failed webhook is sent, at the most: about a week of them.
-const MAX_TESTS: u32 = 173;
+const MAX_PROBES: u32 = 173;
 /// How long after the failure the first test is made; the wait doubles with each.
 const FIRST_TEST_AFTER: Millis = Millis::from_seconds(60);
-/// The longest wait between two tests.
+/// The longest wait between two probes.
 const TESTS_APART: Millis = Millis::from_seconds(3600);
 
 /// How the reason of a webhook begins that failed with a delivery.
@@ -126,12 +126,12 @@ pub struct Health {
     /// It failed on probation: whoever was told of the first time need not be told of this one.
     #[serde(default)]
     pub again: bool,
-    /// How many tests it was sent since something arrived.
+    /// How many probes it was sent since something arrived.
     #[serde(default)]
-    pub tests: u32,
+    pub probes: u32,
     /// When it may be tested next; none unless it is failed, and none after the last test.
     #[serde(default)]
-    pub next_test_at: Option<Timestamp>,
+    pub next_probe_at: Option<Timestamp>,
     /// What failed last; stays when it is well again.
     #[serde(default)]
     pub last_failure: Option<LastFailure>,
@@ -159,35 +159,35 @@ impl Health {
             changed_at: Some(now),
             on_probation: status == WebhookStatus::Active && self.status == WebhookStatus::Failed,
             again: false,
-            tests: 0,
-            next_test_at: None,
+            probes: 0,
+            next_probe_at: None,
             last_failure: self.last_failure.clone(),
         }
     }
 
     /// The state with one more test begun; none when it is not to be tested now.
     #[must_use]
-    pub fn testing(&self, now: Timestamp) -> Option<Self> {
-        let is_due = self.next_test_at.is_some_and(|at| at <= now);
+    pub fn probe_begun(&self, now: Timestamp) -> Option<Self> {
+        let is_due = self.next_probe_at.is_some_and(|at| at <= now);
         if self.status != WebhookStatus::Failed || !is_due {
             return None;
         }
-        let tests = self.tests.saturating_add(1);
+        let probes = self.probes.saturating_add(1);
         Some(Self {
-            tests,
-            next_test_at: (tests < MAX_TESTS).then(|| now.plus(test_wait(tests))),
+            probes,
+            next_probe_at: (probes < MAX_PROBES).then(|| now.plus(probe_wait(probes))),
             ..self.clone()
         })
     }
 
     /// The state after a test of it was answered; none when it is not failed any more, or a person changed it since.
     #[must_use]
-    pub fn passed_test(&self, generation: u32, now: Timestamp) -> Option<Self> {
+    pub fn passed_probe(&self, generation: u32, now: Timestamp) -> Option<Self> {
         let is_same = self.status == WebhookStatus::Failed && self.generation == generation;
         let reason = || "resumed by auto_resume: a test event was answered".to_owned();
         // Tests go on being counted: a receiver that answers them and nothing else is tested less and less often.
         is_same.then(|| Self {
-            tests: self.tests,
+            probes: self.probes,
             ..self.set(WebhookStatus::Active, Some(reason()), now)
         })
     }
@@ -205,7 +205,7 @@ impl Health {
         Self {
             failure_count: 0,
             on_probation: false,
-            tests: 0,
+            probes: 0,
             ..self.clone()
         }
     }
@@ -238,23 +238,23 @@ impl Health {
         if self.generation != generation || !further {
             return self.clone();
         }
-        let tests = if self.on_probation { self.tests } else { 0 };
-        let is_tested = status == WebhookStatus::Failed && tests < MAX_TESTS;
+        let probes = if self.on_probation { self.probes } else { 0 };
+        let is_probed = status == WebhookStatus::Failed && probes < MAX_PROBES;
         Self {
             status,
             reason: Some(reason),
             changed_at: Some(now),
             on_probation: false,
             again: status == WebhookStatus::Failed && self.on_probation,
-            tests,
-            next_test_at: is_tested.then(|| now.plus(test_wait(tests))),
+            probes,
+            next_probe_at: is_probed.then(|| now.plus(probe_wait(probes))),
             ..self.clone()
         }
     }
 }
 
 /// How long after its `n`-th test a webhook is tested again.
-fn test_wait(n: u32) -> Millis {
+fn probe_wait(n: u32) -> Millis {
     let doubled = 1_u64.checked_shl(n).unwrap_or(u64::MAX);
     let wait = FIRST_TEST_AFTER.get().saturating_mul(doubled);
     Millis::new(wait).min(TESTS_APART)
@@ -264,7 +264,7 @@ fn test_wait(n: u32) -> Millis {
 mod tests {
     use super::*;
     use crate::ids::TenantId;
-    use crate::notice::health_notice;
+    use crate::notification::health_notification;
 
     #[test]
     fn the_retries_that_were_used_are_read_from_the_reason() {
@@ -292,25 +292,25 @@ mod tests {
         let mut health = Health::default().stopped(WebhookStatus::Failed, 0, reason(), now);
         let mut waits = Vec::new();
         // One more than there should be: it ends.
-        for _ in 0..=MAX_TESTS {
-            let Some(at) = health.next_test_at else {
+        for _ in 0..=MAX_PROBES {
+            let Some(at) = health.next_probe_at else {
                 break;
             };
             waits.push(at.since(now));
             now = at;
-            let tested = health.testing(now).unwrap();
-            let resumed = tested.passed_test(tested.generation, now).unwrap();
+            let tested = health.probe_begun(now).unwrap();
+            let resumed = tested.passed_probe(tested.generation, now).unwrap();
             assert!(resumed.on_probation);
             health = resumed.stopped(WebhookStatus::Failed, resumed.generation, reason(), now);
         }
-        assert_eq!(waits.len(), MAX_TESTS as usize);
+        assert_eq!(waits.len(), MAX_PROBES as usize);
         assert!(waits.is_sorted());
         assert_eq!(waits.last(), Some(&TESTS_APART));
         let well =
             health
                 .succeeded()
                 .stopped(WebhookStatus::Failed, health.generation, reason(), now);
-        assert_eq!(well.tests, 0);
+        assert_eq!(well.probes, 0);
     }
 
     fn failure() -> LastFailure {
@@ -345,8 +345,9 @@ mod tests {
         );
         let resumed = failed.set(WebhookStatus::Active, None, Timestamp::ZERO);
         let said_again = |after: &Health| {
-            let notice = health_notice(&tenant, id, &resumed, after, Timestamp::ZERO).unwrap();
-            notice.data.get("again").is_some()
+            let notification =
+                health_notification(&tenant, id, &resumed, after, Timestamp::ZERO).unwrap();
+            notification.data.get("again").is_some()
         };
         assert!(said_again(&stop(&resumed)));
         assert!(!said_again(&stop(&resumed.succeeded())));

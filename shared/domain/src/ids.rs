@@ -37,7 +37,7 @@ fn decode<const N: usize>(text: &str, prefix: &'static str) -> Result<[u8; N], I
 }
 
 /// The ten random bytes of a fresh time-ordered id. Randomness comes in at the edge.
-pub type Entropy = [u8; 10];
+pub type IdEntropy = [u8; 10];
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -51,7 +51,7 @@ macro_rules! id {
 
             /// A fresh id: a UUIDv7 of this instant and these random bytes.
             #[must_use]
-            pub fn new(now: Timestamp, entropy: &Entropy) -> Self {
+            pub fn new(now: Timestamp, entropy: &IdEntropy) -> Self {
                 let ms = u64::try_from(now.as_millis()).unwrap_or(0);
                 Self(*uuid::Builder::from_unix_timestamp_millis(ms, entropy).into_uuid().as_bytes())
             }
@@ -118,7 +118,7 @@ id!(
 );
 id!(
     /// A refused request that was kept.
-    RefusedId, "rfd_"
+    RejectedId, "rfd_"
 );
 id!(
     /// A long-running job, such as a bulk retry.

@@ -78,7 +78,7 @@ pub struct Verified<'a> {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Refused {
+pub enum Rejection {
     /// There is no such source.
     #[error("no source has this id")]
     UnknownSource,
@@ -99,7 +99,7 @@ pub enum Refused {
     OutOfWindow,
 }
 
-impl Refused {
+impl Rejection {
     /// Every reason.
     pub const ALL: [Self; 6] = [
         Self::UnknownSource,
@@ -134,7 +134,7 @@ pub fn verify(
     inbound: Inbound,
     source: Option<&Source>,
     now: Timestamp,
-) -> Result<Verified<'_>, Refused> {
+) -> Result<Verified<'_>, Rejection> {
     let Some(source) = source else {
         let stand_in = SharedSecret::parse(UNKNOWN).ok();
         let request = Request {
@@ -144,7 +144,7 @@ pub fn verify(
         // The outcome does not matter, but the work must not be left out because of that.
         let secrets: Vec<_> = stand_in.iter().collect();
         let _ = std::hint::black_box(check(request, Scheme::stand_in(), &secrets, now));
-        return Err(Refused::UnknownSource);
+        return Err(Rejection::UnknownSource);
     };
     let secrets: Vec<_> = source.secrets.live(now).collect();
     let way = is_genuine(&inbound, source, &secrets, now)?;
@@ -158,7 +158,7 @@ pub(crate) fn is_genuine<'a>(
     source: &'a Source,
     secrets: &[&SharedSecret],
     now: Timestamp,
-) -> Result<&'a Way, Refused> {
+) -> Result<&'a Way, Rejection> {
     check(
         request(inbound, source),
         &source.settings.scheme,
@@ -179,9 +179,9 @@ fn check<'a>(
     scheme: &'a Scheme,
     secrets: &[&SharedSecret],
     now: Timestamp,
-) -> Result<&'a Way, Refused> {
+) -> Result<&'a Way, Rejection> {
     let mut genuine = None;
-    let mut closest = Refused::Unsigned;
+    let mut closest = Rejection::Unsigned;
     // Every way is looked at, also when one has been found to fit.
     for way in &scheme.ways {
         match verdict(way.evidence(request, secrets, now)) {
@@ -205,18 +205,18 @@ fn delivery_id(inbound: &Inbound, source: &Source, way: &Way) -> Option<String> 
     })
 }
 
-const fn verdict(evidence: Evidence) -> Result<(), Refused> {
+const fn verdict(evidence: Evidence) -> Result<(), Rejection> {
     match evidence {
         Evidence {
             is_signed: false, ..
-        } => Err(Refused::Unsigned),
+        } => Err(Rejection::Unsigned),
         Evidence {
             is_right: false, ..
-        } => Err(Refused::NoMatch),
+        } => Err(Rejection::NoMatch),
         Evidence { time, .. } => match time {
             TimeFit::Fits => Ok(()),
-            TimeFit::Malformed => Err(Refused::BadTime),
-            TimeFit::Off(_) => Err(Refused::OutOfWindow),
+            TimeFit::Malformed => Err(Rejection::BadTime),
+            TimeFit::Off(_) => Err(Rejection::OutOfWindow),
         },
     }
 }

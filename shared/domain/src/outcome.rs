@@ -128,7 +128,8 @@ pub enum FailureKind {
     /// What came back is no HTTP response.
     Malformed,
     /// Egress rules forbid the URL or an address it resolved to.
-    Refused,
+    #[serde(rename = "refused")]
+    Blocked,
 }
 
 /// The steps of an attempt, in order.
@@ -173,7 +174,7 @@ impl fmt::Display for FailureKind {
             Self::Reset => "connection reset",
             Self::Tls => "TLS failure",
             Self::Malformed => "malformed response",
-            Self::Refused => "refused by egress rules",
+            Self::Blocked => "refused by egress rules",
         })
     }
 }

@@ -68,7 +68,7 @@ impl Signal {
                 | FailureKind::Reset
                 | FailureKind::Tls
                 | FailureKind::Malformed
-                | FailureKind::Refused => None,
+                | FailureKind::Blocked => None,
             },
         }
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 pub use events::{SampleEvent, events};
-pub use keys::{Keys, keys, keys_for};
+pub use keys::{SampleKeys, keys, keys_for};
 
 use crate::inbound::Inbound;
 use crate::scheme::{At, Field, Part, Request, Scheme, Way};
@@ -39,7 +39,7 @@ pub struct Unsigned<'a> {
 #[must_use]
 pub fn sign(
     scheme: &Scheme,
-    keys: &Keys,
+    keys: &SampleKeys,
     unsigned: Unsigned<'_>,
     now: Timestamp,
 ) -> Option<Inbound> {
@@ -52,7 +52,7 @@ pub fn sign(
 pub fn sign_in(
     way: &Way,
     scheme: &Scheme,
-    keys: &Keys,
+    keys: &SampleKeys,
     unsigned: Unsigned<'_>,
     now: Timestamp,
 ) -> Option<Inbound> {

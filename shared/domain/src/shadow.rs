@@ -145,7 +145,7 @@ pub fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
 
 /// What a shadow got, told as the record of an attempt tells it, and a little more: nothing of it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct ShadowReply {
     /// When it was sent.
     pub at: Timestamp,
     /// The status code, if a status line arrived.
@@ -162,7 +162,7 @@ pub struct Reply {
     pub response_body: Option<String>,
 }
 
-impl Reply {
+impl ShadowReply {
     /// What came back from a shadow sent at `at`.
     #[must_use]
     pub fn of(at: Timestamp, outcome: &Outcome) -> Self {

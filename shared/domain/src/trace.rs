@@ -67,7 +67,7 @@ impl SpanId {
 
     /// An announcement, by its id.
     #[must_use]
-    pub fn of_announcement(id: &str) -> Self {
+    pub fn of_notification(id: &str) -> Self {
         Self::hashed("announce", id.as_bytes(), 0)
     }
 
@@ -165,7 +165,7 @@ mod tests {
                 SpanId::of_attempt(delivery(1), 1),
                 SpanId::of_attempt(delivery(1), 2),
                 SpanId::of_attempt(delivery(2), 1),
-                SpanId::of_announcement("dlv_1/2/delivery.failed"),
+                SpanId::of_notification("dlv_1/2/delivery.failed"),
             ]
         };
         let different: std::collections::HashSet<_> = spans().into_iter().collect();

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::jobs::RetryJob;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::{Queue, QueueMessage};
 use tokio::select;
 
 use crate::poll::DEEP;
 use crate::retries::Retries;
-use crate::{Ports, Refusal, telemetry};
+use crate::{GatewayError, Ports, telemetry};
 
 /// How many rows one write touches, so that publishers never wait long for it.
 const SLICE: usize = 500;
@@ -52,16 +52,16 @@ impl Chores {
         let is_deep = self.is_deep().await;
         loop {
             if self.ports.clock.now() >= ask_at {
-                self.ask_for_tests().await;
+                self.ask_for_probes().await;
                 ask_at = self.ports.clock.now().plus(ASK_EVERY);
             }
             let released = may_release && self.release().await;
             // Into a deep queue a slice a turn: one webhook's hints must not hold up all the others' rows.
             may_release = !is_deep;
-            let buried = self.bury().await;
+            let ended = self.end_deliveries_of_deleted_webhooks().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
             let is_more = released && may_release;
-            if !is_more && !buried && !carried_on {
+            if !is_more && !ended && !carried_on {
                 return;
             }
         }
@@ -109,23 +109,29 @@ impl Chores {
     }
 
     /// Lets failed webhooks be tested whose owners want that. Each is asked for until somebody begins its test.
-    async fn ask_for_tests(&self) {
+    async fn ask_for_probes(&self) {
         let now = self.ports.clock.now();
-        match self.ports.store.tests_due(TESTS_AT_ONCE, now).await {
+        match self.ports.store.probes_due(TESTS_AT_ONCE, now).await {
             Ok(due) if due.is_empty() => {}
             Ok(due) => {
-                let hints = due.into_iter();
-                let hints = hints.map(|(tenant, webhook)| Hint::test(tenant, webhook, now));
-                self.queue.send(hints.collect()).await;
+                let messages = due.into_iter();
+                let messages =
+                    messages.map(|(tenant, webhook)| QueueMessage::test(tenant, webhook, now));
+                self.queue.send(messages.collect()).await;
             }
             Err(error) => telemetry::sweep_failed("tests", &error),
         }
     }
 
     /// Ends a slice of deleted webhooks' rows; returns whether there may be more.
-    async fn bury(&self) -> bool {
+    async fn end_deliveries_of_deleted_webhooks(&self) -> bool {
         let now = self.ports.clock.now();
-        match self.ports.store.bury(SLICE, now).await {
+        match self
+            .ports
+            .store
+            .end_deliveries_of_deleted_webhooks(SLICE, now)
+            .await
+        {
             Ok(0) => false,
             Ok(rows) => {
                 telemetry::swept("bury", rows);
@@ -154,7 +160,7 @@ impl Chores {
         let id = job.id;
         if let Err(refusal) = self.retries.carry_on(&tenant, job).await {
             telemetry::retry_job_failed(id, &refusal);
-            if !matches!(&refusal, Refusal::Store(error) if error.is_transient()) {
+            if !matches!(&refusal, GatewayError::Store(error) if error.is_transient()) {
                 self.give_up(&tenant, id).await;
             }
             turns.failed.insert(id);

@@ -17,8 +17,8 @@ use postrider_domain::webhook::Webhook;
 use postrider_ports::deliveries::{Acceptance, NewRow};
 use postrider_ports::queue::Queue;
 
-use crate::catalogue::{Catalogue, Snapshot};
-use crate::{Ports, Refusal, traces};
+use crate::webhook_cache::{Snapshot, WebhookCache};
+use crate::{GatewayError, Ports, traces};
 
 /// The longest Idempotency-Key, in bytes.
 pub const MAX_KEY_BYTES: usize = 255;
@@ -63,7 +63,7 @@ pub enum Repeated {
 /// Accepts events.
 pub struct Ingest {
     ports: Ports,
-    catalogue: Arc<Catalogue>,
+    webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
     max_body_bytes: usize,
 }
@@ -77,13 +77,13 @@ struct Checked {
 impl Ingest {
     pub(crate) fn new(
         ports: Ports,
-        catalogue: Arc<Catalogue>,
+        webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports,
-            catalogue,
+            webhook_cache,
             queue,
             max_body_bytes,
         }
@@ -98,10 +98,10 @@ impl Ingest {
         tenant: &TenantId,
         draft: EventDraft,
         key: Option<&str>,
-    ) -> Result<Published, Refusal> {
+    ) -> Result<Published, GatewayError> {
         let now = self.ports.clock.now();
         let checked = self.check(tenant, draft, key, now)?;
-        let mut snapshot = self.catalogue.remembered(tenant, now).await?;
+        let mut snapshot = self.webhook_cache.remembered(tenant, now).await?;
         loop {
             let planned = match route::plan(&checked.event, checked.named, &snapshot.webhooks) {
                 Ok(planned) => planned,
@@ -122,7 +122,7 @@ impl Ingest {
                 traces::accepted(&checked.event, &published, now, &*self.ports.clock);
                 return Ok(published);
             }
-            snapshot = self.catalogue.current(tenant, now).await?;
+            snapshot = self.webhook_cache.current(tenant, now).await?;
         }
     }
 
@@ -132,7 +132,7 @@ impl Ingest {
         draft: EventDraft,
         key: Option<&str>,
         now: Timestamp,
-    ) -> Result<Checked, Refusal> {
+    ) -> Result<Checked, GatewayError> {
         let mut faults = Invalid::default();
         let event_type = faults.take("type", EventType::try_from(draft.event_type));
         let content_type = faults.take("content_type", Label::try_from(draft.content_type));
@@ -153,7 +153,7 @@ impl Ingest {
         };
         faults.into_result()?;
         if draft.body.len() > self.max_body_bytes {
-            return Err(Refusal::TooLarge {
+            return Err(GatewayError::TooLarge {
                 limit: self.max_body_bytes,
             });
         }
@@ -186,8 +186,8 @@ impl Ingest {
         key: Option<&str>,
         used: &Snapshot,
         now: Timestamp,
-    ) -> Result<Reconsidered, Refusal> {
-        let newer = self.catalogue.current(tenant, now).await?;
+    ) -> Result<Reconsidered, GatewayError> {
+        let newer = self.webhook_cache.current(tenant, now).await?;
         if newer.version != used.version {
             return Ok(Reconsidered::PlanAgain(newer));
         }

@@ -12,7 +12,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{MAX_NAME_CHARS, is_name};
 use postrider_ports::first_key::FirstKey;
 
-use crate::{Ports, Refusal};
+use crate::{GatewayError, Ports};
 
 /// The most keys of one tenant.
 pub const MAX_KEYS: usize = 100;
@@ -68,7 +68,7 @@ impl Keyring {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn recognise(&self, token: &str) -> Result<Option<Arc<ApiKey>>, Refusal> {
+    pub async fn recognise(&self, token: &str) -> Result<Option<Arc<ApiKey>>, GatewayError> {
         self.known_or(KeyDigest::of(token), Some(token)).await
     }
 
@@ -76,7 +76,10 @@ impl Keyring {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn recognise_again(&self, digest: KeyDigest) -> Result<Option<Arc<ApiKey>>, Refusal> {
+    pub async fn recognise_again(
+        &self,
+        digest: KeyDigest,
+    ) -> Result<Option<Arc<ApiKey>>, GatewayError> {
         self.known_or(digest, None).await
     }
 
@@ -84,7 +87,7 @@ impl Keyring {
         &self,
         digest: KeyDigest,
         token: Option<&str>,
-    ) -> Result<Option<Arc<ApiKey>>, Refusal> {
+    ) -> Result<Option<Arc<ApiKey>>, GatewayError> {
         let now = self.ports.clock.now();
         if let Some(known) = self.known.lock().get(&digest)
             && known.checked_at <= now
@@ -130,7 +133,7 @@ impl Keyring {
         &self,
         digest: KeyDigest,
         token: Option<&str>,
-    ) -> Result<Option<ApiKey>, Refusal> {
+    ) -> Result<Option<ApiKey>, GatewayError> {
         let stored = self.ports.store.key_by_digest(digest).await?;
         let (None, Some(first), Some(token)) = (&stored, self.first.get(), token) else {
             return Ok(stored.filter(is_valid));
@@ -152,7 +155,7 @@ impl Keyring {
         tenant: &TenantId,
         name: &str,
         scopes: Vec<Scope>,
-    ) -> Result<NewKey, Refusal> {
+    ) -> Result<NewKey, GatewayError> {
         let token = format!("prk_{}", hex(&self.ports.entropy.bytes::<32>()));
         self.adopt(tenant, name, scopes, token).await
     }
@@ -167,7 +170,7 @@ impl Keyring {
         name: &str,
         mut scopes: Vec<Scope>,
         token: String,
-    ) -> Result<NewKey, Refusal> {
+    ) -> Result<NewKey, GatewayError> {
         let mut faults = Invalid::default();
         let name = name.trim();
         faults.require(is_name(name), "name", || {
@@ -180,7 +183,7 @@ impl Keyring {
         scopes.sort_unstable();
         scopes.dedup();
         if self.ports.store.keys(tenant).await?.len() >= MAX_KEYS {
-            return Err(Refusal::TooMany {
+            return Err(GatewayError::TooMany {
                 limit: MAX_KEYS,
                 what: "keys",
             });
@@ -208,7 +211,7 @@ impl Keyring {
         tenant: &TenantId,
         name: &str,
         token: String,
-    ) -> Result<NewKey, Refusal> {
+    ) -> Result<NewKey, GatewayError> {
         for old in self.ports.store.keys(tenant).await? {
             if old.name == name {
                 self.ports.store.revoke_key(tenant, old.id).await?;
@@ -222,7 +225,7 @@ impl Keyring {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, Refusal> {
+    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, GatewayError> {
         let keys = self.ports.store.keys(tenant).await?;
         Ok(keys.into_iter().filter(is_valid).collect())
     }
@@ -232,10 +235,10 @@ impl Keyring {
     ///
     /// # Errors
     /// When there is no such key.
-    pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), Refusal> {
+    pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), GatewayError> {
         let keys = self.list(tenant).await?;
         let Some(key) = keys.into_iter().find(|key| key.id == id) else {
-            return Err(Refusal::NotFound { what: "key" });
+            return Err(GatewayError::NotFound { what: "key" });
         };
         if self.first.get().is_some() && key.name == FIRST_KEY {
             let scopes = Vec::new();

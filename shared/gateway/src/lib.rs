@@ -1,29 +1,28 @@
 //! The use-cases of the gateway, each one straight line over the ports.
 
-pub mod catalogue;
+pub mod attempt;
 pub mod chores;
-pub mod courier;
 pub mod deadline;
-pub mod dispatch;
-pub mod figures;
-pub mod hints;
+pub mod error;
 pub mod ingest;
 pub mod keyring;
 pub mod mail;
-pub mod manage;
-pub mod meters;
+pub mod metrics;
 mod pacing;
 pub mod poll;
 pub mod receive;
-pub mod refusal;
-pub mod refusals;
+pub mod rejected;
 pub mod retries;
 pub mod settings;
 pub mod shadow;
 pub mod sources;
+pub mod stats;
 pub mod sweep;
 mod telemetry;
 pub mod traces;
+pub mod webhook_cache;
+pub mod webhooks;
+pub mod worker;
 
 use std::sync::Arc;
 
@@ -31,17 +30,17 @@ use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::queue::Queue;
 
-use crate::catalogue::Catalogue;
 use crate::ingest::Ingest;
 use crate::keyring::Keyring;
-use crate::manage::Manage;
 use crate::receive::Receive;
-use crate::refusals::Refusals;
+use crate::rejected::Rejections;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
 use crate::sources::Sources;
+use crate::webhook_cache::WebhookCache;
+use crate::webhooks::ManageWebhooks;
 
-pub use refusal::Refusal;
+pub use error::GatewayError;
 
 /// What every use-case reaches the world by.
 #[derive(Clone)]
@@ -63,11 +62,11 @@ pub struct Gateway {
     /// Accepts what sources send.
     pub receive: Receive,
     /// Keeps webhooks.
-    pub manage: Manage,
+    pub manage: ManageWebhooks,
     /// Keeps sources.
     pub sources: Sources,
     /// Shows refused requests.
-    pub refusals: Refusals,
+    pub refusals: Rejections,
     /// Puts deliveries back.
     pub retries: Retries,
     /// Knows who may do what.
@@ -81,31 +80,31 @@ impl Gateway {
     #[must_use]
     pub fn new(
         ports: Ports,
-        catalogue: Arc<Catalogue>,
+        webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
         settings: GatewaySettings,
     ) -> Self {
         Self {
             ingest: Ingest::new(
                 ports.clone(),
-                Arc::clone(&catalogue),
+                Arc::clone(&webhook_cache),
                 Arc::clone(&queue),
                 settings.max_body_bytes,
             ),
             receive: Receive::new(
                 ports.clone(),
-                Arc::clone(&catalogue),
+                Arc::clone(&webhook_cache),
                 Arc::clone(&queue),
                 settings.max_body_bytes,
             ),
-            sources: Sources::new(ports.clone(), Arc::clone(&catalogue)),
-            manage: Manage::new(
+            sources: Sources::new(ports.clone(), Arc::clone(&webhook_cache)),
+            manage: ManageWebhooks::new(
                 ports.clone(),
-                catalogue,
+                webhook_cache,
                 Arc::clone(&queue),
                 settings.egress.clone(),
             ),
-            refusals: Refusals::new(ports.clone()),
+            refusals: Rejections::new(ports.clone()),
             retries: Retries::new(ports.clone(), queue),
             keyring: Keyring::new(ports.clone()),
             ports,

@@ -1,10 +1,10 @@
 //! Letters to the owners of webhooks that are in trouble: the same words, whoever brings them.
 
-mod letter;
-mod postman;
+mod message;
+mod sender;
 
-pub use letter::letter;
-pub use postman::{Postman, Turn};
+pub use message::email;
+pub use sender::{MailRound, MailSender};
 
 /// What letters are written with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

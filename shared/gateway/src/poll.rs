@@ -13,7 +13,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Stretch};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::{Queue, QueueMessage};
 use tokio::select;
 
 use crate::deadline;
@@ -43,9 +43,9 @@ pub struct Poll {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticked {
     /// How many hints were sent.
-    pub hints_sent: usize,
+    pub messages_sent: usize,
     /// How many could not be.
-    pub hints_failed: usize,
+    pub messages_failed: usize,
     /// How long ago the oldest open row was due, of those overdue by more than the grace; zero without any.
     pub oldest_due_age: Millis,
     /// How many hints waited in the queue; unknown when it could not be asked.
@@ -108,11 +108,11 @@ impl Poll {
             () = work => true,
             () = self.clock.sleep_until(deadline.minus(STOP_BEFORE)) => false,
         };
-        let hints_failed = counts.failed.load(Ordering::Relaxed);
-        let failed = hints_failed > 0 || counts.broken.load(Ordering::Relaxed);
+        let messages_failed = counts.failed.load(Ordering::Relaxed);
+        let failed = messages_failed > 0 || counts.broken.load(Ordering::Relaxed);
         let ticked = Ticked {
-            hints_sent: counts.sent.load(Ordering::Relaxed),
-            hints_failed,
+            messages_sent: counts.sent.load(Ordering::Relaxed),
+            messages_failed,
             oldest_due_age: Millis::new(counts.oldest_age_ms.load(Ordering::Relaxed)),
             queue_depth,
             ended: match (in_time, failed) {
@@ -186,13 +186,14 @@ impl Poll {
                 .backlog
                 .rows_between(stretch, PAGE, after.as_ref())
                 .await?;
-            let last_due_at = page.hints.last().map(|hint| hint.next_retry_at);
+            let last_due_at = page.messages.last().map(|message| message.next_retry_at);
             if let Some(rule) = overdue {
-                self.note_oldest(page.hints.first(), counts);
-                page.hints.retain(|hint| rule.wants(hint.next_retry_at));
+                self.note_oldest(page.messages.first(), counts);
+                page.messages
+                    .retain(|message| rule.wants(message.next_retry_at));
             }
-            page.hints.truncate(allowed(pokes, page.hints.len()));
-            self.send(page.hints, counts).await;
+            page.messages.truncate(allowed(pokes, page.messages.len()));
+            self.send(page.messages, counts).await;
             if page.next.is_none() || pokes.is_some_and(|left| left.load(Ordering::Relaxed) == 0) {
                 return Ok(());
             }
@@ -207,19 +208,19 @@ impl Poll {
         }
     }
 
-    fn note_oldest(&self, first: Option<&Hint>, counts: &Counts) {
-        if let Some(hint) = first {
-            let age = self.clock.now().since(hint.next_retry_at);
+    fn note_oldest(&self, first: Option<&QueueMessage>, counts: &Counts) {
+        if let Some(message) = first {
+            let age = self.clock.now().since(message.next_retry_at);
             counts.oldest_age_ms.fetch_max(age.get(), Ordering::Relaxed);
         }
     }
 
-    async fn send(&self, hints: Vec<Hint>, counts: &Counts) {
-        if hints.is_empty() {
+    async fn send(&self, messages: Vec<QueueMessage>, counts: &Counts) {
+        if messages.is_empty() {
             return;
         }
         let mut first_error = None;
-        for sent in self.queue.send(hints).await {
+        for sent in self.queue.send(messages).await {
             match sent {
                 Ok(()) => counts.sent.fetch_add(1, Ordering::Relaxed),
                 Err(error) => {

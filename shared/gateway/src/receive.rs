@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use postrider_domain::delivery::Delivery;
 use postrider_domain::event::{Event, RequestHash};
-use postrider_domain::handshake::{Reply, handshake};
+use postrider_domain::handshake::{HandshakeReply, handshake};
 use postrider_domain::ids::{EventId, SourceId};
-use postrider_domain::inbound::{Inbound, Refused, Verified, verify};
-use postrider_domain::refused::RefusedRequest;
+use postrider_domain::inbound::{Inbound, Rejection, Verified, verify};
+use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Acceptance, NewRow};
 use postrider_ports::queue::Queue;
 
-use crate::catalogue::{Catalogue, Snapshot};
 use crate::ingest::{Published, fresh_row, storing};
-use crate::{Ports, Refusal, telemetry, traces};
+use crate::webhook_cache::{Snapshot, WebhookCache};
+use crate::{GatewayError, Ports, telemetry, traces};
 
 /// What a genuine request is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub enum Received {
     /// Its event is stored.
     Stored(Published),
     /// It was no event, but a question whether the address is its owner's.
-    Answered(Reply),
+    Answered(HandshakeReply),
 }
 
 /// Accepts what sources send.
 pub struct Receive {
     ports: Ports,
-    catalogue: Arc<Catalogue>,
+    webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
     max_body_bytes: usize,
 }
@@ -38,13 +38,13 @@ pub struct Receive {
 impl Receive {
     pub(crate) fn new(
         ports: Ports,
-        catalogue: Arc<Catalogue>,
+        webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports,
-            catalogue,
+            webhook_cache,
             queue,
             max_body_bytes,
         }
@@ -56,7 +56,7 @@ impl Receive {
     ///
     /// # Errors
     /// Why nothing was stored. A request that is not genuine is told nothing but that.
-    pub async fn receive(&self, source: &str, inbound: Inbound) -> Result<Received, Refusal> {
+    pub async fn receive(&self, source: &str, inbound: Inbound) -> Result<Received, GatewayError> {
         if inbound.body.len() > self.max_body_bytes {
             return Err(self.too_large(source, inbound).await);
         }
@@ -80,21 +80,21 @@ impl Receive {
             }
             Err(reason) => {
                 self.keep(source, inbound, reason, now).await;
-                Err(Refusal::Unverified)
+                Err(GatewayError::Unverified)
             }
         }
     }
 
     /// Refuses a request whose body is larger than may be stored; it need not have been read.
-    pub async fn too_large(&self, source: &str, inbound: Inbound) -> Refusal {
+    pub async fn too_large(&self, source: &str, inbound: Inbound) -> GatewayError {
         let now = self.ports.clock.now();
         let source = match self.find(source).await {
             Ok(source) => source,
             Err(error) => return error.into(),
         };
-        self.keep(source.as_ref(), inbound, Refused::TooLarge, now)
+        self.keep(source.as_ref(), inbound, Rejection::TooLarge, now)
             .await;
-        Refusal::TooLarge {
+        GatewayError::TooLarge {
             limit: self.max_body_bytes,
         }
     }
@@ -111,15 +111,15 @@ impl Receive {
         &self,
         source: Option<&Source>,
         inbound: Inbound,
-        reason: Refused,
+        reason: Rejection,
         now: Timestamp,
     ) {
         telemetry::inbound_refused(source, reason);
         let refused = match source {
-            Some(source) => RefusedRequest::of(source, inbound, reason, now),
-            None => RefusedRequest::nobodys(inbound, reason, now),
+            Some(source) => RejectedRequest::of(source, inbound, reason, now),
+            None => RejectedRequest::nobodys(inbound, reason, now),
         };
-        if let Err(error) = self.ports.store.keep_refused(refused).await {
+        if let Err(error) = self.ports.store.store_rejected(refused).await {
             telemetry::refusal_not_kept(source, &error);
         }
     }
@@ -129,14 +129,14 @@ impl Receive {
         source: &Source,
         event: &Arc<Event>,
         now: Timestamp,
-    ) -> Result<Published, Refusal> {
-        let mut snapshot = self.catalogue.remembered(&event.tenant, now).await?;
+    ) -> Result<Published, GatewayError> {
+        let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
         loop {
             let acceptance = self.acceptance(source, event, &snapshot, now);
             if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
                 return Ok(published);
             }
-            snapshot = self.catalogue.current(&event.tenant, now).await?;
+            snapshot = self.webhook_cache.current(&event.tenant, now).await?;
         }
     }
 
@@ -174,8 +174,8 @@ fn genuine(
     inbound: Inbound,
     source: Option<&Source>,
     now: Timestamp,
-) -> Result<Verified<'_>, Refused> {
+) -> Result<Verified<'_>, Rejection> {
     let is_event = inbound.method == http::Method::POST;
     let verified = verify(inbound, source, now)?;
-    is_event.then_some(verified).ok_or(Refused::Unsigned)
+    is_event.then_some(verified).ok_or(Rejection::Unsigned)
 }

@@ -9,10 +9,10 @@ use postrider_domain::invalid::Invalid;
 use postrider_ports::history::{Filter, MAX_EXAMINED};
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::{JobState, RetryJob};
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::{Queue, QueueMessage};
 
-use crate::refusal::Conflict;
-use crate::{Ports, Refusal};
+use crate::error::Conflict;
+use crate::{GatewayError, Ports};
 
 /// How many rows one slice of a bulk retry puts back.
 const SLICE: usize = 200;
@@ -41,7 +41,7 @@ impl Retries {
         tenant: &TenantId,
         id: DeliveryId,
         force: Force,
-    ) -> Result<Delivery, Refusal> {
+    ) -> Result<Delivery, GatewayError> {
         match self
             .ports
             .store
@@ -49,14 +49,14 @@ impl Retries {
             .await?
         {
             Requeued::Done(row) => {
-                self.queue.send(vec![Hint::of(&row)]).await;
+                self.queue.send(vec![QueueMessage::of(&row)]).await;
                 Ok(*row)
             }
             Requeued::InFlight => Err(Conflict::InFlight.into()),
             Requeued::Delivered => Err(Conflict::Delivered.into()),
             Requeued::Pending => Err(Conflict::Pending.into()),
             Requeued::WebhookDisabled => Err(Conflict::WebhookDisabled.into()),
-            Requeued::Missing => Err(Refusal::NotFound { what: "delivery" }),
+            Requeued::Missing => Err(GatewayError::NotFound { what: "delivery" }),
         }
     }
 
@@ -64,7 +64,7 @@ impl Retries {
     ///
     /// # Errors
     /// When the filter does not fit, or the store cannot be read.
-    pub async fn count(&self, tenant: &TenantId, filter: Filter) -> Result<u64, Refusal> {
+    pub async fn count(&self, tenant: &TenantId, filter: Filter) -> Result<u64, GatewayError> {
         let filter = retriable(filter)?;
         let (mut matched, mut cursor) = (0, None);
         loop {
@@ -86,7 +86,7 @@ impl Retries {
     ///
     /// # Errors
     /// When the filter does not fit, or the store cannot take it.
-    pub async fn begin(&self, tenant: &TenantId, filter: Filter) -> Result<RetryJob, Refusal> {
+    pub async fn begin(&self, tenant: &TenantId, filter: Filter) -> Result<RetryJob, GatewayError> {
         let now = self.ports.clock.now();
         let mut filter = retriable(filter)?;
         filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
@@ -110,13 +110,17 @@ impl Retries {
     ///
     /// # Errors
     /// When the store cannot be reached; the slice is done again later, which is harmless.
-    pub async fn carry_on(&self, tenant: &TenantId, job: RetryJob) -> Result<RetryJob, Refusal> {
+    pub async fn carry_on(
+        &self,
+        tenant: &TenantId,
+        job: RetryJob,
+    ) -> Result<RetryJob, GatewayError> {
         let job = self.slice(tenant, job).await?;
         let stored = self.ports.store.progress_job(tenant, job).await?;
-        stored.ok_or(Refusal::NotFound { what: "retry" })
+        stored.ok_or(GatewayError::NotFound { what: "retry" })
     }
 
-    async fn slice(&self, tenant: &TenantId, mut job: RetryJob) -> Result<RetryJob, Refusal> {
+    async fn slice(&self, tenant: &TenantId, mut job: RetryJob) -> Result<RetryJob, GatewayError> {
         let cursor = job.cursor.as_ref();
         let page = self
             .ports
@@ -132,8 +136,8 @@ impl Retries {
         for result in results {
             match result {
                 // A row that is pending was put back by a slice that was broken off.
-                Ok(_) | Err(Refusal::Conflict(Conflict::Pending)) => job.done += 1,
-                Err(Refusal::Store(error)) => return Err(error.into()),
+                Ok(_) | Err(GatewayError::Conflict(Conflict::Pending)) => job.done += 1,
+                Err(GatewayError::Store(error)) => return Err(error.into()),
                 Err(_) => job.failed += 1,
             }
         }
@@ -148,24 +152,24 @@ impl Retries {
     ///
     /// # Errors
     /// When there is no such job.
-    pub async fn job(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, Refusal> {
+    pub async fn job(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, GatewayError> {
         self.ports
             .store
             .job(tenant, id)
             .await?
-            .ok_or(Refusal::NotFound { what: "retry" })
+            .ok_or(GatewayError::NotFound { what: "retry" })
     }
 
     /// Stops a bulk retry; what was put back stays so.
     ///
     /// # Errors
     /// When there is no such job.
-    pub async fn cancel(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, Refusal> {
+    pub async fn cancel(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, GatewayError> {
         self.ports
             .store
             .cancel_job(tenant, id)
             .await?
-            .ok_or(Refusal::NotFound { what: "retry" })
+            .ok_or(GatewayError::NotFound { what: "retry" })
     }
 }
 

@@ -33,7 +33,7 @@ pub struct GatewaySettings {
 
 /// How the embedded gateway sends.
 #[derive(Clone, Copy, Debug)]
-pub struct CourierSettings {
+pub struct WorkerSettings {
     /// How many attempts one webhook may have under way.
     pub per_webhook: usize,
     /// How many attempts may be under way in all.
@@ -46,7 +46,7 @@ pub struct CourierSettings {
     pub retention: Retention,
 }
 
-impl CourierSettings {
+impl WorkerSettings {
     /// How far ahead rows that are due are given turns: until the next sweep, which gives those that follow.
     #[must_use]
     pub fn turns_ahead(&self) -> Millis {
@@ -61,7 +61,7 @@ impl CourierSettings {
     }
 }
 
-impl Default for CourierSettings {
+impl Default for WorkerSettings {
     fn default() -> Self {
         Self {
             // A fresh row takes its place before it is committed. With fewer, publishers who wait for the disk take

@@ -8,13 +8,13 @@ use postrider_domain::egress::Rules;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::outcome::{Answer, FailureKind, Outcome};
-use postrider_domain::shadow::{Compared, Reply, ShadowDraft, ShadowWish, compare, shown};
+use postrider_domain::shadow::{Compared, ShadowDraft, ShadowReply, ShadowWish, compare, shown};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::sender::{Post, Sender};
 use tokio::sync::Semaphore;
 
-use crate::refusal::Conflict;
-use crate::{Ports, Refusal, telemetry};
+use crate::error::Conflict;
+use crate::{GatewayError, Ports, telemetry};
 
 /// How many shadows may be under way in one process. Each holds a caller, a connection and a body.
 pub const MAX_AT_ONCE: usize = 8;
@@ -33,7 +33,7 @@ pub struct Shadowed {
     /// What was sent.
     pub request: SentRequest,
     /// What came back.
-    pub reply: Reply,
+    pub reply: ShadowReply,
     /// What the delivery's last attempt got; none if it was not attempted yet.
     pub last: Option<Attempt>,
     /// What differs between the two; empty without an attempt.
@@ -75,13 +75,13 @@ impl Shadows {
         tenant: &TenantId,
         id: DeliveryId,
         draft: ShadowDraft,
-    ) -> Result<Shadowed, Refusal> {
+    ) -> Result<Shadowed, GatewayError> {
         let wish = draft.check(&self.rules)?;
         let place = self.places.try_acquire();
-        let _place = place.map_err(|_| Refusal::TooManyShadows { limit: MAX_AT_ONCE })?;
+        let _place = place.map_err(|_| GatewayError::TooManyShadows { limit: MAX_AT_ONCE })?;
         let store = &self.ports.store;
         let row = store.delivery(tenant, id).await?;
-        let row = row.ok_or(Refusal::NotFound { what: "delivery" })?;
+        let row = row.ok_or(GatewayError::NotFound { what: "delivery" })?;
         let webhook = store.webhook(tenant, id.webhook).await?;
         let webhook = webhook.ok_or(Conflict::WebhookDeleted)?;
         refuse_its_own(&wish, &webhook)?;
@@ -102,7 +102,7 @@ impl Shadows {
         let outcome = self.sender.post(request).await;
         telemetry::shadowed(&row, &outcome);
         refuse_forbidden(&outcome)?;
-        let reply = Reply::of(started_at, &outcome);
+        let reply = ShadowReply::of(started_at, &outcome);
         let compared = last.as_ref().map(|last| compare(&reply, last));
         Ok(Shadowed {
             request: sent,
@@ -138,7 +138,7 @@ fn refuse_its_own(wish: &ShadowWish, webhook: &Webhook) -> Result<(), Invalid> {
 /// would have been. Nothing was sent then.
 fn refuse_forbidden(outcome: &Outcome) -> Result<(), Invalid> {
     match &outcome.result {
-        Answer::Failed(failure) if failure.kind == FailureKind::Refused => {
+        Answer::Failed(failure) if failure.kind == FailureKind::Blocked => {
             Err(Invalid::field("url", failure.detail.clone()))
         }
         Answer::Failed(_) | Answer::Response(_) => Ok(()),

@@ -12,19 +12,22 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::configs::{Changed, Created};
 use postrider_ports::sources::SourceChange;
 
-use crate::catalogue::Catalogue;
-use crate::refusal::Conflict;
-use crate::{Ports, Refusal};
+use crate::error::Conflict;
+use crate::webhook_cache::WebhookCache;
+use crate::{GatewayError, Ports};
 
 /// Keeps sources.
 pub struct Sources {
     ports: Ports,
-    catalogue: Arc<Catalogue>,
+    webhook_cache: Arc<WebhookCache>,
 }
 
 impl Sources {
-    pub(crate) fn new(ports: Ports, catalogue: Arc<Catalogue>) -> Self {
-        Self { ports, catalogue }
+    pub(crate) fn new(ports: Ports, webhook_cache: Arc<WebhookCache>) -> Self {
+        Self {
+            ports,
+            webhook_cache,
+        }
     }
 
     /// Makes a source with the secret that its provider gave out.
@@ -36,9 +39,9 @@ impl Sources {
         tenant: &TenantId,
         draft: SourceDraft,
         secret: &str,
-    ) -> Result<Source, Refusal> {
+    ) -> Result<Source, GatewayError> {
         let now = self.ports.clock.now();
-        let webhooks = self.catalogue.current(tenant, now).await?;
+        let webhooks = self.webhook_cache.current(tenant, now).await?;
         let checked = draft.check(|id| webhooks.get(id).is_some());
         let (settings, secret) = match (checked, check_shared_secret(secret)) {
             (Ok(settings), Ok(secret)) => (settings, secret),
@@ -59,7 +62,7 @@ impl Sources {
         };
         match self.ports.store.create_source(source.clone()).await? {
             Created::Done => Ok(source),
-            Created::TooMany => Err(Refusal::TooMany {
+            Created::TooMany => Err(GatewayError::TooMany {
                 limit: MAX_SOURCES,
                 what: "sources",
             }),
@@ -76,7 +79,7 @@ impl Sources {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Source>, Refusal> {
+    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Source>, GatewayError> {
         let mut sources = self.ports.store.sources(tenant).await?;
         sources.sort_by_key(|source| (source.created_at, source.id));
         Ok(sources)
@@ -86,9 +89,9 @@ impl Sources {
     ///
     /// # Errors
     /// When there is no such source.
-    pub async fn get(&self, tenant: &TenantId, id: SourceId) -> Result<Source, Refusal> {
+    pub async fn get(&self, tenant: &TenantId, id: SourceId) -> Result<Source, GatewayError> {
         let found = self.ports.store.source(tenant, id).await?;
-        found.ok_or(Refusal::NotFound { what: "source" })
+        found.ok_or(GatewayError::NotFound { what: "source" })
     }
 
     /// Changes the settings: `edit` makes the new draft out of the source as it is. Valid from the next request on.
@@ -100,10 +103,10 @@ impl Sources {
         tenant: &TenantId,
         id: SourceId,
         edit: impl FnOnce(SourceDraft) -> SourceDraft,
-    ) -> Result<Source, Refusal> {
+    ) -> Result<Source, GatewayError> {
         let source = self.get(tenant, id).await?;
         let now = self.ports.clock.now();
-        let webhooks = self.catalogue.current(tenant, now).await?;
+        let webhooks = self.webhook_cache.current(tenant, now).await?;
         // A route whose webhook is gone by now may stay: it shall not be in the way of changing something else.
         let was_there = |id: WebhookId| {
             let routes = &source.settings.routes;
@@ -126,7 +129,7 @@ impl Sources {
         tenant: &TenantId,
         id: SourceId,
         secret: &str,
-    ) -> Result<Timestamp, Refusal> {
+    ) -> Result<Timestamp, GatewayError> {
         let source = self.get(tenant, id).await?;
         let secret = check_shared_secret(secret)?;
         source.settings.check_secret(&secret)?;
@@ -147,7 +150,7 @@ impl Sources {
         settings: SourceSettings,
         secrets: SecretRing<SharedSecret>,
         now: Timestamp,
-    ) -> Result<Source, Refusal> {
+    ) -> Result<Source, GatewayError> {
         let seen = source.updated_at;
         let updated_at = now.max(seen.plus(Millis::new(1)));
         let change = SourceChange {
@@ -168,7 +171,7 @@ impl Sources {
                 ..source
             }),
             Changed::Outdated => Err(Conflict::ChangedMeanwhile.into()),
-            Changed::Missing => Err(Refusal::NotFound { what: "source" }),
+            Changed::Missing => Err(GatewayError::NotFound { what: "source" }),
         }
     }
 
@@ -176,11 +179,11 @@ impl Sources {
     ///
     /// # Errors
     /// When there is no such source.
-    pub async fn delete(&self, tenant: &TenantId, id: SourceId) -> Result<(), Refusal> {
+    pub async fn delete(&self, tenant: &TenantId, id: SourceId) -> Result<(), GatewayError> {
         if self.ports.store.delete_source(tenant, id).await? {
             Ok(())
         } else {
-            Err(Refusal::NotFound { what: "source" })
+            Err(GatewayError::NotFound { what: "source" })
         }
     }
 }

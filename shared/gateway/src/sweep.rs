@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use postrider_domain::refused;
+use postrider_domain::rejected;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::queue::Queue;
 
 use crate::chores::Chores;
-use crate::settings::CourierSettings;
+use crate::settings::WorkerSettings;
 use crate::{Ports, telemetry};
 
 /// How many rows one write of the sweep touches, so that publishers never wait long for it.
 const SLICE: usize = 500;
 /// How many refused requests one write removes: each may be large.
-const REFUSED_SLICE: usize = 50;
+const REJECTED_SLICE: usize = 50;
 /// How often old rows are looked for.
 const EXPIRE_EVERY: Millis = Millis::from_seconds(3600);
 /// For how long announcements can be read again.
@@ -37,7 +37,7 @@ impl Sweep {
         ports: Ports,
         housekeeping: Arc<dyn Housekeeping>,
         queue: Arc<dyn Queue>,
-        settings: &CourierSettings,
+        settings: &WorkerSettings,
     ) -> Self {
         Self {
             chores: Chores::new(ports.clone(), queue, settings.released_ahead()),
@@ -85,7 +85,7 @@ impl Sweep {
         loop {
             match self
                 .housekeeping
-                .forget_refused(now.minus(refused::KEPT_FOR), REFUSED_SLICE)
+                .delete_old_rejections(now.minus(rejected::KEPT_FOR), REJECTED_SLICE)
                 .await
             {
                 Ok(0) => break,
@@ -96,7 +96,7 @@ impl Sweep {
         loop {
             match self
                 .housekeeping
-                .forget_announcements(now.minus(ANNOUNCEMENTS_KEPT), SLICE)
+                .delete_old_notifications(now.minus(ANNOUNCEMENTS_KEPT), SLICE)
                 .await
             {
                 Ok(0) => break,

@@ -5,7 +5,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::ids::{JobId, WebhookId};
-use postrider_domain::inbound::Refused;
+use postrider_domain::inbound::Rejection;
 use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::retry::Jitter;
 use postrider_domain::source::Source;
@@ -16,7 +16,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::ingest::{Published, Repeated};
 use crate::poll::Ticked;
-use crate::{Refusal, meters};
+use crate::{GatewayError, metrics};
 
 /// The one line of an attempt: enough to replay the decision.
 pub(crate) fn attempted(
@@ -30,7 +30,7 @@ pub(crate) fn attempted(
         Transition::Retry { next_retry_at } => ("failed", Some(next_retry_at.as_millis())),
         Transition::Die { cause } => (cause.as_str(), None),
     };
-    meters::attempted(transition, attempt.timings.total_ms);
+    metrics::attempted(transition, attempt.timings.total_ms);
     info!(
         delivery_id = %row.id,
         webhook_id = %row.id.webhook,
@@ -98,11 +98,11 @@ pub(crate) fn shadowed(row: &Delivery, outcome: &Outcome) {
 }
 
 /// The one line of a test.
-pub(crate) fn webhook_tested(
+pub(crate) fn webhook_probed(
     webhook: &Webhook,
     number: u32,
     outcome: &Outcome,
-    next_test_at: Option<Timestamp>,
+    next_probe_at: Option<Timestamp>,
 ) {
     let phase = match &outcome.result {
         Answer::Response(_) => None,
@@ -115,12 +115,12 @@ pub(crate) fn webhook_tested(
         status_code = outcome.status(),
         phase,
         elapsed_ms = outcome.timings.total_ms,
-        next_test_at_ms = next_test_at.map(Timestamp::as_millis),
+        next_test_at_ms = next_probe_at.map(Timestamp::as_millis),
         "webhook.tested"
     );
 }
 
-pub(crate) fn test_failed(webhook: WebhookId, reason: &Error) {
+pub(crate) fn probe_failed(webhook: WebhookId, reason: &Error) {
     warn!(webhook_id = %webhook, %reason, "webhook.test_failed");
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn sweep_failed(step: &'static str, reason: &Error) {
     warn!(step, %reason, "sweep.failed");
 }
 
-pub(crate) fn retry_job_failed(id: JobId, reason: &Refusal) {
+pub(crate) fn retry_job_failed(id: JobId, reason: &GatewayError) {
     warn!(retry_id = %id, %reason, "sweep.retry_failed");
 }
 
@@ -150,8 +150,8 @@ pub(crate) fn chores_unfinished() {
 
 pub(crate) fn ticked(ticked: &Ticked) {
     info!(
-        hints_sent = ticked.hints_sent,
-        hints_failed = ticked.hints_failed,
+        messages_sent = ticked.messages_sent,
+        messages_failed = ticked.messages_failed,
         oldest_due_age_seconds = ticked.oldest_due_age.get() / 1000,
         queue_depth = ticked.queue_depth,
         ended = ?ticked.ended,
@@ -164,7 +164,7 @@ pub(crate) fn poll_failed(step: &'static str, reason: &Error) {
 }
 
 /// The reason is for the operator alone. What an unknown sender wrote is not repeated.
-pub(crate) fn inbound_refused(source: Option<&Source>, reason: Refused) {
+pub(crate) fn inbound_refused(source: Option<&Source>, reason: Rejection) {
     info!(
         source_id = source.map(|source| source.id.to_string()),
         tenant = source.map(|source| source.tenant.as_str()),

@@ -11,7 +11,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::ids::EventId;
-use postrider_domain::notice::Notice;
+use postrider_domain::notification::Notification;
 use postrider_domain::time::Timestamp;
 use postrider_domain::trace::{SpanId, TraceId, TraceParent};
 use postrider_domain::webhook::Webhook;
@@ -101,25 +101,30 @@ pub(crate) fn attempted(
 }
 
 /// A store of this process has announced what became of a row, with the row.
-pub(crate) fn announced_with(row: &Delivery, clock: &dyn Clock) {
+pub(crate) fn notified_with(row: &Delivery, clock: &dyn Clock) {
     if let Some(recorder) = wanting(row.id.event) {
-        let span = spans::announcement_with(row, clock.now());
+        let span = spans::notification_with(row, clock.now());
         span.into_iter().for_each(|span| recorder.record(span));
     }
 }
 
 /// An announcement was passed on, or was not and why.
 pub fn announced(
-    notice: &Notice,
+    notification: &Notification,
     failure: Option<String>,
     started_at: Timestamp,
     ended_at: Timestamp,
 ) {
-    let Some(delivery) = spans::delivery_of(notice) else {
+    let Some(delivery) = spans::delivery_of(notification) else {
         return;
     };
     if let Some(recorder) = wanting(delivery.event) {
-        let span = spans::announcement(delivery, notice.kind, &notice.id, &notice.tenant);
+        let span = spans::notification(
+            delivery,
+            notification.kind,
+            &notification.id,
+            &notification.tenant,
+        );
         recorder.record(spans::during(span, failure, started_at, ended_at));
     }
 }

@@ -101,7 +101,7 @@ pub trait Webhooks: Send + Sync {
 
 /// Keeps API keys, by their digests.
 #[async_trait]
-pub trait Keys: Send + Sync {
+pub trait ApiKeys: Send + Sync {
     /// The key with this digest, of whatever tenant.
     async fn key_by_digest(&self, digest: KeyDigest) -> Result<Option<ApiKey>>;
 

@@ -10,7 +10,7 @@ use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::queue::Hint;
+use crate::queue::QueueMessage;
 
 /// An event and the rows it shall become, planned with the webhooks of `config_version`.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub enum Accepted {
     New {
         /// The rows that were inserted already claimed. A row that asked for it may be missing here: its webhook is
         /// paused or failed, and the row is parked.
-        claimed: Vec<Parcel>,
+        claimed: Vec<ClaimedDelivery>,
     },
     /// The same request was accepted before.
     Duplicate {
@@ -50,7 +50,7 @@ pub enum Accepted {
         /// The first one's rows.
         deliveries: Vec<DeliveryId>,
         /// Those of them that an interrupted first call had not stored; they are stored now, and nobody was told.
-        completed: Vec<Hint>,
+        completed: Vec<QueueMessage>,
     },
     /// Another request was accepted under this key.
     Conflict,
@@ -60,7 +60,7 @@ pub enum Accepted {
 
 /// A claimed row with what it carries.
 #[derive(Clone, Debug)]
-pub struct Parcel {
+pub struct ClaimedDelivery {
     /// The row, held.
     pub claimed: Claimed,
     /// What is delivered.
@@ -82,14 +82,14 @@ pub struct Wanted {
 #[derive(Clone, Debug)]
 pub enum Claim {
     /// It is ours until the lease ends.
-    Claimed(Box<Parcel>),
+    Claimed(Box<ClaimedDelivery>),
     /// It cannot be attempted now. `Parked` also when the store parked it just now, because its webhook is paused,
     /// failed or disabled.
-    Refused(Unclaimable),
+    Unclaimable(Unclaimable),
     /// There is no such row.
     Missing,
     /// Its webhook was deleted; the row is dead now.
-    Orphaned,
+    WebhookDeleted,
 }
 
 /// What became of an apply.
@@ -156,5 +156,5 @@ pub trait Deliveries: Send + Sync {
     /// Parks free open rows of an active webhook whose turn would be too far ahead to be given now. They are
     /// [released](crate::interventions::Interventions::release) by and by. A row that is held or was changed since its
     /// hint is left.
-    async fn set_aside(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()>;
+    async fn set_aside(&self, rows: Vec<QueueMessage>, now: Timestamp) -> Result<()>;
 }

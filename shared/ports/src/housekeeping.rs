@@ -23,8 +23,8 @@ pub trait Housekeeping: Send + Sync {
     async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired>;
 
     /// Removes up to `limit` refused requests that came in before `before`. Returns how many were removed.
-    async fn forget_refused(&self, before: Timestamp, limit: usize) -> Result<usize>;
+    async fn delete_old_rejections(&self, before: Timestamp, limit: usize) -> Result<usize>;
 
     /// Removes up to `limit` announcements older than `before`. Returns how many were removed.
-    async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize>;
+    async fn delete_old_notifications(&self, before: Timestamp, limit: usize) -> Result<usize>;
 }

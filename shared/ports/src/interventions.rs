@@ -7,7 +7,7 @@ use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::queue::Hint;
+use crate::queue::QueueMessage;
 
 /// What became of *Retry now*.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,12 @@ pub trait Interventions: Send + Sync {
     /// names them, for somebody to send. Those of an active webhook are given the turns of its pace in the same write, none
     /// later than `until`. Returns none when no row is left that there is a turn for.
     /// Trouble with one webhook's rows keeps no other waiting.
-    async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>>;
+    async fn release(
+        &self,
+        limit: usize,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<QueueMessage>>;
 
     /// The same for the rows of one webhook.
     async fn release_webhook(
@@ -52,8 +57,12 @@ pub trait Interventions: Send + Sync {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<Hint>>;
+    ) -> Result<Vec<QueueMessage>>;
 
     /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
-    async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize>;
+    async fn end_deliveries_of_deleted_webhooks(
+        &self,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<usize>;
 }

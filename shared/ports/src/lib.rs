@@ -14,17 +14,17 @@ pub mod history;
 pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
-pub mod letters;
 pub mod mail;
-pub mod notices;
+pub mod mail_outbox;
+pub mod notifications;
 pub mod pace;
+pub mod probes;
 pub mod queue;
-pub mod refusals;
+pub mod rejected;
 pub mod schedule;
 pub mod sealing;
 pub mod sender;
 pub mod sources;
-pub mod testing;
 pub mod traces;
 
 pub use error::{Error, Result};
@@ -37,12 +37,12 @@ pub trait Store:
     + interventions::Interventions
     + history::History
     + configs::Webhooks
-    + testing::Testing
-    + configs::Keys
+    + probes::Probes
+    + configs::ApiKeys
     + sources::Sources
-    + refusals::Refusals
+    + rejected::RejectedRequests
     + jobs::Jobs
-    + notices::Notices
+    + notifications::Notifications
     + sealing::Sealing
 {
 }
@@ -54,12 +54,12 @@ impl<T> Store for T where
         + interventions::Interventions
         + history::History
         + configs::Webhooks
-        + testing::Testing
-        + configs::Keys
+        + probes::Probes
+        + configs::ApiKeys
         + sources::Sources
-        + refusals::Refusals
+        + rejected::RejectedRequests
         + jobs::Jobs
-        + notices::Notices
+        + notifications::Notifications
         + sealing::Sealing
 {
 }
@@ -70,8 +70,8 @@ pub trait EmbeddedStore:
     Store
     + schedule::Schedule
     + housekeeping::Housekeeping
-    + notices::Listening
-    + letters::Mailbag
+    + notifications::NotificationListener
+    + mail_outbox::MailOutbox
     + mail::Contacts
 {
 }
@@ -80,8 +80,8 @@ impl<T> EmbeddedStore for T where
     T: Store
         + schedule::Schedule
         + housekeeping::Housekeeping
-        + notices::Listening
-        + letters::Mailbag
+        + notifications::NotificationListener
+        + mail_outbox::MailOutbox
         + mail::Contacts
 {
 }

@@ -23,7 +23,7 @@ pub trait Contacts: Send + Sync {
 
 /// One letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct Email {
     /// Names it; the same when it is sent again, so that a mailbox can tell.
     pub id: String,
     /// Who gets it.
@@ -41,5 +41,5 @@ pub struct Letter {
 #[async_trait]
 pub trait Mail: Send + Sync {
     /// Sends one letter.
-    async fn send(&self, letter: Letter) -> Result<()>;
+    async fn send(&self, email: Email) -> Result<()>;
 }

@@ -8,13 +8,13 @@ use postrider_domain::webhook::Webhook;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::deliveries::Parcel;
+use crate::deliveries::ClaimedDelivery;
 
 const NO_EVENT: EventId = EventId::from_bytes([0; 16]);
 
 /// Names a row and the time it was due; never holds a payload. A lost or doubled hint is harmless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hint {
+pub struct QueueMessage {
     /// Whose it is.
     pub tenant: TenantId,
     /// Which row.
@@ -27,7 +27,7 @@ pub struct Hint {
     pub asked_again: bool,
 }
 
-impl Hint {
+impl QueueMessage {
     /// The hint that a failed webhook is to be tested. No event has this id: it is no UUIDv7.
     #[must_use]
     pub const fn test(tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Self {
@@ -44,7 +44,7 @@ impl Hint {
 
     /// Whether it asks for a test, and names no row.
     #[must_use]
-    pub fn is_test(&self) -> bool {
+    pub fn is_probe(&self) -> bool {
         self.id.event == NO_EVENT
     }
 
@@ -78,14 +78,14 @@ pub trait Queue: Send + Sync {
     fn offer(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease>;
 
     /// Hands over a row that was inserted claimed under an offered lease.
-    fn start(&self, parcel: Parcel);
+    fn start(&self, delivery: ClaimedDelivery);
 
     /// Gives an offered place back.
     fn decline(&self, tenant: &TenantId, webhook: WebhookId);
 
     /// Sends hints, each to arrive when its row is due or soon after; one result each. A row that is due further ahead
     /// than [`HINT_REACH`](postrider_domain::delivery::HINT_REACH) is nobody's to send yet.
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>>;
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>>;
 
     /// About how many hints wait to be taken.
     async fn depth(&self) -> Result<u64>;

@@ -6,22 +6,22 @@ use postrider_domain::delivery::Lease;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::Parcel;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
 /// Hints in the order they were sent.
 #[derive(Default)]
 pub struct Line {
-    hints: Mutex<Vec<Hint>>,
+    messages: Mutex<Vec<QueueMessage>>,
     depth: Mutex<u64>,
     closed: Mutex<bool>,
 }
 
 impl Line {
     /// What was sent since this was asked the last time.
-    pub fn take(&self) -> Vec<Hint> {
-        std::mem::take(&mut *self.hints.lock())
+    pub fn take(&self) -> Vec<QueueMessage> {
+        std::mem::take(&mut *self.messages.lock())
     }
 
     /// Says that so many wait, whatever it holds.
@@ -41,20 +41,20 @@ impl Queue for Line {
         None
     }
 
-    fn start(&self, _parcel: Parcel) {}
+    fn start(&self, _delivery: ClaimedDelivery) {}
 
     fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let closed = *self.closed.lock();
-        let sent = |hint| {
+        let sent = |message| {
             if closed {
                 return Err(Error::Unavailable("the queue is closed".into()));
             }
-            self.hints.lock().push(hint);
+            self.messages.lock().push(message);
             Ok(())
         };
-        hints.into_iter().map(sent).collect()
+        messages.into_iter().map(sent).collect()
     }
 
     async fn depth(&self) -> Result<u64> {

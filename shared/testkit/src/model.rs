@@ -9,14 +9,14 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, Unclaimable};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
-use postrider_domain::notice::effects;
+use postrider_domain::notification::effects;
 use postrider_domain::pace::{Asked, Pace, Signal};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::DEFAULT_RETRY_RATE;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Move, Renewed, Wanted};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -286,13 +286,13 @@ impl Model {
         let id = wanted.id;
         let claim = self.handle.store.claim(vec![wanted], self.now).await;
         let said = match claim.into_iter().next().unwrap() {
-            Ok(Claim::Claimed(parcel)) => {
-                prop_assert_eq!(parcel.claimed.delivery(), &self.rows[&id]);
-                prop_assert_eq!(parcel.event.id, id.event);
+            Ok(Claim::Claimed(delivery)) => {
+                prop_assert_eq!(delivery.claimed.delivery(), &self.rows[&id]);
+                prop_assert_eq!(delivery.event.id, id.event);
                 "Claimed".to_owned()
             }
-            Ok(Claim::Refused(why)) => format!("{why:?}"),
-            Ok(Claim::Orphaned) => "Orphaned".to_owned(),
+            Ok(Claim::Unclaimable(why)) => format!("{why:?}"),
+            Ok(Claim::WebhookDeleted) => "Orphaned".to_owned(),
             other => format!("{other:?}"),
         };
         prop_assert_eq!(said, expected);
@@ -413,8 +413,8 @@ impl Model {
         if before.status.is_open() && !before.parked && !before.is_held(self.now) {
             self.change(&before.park());
         }
-        let hint = Hint::of(&before);
-        let set_aside = self.handle.store.set_aside(vec![hint], self.now).await;
+        let message = QueueMessage::of(&before);
+        let set_aside = self.handle.store.set_aside(vec![message], self.now).await;
         prop_assert_eq!(set_aside, Ok(()));
         Ok(())
     }

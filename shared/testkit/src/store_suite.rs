@@ -12,24 +12,24 @@ pub mod applying;
 pub mod backlog;
 pub mod carrying;
 pub mod claiming;
+pub mod emails;
 pub mod expiring;
 pub mod health;
 pub mod jobs;
 pub mod keys;
-pub mod letters;
 pub mod listening;
 pub mod listing;
 pub mod outbox;
 pub mod pacing;
 pub mod parking;
-pub mod refusals;
+pub mod probes;
+pub mod rejected;
 pub mod requeueing;
 mod scene;
 pub mod scheduling;
 pub mod sources;
 pub mod stats;
 pub mod tenants;
-pub mod testing;
 pub mod webhooks;
 
 use std::sync::Arc;
@@ -199,7 +199,7 @@ macro_rules! store_suite {
                 a_source_does_not_raise_the_version_of_webhooks,
                 an_event_keeps_the_source_it_came_from,
             }
-            refusals {
+            rejected {
                 a_refused_request_comes_back_as_it_was_kept,
                 ten_a_minute_are_kept_and_the_rest_is_counted,
                 a_ring_keeps_the_last_hundred,
@@ -221,7 +221,7 @@ macro_rules! store_suite {
                 a_receiver_that_wants_no_more_disables_the_webhook,
                 a_deleted_webhook_has_no_state_to_change,
             }
-            testing {
+            probes {
                 a_failed_webhook_is_tested_less_and_less_often,
                 of_many_testers_one_makes_the_test,
                 a_webhook_whose_owner_does_not_want_tests_is_not_due,
@@ -265,7 +265,7 @@ macro_rules! embedded_suite {
                 old_announcements_are_forgotten,
                 a_place_is_never_used_twice,
             }
-            letters {
+            emails {
                 a_webhook_that_fails_is_one_letter_for_each_episode,
                 warnings_of_a_webhook_are_an_hour_apart,
                 a_letter_stays_until_it_is_settled,

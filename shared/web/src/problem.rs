@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use postrider_domain::invalid::{FieldError, Invalid};
 use postrider_domain::route::Unroutable;
-use postrider_gateway::Refusal;
-use postrider_gateway::refusal::Conflict;
+use postrider_gateway::GatewayError;
+use postrider_gateway::error::Conflict;
 use serde::Serialize;
 
 pub use code::Code;
@@ -51,7 +51,7 @@ impl Problem {
     /// Nothing has this id, or it belongs to somebody else: the same for both.
     #[must_use]
     pub fn not_found(what: &'static str) -> Self {
-        Refusal::NotFound { what }.into()
+        GatewayError::NotFound { what }.into()
     }
 
     /// What went wrong.
@@ -184,27 +184,27 @@ impl From<Invalid> for Problem {
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<GatewayError> for Problem {
+    fn from(refusal: GatewayError) -> Self {
         let said = refusal.to_string();
         match refusal {
-            Refusal::Invalid(invalid) => invalid.into(),
-            Refusal::TooLarge { limit } => Self::too_large("payload", limit),
-            Refusal::Unverified => Self::new(Code::InvalidSignature, said),
-            Refusal::KeyReused => Self::new(Code::IdempotencyKeyReused, said)
+            GatewayError::Invalid(invalid) => invalid.into(),
+            GatewayError::TooLarge { limit } => Self::too_large("payload", limit),
+            GatewayError::Unverified => Self::new(Code::InvalidSignature, said),
+            GatewayError::KeyReused => Self::new(Code::IdempotencyKeyReused, said)
                 .with_error("Idempotency-Key", "was used for another request"),
-            Refusal::Unroutable(reason) => {
+            GatewayError::Unroutable(reason) => {
                 let code = match reason {
                     Unroutable::Unknown => Code::NotFound,
                     Unroutable::Disabled => Code::WebhookDisabled,
                 };
                 Self::new(code, said.clone()).with_error("webhook_id", &said)
             }
-            Refusal::NotFound { .. } => Self::new(Code::NotFound, said),
-            Refusal::Conflict(conflict) => Self::new(conflict_code(conflict), said),
-            Refusal::TooMany { .. } => Self::new(Code::LimitReached, said),
-            Refusal::TooManyShadows { .. } => Self::new(Code::TooManyShadows, said),
-            Refusal::Store(error) => error.into(),
+            GatewayError::NotFound { .. } => Self::new(Code::NotFound, said),
+            GatewayError::Conflict(conflict) => Self::new(conflict_code(conflict), said),
+            GatewayError::TooMany { .. } => Self::new(Code::LimitReached, said),
+            GatewayError::TooManyShadows { .. } => Self::new(Code::TooManyShadows, said),
+            GatewayError::Store(error) => error.into(),
         }
     }
 }
@@ -250,12 +250,12 @@ mod tests {
 
     #[test]
     fn what_is_broken_inside_stays_inside() {
-        let broken = Refusal::Store(postrider_ports::Error::Broken("row 7 of canary".into()));
+        let broken = GatewayError::Store(postrider_ports::Error::Broken("row 7 of canary".into()));
         let problem = Problem::from(broken);
         assert_eq!(problem.code(), Code::Internal);
         let shown = serde_json::to_string(&problem.body()).unwrap();
         assert!(!shown.contains("canary"), "{shown}");
-        let away = Refusal::Store(postrider_ports::Error::Unavailable("canary".into()));
+        let away = GatewayError::Store(postrider_ports::Error::Unavailable("canary".into()));
         let response = Problem::from(away.clone()).into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[header::RETRY_AFTER], RETRY_AFTER_SECONDS);
@@ -279,7 +279,7 @@ mod tests {
                 "too_many_secrets",
             ),
         ] {
-            let problem = Problem::from(Refusal::from(conflict));
+            let problem = Problem::from(GatewayError::from(conflict));
             assert_eq!(problem.code().as_str(), code);
             assert_eq!(problem.code().status(), StatusCode::CONFLICT);
         }

@@ -10,7 +10,7 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_runtime_api::client::http::{HttpClient, SharedHttpClient, http_client_fn};
-use postrider_adapter_aws::dynamodb::{DataKeys, DynamoStore, Options};
+use postrider_adapter_aws::dynamodb::{DataKeys, DynamoOptions, DynamoStore};
 
 use crate::settings::StoreSettings;
 
@@ -64,7 +64,7 @@ pub fn store(aws: &Aws, settings: &StoreSettings) -> Arc<DynamoStore> {
     let kms = aws_sdk_kms::Client::new(aws.config());
     // Without a key it can do all but unseal, which its function has no need and no permission for.
     let data_keys = DataKeys::new(kms, settings.kms_key.clone().unwrap_or_default());
-    let options = Options {
+    let options = DynamoOptions {
         tables: settings.tables.clone(),
         shards: settings.shards,
         retention: settings.retention,

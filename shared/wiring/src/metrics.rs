@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use postrider_domain::figures::{Figure, Finished};
+use postrider_domain::key_stats::{Finished, KeyStat};
 use postrider_domain::time::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -36,12 +36,12 @@ impl Unit {
         }
     }
 
-    const fn of(figure: Figure) -> Self {
-        match figure {
-            Figure::SuccessRate | Figure::RetryRate => Self::Percent,
-            Figure::P95Latency => Self::Seconds,
-            Figure::FailedCount => Self::Count,
-            Figure::AvgRetries => Self::None,
+    const fn of(key_stat: KeyStat) -> Self {
+        match key_stat {
+            KeyStat::SuccessRate | KeyStat::RetryRate => Self::Percent,
+            KeyStat::P95Latency => Self::Seconds,
+            KeyStat::FailedCount => Self::Count,
+            KeyStat::AvgRetries => Self::None,
         }
     }
 }
@@ -68,8 +68,8 @@ impl Metric {
     /// How many webhooks are failed.
     #[must_use]
     pub fn failed_webhooks(count: u64) -> Self {
-        let figure = Figure::FailedCount;
-        Self::of(figure.name(), Unit::of(figure), count)
+        let key_stat = KeyStat::FailedCount;
+        Self::of(key_stat.name(), Unit::of(key_stat), count)
     }
 
     fn value(&self) -> Value {
@@ -84,16 +84,16 @@ impl Metric {
 /// percentiles of them, over any time.
 #[must_use]
 pub fn of_finished(finished: &[Finished]) -> Vec<Metric> {
-    let metric = |figure: Figure| {
-        let observed = finished.iter().filter_map(|one| one.observed(figure));
+    let metric = |key_stat: KeyStat| {
+        let observed = finished.iter().filter_map(|one| one.observed(key_stat));
         let observed: Vec<_> = observed.map(Value::from).collect();
         (!observed.is_empty()).then(|| Metric {
-            name: figure.name(),
-            unit: Unit::of(figure),
+            name: key_stat.name(),
+            unit: Unit::of(key_stat),
             observed,
         })
     };
-    Figure::ALL.into_iter().filter_map(metric).collect()
+    KeyStat::ALL.into_iter().filter_map(metric).collect()
 }
 
 /// Writes the metrics of one instant to standard output, in as many lines as they need; none for none.

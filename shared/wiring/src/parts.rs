@@ -5,7 +5,7 @@ use std::sync::Arc;
 use postrider_adapter_aws::sqs::SqsQueue;
 use postrider_adapter_system::{SystemClock, SystemEntropy};
 use postrider_gateway::Ports;
-use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::queue::Queue;
@@ -19,7 +19,7 @@ pub struct Parts {
     /// Store, clock and randomness.
     pub ports: Ports,
     /// The webhooks it remembers.
-    pub catalogue: Arc<Catalogue>,
+    pub webhook_cache: Arc<WebhookCache>,
     /// The queue of hints.
     pub queue: Arc<dyn Queue>,
     /// What it claims rows in the name of.
@@ -79,7 +79,7 @@ impl Parts {
         aws: Option<Aws>,
     ) -> Self {
         Self {
-            catalogue: Arc::new(Catalogue::new(Arc::clone(&store))),
+            webhook_cache: Arc::new(WebhookCache::new(Arc::clone(&store))),
             ports: Ports {
                 store,
                 clock,

@@ -72,8 +72,8 @@ impl Follow<'_> {
     async fn print(&mut self, mut heard: mpsc::Receiver<Heard>) -> Result<(), Failure> {
         while let Some(next) = heard.recv().await {
             match next {
-                Heard::Announced(announcement) => {
-                    if let Some(change) = announcement.change().filter(|change| self.wants(change))
+                Heard::StoredNotification(notification) => {
+                    if let Some(change) = notification.change().filter(|change| self.wants(change))
                     {
                         let error = self.why(&change, heard.is_empty()).await;
                         self.show(&Line::changed(&change, error.as_deref()))?;

@@ -124,7 +124,7 @@ pub(crate) async fn run(
         .map(Registration::secret)
         .transpose()?;
     secrets.splice(0..0, secret.clone());
-    announce(
+    notify(
         &url,
         &behaviour,
         registration.as_ref(),
@@ -170,7 +170,7 @@ fn behaviour(args: &ListenArgs, has_secrets: bool) -> Result<Behaviour, Failure>
     Ok(Behaviour::Forward(Forward::new(to)?, unverified))
 }
 
-fn announce(
+fn notify(
     url: &str,
     behaviour: &Behaviour,
     registration: Option<&Registration>,

@@ -62,7 +62,7 @@ pub(super) async fn register(
 
 /// A gateway does not send to this machine unless it is told to.
 fn advise(mut failure: Failure) -> Failure {
-    if let Failure::Refused {
+    if let Failure::Rejected {
         problem,
         advice: advice @ None,
     } = &mut failure

@@ -177,7 +177,7 @@ fn show_one(answer: &Answer, out: Output) -> Result<Ending, Failure> {
 
 /// The API's way to send a delivered one again is a field; here it is an option.
 fn advise(mut failure: Failure, id: &str) -> Failure {
-    if let Failure::Refused {
+    if let Failure::Rejected {
         problem,
         advice: advice @ None,
     } = &mut failure

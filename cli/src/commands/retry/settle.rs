@@ -69,8 +69,8 @@ async fn settle(
     let progress = Progress::new(put_back, bulk.out);
     while !fates.are_settled(put_back) {
         match heard.recv().await {
-            Some(Heard::Announced(announcement)) => {
-                let change = announcement.change();
+            Some(Heard::StoredNotification(notification)) => {
+                let change = notification.change();
                 if let Some(change) = change.filter(|change| bulk.filter.wants(change)) {
                     fates.take(&change);
                     progress.set(fates.delivered + fates.dead);

@@ -93,12 +93,12 @@ fn bar(timings: &Timings, elapsed: u64, longest: u64) -> String {
     let mut bar = String::new();
     let mut length = 0;
     for (name, ms) in timings.phases() {
-        let letter = match name {
+        let email = match name {
             "first byte" => "w",
             other => other.get(..1).unwrap_or("."),
         };
         let part = scale(ms).min(end - length);
-        bar.extend((0..part).map(|_| letter));
+        bar.extend((0..part).map(|_| email));
         length += part;
     }
     bar.extend((length..end).map(|_| "."));

@@ -21,12 +21,12 @@ pub(super) struct Frame<'a> {
     /// The failure that the keys are about.
     pub(super) selected: Option<&'a str>,
     /// What there is to say beside it all.
-    pub(super) notice: Option<&'a Notice>,
+    pub(super) notification: Option<&'a Notification>,
 }
 
 /// A word to whoever looks.
 #[derive(Debug)]
-pub(super) struct Notice {
+pub(super) struct Notification {
     pub(super) tone: Tone,
     pub(super) text: String,
 }
@@ -36,7 +36,7 @@ impl Frame<'_> {
     pub(super) fn whole(&self) -> Vec<Line> {
         let mut lines = self.head();
         lines.push(Line::default());
-        lines.extend(self.figures());
+        lines.extend(self.key_stats());
         lines.push(Line::default());
         lines.extend(self.needy(usize::MAX));
         lines.push(Line::default());
@@ -50,7 +50,7 @@ impl Frame<'_> {
         let gap = || (!is_low).then(Line::default);
         let mut lines = self.head();
         lines.extend(gap());
-        lines.extend(self.figures());
+        lines.extend(self.key_stats());
         lines.extend(gap());
         let room = size.rows.saturating_sub(lines.len());
         lines.extend(self.needy((room / 3).max(1)));
@@ -83,18 +83,21 @@ impl Frame<'_> {
         ]
     }
 
-    fn figures(&self) -> Vec<Line> {
-        let figures = self.picture.stats.total.all().into_iter();
-        let line = |(name, figure, unit): (&str, &super::super::stats::Figure, &str)| {
-            let mark = figure.mark();
+    fn key_stats(&self) -> Vec<Line> {
+        let key_stats = self.picture.stats.total.all().into_iter();
+        let line = |(name, key_stat, unit): (&str, &super::super::stats::KeyStat, &str)| {
+            let mark = key_stat.mark();
             let tone = (mark == Mark::Bad).then_some(Tone::Bad);
             Line::default()
                 .mark(mark)
                 .column(None, name, NAME)
-                .column(tone, &figure.show(unit), 9)
-                .then(Some(Tone::Faint), &format!("bad {}", figure.bad_when(unit)))
+                .column(tone, &key_stat.show(unit), 9)
+                .then(
+                    Some(Tone::Faint),
+                    &format!("bad {}", key_stat.bad_when(unit)),
+                )
         };
-        figures.map(line).collect()
+        key_stats.map(line).collect()
     }
 
     fn needy(&self, room: usize) -> Vec<Line> {
@@ -134,8 +137,8 @@ impl Frame<'_> {
     }
 
     fn footer(&self) -> Line {
-        match self.notice {
-            Some(notice) => Line::toned(notice.tone, &notice.text),
+        match self.notification {
+            Some(notification) => Line::toned(notification.tone, &notification.text),
             None => Line::toned(Tone::Faint, KEYS),
         }
     }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 /// A key that means something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    Letter(char),
+    Email(char),
     Up,
     Down,
     PageUp,
@@ -63,7 +63,7 @@ fn parse(mut bytes: &[u8]) -> Vec<Key> {
             b'\x03' => keys.push(Key::Interrupt),
             b'\r' | b'\n' => keys.push(Key::Enter),
             b'\x7f' => keys.push(Key::Escape),
-            b' '..=b'~' => keys.push(Key::Letter(char::from(*first))),
+            b' '..=b'~' => keys.push(Key::Email(char::from(*first))),
             _ => {}
         }
     }
@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn keys_are_read_as_terminals_send_them() {
-        use Key::{Down, Enter, Escape, Interrupt, Letter, PageDown, Up};
-        assert_eq!(parse(b"jk\r"), [Letter('j'), Letter('k'), Enter]);
+        use Key::{Down, Email, Enter, Escape, Interrupt, PageDown, Up};
+        assert_eq!(parse(b"jk\r"), [Email('j'), Email('k'), Enter]);
         assert_eq!(parse(b"\x1b[A\x1bOB\x1b[6~"), [Up, Down, PageDown]);
         assert_eq!(parse(b"\x1b"), [Escape]);
         assert_eq!(

@@ -67,7 +67,7 @@ pub(crate) async fn run(args: TopArgs, client: &Client, out: Output) -> Result<E
         window: &args.window,
         rates: None,
         selected: None,
-        notice: None,
+        notification: None,
     };
     let lines = frame.whole().into_iter();
     let lines = lines.map(|line| line.paint(UNLIMITED, out).trim_end().to_owned());

@@ -76,7 +76,7 @@ impl Running<'_> {
     ) -> Result<(), Failure> {
         let mut screen = Screen::enter(out)?;
         let mut keys = keys::listen();
-        let mut announcements = Vec::new();
+        let mut notifications = Vec::new();
         loop {
             let size = screen.size()?;
             screen.draw(&self.state.lines(size))?;
@@ -99,9 +99,9 @@ impl Running<'_> {
                 _ = ticks.tick() => {
                     // All that came since is counted at once: drawing for each would be slower than they come.
                     while let Ok(next) = heard.try_recv() {
-                        announcements.push(next);
+                        notifications.push(next);
                     }
-                    self.tick(announcements.drain(..));
+                    self.tick(notifications.drain(..));
                 }
                 () = edge::resized() => {}
             }

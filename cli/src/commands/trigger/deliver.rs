@@ -72,7 +72,7 @@ fn refused(status: StatusCode, text: &str, source: &str) -> Failure {
     let advice = (status == StatusCode::UNAUTHORIZED).then(|| {
         format!("the secret is probably not the source's: postrider sources diagnose {source}")
     });
-    Failure::Refused { problem, advice }
+    Failure::Rejected { problem, advice }
 }
 
 fn show_answer(status: StatusCode, text: &str, out: Output) -> Result<Ending, Failure> {

@@ -66,7 +66,10 @@ pub(super) fn one(webhook: &Webhook, out: Output) -> String {
                     .auto_resume
                     .map(|on| if on { "yes" } else { "no" }.to_owned()),
             ),
-            ("next test", webhook.next_test_at.as_deref().map(short_time)),
+            (
+                "next test",
+                webhook.next_probe_at.as_deref().map(short_time),
+            ),
             ("last failure", webhook.last_failure.as_ref().map(failure)),
             ("retry", webhook.retry_settings().as_ref().map(retry)),
             ("old secrets", old_secrets(&webhook.secret_expires)),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use postrider_adapter_smtp::{Sender, Server, is_address};
+use postrider_adapter_smtp::{FromAddress, Server, is_address};
 use postrider_gateway::mail::Addresses;
 use postrider_gateway::settings::Reader;
 use url::Url;
@@ -18,7 +18,7 @@ const PUBLIC_URL: &str = "POSTRIDER_PUBLIC_URL";
 pub(crate) struct MailSettings {
     pub(crate) server: Server,
     pub(crate) ca_file: Option<PathBuf>,
-    pub(crate) from: Sender,
+    pub(crate) from: FromAddress,
     pub(crate) addresses: Addresses,
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<MailSettings> {
     })
 }
 
-fn sender(reader: &mut Reader<'_>) -> Option<Sender> {
+fn sender(reader: &mut Reader<'_>) -> Option<FromAddress> {
     let Some(text) = reader.text(MAIL_FROM) else {
         reader.fault(MAIL_FROM, "must be set, because POSTRIDER_SMTP_URL is");
         return None;
     };
-    let sender = Sender::parse(&text);
+    let sender = FromAddress::parse(&text);
     sender
         .map_err(|bad| reader.fault(MAIL_FROM, &bad.to_string()))
         .ok()

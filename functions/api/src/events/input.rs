@@ -6,7 +6,7 @@ use bytes::Bytes;
 use data_encoding::BASE64;
 use postrider_domain::event::Origin;
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::settings::MAX_BATCH_EVENTS;
 use serde::Deserialize;
@@ -104,13 +104,16 @@ impl ToSchema for Publication<'_> {
 }
 
 /// One event of a batch.
-pub(crate) fn one_of_batch(event: &RawValue, max_payload: usize) -> Result<EventDraft, Refusal> {
+pub(crate) fn one_of_batch(
+    event: &RawValue,
+    max_payload: usize,
+) -> Result<EventDraft, GatewayError> {
     draft(json::parse(event.get().as_bytes())?, max_payload)
 }
 
 /// The event as the gateway takes it.
-pub(crate) fn draft(input: EventInput<'_>, max_payload: usize) -> Result<EventDraft, Refusal> {
-    let too_large = Refusal::TooLarge { limit: max_payload };
+pub(crate) fn draft(input: EventInput<'_>, max_payload: usize) -> Result<EventDraft, GatewayError> {
+    let too_large = GatewayError::TooLarge { limit: max_payload };
     let (body, content_type) = match (input.payload, input.payload_base64) {
         (Some(raw), None) if raw.get().len() > max_payload => return Err(too_large),
         // Copied, so that a small event does not keep the whole request in memory until it is sent.

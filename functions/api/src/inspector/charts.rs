@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use postrider_domain::figures::{Comparison, Figure, Tally};
+use postrider_domain::key_stats::{Comparison, KeyStat, StatTotals};
 use postrider_domain::time::Timestamp;
 
 use super::text::{self, Markup};
@@ -15,13 +15,13 @@ const HEIGHT: f64 = 56.0;
 const LEAST: f64 = 1.5;
 
 /// A stretch of hours in one bar: its start, and what was counted.
-pub(super) type Bar = (Timestamp, Tally);
+pub(super) type Bar = (Timestamp, StatTotals);
 
 /// Puts hours together until a chart can show them.
-pub(super) fn bars(hours: &[(Timestamp, Tally)]) -> Vec<Bar> {
+pub(super) fn bars(hours: &[(Timestamp, StatTotals)]) -> Vec<Bar> {
     let each = hours.len().div_ceil(MAX_BARS).max(1);
-    let together = |hours: &[(Timestamp, Tally)]| {
-        let mut sum = Tally::default();
+    let together = |hours: &[(Timestamp, StatTotals)]| {
+        let mut sum = StatTotals::default();
         for (_, tally) in hours {
             sum.add(tally);
         }
@@ -31,13 +31,13 @@ pub(super) fn bars(hours: &[(Timestamp, Tally)]) -> Vec<Bar> {
 }
 
 /// A figure's value as people read it.
-pub(super) fn value(figure: Figure, value: f64) -> String {
-    match figure {
-        Figure::SuccessRate | Figure::RetryRate => format!("{} %", trimmed(value, 1)),
-        Figure::P95Latency if value < 1.0 => format!("{:.0} ms", value * 1000.0),
-        Figure::P95Latency => format!("{} s", trimmed(value, 1)),
-        Figure::FailedCount => format!("{value:.0}"),
-        Figure::AvgRetries => trimmed(value, 2),
+pub(super) fn value(key_stat: KeyStat, value: f64) -> String {
+    match key_stat {
+        KeyStat::SuccessRate | KeyStat::RetryRate => format!("{} %", trimmed(value, 1)),
+        KeyStat::P95Latency if value < 1.0 => format!("{:.0} ms", value * 1000.0),
+        KeyStat::P95Latency => format!("{} s", trimmed(value, 1)),
+        KeyStat::FailedCount => format!("{value:.0}"),
+        KeyStat::AvgRetries => trimmed(value, 2),
     }
 }
 
@@ -51,12 +51,12 @@ fn trimmed(value: f64, digits: usize) -> String {
 }
 
 /// The chart of a figure. A bar beyond the threshold is marked; hours in which nothing happened have only a trace.
-pub(super) fn chart(figure: Figure, bars: &[Bar]) -> Markup {
+pub(super) fn chart(key_stat: KeyStat, bars: &[Bar]) -> Markup {
     let values: Vec<_> = bars
         .iter()
-        .map(|(start, tally)| (*start, figure.value(tally, 0)))
+        .map(|(start, tally)| (*start, key_stat.value(tally, 0)))
         .collect();
-    let (comparison, threshold) = figure.threshold();
+    let (comparison, threshold) = key_stat.threshold();
     let top = match comparison {
         Comparison::Below => 100.0,
         Comparison::Above => values
@@ -80,7 +80,7 @@ pub(super) fn chart(figure: Figure, bars: &[Bar]) -> Markup {
             );
             continue;
         };
-        let class = if figure.alerts_at(known) {
+        let class = if key_stat.alerts_at(known) {
             "bad"
         } else {
             "good"
@@ -91,7 +91,7 @@ pub(super) fn chart(figure: Figure, bars: &[Bar]) -> Markup {
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{upper:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"1\"><title>{}: {}</title></rect>",
             HEIGHT - upper,
             text::utc(*start),
-            value(figure, known),
+            value(key_stat, known),
         );
     }
     let line = y(threshold);
@@ -112,13 +112,13 @@ mod tests {
     use super::*;
     use postrider_domain::time::Millis;
 
-    fn hours(n: u64) -> Vec<(Timestamp, Tally)> {
+    fn hours(n: u64) -> Vec<(Timestamp, StatTotals)> {
         let hour = |n| {
             let start = Timestamp::ZERO.plus(Millis::from_seconds(n * 3600));
-            let tally = Tally {
+            let tally = StatTotals {
                 delivered: 9,
                 dead: u64::from(n == 1),
-                ..Tally::default()
+                ..StatTotals::default()
             };
             (start, tally)
         };
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn a_bar_beyond_the_threshold_is_marked() {
-        let Markup(svg) = chart(Figure::SuccessRate, &hours(3));
+        let Markup(svg) = chart(KeyStat::SuccessRate, &hours(3));
         assert_eq!(svg.matches("class=\"good\"").count(), 2);
         assert_eq!(svg.matches("class=\"bad\"").count(), 1);
-        let Markup(quiet) = chart(Figure::P95Latency, &hours(3));
+        let Markup(quiet) = chart(KeyStat::P95Latency, &hours(3));
         assert_eq!(
             quiet.matches("class=\"quiet\"").count(),
             3,
@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn values_have_their_units() {
-        assert_eq!(value(Figure::SuccessRate, 99.95), "100 %");
-        assert_eq!(value(Figure::SuccessRate, 98.0), "98 %");
-        assert_eq!(value(Figure::P95Latency, 0.0425), "42 ms");
-        assert_eq!(value(Figure::P95Latency, 12.34), "12.3 s");
-        assert_eq!(value(Figure::AvgRetries, 0.5), "0.5");
-        assert_eq!(value(Figure::FailedCount, 10.0), "10");
+        assert_eq!(value(KeyStat::SuccessRate, 99.95), "100 %");
+        assert_eq!(value(KeyStat::SuccessRate, 98.0), "98 %");
+        assert_eq!(value(KeyStat::P95Latency, 0.0425), "42 ms");
+        assert_eq!(value(KeyStat::P95Latency, 12.34), "12.3 s");
+        assert_eq!(value(KeyStat::AvgRetries, 0.5), "0.5");
+        assert_eq!(value(KeyStat::FailedCount, 10.0), "10");
     }
 }

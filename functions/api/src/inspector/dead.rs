@@ -7,7 +7,7 @@ use http::StatusCode;
 use postrider_domain::delivery::{Force, Status};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 
 use super::deliveries::{List, PAGE};
 use super::fields::{Asked, Form};
@@ -96,7 +96,7 @@ pub(super) async fn retry_selected(
             .await
         {
             Ok(_) => done += 1,
-            Err(Refusal::Store(error)) => return Err(error.into()),
+            Err(GatewayError::Store(error)) => return Err(error.into()),
             Err(_) => failed += 1,
         }
     }

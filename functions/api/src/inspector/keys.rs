@@ -7,7 +7,7 @@ use http::StatusCode;
 use postrider_domain::ids::KeyId;
 use postrider_domain::invalid::FieldError;
 use postrider_domain::key::{ApiKey, Scope};
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 
 use super::fields::{Asked, Fields, Form, Named};
 use super::page::{Frame, Section, Trouble, html};
@@ -117,7 +117,7 @@ pub(super) async fn create(
             page.made = Some((made.key.name, made.token));
             StatusCode::CREATED
         }
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             (page.name, page.scopes) = (name, scopes(&chosen));
             page.faults = faults.into_fields();
             StatusCode::BAD_REQUEST

@@ -19,7 +19,7 @@ impl FromRequestParts<Api> for Place {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Outside> {
         let viewer = Viewer::from_request_parts(parts, api).await?;
-        let newest = api.gateway.ports.store.newest_announcement(viewer.tenant());
+        let newest = api.gateway.ports.store.newest_notification(viewer.tenant());
         let newest = newest.await;
         newest
             .map(Self)

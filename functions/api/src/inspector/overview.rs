@@ -5,12 +5,12 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_domain::delivery::{Delivery, Status};
-use postrider_domain::figures::{Comparison, Figure};
 use postrider_domain::health::{WARNING_AT, WebhookStatus};
+use postrider_domain::key_stats::{Comparison, KeyStat};
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::Refusal;
-use postrider_gateway::figures::{self, Counted, Report, Window};
+use postrider_gateway::GatewayError;
+use postrider_gateway::stats::{self, CountedStats, Report, Window};
 use postrider_ports::history::Filter;
 
 use super::charts::{self, Bar};
@@ -40,7 +40,7 @@ const WINDOWS: [(&str, &str, u64); 3] = [
 struct OverviewPage {
     frame: Frame,
     windows: Vec<WindowLink>,
-    figures: Vec<FigureView>,
+    key_stats: Vec<KeyStatView>,
     delivered: String,
     dead: String,
     failures: Vec<Row>,
@@ -55,7 +55,7 @@ struct WindowLink {
     is_here: bool,
 }
 
-struct FigureView {
+struct KeyStatView {
     name: &'static str,
     meaning: &'static str,
     value: Option<String>,
@@ -85,10 +85,10 @@ pub(super) async fn show(
     let (mut here, _, mut seconds) = known.unwrap_or(DAY);
     let mut report = read(&api, &viewer, seconds).await;
     let mut frame = Frame::new("Overview", Section::Overview, &viewer).live(place);
-    if let Err(Refusal::Invalid(_)) = report {
+    if let Err(GatewayError::Invalid(_)) = report {
         // So many webhooks that so long a stretch is more than one look may read.
         (here, _, seconds) = DAY;
-        frame.notice = Some(
+        frame.status_message = Some(
             "There are too many webhooks for so long a stretch: this is the last day.".to_owned(),
         );
         report = read(&api, &viewer, seconds).await;
@@ -112,7 +112,7 @@ pub(super) async fn show(
                 is_here: word == here,
             })
             .into(),
-        figures: views(&report),
+        key_stats: views(&report),
         delivered: text::count(report.total.tally.delivered),
         dead: text::count(report.total.tally.dead),
         failures: rows::rows(&failures, &webhooks),
@@ -123,46 +123,46 @@ pub(super) async fn show(
     Ok(html(StatusCode::OK, &page))
 }
 
-async fn read(api: &Api, viewer: &Viewer, seconds: u64) -> Result<Report, Refusal> {
+async fn read(api: &Api, viewer: &Viewer, seconds: u64) -> Result<Report, GatewayError> {
     let ports = &api.gateway.ports;
     let window = Window::last(Millis::from_seconds(seconds), ports.clock.now());
-    figures::report(ports, viewer.tenant(), None, window).await
+    stats::report(ports, viewer.tenant(), None, window).await
 }
 
-fn views(report: &Report) -> Vec<FigureView> {
+fn views(report: &Report) -> Vec<KeyStatView> {
     let bars = charts::bars(&report.hours);
-    Figure::ALL
-        .map(|figure| view(figure, &report.total, &bars))
+    KeyStat::ALL
+        .map(|key_stat| view(key_stat, &report.total, &bars))
         .into()
 }
 
-fn view(figure: Figure, total: &Counted, bars: &[Bar]) -> FigureView {
-    let value = total.value(figure);
-    let (comparison, threshold) = figure.threshold();
+fn view(key_stat: KeyStat, total: &CountedStats, bars: &[Bar]) -> KeyStatView {
+    let value = total.value(key_stat);
+    let (comparison, threshold) = key_stat.threshold();
     let side = match comparison {
         Comparison::Below => "below",
         Comparison::Above => "above",
     };
-    let (name, meaning) = match figure {
-        Figure::SuccessRate => ("Success rate", "of finished deliveries arrived"),
-        Figure::P95Latency => ("Latency, p95", "from event to delivered, retries included"),
-        Figure::RetryRate => (
+    let (name, meaning) = match key_stat {
+        KeyStat::SuccessRate => ("Success rate", "of finished deliveries arrived"),
+        KeyStat::P95Latency => ("Latency, p95", "from event to delivered, retries included"),
+        KeyStat::RetryRate => (
             "Retry rate",
             "of finished deliveries needed another attempt",
         ),
-        Figure::FailedCount => ("Failed webhooks", "wait for a person now"),
-        Figure::AvgRetries => (
+        KeyStat::FailedCount => ("Failed webhooks", "wait for a person now"),
+        KeyStat::AvgRetries => (
             "Retries per delivery",
             "attempts beyond the first, on average",
         ),
     };
-    FigureView {
+    KeyStatView {
         name,
         meaning,
-        value: value.map(|value| charts::value(figure, value)),
-        threshold: format!("alert {side} {}", charts::value(figure, threshold)),
-        is_bad: value.is_some_and(|value| figure.alerts_at(value)),
-        chart: (figure != Figure::FailedCount).then(|| charts::chart(figure, bars)),
+        value: value.map(|value| charts::value(key_stat, value)),
+        threshold: format!("alert {side} {}", charts::value(key_stat, threshold)),
+        is_bad: value.is_some_and(|value| key_stat.alerts_at(value)),
+        chart: (key_stat != KeyStat::FailedCount).then(|| charts::chart(key_stat, bars)),
     }
 }
 

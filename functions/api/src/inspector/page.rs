@@ -49,7 +49,7 @@ pub(super) struct Frame {
     /// For a page with parts that change by themselves: it was made after this announcement.
     pub(super) live: Option<u64>,
     /// What an action came to.
-    pub(super) notice: Option<String>,
+    pub(super) status_message: Option<String>,
     section: Section,
 }
 
@@ -65,7 +65,7 @@ impl Frame {
             title: title.into(),
             who: Some(who),
             live: None,
-            notice: None,
+            status_message: None,
             section,
         }
     }
@@ -76,7 +76,7 @@ impl Frame {
             title: title.into(),
             who: None,
             live: None,
-            notice: None,
+            status_message: None,
             section: Section::Elsewhere,
         }
     }
@@ -89,7 +89,7 @@ impl Frame {
 
     /// With what the last action came to, which the address says in a word.
     pub(super) fn after(mut self, asked: &Fields) -> Self {
-        self.notice = asked.get("done").and_then(|word| said(word, asked));
+        self.status_message = asked.get("done").and_then(|word| said(word, asked));
         self
     }
 

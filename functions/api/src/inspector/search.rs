@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
 use postrider_domain::event::Label;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, WebhookId};
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 use postrider_ports::history::Filter;
 
 use super::fields::Asked;
@@ -108,9 +108,9 @@ impl Place {
     async fn is_there(&self, api: &Api, viewer: &Viewer) -> Result<bool, Trouble> {
         let (gateway, tenant) = (&api.gateway, viewer.tenant());
         let store = &gateway.ports.store;
-        let found = |answer: Result<(), Refusal>| match answer {
+        let found = |answer: Result<(), GatewayError>| match answer {
             Ok(()) => Ok(true),
-            Err(Refusal::NotFound { .. }) => Ok(false),
+            Err(GatewayError::NotFound { .. }) => Ok(false),
             Err(refusal) => Err(Trouble::from(refusal)),
         };
         match self {

@@ -4,7 +4,7 @@ mod address;
 mod advice;
 pub(super) mod edit;
 mod form;
-pub(super) mod refused;
+pub(super) mod rejected;
 mod words;
 
 use askama::Template;
@@ -17,8 +17,8 @@ use postrider_domain::key::Scope;
 use postrider_domain::route::Route;
 use postrider_domain::scheme::Scheme;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::Refusal;
-use postrider_gateway::refusals::Listed;
+use postrider_gateway::GatewayError;
+use postrider_gateway::rejected::Listed;
 
 use super::fields::{Asked, Form, Named};
 use super::live::Place;
@@ -27,7 +27,7 @@ use super::session::{Manager, Viewer};
 use super::text::{self, Markup};
 use crate::Api;
 use address::Address;
-use refused::RefusedLine;
+use rejected::RejectedLine;
 
 /// How many refused requests are listed.
 const REFUSED: usize = 10;
@@ -45,7 +45,7 @@ struct SourcePage {
     signing: Vec<String>,
     address: Address,
     routes: Vec<RouteLine>,
-    refused: Vec<RefusedLine>,
+    refused: Vec<RejectedLine>,
     kept: u64,
     counted: u64,
     old_secrets: Vec<Markup>,
@@ -111,7 +111,7 @@ async fn page(
         refused: requests
             .iter()
             .enumerate()
-            .map(|(at, kept)| RefusedLine::of(kept, looks_closer.filter(|_| at < DIAGNOSED)))
+            .map(|(at, kept)| RejectedLine::of(kept, looks_closer.filter(|_| at < DIAGNOSED)))
             .collect(),
         kept: tally.kept,
         counted: tally.counted,
@@ -194,7 +194,7 @@ pub(super) async fn rotate(
         Ok(Secret::Drawn(secret)) => {
             with_secret(&api, &viewer, id, &headers, secret, StatusCode::OK).await
         }
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             let mut page = page(&api, &viewer, id, &headers).await?;
             page.faults = faults.into_fields();
             Ok(html(StatusCode::BAD_REQUEST, &page))

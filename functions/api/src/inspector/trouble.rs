@@ -6,7 +6,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use postrider_domain::invalid::{FieldError, Invalid};
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 
 use super::page::{Frame, Section, html};
 use super::session::Viewer;
@@ -69,8 +69,8 @@ impl From<Problem> for Trouble {
     }
 }
 
-impl From<Refusal> for Trouble {
-    fn from(refusal: Refusal) -> Self {
+impl From<GatewayError> for Trouble {
+    fn from(refusal: GatewayError) -> Self {
         Problem::from(refusal).into()
     }
 }

@@ -12,7 +12,7 @@ use http::StatusCode;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::invalid::{FieldError, Invalid};
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 
 use super::fields::{Fields, Form, Named};
 use super::filter::Choice;
@@ -122,7 +122,7 @@ pub(super) async fn create(
 ) -> Result<Response, Trouble> {
     let given = WebhookForm::from_fields(&fields);
     let made = match given.apply_to(&WebhookDraft::default()) {
-        Ok(_) if is_preview(&fields) => Err(Refusal::Invalid(Invalid::default())),
+        Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(draft) => {
             api.gateway
                 .manage
@@ -136,7 +136,7 @@ pub(super) async fn create(
             let secret = webhook.secrets.current.expose();
             page::with_secret(&api, &viewer, webhook.id, secret, StatusCode::CREATED).await
         }
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             Ok(again(&FormPage::of(&api, &viewer, None, given, faults)))
         }
         Err(refusal) => Err(refusal.into()),
@@ -162,7 +162,7 @@ pub(super) async fn save(
         ..WebhookDraft::default()
     };
     let saved = match given.apply_to(&stored) {
-        Ok(_) if is_preview(&fields) => Err(Refusal::Invalid(Invalid::default())),
+        Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(_) => {
             // Checked just before; the values of headers that it leaves empty are read now.
             let edit = |draft: WebhookDraft| given.apply_to(&draft).unwrap_or_default();
@@ -172,7 +172,7 @@ pub(super) async fn save(
     };
     match saved {
         Ok(_) => Ok(Redirect::to(&format!("/inspector/webhooks/{id}?done=saved")).into_response()),
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             Ok(again(&FormPage::of(&api, &viewer, Some(id), given, faults)))
         }
         Err(refusal) => Err(refusal.into()),

@@ -4,11 +4,11 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use postrider_domain::figures::Figure;
 use postrider_domain::health::WebhookStatus;
+use postrider_domain::key_stats::KeyStat;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::figures::{self, Counted, Window};
+use postrider_gateway::stats::{self, CountedStats, Window};
 
 use super::charts;
 use super::fields::Asked;
@@ -56,8 +56,8 @@ fn note(webhook: &Webhook) -> Option<String> {
     }
 }
 
-fn line((webhook, counted): &(Webhook, Counted)) -> WebhookLine {
-    let success = counted.value(Figure::SuccessRate);
+fn line((webhook, counted): &(Webhook, CountedStats)) -> WebhookLine {
+    let success = counted.value(KeyStat::SuccessRate);
     let types: Vec<_> = webhook
         .settings
         .event_types
@@ -71,8 +71,8 @@ fn line((webhook, counted): &(Webhook, Counted)) -> WebhookLine {
         event_types: text::short(&types.join(", "), 60),
         state: text::webhook_state(&webhook.health),
         note: note(webhook),
-        success: success.map(|value| charts::value(Figure::SuccessRate, value)),
-        success_is_bad: success.is_some_and(|value| Figure::SuccessRate.alerts_at(value)),
+        success: success.map(|value| charts::value(KeyStat::SuccessRate, value)),
+        success_is_bad: success.is_some_and(|value| KeyStat::SuccessRate.alerts_at(value)),
         delivered: text::count(counted.tally.delivered),
         dead: counted.tally.dead,
     }
@@ -87,7 +87,7 @@ pub(super) async fn list(
 ) -> Result<Response, Trouble> {
     let ports = &api.gateway.ports;
     let window = Window::last(DAY, ports.clock.now());
-    let mut report = figures::report(ports, viewer.tenant(), None, window).await?;
+    let mut report = stats::report(ports, viewer.tenant(), None, window).await?;
     report
         .webhooks
         .sort_by_key(|(webhook, _)| match webhook.health.status {

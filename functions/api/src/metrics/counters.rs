@@ -6,7 +6,7 @@ use axum::extract::MatchedPath;
 use http::{Method, StatusCode};
 use metrics::{counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
-use postrider_gateway::meters;
+use postrider_gateway::metrics as process;
 
 const REQUESTS: &str = "postrider_http_requests_total";
 const REQUEST_SECONDS: &str = "postrider_http_request_seconds";
@@ -29,13 +29,13 @@ impl Counters {
     /// When it does already.
     pub fn install() -> Result<Self, BuildError> {
         let full = |name: &str| Matcher::Full(name.to_owned());
-        let latency = meters::latency_bounds();
+        let latency = process::latency_bounds();
         let handle = PrometheusBuilder::new()
-            .set_buckets_for_metric(full(meters::ATTEMPT_SECONDS), &meters::ATTEMPT_BOUNDS)?
-            .set_buckets_for_metric(full(meters::LATENCY_SECONDS), &latency)?
+            .set_buckets_for_metric(full(process::ATTEMPT_SECONDS), &process::ATTEMPT_BOUNDS)?
+            .set_buckets_for_metric(full(process::LATENCY_SECONDS), &latency)?
             .set_buckets_for_metric(full(REQUEST_SECONDS), &REQUEST_BOUNDS)?
             .install_recorder()?;
-        meters::describe();
+        process::describe();
         describe_counter!(REQUESTS, "Requests answered, by method, route and status");
         describe_histogram!(REQUEST_SECONDS, "How long requests took, by route");
         Ok(Self(handle))

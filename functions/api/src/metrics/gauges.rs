@@ -3,11 +3,11 @@
 
 use metrics::{describe_gauge, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use postrider_domain::figures::Figure;
 use postrider_domain::health::Health;
+use postrider_domain::key_stats::KeyStat;
 use postrider_domain::pace::Pace;
 use postrider_domain::time::Millis;
-use postrider_gateway::figures::Report;
+use postrider_gateway::stats::Report;
 
 const WEBHOOK_STATUS: &str = "postrider_webhook_status";
 const WEBHOOK_RATE: &str = "postrider_webhook_rate";
@@ -17,20 +17,20 @@ const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
 /// The five figures, and in which state each webhook is and how fast it is sent to. Paces are in the order of webhooks.
 pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
     written(|| {
-        for figure in Figure::ALL {
-            if let Some(value) = report.total.value(figure) {
-                describe_gauge!(figure.name(), figure.description());
-                gauge!(figure.name()).set(value);
+        for key_stat in KeyStat::ALL {
+            if let Some(value) = report.total.value(key_stat) {
+                describe_gauge!(key_stat.name(), key_stat.description());
+                gauge!(key_stat.name()).set(value);
             }
         }
         describe_gauge!(
             FIGURE_THRESHOLD,
             "Where ADR-0040 alerts on a figure; it is bad on that side of it"
         );
-        for figure in Figure::ALL {
-            let (bad, threshold) = figure.threshold();
-            let (figure, bad) = (figure.name(), bad.as_str());
-            gauge!(FIGURE_THRESHOLD, "figure" => figure, "bad" => bad).set(threshold);
+        for key_stat in KeyStat::ALL {
+            let (bad, threshold) = key_stat.threshold();
+            let (key_stat, bad) = (key_stat.name(), bad.as_str());
+            gauge!(FIGURE_THRESHOLD, "figure" => key_stat, "bad" => bad).set(threshold);
         }
         describe_gauge!(
             WEBHOOK_STATUS,

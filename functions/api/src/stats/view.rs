@@ -1,11 +1,11 @@
 //! Figures as they are shown.
 
-use postrider_domain::figures::{Comparison, Figure, Tally};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
+use postrider_domain::key_stats::{Comparison, KeyStat, StatTotals};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::figures::{Counted, Report};
+use postrider_gateway::stats::{CountedStats, Report};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -21,35 +21,35 @@ pub(crate) struct StatsView {
     /// The end of the last hour.
     to: Time,
     /// In all, webhooks that are deleted by now included.
-    total: FiguresView,
+    total: KeyStatsView,
     /// For each webhook there is, the oldest first.
-    webhooks: Vec<WebhookFiguresView>,
+    webhooks: Vec<WebhookStatsView>,
     /// In all, for each hour, the first one first.
     hours: Vec<HourView>,
 }
 
 /// The five figures, and the counters that they come from.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Figures)]
-pub(crate) struct FiguresView {
+#[schema(as = KeyStats)]
+pub(crate) struct KeyStatsView {
     /// Percentage of finished deliveries that arrived.
-    webhook_delivery_success_rate: FigureView,
+    webhook_delivery_success_rate: KeyStatView,
     /// Seconds from event to delivered, retries included, 95th percentile: interpolated within a bucket of a histogram.
-    webhook_delivery_p95_latency: FigureView,
+    webhook_delivery_p95_latency: KeyStatView,
     /// Percentage of finished deliveries that needed more than one attempt.
-    webhook_retry_rate: FigureView,
+    webhook_retry_rate: KeyStatView,
     /// Webhooks in state failed now.
-    webhook_failed_count: FigureView,
+    webhook_failed_count: KeyStatView,
     /// Attempts beyond the first for each finished delivery.
-    webhook_avg_retries_per_delivery: FigureView,
+    webhook_avg_retries_per_delivery: KeyStatView,
     #[serde(flatten)]
     counters: CountersView,
 }
 
 /// A figure, and whether it is one to alert on.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Figure)]
-pub(crate) struct FigureView {
+#[schema(as = KeyStat)]
+pub(crate) struct KeyStatView {
     /// `null` when nothing happened that it could tell of.
     #[schema(required)]
     value: Option<f64>,
@@ -84,14 +84,14 @@ pub(crate) struct CountersView {
 /// The figures of one webhook.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookFigures)]
-pub(crate) struct WebhookFiguresView {
+pub(crate) struct WebhookStatsView {
     #[schema(value_type = String)]
     id: WebhookId,
     name: String,
     #[schema(schema_with = statuses)]
     status: WebhookStatus,
     #[serde(flatten)]
-    figures: FiguresView,
+    key_stats: KeyStatsView,
 }
 
 fn statuses() -> utoipa::openapi::Object {
@@ -123,9 +123,9 @@ impl StatsView {
         Self {
             from: Time(report.window.from),
             to: Time(report.window.to),
-            total: FiguresView::of(&report.total),
+            total: KeyStatsView::of(&report.total),
             webhooks: webhooks
-                .map(|(webhook, counted)| WebhookFiguresView::of(webhook, counted))
+                .map(|(webhook, counted)| WebhookStatsView::of(webhook, counted))
                 .collect(),
             hours: hours
                 .map(|(hour, tally)| HourView::of(*hour, tally))
@@ -134,35 +134,35 @@ impl StatsView {
     }
 }
 
-impl FiguresView {
-    fn of(counted: &Counted) -> Self {
-        let view = |figure: Figure| FigureView::of(figure, counted);
+impl KeyStatsView {
+    fn of(counted: &CountedStats) -> Self {
+        let view = |key_stat: KeyStat| KeyStatView::of(key_stat, counted);
         Self {
-            webhook_delivery_success_rate: view(Figure::SuccessRate),
-            webhook_delivery_p95_latency: view(Figure::P95Latency),
-            webhook_retry_rate: view(Figure::RetryRate),
-            webhook_failed_count: view(Figure::FailedCount),
-            webhook_avg_retries_per_delivery: view(Figure::AvgRetries),
+            webhook_delivery_success_rate: view(KeyStat::SuccessRate),
+            webhook_delivery_p95_latency: view(KeyStat::P95Latency),
+            webhook_retry_rate: view(KeyStat::RetryRate),
+            webhook_failed_count: view(KeyStat::FailedCount),
+            webhook_avg_retries_per_delivery: view(KeyStat::AvgRetries),
             counters: CountersView::of(&counted.tally),
         }
     }
 }
 
-impl FigureView {
-    fn of(figure: Figure, counted: &Counted) -> Self {
-        let value = counted.value(figure);
-        let (comparison, threshold) = figure.threshold();
+impl KeyStatView {
+    fn of(key_stat: KeyStat, counted: &CountedStats) -> Self {
+        let value = counted.value(key_stat);
+        let (comparison, threshold) = key_stat.threshold();
         Self {
             value,
             threshold,
             comparison: comparison.as_str(),
-            alerting: value.is_some_and(|value| figure.alerts_at(value)),
+            alerting: value.is_some_and(|value| key_stat.alerts_at(value)),
         }
     }
 }
 
 impl CountersView {
-    const fn of(tally: &Tally) -> Self {
+    const fn of(tally: &StatTotals) -> Self {
         Self {
             delivered: tally.delivered,
             dead: tally.dead,
@@ -173,26 +173,26 @@ impl CountersView {
     }
 }
 
-impl WebhookFiguresView {
-    fn of(webhook: &Webhook, counted: &Counted) -> Self {
+impl WebhookStatsView {
+    fn of(webhook: &Webhook, counted: &CountedStats) -> Self {
         Self {
             id: webhook.id,
             name: webhook.settings.name.clone(),
             status: webhook.health.status,
-            figures: FiguresView::of(counted),
+            key_stats: KeyStatsView::of(counted),
         }
     }
 }
 
 impl HourView {
-    fn of(hour: Timestamp, tally: &Tally) -> Self {
-        let value = |figure: Figure| figure.value(tally, 0);
+    fn of(hour: Timestamp, tally: &StatTotals) -> Self {
+        let value = |key_stat: KeyStat| key_stat.value(tally, 0);
         Self {
             hour: Time(hour),
-            webhook_delivery_success_rate: value(Figure::SuccessRate),
-            webhook_delivery_p95_latency: value(Figure::P95Latency),
-            webhook_retry_rate: value(Figure::RetryRate),
-            webhook_avg_retries_per_delivery: value(Figure::AvgRetries),
+            webhook_delivery_success_rate: value(KeyStat::SuccessRate),
+            webhook_delivery_p95_latency: value(KeyStat::P95Latency),
+            webhook_retry_rate: value(KeyStat::RetryRate),
+            webhook_avg_retries_per_delivery: value(KeyStat::AvgRetries),
             counters: CountersView::of(tally),
         }
     }

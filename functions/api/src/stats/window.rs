@@ -2,7 +2,7 @@
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_gateway::figures::{MAX_SPAN, Window};
+use postrider_gateway::stats::{MAX_SPAN, Window};
 
 /// How far back figures go unless told otherwise.
 pub(crate) const DEFAULT_SPAN: Millis = Millis::from_seconds(86_400);

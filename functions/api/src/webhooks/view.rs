@@ -52,7 +52,7 @@ pub(crate) struct WebhookView {
     status_changed_at: Option<Time>,
     /// When it is tested next: while it is failed and has `auto_resume`.
     #[schema(required)]
-    next_test_at: Option<Time>,
+    next_probe_at: Option<Time>,
     /// The last attempt that failed; stays when later ones arrive.
     #[schema(required)]
     last_failure: Option<LastFailureView>,
@@ -111,7 +111,7 @@ impl WebhookView {
     /// As it is under the gateway's own retry settings.
     pub(crate) fn of(webhook: &Webhook, pace: &Pace, runtime: RuntimeRetry) -> Self {
         let (settings, health) = (&webhook.settings, &webhook.health);
-        let next_test_at = health.next_test_at.filter(|_| settings.auto_resume);
+        let next_probe_at = health.next_probe_at.filter(|_| settings.auto_resume);
         Self {
             id: webhook.id,
             name: settings.name.clone(),
@@ -133,7 +133,7 @@ impl WebhookView {
             degraded: health.is_degraded(),
             status_reason: health.reason.clone(),
             status_changed_at: health.changed_at.map(Time),
-            next_test_at: next_test_at.map(Time),
+            next_probe_at: next_probe_at.map(Time),
             last_failure: health.last_failure.as_ref().map(LastFailureView::of),
             secret_expires: webhook
                 .secrets

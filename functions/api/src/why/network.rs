@@ -69,7 +69,7 @@ pub(super) fn told(
             ),
             &["Check the port, and whether the URL should begin with https:// or http://."],
         ),
-        FailureKind::Refused => (
+        FailureKind::Blocked => (
             "The gateway's own rules refuse this address".to_owned(),
             format!(
                 "Webhooks may not reach private, loopback or metadata addresses, so nothing was sent: {detail}."

@@ -1,7 +1,7 @@
 //! What the Inspector's pages show to whom: sources and what was refused of them, signatures, events, what went wrong.
 
 use http::StatusCode;
-use postrider_adapter_local::Options;
+use postrider_adapter_local::SqliteOptions;
 use postrider_domain::key::Scope;
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
@@ -9,7 +9,7 @@ use postrider_domain::time::Millis;
 use serde_json::json;
 
 use crate::inspector::{get, location, log_in, post};
-use crate::refused::{refuse, source};
+use crate::rejected::{refuse, source};
 use crate::stage::Stage;
 
 const DAY: Millis = Millis::from_seconds(86_400);
@@ -164,7 +164,7 @@ async fn what_goes_wrong_keeps_the_menu_and_shows_a_way_on() {
 
 #[tokio::test]
 async fn a_full_disk_is_a_page_that_says_so() {
-    let options = Options {
+    let options = SqliteOptions {
         max_pages: Some(90),
     };
     let stage = Stage::with(options).await;

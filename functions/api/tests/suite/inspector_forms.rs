@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use crate::inspector::{get, log_in, post};
-use crate::refused::source;
+use crate::rejected::source;
 use crate::stage::Stage;
 
 #[tokio::test]

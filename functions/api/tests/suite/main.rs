@@ -19,7 +19,7 @@ mod keys;
 mod log;
 mod metrics;
 mod problems;
-mod refused;
+mod rejected;
 mod schemes;
 mod shadows;
 mod sources;

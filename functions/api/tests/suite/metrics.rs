@@ -20,8 +20,8 @@ async fn the_five_figures_are_gauges_under_their_names() {
         "{}",
         empty.text
     );
-    for figure in ["success_rate", "p95_latency", "retry_rate", "avg_retries"] {
-        let is_shown = |line: &str| line.starts_with("webhook_") && line.contains(figure);
+    for key_stat in ["success_rate", "p95_latency", "retry_rate", "avg_retries"] {
+        let is_shown = |line: &str| line.starts_with("webhook_") && line.contains(key_stat);
         assert!(
             !empty.text.lines().any(is_shown),
             "nothing happened: {}",

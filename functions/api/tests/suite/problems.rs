@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::{Method, Request, header};
-use postrider_adapter_local::Options;
+use postrider_adapter_local::SqliteOptions;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -150,7 +150,7 @@ async fn a_body_may_come_in_pieces() {
 
 #[tokio::test]
 async fn a_full_disk_is_answered_with_come_again() {
-    let stage = Stage::with(Options {
+    let stage = Stage::with(SqliteOptions {
         max_pages: Some(90),
     })
     .await;

@@ -8,7 +8,7 @@ use axum::response::Response;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use postrider_adapter_http::{HttpSender, SenderSettings};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_api::Streaming;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
@@ -17,13 +17,13 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
 use postrider_gateway::shadow::Shadows;
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::deliveries::{Applied, Claim, Wanted};
-use postrider_ports::notices::Listening;
+use postrider_ports::notifications::NotificationListener;
 use postrider_testkit::builders::{completion, lease};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::line::Line;
@@ -117,7 +117,7 @@ impl Answer {
 
 impl Stage {
     pub(crate) async fn new() -> Self {
-        Self::with(Options::default()).await
+        Self::with(SqliteOptions::default()).await
     }
 
     /// One whose requests may go to this machine.
@@ -126,18 +126,18 @@ impl Stage {
             allow: vec!["127.0.0.1/32".parse().unwrap()],
             ..EgressSettings::default()
         };
-        Self::within(Options::default(), Rules::new(settings).unwrap()).await
+        Self::within(SqliteOptions::default(), Rules::new(settings).unwrap()).await
     }
 
-    pub(crate) async fn with(options: Options) -> Self {
+    pub(crate) async fn with(options: SqliteOptions) -> Self {
         Self::within(options, Rules::default()).await
     }
 
-    async fn within(options: Options, egress: Rules) -> Self {
+    async fn within(options: SqliteOptions, egress: Rules) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), options).unwrap();
         let process = store.process().to_owned();
-        let listening: Arc<dyn Listening> = Arc::clone(&store) as _;
+        let listening: Arc<dyn NotificationListener> = Arc::clone(&store) as _;
         let clock = Arc::new(SteppedClock::at(BEGIN));
         let ports = Ports {
             store: store.clone(),
@@ -149,11 +149,11 @@ impl Stage {
             egress: egress.clone(),
             retry: RuntimeRetry::default(),
         };
-        let catalogue = Arc::new(Catalogue::new(store));
+        let webhook_cache = Arc::new(WebhookCache::new(store));
         // It starts nothing: rows stay as they were accepted.
         let line = Arc::new(Line::default());
         let shadows = shadows(&ports, &egress);
-        let gateway = Arc::new(Gateway::new(ports, catalogue, line, settings));
+        let gateway = Arc::new(Gateway::new(ports, webhook_cache, line, settings));
         let (shutdown, stopped) = watch::channel(false);
         let streaming = Streaming::Open {
             listening,
@@ -252,11 +252,11 @@ impl Stage {
             lease: lease(&self.process, 1, now.plus(Millis::from_seconds(20))),
         };
         let claim = store.claim(vec![wanted], now).await.pop().unwrap().unwrap();
-        let Claim::Claimed(parcel) = claim else {
+        let Claim::Claimed(delivery) = claim else {
             panic!("{claim:?}")
         };
-        let done = completion(&parcel.claimed, transition, now);
-        let applied = store.apply(&parcel.claimed, done, now).await.unwrap();
+        let done = completion(&delivery.claimed, transition, now);
+        let applied = store.apply(&delivery.claimed, done, now).await.unwrap();
         assert!(matches!(applied, Applied::Done(_)));
     }
 

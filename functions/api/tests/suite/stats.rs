@@ -63,10 +63,10 @@ async fn nothing_that_happened_is_null_and_alerts_nobody() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let total = stage.get("/v1/stats").await.expect(200)["total"].clone();
-    for (name, figure) in total.as_object().unwrap() {
-        if figure.is_object() && name != "webhook_failed_count" {
+    for (name, key_stat) in total.as_object().unwrap() {
+        if key_stat.is_object() && name != "webhook_failed_count" {
             assert_eq!(
-                (&figure["value"], &figure["alerting"]),
+                (&key_stat["value"], &key_stat["alerting"]),
                 (&Value::Null, &json!(false)),
                 "{name}"
             );

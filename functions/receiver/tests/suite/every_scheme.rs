@@ -1,13 +1,13 @@
 //! A request of every scheme, sent again.
 
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Keys, Unsigned};
+use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Scheme, Way};
 use postrider_domain::time::Millis;
 
 use crate::stage::{Stage, URL};
 
-fn signed(stage: &Stage, scheme: &Scheme, way: &Way, keys: &Keys) -> Inbound {
+fn signed(stage: &Stage, scheme: &Scheme, way: &Way, keys: &SampleKeys) -> Inbound {
     let event = &sample::events(scheme)[0];
     let unsigned = Unsigned {
         url: URL,

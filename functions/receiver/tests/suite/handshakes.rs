@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::{Method, Request};
 use postrider_domain::ids::TenantId;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Keys, Unsigned};
+use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::{Source, SourceDraft};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::stage::{Answer, Stage, URL};
 
 /// A question in the scheme of its sender, signed with these keys.
-fn asked(stage: &Stage, scheme: &Scheme, keys: &Keys, body: &str) -> Inbound {
+fn asked(stage: &Stage, scheme: &Scheme, keys: &SampleKeys, body: &str) -> Inbound {
     let unsigned = Unsigned {
         url: URL,
         query: None,

@@ -6,7 +6,7 @@ use postrider_domain::diagnosis::Finding;
 use postrider_domain::ids::SourceId;
 use postrider_domain::source::Source;
 use postrider_domain::time::Millis;
-use postrider_gateway::refusals::{Diagnosed, Listed};
+use postrider_gateway::rejected::{Diagnosed, Listed};
 
 use crate::stage::{MAX_BODY, Stage, sign};
 
@@ -96,7 +96,9 @@ async fn a_flood_is_counted_and_costs_no_more_room() {
     assert_eq!(listed.requests.len(), 10);
     assert_eq!(stage.announced().await.len(), 10);
     let store = &stage.gateway.ports.store;
-    let nobodys = store.refused_tally(&source.tenant, SourceId::NOBODY).await;
+    let nobodys = store
+        .rejection_counts(&source.tenant, SourceId::NOBODY)
+        .await;
     let nobodys = nobodys.unwrap();
     assert_eq!((nobodys.kept, nobodys.counted), (10, 90));
 }

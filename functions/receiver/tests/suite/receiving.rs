@@ -3,7 +3,7 @@
 use postrider_domain::event::Origin;
 use postrider_domain::ids::TenantId;
 use postrider_domain::time::Millis;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use serde_json::json;
 
 use crate::stage::{Stage, sign};
@@ -34,7 +34,7 @@ async fn a_signed_request_is_stored_and_routed() {
     let label = |label: &Option<postrider_domain::event::Label>| label.clone().map(String::from);
     assert_eq!(label(&rows[0].session_id).as_deref(), session);
     assert_eq!(label(&rows[0].intent).as_deref(), Some("code_review"));
-    assert_eq!(stage.take_hints(), [Hint::of(&rows[0])]);
+    assert_eq!(stage.take_messages(), [QueueMessage::of(&rows[0])]);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_delivery_that_is_repeated_finds_the_first_one_whatever_its_body() {
         .deliver(&source, "same", "a", "{\"try\":1}")
         .await
         .expect(202);
-    stage.take_hints();
+    stage.take_messages();
     stage.clock.advance(Millis::from_seconds(3600));
     for body in ["{\"try\":1}", "{\"try\":2}"] {
         let mut again = stage.deliver(&source, "same", "a", body).await.expect(200);
@@ -54,7 +54,7 @@ async fn a_delivery_that_is_repeated_finds_the_first_one_whatever_its_body() {
         again["duplicate"] = json!(false);
         assert_eq!(again, first);
     }
-    assert_eq!(stage.take_hints(), [], "nothing new is sent");
+    assert_eq!(stage.take_messages(), [], "nothing new is sent");
     assert_eq!(&stage.event(&first).await.body[..], b"{\"try\":1}");
     let other = stage.source(&[]).await;
     let same_id = stage.deliver(&other, "same", "a", "{}").await.expect(202);
@@ -90,7 +90,7 @@ async fn an_event_that_no_route_wants_is_stored() {
         stage.event(&accepted).await.event_type.as_str(),
         "pull_request.opened"
     );
-    assert_eq!(stage.take_hints(), []);
+    assert_eq!(stage.take_messages(), []);
 }
 
 #[tokio::test]

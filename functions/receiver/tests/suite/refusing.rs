@@ -53,7 +53,7 @@ async fn every_reason_is_answered_alike() {
         .list(&tenant, &Filter::default(), 10, None)
         .await;
     assert_eq!(rows.unwrap().items, [], "nothing was stored");
-    assert_eq!(stage.take_hints(), []);
+    assert_eq!(stage.take_messages(), []);
     stage.post(&id, &[(header, &good)], BODY).await.expect(202);
 }
 

@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::Rules;
 use postrider_domain::event::Event;
@@ -18,10 +18,10 @@ use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::route::RouteDraft;
 use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::time::Timestamp;
-use postrider_gateway::catalogue::Catalogue;
 use postrider_gateway::settings::GatewaySettings;
+use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::builders::{self, NOW};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::line::Line;
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) router: Router,
-    hints: Arc<Line>,
+    messages: Arc<Line>,
     store: Arc<SqliteStore>,
     _dir: tempfile::TempDir,
 }
@@ -72,7 +72,7 @@ impl Answer {
 impl Stage {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
         let clock = Arc::new(SteppedClock::at(NOW));
         let ports = Ports {
             store: store.clone(),
@@ -84,16 +84,21 @@ impl Stage {
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
         };
-        let (catalogue, hints) = (
-            Arc::new(Catalogue::new(store.clone())),
+        let (webhook_cache, messages) = (
+            Arc::new(WebhookCache::new(store.clone())),
             Arc::new(Line::default()),
         );
-        let gateway = Arc::new(Gateway::new(ports, catalogue, hints.clone(), settings));
+        let gateway = Arc::new(Gateway::new(
+            ports,
+            webhook_cache,
+            messages.clone(),
+            settings,
+        ));
         Self {
             router: postrider_receiver::router(Arc::clone(&gateway)),
             gateway,
             clock,
-            hints,
+            messages,
             store,
             _dir: dir,
         }
@@ -174,7 +179,7 @@ impl Stage {
     pub(crate) async fn announced(&self) -> Vec<(String, Value)> {
         let tenant = TenantId::default();
         let store = &self.gateway.ports.store;
-        let announced = store.announced_after(&tenant, 0, 1000).await.unwrap();
+        let announced = store.notifications_after(&tenant, 0, 1000).await.unwrap();
         let told = announced.into_iter().map(|one| {
             let event: Value = serde_json::from_str(&one.event).unwrap();
             (one.kind, event["data"].clone())
@@ -251,8 +256,8 @@ impl Stage {
     }
 
     /// The hints that were sent since this was asked the last time.
-    pub(crate) fn take_hints(&self) -> Vec<Hint> {
-        self.hints.take()
+    pub(crate) fn take_messages(&self) -> Vec<QueueMessage> {
+        self.messages.take()
     }
 }
 

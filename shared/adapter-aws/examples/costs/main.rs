@@ -107,7 +107,7 @@ async fn counted(case: &Case) -> Units {
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]
 fn sum(case: &Case, units: &Units, busy: bool) -> f64 {
     let attempts = (case.failures + 1) as f64;
-    let (hints_together, changes_together, messages_together) = if busy {
+    let (messages_together, changes_together, published_together) = if busy {
         (10.0, 100.0, 10.0)
     } else {
         (1.0, 1.0, 1.0)
@@ -122,10 +122,10 @@ fn sum(case: &Case, units: &Units, busy: bool) -> f64 {
         + attempts * publisher_writes * prices::WRITES;
     let stored = (case.body_bytes as f64 / 1024.0 + ROW_KB) * prices::STORED_GB_MONTH;
     let api = prices::HTTP_API + invocation(1.0, API_SECONDS);
-    let dispatching = invocation(attempts / hints_together, ATTEMPT_SECONDS);
+    let dispatching = invocation(attempts / messages_together, ATTEMPT_SECONDS);
     let publishing = invocation(attempts / changes_together, PUBLISHER_SECONDS);
-    let queue = attempts * (1.0 + 2.0 / hints_together) * prices::QUEUE;
-    let topic = attempts / messages_together * prices::TOPIC;
+    let queue = attempts * (1.0 + 2.0 / messages_together) * prices::QUEUE;
+    let topic = attempts / published_together * prices::TOPIC;
     let logs = (1.0 + attempts) * LOG_LINE_KB * prices::LOGS_GB;
     table + stored + api + dispatching + publishing + queue + topic + logs
 }

@@ -9,8 +9,8 @@ use postrider_domain::delivery::{Claimed, Delivery, Lease, Status};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Acceptance, Accepted, NewRow, Parcel};
-use postrider_ports::queue::Hint;
+use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, NewRow};
+use postrider_ports::queue::QueueMessage;
 
 use super::DynamoStore;
 use super::calls::Table;
@@ -61,7 +61,7 @@ impl DynamoStore {
         let held = inserted
             .into_iter()
             .filter_map(|(_, inserted)| match inserted {
-                Inserted::Held(claimed) => Some(Parcel {
+                Inserted::Held(claimed) => Some(ClaimedDelivery {
                     claimed: *claimed,
                     event: Arc::clone(event),
                 }),
@@ -111,7 +111,7 @@ impl DynamoStore {
         let missing = inserted
             .iter()
             .filter_map(|(row, inserted)| match inserted {
-                Inserted::Free | Inserted::Held(_) => Some(Hint::of(row)),
+                Inserted::Free | Inserted::Held(_) => Some(QueueMessage::of(row)),
                 Inserted::Before => None,
             });
         Ok(Some(Accepted::Duplicate {

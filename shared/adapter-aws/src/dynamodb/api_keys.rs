@@ -7,7 +7,7 @@ use postrider_domain::ids::{KeyId, TenantId};
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::configs::Keys;
+use postrider_ports::configs::ApiKeys;
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
@@ -39,7 +39,7 @@ struct Pointer {
 }
 
 #[async_trait]
-impl Keys for DynamoStore {
+impl ApiKeys for DynamoStore {
     async fn key_by_digest(&self, digest: KeyDigest) -> Result<Option<ApiKey>> {
         let Some((tenant, id)) = self.holder(digest).await? else {
             return Ok(None);

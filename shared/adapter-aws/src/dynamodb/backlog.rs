@@ -6,7 +6,7 @@ use postrider_domain::ids::WebhookId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::history::Cursor;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ impl Backlog for DynamoStore {
         let nothing = stretch.lane == Lane::Parked || stretch.from >= stretch.to || limit == 0;
         if nothing {
             return Ok(Rows {
-                hints: Vec::new(),
+                messages: Vec::new(),
                 next: None,
             });
         }
@@ -51,7 +51,7 @@ impl Backlog for DynamoStore {
             .await?;
         let place = |end: &Item| Place::cursor(end, &lane, stretch);
         Ok(Rows {
-            hints: found.items.iter().map(hint).collect::<Result<_>>()?,
+            messages: found.items.iter().map(message).collect::<Result<_>>()?,
             next: found.next.as_ref().map(place).transpose()?,
         })
     }
@@ -66,9 +66,9 @@ pub(super) fn due_between(lane: &str, from: Timestamp, to: Timestamp) -> Conditi
 }
 
 /// The hint for an entry of the index.
-pub(super) fn hint(entry: &Item) -> Result<Hint> {
+pub(super) fn message(entry: &Item) -> Result<QueueMessage> {
     let (tenant, id) = Key::of(entry)?.as_delivery()?;
-    Ok(Hint {
+    Ok(QueueMessage {
         tenant,
         id,
         next_retry_at: due_at(entry)?,

@@ -23,7 +23,7 @@ pub(super) enum Chore {
     /// Its parked rows are to be released.
     Release,
     /// Its open rows are to be buried.
-    Bury,
+    EndDeleted,
     /// It has failed: it may be tested, if its owner wants that.
     Test,
 }
@@ -32,7 +32,7 @@ impl Chore {
     const fn prefix(self) -> &'static str {
         match self {
             Self::Release => "release#",
-            Self::Bury => "bury#",
+            Self::EndDeleted => "bury#",
             Self::Test => "test#",
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn after_deletion(
     now: Timestamp,
 ) -> Result<[Step; 2]> {
     let released = Chore::Release.mark(tenant, webhook, now)?;
-    Ok([released, Chore::Bury.mark(tenant, webhook, now)?])
+    Ok([released, Chore::EndDeleted.mark(tenant, webhook, now)?])
 }
 
 /// Work that was marked.

@@ -5,7 +5,7 @@ use futures_util::future::join;
 use futures_util::stream;
 use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
-use postrider_ports::deliveries::{Claim, Move, Parcel, Renewed, Wanted};
+use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
 use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
@@ -64,7 +64,7 @@ impl DynamoStore {
     ) -> Result<Claim> {
         for _ in 0..TRIES {
             let answer = match &known {
-                None => self.orphan(&wanted, now).await?,
+                None => self.ended_delivery(&wanted, now).await?,
                 Some(state) if state.health.status.parks() => self.park(&wanted, now).await?,
                 Some(state) => self.hold(&wanted, state.health.generation, now).await?,
             };
@@ -106,7 +106,7 @@ impl DynamoStore {
         // The row is ours now, and a claim repeated by its owner succeeds.
         match row::delivery(item)?.claim(&wanted.lease, now) {
             Ok(claimed) => hand_over(claimed, event).map(Some),
-            Err(why) => Ok(Some(Claim::Refused(why))),
+            Err(why) => Ok(Some(Claim::Unclaimable(why))),
         }
     }
 
@@ -123,23 +123,23 @@ impl DynamoStore {
             Step::Change(parked.only_if(row::unchanged(&row))),
         ];
         Ok(match self.transact(&steps).await? {
-            Transacted::Done => Some(Claim::Refused(Unclaimable::Parked)),
-            Transacted::Refused(_) => None,
+            Transacted::Done => Some(Claim::Unclaimable(Unclaimable::Parked)),
+            Transacted::Conflicted(_) => None,
         })
     }
 
     /// Ends the row of a deleted webhook, when its time has come.
-    async fn orphan(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
+    async fn ended_delivery(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
         let row = match self.look(wanted, now).await? {
             Looked::Answered(claim) => return Ok(Some(claim)),
             Looked::Free(row) => row,
         };
-        let buried = self.bury_row(&row, now).await?;
-        Ok(buried.then_some(Claim::Orphaned))
+        let ended = self.end_delivery(&row, now).await?;
+        Ok(ended.then_some(Claim::WebhookDeleted))
     }
 
     /// Ends a row of a deleted webhook. Returns whether nobody was faster.
-    pub(super) async fn bury_row(&self, row: &Delivery, now: Timestamp) -> Result<bool> {
+    pub(super) async fn end_delivery(&self, row: &Delivery, now: Timestamp) -> Result<bool> {
         let dead = row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
         let change = row::replace(&dead, self.around(now))?;
         let changed = self.change(change.only_if(row::unchanged(row))).await?;
@@ -154,7 +154,7 @@ impl DynamoStore {
         };
         let row = row::delivery(item)?;
         match row.clone().claim(&wanted.lease, now) {
-            Err(why) => Ok(Looked::Answered(Claim::Refused(why))),
+            Err(why) => Ok(Looked::Answered(Claim::Unclaimable(why))),
             Ok(claimed) if claimed.version() == row.version => {
                 // Claimed before by the same owner: the first answer was lost.
                 let event = self.kept(&wanted.tenant, wanted.id.event).await?;
@@ -221,5 +221,5 @@ fn hand_over(claimed: Claimed, event: Option<Kept>) -> Result<Claim> {
     let id = claimed.delivery().id;
     let missing = || Error::Broken(format!("the event of {id} is missing"));
     let event = event.ok_or_else(missing)?.event;
-    Ok(Claim::Claimed(Box::new(Parcel { claimed, event })))
+    Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })))
 }

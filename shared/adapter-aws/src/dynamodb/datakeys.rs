@@ -10,7 +10,7 @@ use aws_sdk_kms::types::DataKeySpec;
 use parking_lot::Mutex;
 use postrider_domain::ids::TenantId;
 use postrider_ports::{Error, Result};
-use postrider_sealed::{KEY_BYTES, Vault};
+use postrider_store_format::{KEY_BYTES, Vault};
 use zeroize::Zeroizing;
 
 use super::DynamoStore;

@@ -11,7 +11,7 @@ pub(super) enum Step {
     /// Its webhook's state has seen it.
     Judged,
     /// It is in the counters.
-    Counted,
+    CountedStats,
     /// It is in the feed.
     Told,
 }
@@ -51,7 +51,7 @@ mod tests {
     fn a_step_is_remembered_until_many_others_have_come() {
         let mut done = Done::default();
         done.note(Step::Told, "first");
-        assert!(done.has(Step::Told, "first") && !done.has(Step::Counted, "first"));
+        assert!(done.has(Step::Told, "first") && !done.has(Step::CountedStats, "first"));
         for n in 0..REMEMBERED {
             done.note(Step::Judged, &n.to_string());
         }

@@ -1,6 +1,6 @@
 //! What a record of the stream adds to the figures.
 
-use postrider_domain::figures::Finished;
+use postrider_domain::key_stats::Finished;
 
 use super::stream::{Change, Record};
 

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::notice::Notice;
+use postrider_domain::notification::Notification;
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::HourlyStats;
 use postrider_ports::{Error, Result};
@@ -38,7 +38,7 @@ pub struct Follower {
 struct Work {
     id: String,
     change: Change,
-    notices: Vec<Notice>,
+    notifications: Vec<Notification>,
     failed: Option<Error>,
 }
 
@@ -54,7 +54,11 @@ impl Follower {
 
     /// Writes what follows from a batch, and returns for each record what is to be announced to the world, in order. A
     /// record that failed is to be told again; the others are done.
-    pub async fn follow(&self, records: Vec<Record>, now: Timestamp) -> Vec<Result<Vec<Notice>>> {
+    pub async fn follow(
+        &self,
+        records: Vec<Record>,
+        now: Timestamp,
+    ) -> Vec<Result<Vec<Notification>>> {
         let mut works: Vec<Work> = records.into_iter().map(Work::of).collect();
         self.judge(&mut works).await;
         self.resume(&mut works, now).await;
@@ -75,8 +79,8 @@ impl Follower {
     /// Resumes webhooks whose tests were answered. Told again, it finds them active.
     async fn resume(&self, works: &mut [Work], now: Timestamp) {
         for work in works {
-            if let Some(passed) = work.change.passed_test()
-                && let Err(error) = self.store.resume_tested(&passed, now).await
+            if let Some(passed) = work.change.passed_probe()
+                && let Err(error) = self.store.resume_probed(&passed, now).await
             {
                 work.failed = Some(error);
             }
@@ -84,7 +88,7 @@ impl Follower {
     }
 
     async fn count(&self, works: &mut [Work]) {
-        let groups = self.groups(works, Step::Counted, |row| {
+        let groups = self.groups(works, Step::CountedStats, |row| {
             row.counted().map(|_| (row.webhook(), row.at.hour()))
         });
         let count = |((tenant, webhook), hour), rows: Vec<RowChange>| {
@@ -93,24 +97,24 @@ impl Follower {
             counted.for_each(|delta| more.add(delta));
             async move { self.store.count(&tenant, &more).await }.boxed()
         };
-        self.each(works, Step::Counted, groups, count).await;
+        self.each(works, Step::CountedStats, groups, count).await;
     }
 
     async fn tell(&self, works: &mut [Work], now: Timestamp) {
         let mut tenants: BTreeMap<TenantId, Vec<usize>> = BTreeMap::new();
         for (place, work) in works.iter().enumerate() {
-            if let Some(notice) = work.notices.first()
+            if let Some(notification) = work.notifications.first()
                 && work.failed.is_none()
                 && !self.done.lock().has(Step::Told, &work.id)
             {
-                let places = tenants.entry(notice.tenant.clone()).or_default();
+                let places = tenants.entry(notification.tenant.clone()).or_default();
                 places.push(place);
             }
         }
         for (tenant, places) in tenants {
             let told = places.iter().filter_map(|place| works.get(*place));
-            let notices: Vec<_> = told.flat_map(|work| &work.notices).collect();
-            let result = self.store.tell(&tenant, &notices, now).await;
+            let notifications: Vec<_> = told.flat_map(|work| &work.notifications).collect();
+            let result = self.store.tell(&tenant, &notifications, now).await;
             self.settle(works, Step::Told, &places, &result);
         }
     }
@@ -178,16 +182,16 @@ impl Work {
         };
         Self {
             id,
-            notices: change.notices(),
+            notifications: change.notifications(),
             change,
             failed,
         }
     }
 
-    fn result(self) -> Result<Vec<Notice>> {
+    fn result(self) -> Result<Vec<Notification>> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(self.notices),
+            None => Ok(self.notifications),
         }
     }
 }

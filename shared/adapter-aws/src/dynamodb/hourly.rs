@@ -69,7 +69,7 @@ impl DynamoStore {
         for ((tenant, webhook), state) in self.states(ids).await? {
             if !state.health.status.parks() {
                 self.mark_for_check(tenant, webhook, now).await?;
-            } else if Self::is_tested(&state.health) {
+            } else if Self::is_probed(&state.health) {
                 self.mark(Chore::Test, &tenant, webhook, now).await?;
             }
         }

@@ -7,7 +7,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 
 use super::DynamoStore;
 use super::calls::Table;
@@ -38,7 +38,12 @@ impl Interventions for DynamoStore {
         Err(fault::contended("the row"))
     }
 
-    async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>> {
+    async fn release(
+        &self,
+        limit: usize,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<QueueMessage>> {
         self.mark_hourly(now).await?;
         let mut markers = self.markers(Chore::Release).await?;
         // Another one is first each minute: one that has more to free than a slice must not hold up those behind it.
@@ -84,7 +89,7 @@ impl Interventions for DynamoStore {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<Hint>> {
+    ) -> Result<Vec<QueueMessage>> {
         let state = self.state(tenant, webhook).await?;
         let (room, mut freed) = (Room { limit, until }, Vec::new());
         let freeing = self.free((tenant, webhook), state.as_ref(), room, now, &mut freed);
@@ -94,14 +99,18 @@ impl Interventions for DynamoStore {
         }
     }
 
-    async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize> {
-        let mut buried = 0;
-        for marker in self.markers(Chore::Bury).await? {
-            if buried < limit {
-                buried += self.bury_some(marker, limit - buried, now).await?;
+    async fn end_deliveries_of_deleted_webhooks(
+        &self,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<usize> {
+        let mut ended = 0;
+        for marker in self.markers(Chore::EndDeleted).await? {
+            if ended < limit {
+                ended += self.end_some_deliveries(marker, limit - ended, now).await?;
             }
         }
-        Ok(buried)
+        Ok(ended)
     }
 }
 

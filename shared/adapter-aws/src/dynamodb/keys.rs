@@ -8,7 +8,7 @@ use postrider_domain::delivery::{Lane, Status};
 use postrider_domain::event::Label;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
 use postrider_domain::key::KeyDigest;
-use postrider_domain::refused::RING;
+use postrider_domain::rejected::RING;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 
@@ -115,7 +115,7 @@ impl Key {
     }
 
     /// Which letter about a webhook's trouble was written last.
-    pub(super) fn letter(tenant: &TenantId, webhook: WebhookId, trouble: &str) -> Self {
+    pub(super) fn email(tenant: &TenantId, webhook: WebhookId, trouble: &str) -> Self {
         Self::new(format!("{tenant}#{webhook}"), format!("mailed#{trouble}"))
     }
 

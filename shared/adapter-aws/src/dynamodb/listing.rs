@@ -10,7 +10,7 @@ use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::{Cursor, Filter, MAX_EXAMINED, Page};
 use postrider_ports::{Error, Result};
-use postrider_sealed::ListKey;
+use postrider_store_format::ListKey;
 
 use super::calls::Table;
 use super::keys::Key;

@@ -11,11 +11,11 @@ mod api_keys;
 mod apply;
 mod attempts;
 mod backlog;
-mod burial;
 mod calls;
 mod chores;
 mod claim;
 mod datakeys;
+mod deleted_webhooks;
 mod deliveries;
 mod done;
 mod event;
@@ -28,24 +28,24 @@ mod interventions;
 mod item;
 mod jobs;
 mod keys;
-mod ledger;
 mod listing;
 mod merge;
-mod notices;
+mod notifications;
 mod pace;
 mod packed;
+mod probes;
 mod query;
-mod refused;
+mod rejected;
 mod release;
 mod row;
 mod sealing;
+mod sent_log;
 mod signature;
 mod sources;
 mod state;
 mod stats;
 mod stream;
 mod tables;
-mod testing;
 mod transact;
 mod webhook_item;
 mod webhooks;
@@ -65,7 +65,7 @@ pub const DEFAULT_SHARDS: u16 = 16;
 
 /// What a store is told about its surroundings.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DynamoOptions {
     /// The tables.
     pub tables: Tables,
     /// Over how many shards each index is spread. May grow, never shrink: what lies in the last shards would not be
@@ -87,7 +87,7 @@ pub struct DynamoStore {
 impl DynamoStore {
     /// A store on these tables. Calls nobody yet.
     #[must_use]
-    pub fn new(client: Client, data_keys: DataKeys, options: Options) -> Arc<Self> {
+    pub fn new(client: Client, data_keys: DataKeys, options: DynamoOptions) -> Arc<Self> {
         Arc::new(Self {
             client,
             tables: options.tables,

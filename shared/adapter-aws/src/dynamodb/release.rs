@@ -10,10 +10,10 @@ use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::pace::Pacing;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 
 use super::DynamoStore;
-use super::backlog::{due_between, hint};
+use super::backlog::{due_between, message};
 use super::calls::{Change, Order, Query, Table};
 use super::chores::Chore;
 use super::item::{ms, n, s};
@@ -52,30 +52,39 @@ enum Freeing {
 impl DynamoStore {
     /// Parks rows until there is a turn for them, unless they are closed, held, parked or were changed since. Their
     /// webhooks are marked first: a row that is parked has somebody who looks for it.
-    pub(super) async fn set_aside_all(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()> {
-        let webhooks = rows.iter().map(|hint| (&hint.tenant, hint.id.webhook));
+    pub(super) async fn set_aside_all(
+        &self,
+        rows: Vec<QueueMessage>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let webhooks = rows
+            .iter()
+            .map(|message| (&message.tenant, message.id.webhook));
         for (tenant, webhook) in webhooks.collect::<BTreeSet<_>>() {
             self.mark(Chore::Release, tenant, webhook, now).await?;
         }
         let each: Vec<_> = rows
             .into_iter()
-            .map(|hint| self.set_one_aside(hint, now))
+            .map(|message| self.set_one_aside(message, now))
             .collect();
         let done: Vec<Result<()>> = stream::iter(each).buffered(AT_ONCE).collect().await;
         done.into_iter().collect()
     }
 
-    async fn set_one_aside(&self, hint: Hint, now: Timestamp) -> Result<()> {
+    async fn set_one_aside(&self, message: QueueMessage, now: Timestamp) -> Result<()> {
         let unmoved =
-            row::is_free("#next_retry_at = :seen", now).with("seen", ms(hint.next_retry_at));
-        let shard = keys::shard_of(hint.id, self.shards);
-        let lane = keys::lane(Lane::Parked, hint.id.webhook, shard);
-        let change = Change::of(Table::Deliveries, Key::delivery(&hint.tenant, hint.id))
-            .set("lane", s(lane))
-            .set("changed_at", ms(now))
-            .set("lease_until", n(0))
-            .remove("lease_owner")
-            .add("version", n(1));
+            row::is_free("#next_retry_at = :seen", now).with("seen", ms(message.next_retry_at));
+        let shard = keys::shard_of(message.id, self.shards);
+        let lane = keys::lane(Lane::Parked, message.id.webhook, shard);
+        let change = Change::of(
+            Table::Deliveries,
+            Key::delivery(&message.tenant, message.id),
+        )
+        .set("lane", s(lane))
+        .set("changed_at", ms(now))
+        .set("lease_until", n(0))
+        .remove("lease_owner")
+        .add("version", n(1));
         self.change(change.only_if(unmoved)).await?;
         Ok(())
     }
@@ -87,7 +96,7 @@ impl DynamoStore {
         state: Option<&State>,
         room: Room,
         now: Timestamp,
-        freed: &mut Vec<Hint>,
+        freed: &mut Vec<QueueMessage>,
     ) -> Result<usize> {
         let freeing = match state.map(|state| state.health.status.parks()) {
             Some(true) => return Ok(0),
@@ -101,16 +110,16 @@ impl DynamoStore {
         let looked_at = if limit == 0 { 1 } else { limit + STALE };
         let shards = (0..self.shards).map(|shard| self.parked(id, shard, looked_at));
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
-        let found: Vec<Vec<Hint>> = shards.try_collect().await?;
+        let found: Vec<Vec<QueueMessage>> = shards.try_collect().await?;
         // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
-        let mut hints: Vec<_> = found
+        let mut messages: Vec<_> = found
             .into_iter()
             .flatten()
-            .filter(|hint| hint.tenant == *tenant)
+            .filter(|message| message.tenant == *tenant)
             .collect();
-        hints.sort_by_key(|hint| (hint.next_retry_at, hint.id));
-        let count = hints.len();
-        let rows = self.first_parked(&hints, limit).await?;
+        messages.sort_by_key(|message| (message.next_retry_at, message.id));
+        let count = messages.len();
+        let rows = self.first_parked(&messages, limit).await?;
         let free = self.with_turns(webhook, freeing, rows, now).await?;
         let each: Vec<_> = free
             .into_iter()
@@ -121,7 +130,7 @@ impl DynamoStore {
         let mut result = Ok(count);
         for one in unparked {
             match one {
-                Ok(hint) => freed.extend(hint),
+                Ok(message) => freed.extend(message),
                 Err(error) => result = Err(error),
             }
         }
@@ -154,7 +163,12 @@ impl DynamoStore {
         }))
     }
 
-    async fn parked(&self, webhook: WebhookId, shard: u16, limit: usize) -> Result<Vec<Hint>> {
+    async fn parked(
+        &self,
+        webhook: WebhookId,
+        shard: u16,
+        limit: usize,
+    ) -> Result<Vec<QueueMessage>> {
         let lane = keys::lane(Lane::Parked, webhook, shard);
         let query = Query {
             table: Table::Deliveries,
@@ -164,16 +178,20 @@ impl DynamoStore {
             limit: Some(limit),
             after: None,
         };
-        self.query(query).await?.items.iter().map(hint).collect()
+        self.query(query).await?.items.iter().map(message).collect()
     }
 
     /// The first rows that are parked indeed, at most `limit`. No more are read than that, unless some were freed.
-    async fn first_parked(&self, mut hints: &[Hint], limit: usize) -> Result<Vec<Delivery>> {
+    async fn first_parked(
+        &self,
+        mut messages: &[QueueMessage],
+        limit: usize,
+    ) -> Result<Vec<Delivery>> {
         let (mut rows, mut look_at) = (Vec::new(), limit);
-        while rows.len() < limit && !hints.is_empty() {
-            let (next, others) = hints.split_at(look_at.min(hints.len()));
+        while rows.len() < limit && !messages.is_empty() {
+            let (next, others) = messages.split_at(look_at.min(messages.len()));
             rows.extend(self.still_parked(next).await?);
-            hints = others;
+            messages = others;
             look_at = look_at.saturating_mul(FURTHER);
         }
         rows.truncate(limit);
@@ -182,11 +200,14 @@ impl DynamoStore {
 
     /// Those rows that are parked indeed, the longest due first: the index lags behind, and no turn is taken for nothing. One
     /// that cannot be read is told and left where it is.
-    async fn still_parked(&self, hints: &[Hint]) -> Result<Vec<Delivery>> {
-        let keys = hints
-            .iter()
-            .map(|hint| (Table::Deliveries, Key::delivery(&hint.tenant, hint.id)));
-        let mut rows = Vec::with_capacity(hints.len());
+    async fn still_parked(&self, messages: &[QueueMessage]) -> Result<Vec<Delivery>> {
+        let keys = messages.iter().map(|message| {
+            (
+                Table::Deliveries,
+                Key::delivery(&message.tenant, message.id),
+            )
+        });
+        let mut rows = Vec::with_capacity(messages.len());
         for (_, item) in self.get_all(keys.collect()).await? {
             match row::delivery(item) {
                 Ok(row) => rows.push(row),
@@ -231,9 +252,9 @@ impl DynamoStore {
         before: Delivery,
         after: Delivery,
         now: Timestamp,
-    ) -> Result<Option<Hint>> {
+    ) -> Result<Option<QueueMessage>> {
         let change = row::replace(&after, self.around(now))?;
         let changed = self.change(change.only_if(row::unchanged(&before))).await?;
-        Ok(changed.map(|_| Hint::of_released(&before, &after)))
+        Ok(changed.map(|_| QueueMessage::of_released(&before, &after)))
     }
 }

@@ -4,7 +4,7 @@
 //! the index's key, a signature is kept as its bytes, and what one attempt got lies in an item of its own. A target URL of
 //! more than about 120 characters, or more than about ten attempts, may lead beyond it: then a write costs a unit more.
 
-use postrider_domain::delivery::{DeadCause, Delivery, HINT_REACH, Lane, LeaseOwner, Status};
+use postrider_domain::delivery::{DeadCause, Delivery, Lane, LeaseOwner, MESSAGE_REACH, Status};
 use postrider_domain::event::Label;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::pattern::EventType;
@@ -223,7 +223,7 @@ pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
 
 /// The lane of an open row that is due at `due_at` and not parked.
 pub(super) fn lane_at(id: DeliveryId, due_at: Timestamp, around: Surroundings) -> String {
-    let lane = if due_at > around.now.plus(HINT_REACH) {
+    let lane = if due_at > around.now.plus(MESSAGE_REACH) {
         Lane::Waiting
     } else {
         Lane::Queued

@@ -8,7 +8,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::configs::{Changed, Created};
 use postrider_ports::sources::{SourceChange, Sources};
 use postrider_ports::{Error, Result};
-use postrider_sealed::{StoredSource, Vault};
+use postrider_store_format::{StoredSource, Vault};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
@@ -81,8 +81,10 @@ impl Sources for DynamoStore {
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
-            Transacted::Refused(places) if places.contains(&0) => Ok(Created::TooMany),
-            Transacted::Refused(_) => Err(Error::Broken("the source is there already".to_owned())),
+            Transacted::Conflicted(places) if places.contains(&0) => Ok(Created::TooMany),
+            Transacted::Conflicted(_) => {
+                Err(Error::Broken("the source is there already".to_owned()))
+            }
         }
     }
 

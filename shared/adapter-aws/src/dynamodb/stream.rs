@@ -7,7 +7,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::delivery::{DeadCause, Delivery};
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::notice::{Notice, effects, event_notice, health_notice};
+use postrider_domain::notification::{
+    Notification, effects, event_notification, health_notification,
+};
 use postrider_domain::stats::StatsDelta;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -15,7 +17,7 @@ use postrider_ports::Result;
 use super::event;
 use super::item::{Item, instant};
 use super::keys::{DELIVERY_PREFIX, EVENT, Key, REFUSED_PREFIX};
-use super::refused::Open;
+use super::rejected::Open;
 use super::row;
 use super::state::{Passed, State};
 use crate::fault::unreadable;
@@ -44,7 +46,7 @@ pub(super) enum Change {
     /// Of a webhook's state.
     State(Box<StateChange>),
     /// A source sent something.
-    Inbound(Box<Notice>),
+    Inbound(Box<Notification>),
     /// Nothing that anybody waits for.
     Nothing,
 }
@@ -76,8 +78,10 @@ impl Change {
         };
         let key = Key::of(image)?;
         if key.sk == EVENT || key.sk.starts_with(REFUSED_PREFIX) {
-            let notice = sent(&key, record)?;
-            return Ok(notice.map_or(Self::Nothing, |notice| Self::Inbound(Box::new(notice))));
+            let notification = sent(&key, record)?;
+            return Ok(notification.map_or(Self::Nothing, |notification| {
+                Self::Inbound(Box::new(notification))
+            }));
         }
         let Some(before) = record.before else {
             return Ok(Self::Nothing);
@@ -122,9 +126,9 @@ impl Change {
 
     /// What it announces. Webhooks are announced from the records of their states alone: a crash between storing a
     /// state and announcing it loses nothing, because the stream still has it.
-    pub(super) fn notices(&self) -> Vec<Notice> {
+    pub(super) fn notifications(&self) -> Vec<Notification> {
         match self {
-            Self::Row(row) => row.effects_on(&Health::default()).notices,
+            Self::Row(row) => row.effects_on(&Health::default()).notifications,
             Self::State(state) => {
                 let StateChange {
                     tenant,
@@ -134,16 +138,16 @@ impl Change {
                     at,
                     answered_at: _,
                 } = &**state;
-                let notice = health_notice(tenant, *webhook, before, after, *at);
-                notice.into_iter().collect()
+                let notification = health_notification(tenant, *webhook, before, after, *at);
+                notification.into_iter().collect()
             }
-            Self::Inbound(notice) => vec![(**notice).clone()],
+            Self::Inbound(notification) => vec![(**notification).clone()],
             Self::Nothing => Vec::new(),
         }
     }
 
     /// The answered test that it tells of, if any.
-    pub(super) fn passed_test(&self) -> Option<Passed> {
+    pub(super) fn passed_probe(&self) -> Option<Passed> {
         match self {
             Self::State(state) => state.answered_at.map(|_| Passed {
                 tenant: state.tenant.clone(),
@@ -180,14 +184,14 @@ impl RowChange {
     }
 
     /// Everything that follows for a webhook in this state.
-    pub(super) fn effects_on(&self, health: &Health) -> postrider_domain::notice::Effects {
+    pub(super) fn effects_on(&self, health: &Health) -> postrider_domain::notification::Effects {
         effects(&self.before, &self.after, health, self.at)
     }
 }
 
 /// What is announced of an event or a refused request that is new; a new one may take the place of one whose time is
 /// over.
-fn sent(key: &Key, record: Record) -> Result<Option<Notice>> {
+fn sent(key: &Key, record: Record) -> Result<Option<Notification>> {
     let Some(after) = record.after else {
         return Ok(None);
     };
@@ -198,8 +202,8 @@ fn sent(key: &Key, record: Record) -> Result<Option<Notice>> {
     if key.sk == EVENT {
         let (tenant, id) = key.as_event()?;
         let kept = event::read(after, &tenant, id)?;
-        return Ok(event_notice(&kept.event, kept.deliveries()));
+        return Ok(event_notification(&kept.event, kept.deliveries()));
     }
     let (tenant, source) = key.as_source()?;
-    Ok(Open::of(after)?.notice(&tenant, source))
+    Ok(Open::of(after)?.notification(&tenant, source))
 }

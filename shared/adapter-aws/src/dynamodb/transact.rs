@@ -33,7 +33,7 @@ pub(super) enum Transacted {
     /// Everything is written.
     Done,
     /// Nothing is written: of these steps, by their places, the conditions did not hold.
-    Refused(Vec<usize>),
+    Conflicted(Vec<usize>),
 }
 
 impl DynamoStore {
@@ -56,7 +56,7 @@ impl DynamoStore {
             };
             let refused = with_code(reasons, "ConditionalCheckFailed");
             if !refused.is_empty() {
-                return Ok(Transacted::Refused(refused));
+                return Ok(Transacted::Conflicted(refused));
             }
             if !with_code(reasons, "ValidationError").is_empty() {
                 return Err(fault::of(&error));

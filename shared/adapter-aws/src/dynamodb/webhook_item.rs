@@ -9,7 +9,7 @@ use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::mail::{Contact, Contacts};
-use postrider_sealed::{Outline, StoredWebhook, Vault};
+use postrider_store_format::{Outline, StoredWebhook, Vault};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;

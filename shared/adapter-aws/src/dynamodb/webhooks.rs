@@ -10,7 +10,7 @@ use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook};
 use postrider_ports::configs::{Changed, Created, WebhookChange, WebhookList, Webhooks};
 use postrider_ports::{Error, Result};
-use postrider_sealed::StoredWebhook;
+use postrider_store_format::StoredWebhook;
 
 use super::calls::{Change, Condition, Query, Step, Table, Transacted};
 use super::item::{Item, ms, n, s};
@@ -95,8 +95,10 @@ impl Webhooks for DynamoStore {
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
-            Transacted::Refused(places) if places.contains(&0) => Ok(Created::TooMany),
-            Transacted::Refused(_) => Err(Error::Broken("the webhook is there already".to_owned())),
+            Transacted::Conflicted(places) if places.contains(&0) => Ok(Created::TooMany),
+            Transacted::Conflicted(_) => {
+                Err(Error::Broken("the webhook is there already".to_owned()))
+            }
         }
     }
 
@@ -125,7 +127,7 @@ impl Webhooks for DynamoStore {
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Changed::Done),
-            Transacted::Refused(_) => {
+            Transacted::Conflicted(_) => {
                 let there = self.get(Table::Configs, &key).await?.is_some();
                 Ok(if there {
                     Changed::Outdated

@@ -12,7 +12,7 @@ use postrider_domain::pace::Asked;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries};
 use postrider_ports::history::History;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::builders::{NOW, after, completion};
 use postrider_testkit::store_suite::{Fixture, Scene};
 
@@ -66,7 +66,7 @@ async fn an_accept_that_broke_off_at_any_call_is_completed_by_repeating_it() {
             let mut missing = Vec::new();
             for new in &acceptance.rows {
                 if stored(&tables, new.row.id).await.is_none() {
-                    missing.push(Hint::of(&new.row));
+                    missing.push(QueueMessage::of(&new.row));
                 }
             }
             let event = tables.store.event(&scene.tenant, acceptance.event.id).await;
@@ -117,12 +117,15 @@ async fn a_claim_whose_answer_was_lost_is_repeated_by_its_owner() {
     assert!(lost.unwrap_err().is_transient());
     let version = scene.stored(id).await.version;
     assert_eq!(version, 1, "it was carried out");
-    assert!(matches!(scene.try_claim(id, NOW).await, Claim::Refused(_)));
+    assert!(matches!(
+        scene.try_claim(id, NOW).await,
+        Claim::Unclaimable(_)
+    ));
     let again = scene.claim_as(wanted, NOW).await;
-    let Claim::Claimed(parcel) = again else {
+    let Claim::Claimed(delivery) = again else {
         panic!("{again:?}");
     };
-    assert_eq!(parcel.claimed.version(), 1);
+    assert_eq!(delivery.claimed.version(), 1);
 }
 
 /// Recorded once, wherever the call broke off.

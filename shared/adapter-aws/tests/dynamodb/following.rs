@@ -5,7 +5,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
-use postrider_domain::notice::Notice;
+use postrider_domain::notification::Notification;
 use postrider_ports::history::Filter;
 use postrider_testkit::builders::{NOW, after};
 use postrider_testkit::store_suite::{Fixture, Scene};
@@ -28,7 +28,7 @@ async fn attempts_counted(scene: &Scene, webhook: WebhookId) -> u64 {
     stats.iter().map(|hour| hour.attempts).sum()
 }
 
-async fn followed(follower: &Follower, changes: Vec<Record>) -> Vec<Notice> {
+async fn followed(follower: &Follower, changes: Vec<Record>) -> Vec<Notification> {
     let followed = follower.follow(changes, NOW).await;
     followed.into_iter().flat_map(Result::unwrap).collect()
 }
@@ -45,7 +45,7 @@ async fn a_batch_told_again_to_the_same_process_is_counted_once() {
     assert_eq!(first.len(), 1);
     assert_eq!(scene.health(webhook).await.failure_count, 1);
     assert_eq!(attempts_counted(&scene, webhook).await, 1);
-    assert_eq!(scene.announced_kinds().await, ["delivery.failed"]);
+    assert_eq!(scene.notification_kinds().await, ["delivery.failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -59,9 +59,9 @@ async fn a_batch_told_again_to_another_process_fails_the_webhook_once() {
     let changes = fixture.changes().await;
     for _ in 0..2 {
         let follower = Follower::of(fixture.store.clone());
-        let notices = followed(&follower, changes.clone()).await;
+        let notifications = followed(&follower, changes.clone()).await;
         let version = scene.stored(id).await.version;
-        assert_eq!(notices[0].id, format!("{id}/{version}/delivery.dead"));
+        assert_eq!(notifications[0].id, format!("{id}/{version}/delivery.dead"));
     }
     let health = scene.health(webhook).await;
     assert_eq!(
@@ -69,10 +69,13 @@ async fn a_batch_told_again_to_another_process_fails_the_webhook_once() {
         (WebhookStatus::Failed, Some(after(3)))
     );
     let follower = Follower::of(fixture.store.clone());
-    let notices = followed(&follower, fixture.changes().await).await;
-    let kinds: Vec<_> = notices.iter().map(|notice| notice.kind.as_str()).collect();
+    let notifications = followed(&follower, fixture.changes().await).await;
+    let kinds: Vec<_> = notifications
+        .iter()
+        .map(|notification| notification.kind.as_str())
+        .collect();
     assert_eq!(kinds, ["webhook.failed"]);
-    assert_eq!(notices[0].data["retries"], 0);
+    assert_eq!(notifications[0].data["retries"], 0);
 }
 
 /// Rows that were under way may be parked for two minutes after a resume, and somebody has to look for them.
@@ -85,9 +88,9 @@ async fn a_webhook_resumed_long_after_its_test_was_answered_is_looked_after_from
     };
     scene.attempt(id, exhausted, NOW).await;
     fixture.flush().await;
-    let begun = scene.begin_test(&scene.tenant, webhook, after(60)).await;
+    let begun = scene.begin_probe(&scene.tenant, webhook, after(60)).await;
     let generation = begun.unwrap().unwrap().generation;
-    let passed = scene.test_passed(&scene.tenant, webhook, generation, after(61));
+    let passed = scene.probe_passed(&scene.tenant, webhook, generation, after(61));
     passed.await.unwrap();
     let late = after(600);
     let follower = Follower::of(fixture.store.clone());
@@ -120,7 +123,7 @@ async fn two_who_follow_at_once_lose_no_failure() {
     );
     assert_eq!(scene.health(webhook).await.failure_count, 10);
     assert_eq!(attempts_counted(&scene, webhook).await, 10);
-    assert_eq!(scene.announcements().await.len(), 10);
+    assert_eq!(scene.notifications().await.len(), 10);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,7 +148,7 @@ async fn a_change_that_cannot_be_read_fails_alone() {
         assert_eq!(result.is_err(), place == spoilt, "{result:?}");
     }
     assert_eq!(scene.health(webhook).await.failure_count, 1);
-    assert_eq!(scene.announced_kinds().await, ["delivery.failed"]);
+    assert_eq!(scene.notification_kinds().await, ["delivery.failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,10 +167,13 @@ async fn an_open_row_that_expires_is_announced_as_dead() {
         removed.send().await.unwrap();
     }
     let follower = Follower::of(fixture.store.clone());
-    let notices = followed(&follower, fixture.changes().await).await;
-    assert_eq!(notices.len(), 1);
-    assert_eq!(notices[0].data["webhook_delivery_id"], open.to_string());
-    assert_eq!(notices[0].data["reason"], "expired");
+    let notifications = followed(&follower, fixture.changes().await).await;
+    assert_eq!(notifications.len(), 1);
+    assert_eq!(
+        notifications[0].data["webhook_delivery_id"],
+        open.to_string()
+    );
+    assert_eq!(notifications[0].data["reason"], "expired");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,16 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod faults;
-mod figures;
 mod following;
 mod inspected;
 mod interleaving;
-mod ledger;
+mod key_stats;
 mod many;
 mod pages;
 mod refusing;
 mod releasing;
 mod sealing;
+mod sent_log;
 mod services;
 mod support;
 mod units;

@@ -10,9 +10,9 @@ use aws_sdk_dynamodb::operation::get_item::GetItemInput;
 use aws_sdk_dynamodb::operation::put_item::PutItemInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use parking_lot::Mutex;
-use postrider_domain::inbound::{Inbound, Refused};
-use postrider_domain::refused::{PER_MINUTE, RefusedRequest};
-use postrider_ports::refusals::Refusals;
+use postrider_domain::inbound::{Inbound, Rejection};
+use postrider_domain::rejected::{PER_MINUTE, RejectedRequest};
+use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sources::Sources;
 use postrider_testkit::builders::{self, NOW, after};
 
@@ -74,17 +74,17 @@ async fn every_refusal_makes_the_same_calls() {
     };
     let mut seen = Vec::new();
     for n in 0..u64::from(PER_MINUTE) + 3 {
-        for reason in [Refused::NoMatch, Refused::OutOfWindow] {
-            let refused = RefusedRequest::of(&source, request(), reason, after(n));
-            store.keep_refused(refused).await.unwrap();
+        for reason in [Rejection::NoMatch, Rejection::OutOfWindow] {
+            let refused = RejectedRequest::of(&source, request(), reason, after(n));
+            store.store_rejected(refused).await.unwrap();
             seen.push(calls.take());
         }
-        let nobodys = RefusedRequest::nobodys(request(), Refused::UnknownSource, NOW);
-        store.keep_refused(nobodys).await.unwrap();
+        let nobodys = RejectedRequest::nobodys(request(), Rejection::UnknownSource, NOW);
+        store.store_rejected(nobodys).await.unwrap();
         seen.push(calls.take());
     }
     assert_eq!(seen[0].len(), 3, "{:?}", seen[0]);
     assert!(seen.iter().all(|calls| *calls == seen[0]), "{seen:?}");
-    let tally = store.refused_tally(&source.tenant, source.id).await;
+    let tally = store.rejection_counts(&source.tenant, source.id).await;
     assert_eq!(tally.unwrap().counted, 16, "most were only counted");
 }

@@ -62,9 +62,9 @@ async fn a_row_set_aside_late_is_released() {
     scene.set_status(webhook, WebhookStatus::Paused).await;
     scene.set_status(webhook, WebhookStatus::Active).await;
     let id = scene.row(webhook).await;
-    let hint = postrider_ports::queue::Hint::of(&scene.stored(id).await);
+    let message = postrider_ports::queue::QueueMessage::of(&scene.stored(id).await);
     assert_eq!(scene.released(10, after(119)).await, []);
-    scene.set_aside(vec![hint], after(121)).await.unwrap();
+    scene.set_aside(vec![message], after(121)).await.unwrap();
     assert_eq!(scene.released(10, after(122)).await, [id]);
 }
 
@@ -86,12 +86,12 @@ async fn hundreds_of_deliveries_wait_for_a_resume_and_none_is_lost() {
     scene.set_status(webhook, WebhookStatus::Active).await;
     let (mut freed, mut turns) = (BTreeSet::new(), BTreeSet::new());
     loop {
-        let hints = scene.release(100, after(86_400), after(60)).await.unwrap();
-        if hints.is_empty() {
+        let messages = scene.release(100, after(86_400), after(60)).await.unwrap();
+        if messages.is_empty() {
             break;
         }
-        turns.extend(hints.iter().map(|hint| hint.next_retry_at));
-        freed.extend(hints.into_iter().map(|hint| hint.id));
+        turns.extend(messages.iter().map(|message| message.next_retry_at));
+        freed.extend(messages.into_iter().map(|message| message.id));
     }
     assert_eq!(freed, ids);
     assert_eq!(turns.len(), WAITING, "each has a turn of its own");
@@ -112,8 +112,8 @@ async fn a_release_reads_no_more_rows_than_there_are_turns() {
     let config = tables.config().interceptor(meter.clone()).build();
     let store = tables.store_with(Client::from_conf(config));
     for (freed, bar) in [(3, 25.0), (0, 15.0)] {
-        let hints = store.release_webhook(&scene.tenant, webhook, 500, after(2), NOW);
-        assert_eq!(hints.await.unwrap().len(), freed);
+        let messages = store.release_webhook(&scene.tenant, webhook, 500, after(2), NOW);
+        assert_eq!(messages.await.unwrap().len(), freed);
         let reads = meter.take().reads;
         println!("{freed} of 60 rows freed: {reads} read units (bar {bar})");
         assert!(reads <= bar, "{reads} units");

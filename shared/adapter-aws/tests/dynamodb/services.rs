@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use postrider_adapter_aws::first_key::SecretsManagerKey;
 use postrider_adapter_aws::ses::SesMail;
 use postrider_adapter_aws::sns::SnsTopic;
-use postrider_domain::notice::{Notice, NoticeKind};
+use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::first_key::FirstKey;
-use postrider_ports::mail::{Letter, Mail};
-use postrider_ports::notices::Topic;
+use postrider_ports::mail::{Email, Mail};
+use postrider_ports::notifications::Topic;
 use postrider_testkit::clock::SteppedClock;
 use serde_json::{Value, json};
 
@@ -65,8 +65,8 @@ async fn announcements_reach_a_subscriber_with_what_to_filter_by() {
     let raw = subscribe.attributes("RawMessageDelivery", "true");
     raw.send().await.unwrap();
 
-    let notices: Vec<Notice> = (0..12).map(notice).collect();
-    let results = SnsTopic::new(sns, arn).publish(&notices).await;
+    let notifications: Vec<Notification> = (0..12).map(notification).collect();
+    let results = SnsTopic::new(sns, arn).publish(&notifications).await;
     assert_eq!(results, vec![Ok(()); 12]);
 
     let mut ids = Vec::new();
@@ -88,7 +88,10 @@ async fn announcements_reach_a_subscriber_with_what_to_filter_by() {
         }
     }
     ids.sort();
-    let mut expected: Vec<_> = notices.into_iter().map(|notice| notice.id).collect();
+    let mut expected: Vec<_> = notifications
+        .into_iter()
+        .map(|notification| notification.id)
+        .collect();
     expected.sort();
     assert_eq!(ids, expected);
 }
@@ -98,15 +101,15 @@ async fn a_topic_that_is_gone_takes_nothing() {
     let servers = ready().await;
     let arn = "arn:aws:sns:us-east-1:000000000000:nowhere".to_owned();
     let topic = SnsTopic::new(client!(aws_sdk_sns, servers), arn);
-    let results = topic.publish(&[notice(1), notice(2)]).await;
+    let results = topic.publish(&[notification(1), notification(2)]).await;
     assert_eq!(results.len(), 2);
     assert!(results.iter().all(Result::is_err), "{results:?}");
 }
 
-fn notice(n: usize) -> Notice {
-    Notice {
+fn notification(n: usize) -> Notification {
+    Notification {
         id: format!("notice-{n:02}"),
-        kind: NoticeKind::WebhookFailed,
+        kind: NotificationKind::WebhookFailed,
         tenant: "default".parse().unwrap(),
         at: Timestamp::ZERO,
         data: json!({"webhook_id": "wh_1", "session_id": null}),
@@ -118,7 +121,7 @@ async fn a_letter_is_handed_over_as_it_was_written() {
     let servers = ready().await;
     let ses = client!(aws_sdk_sesv2, servers);
     let from = format!("{}@example.com", fresh("from"));
-    let letter = Letter {
+    let email = Email {
         id: "wh_1.failed.0".to_owned(),
         to: "owner@example.com".to_owned(),
         subject: "Webhook 'Ünïcode' has failed".to_owned(),
@@ -126,22 +129,16 @@ async fn a_letter_is_handed_over_as_it_was_written() {
         html: "<p>html</p>".to_owned(),
     };
     let mail = SesMail::new(ses.clone(), from.clone());
-    let refused = mail.send(letter.clone()).await;
+    let refused = mail.send(email.clone()).await;
     assert!(refused.is_err(), "an address that nobody verified");
     let verify = ses.create_email_identity().email_identity(&from);
     verify.send().await.unwrap();
-    mail.send(letter.clone()).await.unwrap();
+    mail.send(email.clone()).await.unwrap();
     let address = format!("http://{}/_ministack/ses/messages", servers.ministack);
     let sent = reqwest::get(address).await.unwrap().text().await.unwrap();
     let sent: Value = serde_json::from_str(&sent).unwrap();
     let sent = sent.to_string();
-    for part in [
-        &from,
-        &letter.to,
-        &letter.subject,
-        &letter.text,
-        &letter.html,
-    ] {
+    for part in [&from, &email.to, &email.subject, &email.text, &email.html] {
         assert!(sent.contains(part.as_str()), "{part} in {sent}");
     }
 }

@@ -6,7 +6,7 @@ use postrider_domain::source::{Source, SourceSettings};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::sources::SourceChange;
-use postrider_sealed::{StoredSource, Vault};
+use postrider_store_format::{StoredSource, Vault};
 use serde::{Deserialize, Serialize};
 
 use super::{Binary, Wire};

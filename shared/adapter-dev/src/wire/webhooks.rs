@@ -7,7 +7,7 @@ use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, WebhookSettings};
 use postrider_ports::Result;
 use postrider_ports::configs::{WebhookChange, WebhookList};
-use postrider_sealed::{StoredWebhook, Vault};
+use postrider_store_format::{StoredWebhook, Vault};
 use serde::{Deserialize, Serialize};
 
 use super::{Binary, Form, Wire};

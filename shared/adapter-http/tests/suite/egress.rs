@@ -34,7 +34,7 @@ async fn a_name_that_turns_inward_after_the_check_is_not_followed_there() {
         1,
         "resolved once, dialled as checked"
     );
-    let failure = failed(post(&sender, &url).await, FailureKind::Refused, Phase::Dns);
+    let failure = failed(post(&sender, &url).await, FailureKind::Blocked, Phase::Dns);
     assert_eq!(
         failure.detail,
         "the address 127.0.0.2 is loopback (127.0.0.0/8)"
@@ -56,7 +56,7 @@ async fn one_closed_address_among_open_ones_refuses_them_all() {
     ] {
         names.set(name, Answer::Addresses(ips(&addresses)));
         let url = format!("http://{name}:{}/", receiver.addr.port());
-        failed(post(&sender, &url).await, FailureKind::Refused, Phase::Dns);
+        failed(post(&sender, &url).await, FailureKind::Blocked, Phase::Dns);
     }
     assert_eq!(receiver.connections(), 0);
 }
@@ -70,7 +70,7 @@ async fn an_alias_that_points_inward_is_refused() {
     );
     let failure = failed(
         post(&sender_asking(names.addr), "https://alias.example.com/").await,
-        FailureKind::Refused,
+        FailureKind::Blocked,
         Phase::Dns,
     );
     assert_eq!(
@@ -133,7 +133,7 @@ async fn a_literal_address_is_checked_like_any_other() {
         "https://user:pass@example.com/",
         "gopher://127.0.0.1/",
     ] {
-        failed(post(&sender, url).await, FailureKind::Refused, Phase::Check);
+        failed(post(&sender, url).await, FailureKind::Blocked, Phase::Check);
     }
 }
 
@@ -163,7 +163,7 @@ async fn public_addresses_are_fine_over_https_alone() {
             .await
             .unwrap_err()
             .kind,
-        FailureKind::Refused
+        FailureKind::Blocked
     );
     assert_eq!(
         at("https://8.8.8.8/").await.unwrap(),
@@ -228,7 +228,7 @@ async fn a_kept_connection_stays_where_it_was_checked_when_the_name_moves_inward
             "still the checked address"
         );
     }
-    failed(post(&sender, &url).await, FailureKind::Refused, Phase::Dns);
+    failed(post(&sender, &url).await, FailureKind::Blocked, Phase::Dns);
     assert_eq!((receiver.connections(), receiver.requests().len()), (1, 3));
 }
 

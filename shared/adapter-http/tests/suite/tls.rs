@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use postrider_adapter_http::{HttpSender, SenderSettings, SetupError};
+use postrider_adapter_http::{HttpSender, HttpSetupError, SenderSettings};
 use postrider_domain::outcome::{FailureKind, Phase};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
@@ -253,8 +253,11 @@ async fn roots_that_are_none_are_refused_at_the_start() {
     };
     assert!(matches!(
         with("no certificate here"),
-        Err(SetupError::RootsEmpty)
+        Err(HttpSetupError::RootsEmpty)
     ));
     let broken = "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n";
-    assert!(matches!(with(broken), Err(SetupError::RootsUnreadable(_))));
+    assert!(matches!(
+        with(broken),
+        Err(HttpSetupError::RootsUnreadable(_))
+    ));
 }

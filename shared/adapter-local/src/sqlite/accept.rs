@@ -6,13 +6,13 @@ use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::{Event, Label, RequestHash};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
-use postrider_domain::notice::event_notice;
-use postrider_ports::deliveries::{Acceptance, Accepted, NewRow, Parcel};
+use postrider_domain::notification::event_notification;
+use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, NewRow};
 use rusqlite::params;
 
 use super::codec;
 use super::fault::Fault;
-use super::rows::announce;
+use super::rows::notify;
 use super::writer::Tx;
 use super::{health, pace, release};
 
@@ -47,13 +47,13 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepte
     let mut claimed = Vec::with_capacity(rows.len());
     for new in rows {
         let held = insert_row(tx, at, &event_id, new)?;
-        claimed.extend(held.map(|claimed| Parcel {
+        claimed.extend(held.map(|claimed| ClaimedDelivery {
             claimed,
             event: Arc::clone(event),
         }));
     }
-    if let Some(notice) = event_notice(event, rows.len()) {
-        announce(tx, &notice)?;
+    if let Some(notification) = event_notification(event, rows.len()) {
+        notify(tx, &notification)?;
     }
     Ok(Accepted::New { claimed })
 }

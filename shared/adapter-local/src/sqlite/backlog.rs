@@ -7,7 +7,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::history::Cursor;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_ports::{Error, Result};
 use rusqlite::{Connection, Row};
 
@@ -39,7 +39,7 @@ impl Backlog for SqliteStore {
             Lane::Waiting => {}
             Lane::Queued | Lane::Parked => {
                 return Ok(Rows {
-                    hints: Vec::new(),
+                    messages: Vec::new(),
                     next: None,
                 });
             }
@@ -98,9 +98,10 @@ fn find(
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(Place::cursor);
-    let hints: std::result::Result<_, Fault> = found.into_iter().map(Place::into_hint).collect();
+    let messages: std::result::Result<_, Fault> =
+        found.into_iter().map(Place::into_message).collect();
     Ok(Rows {
-        hints: hints?,
+        messages: messages?,
         next,
     })
 }
@@ -139,9 +140,9 @@ impl Place {
         ))
     }
 
-    fn into_hint(self) -> std::result::Result<Hint, Fault> {
+    fn into_message(self) -> std::result::Result<QueueMessage, Fault> {
         let unreadable = |_| Fault::Unreadable("column event_id".to_owned());
-        Ok(Hint {
+        Ok(QueueMessage {
             tenant: self.tenant,
             id: DeliveryId {
                 event: self.event.parse().map_err(unreadable)?,

@@ -3,8 +3,8 @@
 use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
-use postrider_ports::deliveries::{Claim, Move, Parcel, Renewed, Wanted};
-use postrider_ports::queue::Hint;
+use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
+use postrider_ports::queue::QueueMessage;
 use rusqlite::params;
 
 use super::codec::Stored;
@@ -22,17 +22,17 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
     };
     let claimed = match stored.row.clone().claim(&wanted.lease, now) {
         Ok(claimed) => claimed,
-        Err(why) => return Ok(Claim::Refused(why)),
+        Err(why) => return Ok(Claim::Unclaimable(why)),
     };
     if claimed.version() == stored.row.version {
         // Claimed before by the same owner: the first answer was lost.
         return hand_over(tx, claimed);
     }
     match health::standing(tx.db(), &wanted.tenant, wanted.id.webhook)? {
-        None => bury(tx, &stored, now),
+        None => end_deliveries_of_deleted_webhooks(tx, &stored, now),
         Some((status, _)) if status.parks() => {
             rows::save(tx, stored.at, &stored.row.park())?;
-            Ok(Claim::Refused(Unclaimable::Parked))
+            Ok(Claim::Unclaimable(Unclaimable::Parked))
         }
         Some((_, generation)) => {
             let claimed = claimed.in_generation(generation);
@@ -42,17 +42,21 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
     }
 }
 
-fn bury(tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<Claim, Fault> {
+fn end_deliveries_of_deleted_webhooks(
+    tx: &mut Tx<'_>,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<Claim, Fault> {
     let dead = stored.row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
     rows::change(tx, stored.at, &stored.row, &dead, now)?;
-    Ok(Claim::Orphaned)
+    Ok(Claim::WebhookDeleted)
 }
 
 fn hand_over(tx: &Tx<'_>, claimed: Claimed) -> Result<Claim, Fault> {
     let row = claimed.delivery();
     let event = events::find(tx.db(), &row.tenant, row.id.event)?
         .ok_or_else(|| Fault::Unreadable(format!("the event of {} is missing", row.id)))?;
-    Ok(Claim::Claimed(Box::new(Parcel { claimed, event })))
+    Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })))
 }
 
 /// Prolongs a lease that still holds. The version stays: it is what the claim is known by.
@@ -79,8 +83,8 @@ pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), F
 }
 
 /// Parks a row until there is a turn for it, unless it is closed, held, parked or was changed since.
-pub(super) fn set_aside(tx: &Tx<'_>, hint: &Hint, now: Timestamp) -> Result<(), Fault> {
-    match unchanged(tx, &hint.tenant, hint.id, hint.next_retry_at, now)? {
+pub(super) fn set_aside(tx: &Tx<'_>, message: &QueueMessage, now: Timestamp) -> Result<(), Fault> {
+    match unchanged(tx, &message.tenant, message.id, message.next_retry_at, now)? {
         Some(Stored { at, row, .. }) => rows::save(tx, at, &row.park()),
         None => Ok(()),
     }

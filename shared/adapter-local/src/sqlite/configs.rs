@@ -9,7 +9,7 @@ use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook};
 use postrider_ports::Result;
 use postrider_ports::configs::{Changed, Created, WebhookChange, WebhookList, Webhooks};
-use postrider_sealed::{StoredWebhook, Vault};
+use postrider_store_format::{StoredWebhook, Vault};
 use rusqlite::{Row, params};
 
 use super::fault::Fault;

@@ -2,7 +2,7 @@
 
 use postrider_ports::history::Cursor;
 use postrider_ports::{Error, Result};
-use postrider_sealed::ListKey;
+use postrider_store_format::ListKey;
 
 /// The last row that a page examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
 };
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_ports::{Error, Result};
 
 use super::fault::Fault;
@@ -54,11 +54,11 @@ impl Deliveries for SqliteStore {
             .await
     }
 
-    async fn set_aside(&self, rows: Vec<Hint>, now: Timestamp) -> Result<()> {
+    async fn set_aside(&self, rows: Vec<QueueMessage>, now: Timestamp) -> Result<()> {
         self.writer
             .write(move |tx| {
                 rows.iter()
-                    .try_for_each(|hint| claim::set_aside(tx, hint, now))
+                    .try_for_each(|message| claim::set_aside(tx, message, now))
             })
             .await
     }

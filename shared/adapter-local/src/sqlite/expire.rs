@@ -14,7 +14,7 @@ use rusqlite::Row;
 use super::codec::{self, Stored};
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{mailbag, rows, stats};
+use super::{mail_outbox, rows, stats};
 
 const START_OVER_AFTER: Millis = Millis::from_seconds(3600);
 /// How many rows one call looks at beyond those it removes, so that it does not keep the writer for long.
@@ -80,7 +80,7 @@ impl Expiry {
             let ended = now.minus(retention.dead.max(retention.delivered));
             tx.execute(FORGET_JOBS, [ended.as_millis()])?;
             stats::forget(tx, now)?;
-            mailbag::forget(tx, now)?;
+            mail_outbox::forget(tx, now)?;
         }
         Ok(Expired {
             removed: rows.removed + events.removed,

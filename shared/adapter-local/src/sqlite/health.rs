@@ -2,13 +2,13 @@
 
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::notice::health_notice;
+use postrider_domain::notification::health_notification;
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::codec;
 use super::fault::Fault;
-use super::mailbag;
+use super::mail_outbox;
 use super::pace;
 use super::rows;
 use super::writer::Tx;
@@ -61,8 +61,8 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
         changed_at: codec::maybe_instant(row, first + 4)?,
         last_failure: codec::maybe_json(row, first + 5)?,
         on_probation: row.get(first + 6)?,
-        tests: row.get(first + 7)?,
-        next_test_at: codec::maybe_instant(row, first + 8)?,
+        probes: row.get(first + 7)?,
+        next_probe_at: codec::maybe_instant(row, first + 8)?,
         again: row.get(first + 9)?,
     })
 }
@@ -80,10 +80,10 @@ pub(super) fn change(
     if before.status != after.status && after.status == WebhookStatus::Active {
         pace::probe(tx, tenant, webhook, now)?;
     }
-    match health_notice(tenant, webhook, before, after, now) {
-        Some(notice) => {
-            rows::announce(tx, &notice)?;
-            mailbag::file(tx, &notice)
+    match health_notification(tenant, webhook, before, after, now) {
+        Some(notification) => {
+            rows::notify(tx, &notification)?;
+            mail_outbox::file(tx, &notification)
         }
         None => Ok(()),
     }
@@ -116,8 +116,8 @@ fn save(
             after.changed_at.map(Timestamp::as_millis),
             last_failure,
             after.on_probation,
-            after.tests,
-            after.next_test_at.map(Timestamp::as_millis),
+            after.probes,
+            after.next_probe_at.map(Timestamp::as_millis),
             after.again,
         ],
     )?;

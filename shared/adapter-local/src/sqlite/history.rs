@@ -12,7 +12,7 @@ use postrider_ports::Result;
 use postrider_ports::history::{
     Cursor, Filter, History, HourlyStats, ListIndex, MAX_EXAMINED, Page,
 };
-use postrider_sealed::ListKey;
+use postrider_store_format::ListKey;
 use rusqlite::{Connection, ToSql};
 
 use super::cursor::Position;

@@ -8,8 +8,8 @@ use postrider_ports::housekeeping::{Expired, Housekeeping};
 use rusqlite::params;
 
 use super::expire::Expiry;
-use super::notices::FORGET;
-use super::refused;
+use super::notifications::FORGET;
+use super::rejected;
 use super::{SqliteStore, codec};
 
 #[async_trait]
@@ -29,16 +29,16 @@ impl Housekeeping for SqliteStore {
         Ok(expired)
     }
 
-    async fn forget_refused(&self, before: Timestamp, limit: usize) -> Result<usize> {
+    async fn delete_old_rejections(&self, before: Timestamp, limit: usize) -> Result<usize> {
         self.writer
             .write(move |tx| {
                 let old = params![before.as_millis(), codec::limit(limit)];
-                tx.execute(refused::FORGET, old)
+                tx.execute(rejected::FORGET, old)
             })
             .await
     }
 
-    async fn forget_announcements(&self, before: Timestamp, limit: usize) -> Result<usize> {
+    async fn delete_old_notifications(&self, before: Timestamp, limit: usize) -> Result<usize> {
         self.writer
             .write(move |tx| tx.execute(FORGET, params![before.as_millis(), codec::limit(limit)]))
             .await

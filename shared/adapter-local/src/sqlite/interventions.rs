@@ -7,7 +7,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use rusqlite::Connection;
 
 use super::fault::Fault;
@@ -30,7 +30,12 @@ impl Interventions for SqliteStore {
             .await
     }
 
-    async fn release(&self, limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<Hint>> {
+    async fn release(
+        &self,
+        limit: usize,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<QueueMessage>> {
         // Each row is one write, and one that was freed is not found again: no savepoint is needed.
         self.writer
             .write(move |tx| release(tx, Room { limit, until }, now))
@@ -44,29 +49,37 @@ impl Interventions for SqliteStore {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<Hint>> {
+    ) -> Result<Vec<QueueMessage>> {
         let (tenant, room) = (tenant.clone(), Room { limit, until });
         self.writer
             .write(move |tx| release_webhook(tx, &tenant, webhook, room, now))
             .await
     }
 
-    async fn bury(&self, limit: usize, now: Timestamp) -> Result<usize> {
-        let orphans = self.readers.read(orphans).await?;
-        if orphans.is_empty() {
+    async fn end_deliveries_of_deleted_webhooks(
+        &self,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<usize> {
+        let deliveries_of_deleted = self.readers.read(deliveries_of_deleted).await?;
+        if deliveries_of_deleted.is_empty() {
             return Ok(0);
         }
         self.writer
-            .write(move |tx| tx.whole(|tx| bury(tx, &orphans, limit, now)))
+            .write(move |tx| {
+                tx.whole(|tx| {
+                    end_deliveries_of_deleted_webhooks(tx, &deliveries_of_deleted, limit, now)
+                })
+            })
             .await
     }
 }
 
-type Orphans = Vec<(TenantId, WebhookId)>;
+type DeliveriesOfDeleted = Vec<(TenantId, WebhookId)>;
 
 /// Webhooks that are gone and still have free open rows.
-fn orphans(db: &Connection) -> std::result::Result<Orphans, Fault> {
-    let mut found = Orphans::new();
+fn deliveries_of_deleted(db: &Connection) -> std::result::Result<DeliveriesOfDeleted, Fault> {
+    let mut found = DeliveriesOfDeleted::new();
     schedule::awake(db, |tenant, webhook, _| {
         if health::status(db, &tenant, webhook)?.is_none() {
             found.push((tenant, webhook));
@@ -76,15 +89,15 @@ fn orphans(db: &Connection) -> std::result::Result<Orphans, Fault> {
     Ok(found)
 }
 
-fn bury(
+fn end_deliveries_of_deleted_webhooks(
     tx: &mut Tx<'_>,
-    orphans: &Orphans,
+    deliveries_of_deleted: &DeliveriesOfDeleted,
     limit: usize,
     now: Timestamp,
 ) -> std::result::Result<usize, Fault> {
-    let mut buried = 0;
-    for (tenant, webhook) in orphans {
-        let at_most = codec::limit(limit - buried);
+    let mut ended = 0;
+    for (tenant, webhook) in deliveries_of_deleted {
+        let at_most = codec::limit(limit - ended);
         let ids = codec::all(
             &mut *tx.statement(schedule::DUE)?,
             &[&tenant.as_str(), &webhook.to_string(), &i64::MAX, &at_most],
@@ -103,11 +116,11 @@ fn bury(
                     .row
                     .died(DeadCause::WebhookDeleted, claim::WEBHOOK_DELETED);
                 rows::change(tx, stored.at, &stored.row, &dead, now)?;
-                buried += 1;
+                ended += 1;
             }
         }
     }
-    Ok(buried)
+    Ok(ended)
 }
 
 fn requeue(

@@ -5,7 +5,7 @@ use postrider_domain::ids::{KeyId, TenantId};
 use postrider_domain::key::{ApiKey, KeyDigest};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::configs::Keys;
+use postrider_ports::configs::ApiKeys;
 use rusqlite::{Row, params};
 
 use super::fault::Fault;
@@ -17,7 +17,7 @@ const OF_TENANT: &str = "SELECT id, tenant, name, scopes, digest, created_at, la
      WHERE tenant = ?1 ORDER BY created_at, id";
 
 #[async_trait]
-impl Keys for SqliteStore {
+impl ApiKeys for SqliteStore {
     async fn key_by_digest(&self, digest: KeyDigest) -> Result<Option<ApiKey>> {
         self.readers
             .read(move |db| codec::first(&mut *db.prepare_cached(BY_DIGEST)?, &[&digest.0], read))

@@ -19,22 +19,22 @@ mod interventions;
 mod jobs;
 mod keys;
 mod locks;
-mod mailbag;
+mod mail_outbox;
 mod migrate;
-mod notices;
+mod notifications;
 mod open;
 mod pace;
 #[cfg(test)]
 mod plans;
+mod probes;
 mod readers;
-mod refused;
+mod rejected;
 mod release;
 mod rows;
 mod schedule;
 mod sealing;
 mod sources;
 mod stats;
-mod testing;
 mod vault;
 mod writer;
 
@@ -43,12 +43,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use postrider_ports::Result;
-use postrider_sealed::Vault;
+use postrider_store_format::Vault;
 
 use expire::Expiry;
 use locks::Owners;
 pub use locks::ServeLock;
-pub use open::Options;
+pub use open::SqliteOptions;
 use open::{make_private_directory, private, random, settle};
 use readers::Readers;
 use writer::Writer;
@@ -70,7 +70,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// When the directory cannot be used, the database is of a newer program, or the key does not fit.
-    pub fn open(dir: &Path, options: Options) -> Result<Arc<Self>> {
+    pub fn open(dir: &Path, options: SqliteOptions) -> Result<Arc<Self>> {
         Ok(Arc::new(open::open(dir, options)?))
     }
 

@@ -13,7 +13,7 @@ use super::locks::Owners;
 use super::readers::Readers;
 use super::vault;
 use super::writer::Writer;
-use super::{SqliteStore, migrate, notices};
+use super::{SqliteStore, migrate, notifications};
 
 const FILE: &str = "postrider.db";
 /// A commit is short; whoever waits longer than this had better be told.
@@ -25,12 +25,12 @@ const STATEMENTS: usize = 64;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct SqliteOptions {
     /// The most pages of 4 KiB that the file may have; see [`SqliteStore::limit_pages`].
     pub max_pages: Option<u32>,
 }
 
-pub(super) fn open(dir: &Path, options: Options) -> Result<SqliteStore, Fault> {
+pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fault> {
     make_directory(dir)?;
     let file = dir.join(FILE);
     create_private(&file).map_err(|error| Fault::io("cannot make", &file, &error))?;
@@ -56,7 +56,7 @@ pub(super) fn open(dir: &Path, options: Options) -> Result<SqliteStore, Fault> {
     }
     let readers = Readers::open(&file)?;
     let owners = Arc::new(Owners::enter(dir)?);
-    let newest = notices::newest(&db)?;
+    let newest = notifications::newest(&db)?;
     let checkpointer = Checkpointer::start(&file)?;
     let writer = Writer::start(db, checkpointer, Arc::clone(&owners), newest)
         .map_err(|error| Fault::io("cannot start the writer of", &file, &error))?;

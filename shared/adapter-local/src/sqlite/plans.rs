@@ -5,8 +5,8 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, codec, configs, events, expire, health, history, jobs, keys, mailbag, migrate,
-    notices, pace, refused, release, rows, schedule, sources, stats, testing,
+    accept, apply, codec, configs, events, expire, health, history, jobs, keys, mail_outbox,
+    migrate, notifications, pace, probes, rejected, release, rows, schedule, sources, stats,
 };
 
 #[test]
@@ -58,7 +58,7 @@ fn every_hot_query_uses_its_index() {
         (release::SETTINGS, "PRIMARY KEY (tenant=? AND id=?)"),
         (pace::LOAD, "PRIMARY KEY (tenant=? AND webhook_id=?)"),
         (
-            testing::DUE,
+            probes::DUE,
             "webhooks_to_test (next_test_at>? AND next_test_at<?)",
         ),
         (expire::ROWS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
@@ -82,41 +82,41 @@ fn every_hot_query_uses_its_index() {
             stats::FORGET,
             "PRIMARY KEY (tenant=? AND webhook_id=? AND hour<?)",
         ),
-        (mailbag::DUE, "letters_due (due_at<?)"),
+        (mail_outbox::DUE, "letters_due (due_at<?)"),
         (
-            mailbag::FILED_AFTER,
+            mail_outbox::FILED_AFTER,
             "letters_about (tenant=? AND webhook_id=? AND trouble=? AND episode>?)",
         ),
-        (mailbag::CONTACT, "PRIMARY KEY (tenant=? AND id=?)"),
+        (mail_outbox::CONTACT, "PRIMARY KEY (tenant=? AND id=?)"),
         (configs::ALL, "PRIMARY KEY (tenant=?)"),
         (configs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (sources::ALL, "sources_of_tenant (tenant=?)"),
         (sources::ONE, "PRIMARY KEY (id=?)"),
         (sources::BY_ID, "PRIMARY KEY (id=?)"),
-        (refused::TALLY, "PRIMARY KEY (tenant=? AND source_id=?)"),
+        (rejected::TALLY, "PRIMARY KEY (tenant=? AND source_id=?)"),
         (
-            refused::NEWEST,
+            rejected::NEWEST,
             "refused_of_source (tenant=? AND source_id=?)",
         ),
         (
-            refused::ONE,
+            rejected::ONE,
             "refused_of_source (tenant=? AND source_id=? AND place=?)",
         ),
         (
-            refused::OVERTAKEN,
+            rejected::OVERTAKEN,
             "refused_of_source (tenant=? AND source_id=? AND place<?)",
         ),
-        (refused::FORGET, "refused_by_age (at<?)"),
+        (rejected::FORGET, "refused_by_age (at<?)"),
         (keys::BY_DIGEST, "(digest=?)"),
         (jobs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
-        (notices::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
-        (notices::NEWEST, "SEARCH outbox"),
+        (notifications::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
+        (notifications::NEWEST, "SEARCH outbox"),
     ];
     for (sql, index) in cases {
         assert_plan(&db, sql, index, &[]);
     }
     // The oldest few, in the order of the table itself; and an index that holds running jobs alone.
-    assert_plan(&db, notices::FORGET, "SCAN outbox", &["SCAN outbox"]);
+    assert_plan(&db, notifications::FORGET, "SCAN outbox", &["SCAN outbox"]);
     let running = "SCAN jobs USING INDEX jobs_running";
     assert_plan(&db, jobs::RUNNING, running, &[running]);
 }

@@ -6,8 +6,8 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Error;
-use postrider_ports::queue::Hint;
-use postrider_sealed::StoredWebhook;
+use postrider_ports::queue::QueueMessage;
+use postrider_store_format::StoredWebhook;
 use rusqlite::Row;
 
 use super::codec::{self, Stored};
@@ -37,7 +37,7 @@ pub(super) struct Room {
 }
 
 /// Frees rows of all webhooks, of active ones by turns. One whose rows or settings cannot be read is passed over.
-pub(super) fn release(tx: &Tx<'_>, room: Room, now: Timestamp) -> Result<Vec<Hint>, Fault> {
+pub(super) fn release(tx: &Tx<'_>, room: Room, now: Timestamp) -> Result<Vec<QueueMessage>, Fault> {
     let mut freed = Vec::new();
     let (mut tenant, mut webhook) = (String::new(), String::new());
     while freed.len() < room.limit {
@@ -54,7 +54,7 @@ pub(super) fn release(tx: &Tx<'_>, room: Room, now: Timestamp) -> Result<Vec<Hin
         };
         match named(&tenant, &webhook).and_then(|(of, id)| release_webhook(tx, &of, id, left, now))
         {
-            Ok(hints) => freed.extend(hints),
+            Ok(messages) => freed.extend(messages),
             Err(fault) => pass_over(&webhook, fault)?,
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn release_webhook(
     webhook: WebhookId,
     room: Room,
     now: Timestamp,
-) -> Result<Vec<Hint>, Fault> {
+) -> Result<Vec<QueueMessage>, Fault> {
     match health::status(tx.db(), tenant, webhook)? {
         None => {
             let rows = parked(tx, tenant, webhook, room.limit)?;
@@ -171,10 +171,13 @@ fn stored(
 }
 
 /// Writes rows as they shall be; the hints of them.
-fn save(tx: &Tx<'_>, freed: impl Iterator<Item = (Stored, Delivery)>) -> Result<Vec<Hint>, Fault> {
+fn save(
+    tx: &Tx<'_>,
+    freed: impl Iterator<Item = (Stored, Delivery)>,
+) -> Result<Vec<QueueMessage>, Fault> {
     let saved = freed.map(|(parked, row)| {
         rows::save(tx, parked.at, &row)?;
-        Ok(Hint::of_released(&parked.row, &row))
+        Ok(QueueMessage::of_released(&parked.row, &row))
     });
     saved.collect()
 }

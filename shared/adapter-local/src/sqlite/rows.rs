@@ -3,14 +3,14 @@
 use postrider_domain::delivery::Delivery;
 use postrider_domain::health::Health;
 use postrider_domain::ids::{DeliveryId, EventId, TenantId};
-use postrider_domain::notice::{Effects, Notice, effects};
+use postrider_domain::notification::{Effects, Notification, effects};
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::codec::{self, Stored};
 use super::fault::Fault;
 use super::health;
-use super::stats::Counted;
+use super::stats::CountedStats;
 use super::writer::Tx;
 
 /// The row of a delivery, as stored.
@@ -111,7 +111,7 @@ pub(super) fn follow(
     let webhook = after.id.webhook;
     let known = health::load(tx, &after.tenant, webhook)?;
     let Effects {
-        notices,
+        notifications,
         health: changed,
         stats,
     } = effects(
@@ -120,15 +120,15 @@ pub(super) fn follow(
         known.as_ref().unwrap_or(&Health::default()),
         now,
     );
-    for notice in &notices {
-        announce(tx, notice)?;
+    for notification in &notifications {
+        notify(tx, notification)?;
     }
     // A deleted webhook has no state to change and nothing to announce.
     if let (Some(known), Some(changed)) = (&known, changed) {
         health::change(tx, &after.tenant, webhook, known, &changed, now)?;
     }
     if let Some(delta) = stats {
-        tx.count(Counted {
+        tx.count(CountedStats {
             tenant: after.tenant.clone(),
             webhook,
             hour: now.hour(),
@@ -139,14 +139,14 @@ pub(super) fn follow(
 }
 
 /// Puts an announcement into the outbox.
-pub(super) fn announce(tx: &mut Tx<'_>, notice: &Notice) -> Result<(), Fault> {
-    let event = notice.to_cloud_event().to_string();
+pub(super) fn notify(tx: &mut Tx<'_>, notification: &Notification) -> Result<(), Fault> {
+    let event = notification.to_cloud_event().to_string();
     tx.execute(
         "INSERT INTO outbox (tenant, kind, at, event) VALUES (?1, ?2, ?3, ?4)",
         params![
-            notice.tenant.as_str(),
-            notice.kind.as_str(),
-            notice.at.as_millis(),
+            notification.tenant.as_str(),
+            notification.kind.as_str(),
+            notification.at.as_millis(),
             event
         ],
     )?;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
 use postrider_ports::Result;
 use postrider_ports::sealing::Sealing;
-use postrider_sealed::{seal_text, unseal_text};
+use postrider_store_format::{seal_text, unseal_text};
 
 use super::SqliteStore;
 

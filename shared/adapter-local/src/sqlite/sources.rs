@@ -8,12 +8,12 @@ use postrider_domain::source::{MAX_SOURCES, Source};
 use postrider_ports::Result;
 use postrider_ports::configs::{Changed, Created};
 use postrider_ports::sources::{SourceChange, Sources};
-use postrider_sealed::{StoredSource, Vault};
+use postrider_store_format::{StoredSource, Vault};
 use rusqlite::{Row, params};
 
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{SqliteStore, codec, refused};
+use super::{SqliteStore, codec, rejected};
 
 pub(super) const ALL: &str = "SELECT tenant, id, created_at, updated_at, settings, sealed FROM sources \
      WHERE tenant = ?1 ORDER BY id";
@@ -92,7 +92,7 @@ impl Sources for SqliteStore {
             .write(move |tx| {
                 tx.whole(|tx| {
                     let key = params![tenant.as_str(), id.to_string()];
-                    refused::forget_source(tx, &tenant, id)?;
+                    rejected::forget_source(tx, &tenant, id)?;
                     Ok(tx.execute("DELETE FROM sources WHERE tenant = ?1 AND id = ?2", key)? > 0)
                 })
             })

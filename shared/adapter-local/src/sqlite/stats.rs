@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::writer::Tx;
 
 /// What one change adds to the counters of a webhook and hour.
-pub(super) struct Counted {
+pub(super) struct CountedStats {
     pub(super) tenant: TenantId,
     pub(super) webhook: WebhookId,
     pub(super) hour: Timestamp,
@@ -56,7 +56,7 @@ fn next_counted(
 }
 
 /// Adds everything that a transaction counted.
-pub(super) fn add_up(db: &Connection, counted: &[Counted]) -> Result<(), Fault> {
+pub(super) fn add_up(db: &Connection, counted: &[CountedStats]) -> Result<(), Fault> {
     let mut sums: BTreeMap<(&TenantId, WebhookId, Timestamp), Vec<StatsDelta>> = BTreeMap::new();
     for one in counted {
         sums.entry((&one.tenant, one.webhook, one.hour))

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use postrider_ports::Error;
-use postrider_sealed::{KEY_BYTES, Vault};
+use postrider_store_format::{KEY_BYTES, Vault};
 use rusqlite::{Connection, OptionalExtension};
 use zeroize::Zeroizing;
 

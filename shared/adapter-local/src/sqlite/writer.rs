@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::locks::Owners;
-use super::stats::{self, Counted};
+use super::stats::{self, CountedStats};
 
 /// How many jobs may wait; more callers wait for a place.
 const QUEUE: usize = 1024;
@@ -84,12 +84,12 @@ impl Writer {
         newest: u64,
     ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let (announce, announced) = watch::channel(newest);
+        let (notify, announced) = watch::channel(newest);
         let scribe = Scribe {
             checkpointer,
             db,
             owners,
-            announce,
+            notify,
         };
         let thread = std::thread::Builder::new()
             .name("postrider-writer".into())
@@ -142,7 +142,7 @@ struct Scribe {
     checkpointer: Checkpointer,
     db: Connection,
     owners: Arc<Owners>,
-    announce: watch::Sender<u64>,
+    notify: watch::Sender<u64>,
 }
 
 impl Scribe {
@@ -201,7 +201,7 @@ impl Scribe {
             return Err(error.into());
         }
         if announced > 0 {
-            self.announce
+            self.notify
                 .send_modify(|newest| *newest = (*newest).max(announced));
         }
         Ok(Ending::Committed)
@@ -258,7 +258,7 @@ pub(super) struct Tx<'a> {
     spoiled: bool,
     panicked: bool,
     /// What was counted. Added up once before the commit: a busy webhook's counters change once, not hundreds of times.
-    counted: Vec<Counted>,
+    counted: Vec<CountedStats>,
     announced: u64,
 }
 
@@ -319,7 +319,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Counts something for its webhook and hour.
-    pub(super) fn count(&mut self, counted: Counted) {
+    pub(super) fn count(&mut self, counted: CountedStats) {
         self.counted.push(counted);
     }
 
@@ -335,12 +335,12 @@ mod tests {
     use postrider_ports::Error;
     use postrider_ports::configs::Webhooks;
 
-    use crate::sqlite::{Options, SqliteStore};
+    use crate::sqlite::{SqliteOptions, SqliteStore};
 
     #[tokio::test]
     async fn a_write_that_panics_does_not_end_the_others() {
         let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
         let broken = store.writer.write::<(), _>(|_| panic!("a mistake")).await;
         assert!(matches!(broken, Err(Error::Broken(_))), "{broken:?}");
         let written = store

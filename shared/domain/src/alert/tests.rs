@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::health::{Health, WARNING_AT, WebhookStatus};
 use crate::ids::EventId;
-use crate::notice::health_notice;
+use crate::notification::health_notification;
 
 const AT: Timestamp = Timestamp::from_millis(1_771_668_000_123);
 
@@ -27,8 +27,8 @@ fn failure() -> LastFailure {
 /// The alert of what a change of a webhook's state announces.
 fn announced(before: &Health, after: &Health) -> Option<Alert> {
     let tenant = TenantId::default();
-    let notice = health_notice(&tenant, webhook(), before, after, AT).unwrap();
-    Alert::read(&notice.to_cloud_event().to_string()).unwrap()
+    let notification = health_notification(&tenant, webhook(), before, after, AT).unwrap();
+    Alert::read(&notification.to_cloud_event().to_string()).unwrap()
 }
 
 #[test]

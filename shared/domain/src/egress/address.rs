@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::Refusal;
+use super::Blocked;
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, prefix: u8) -> Ipv4Net {
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)
@@ -94,33 +94,33 @@ const ONLY_BY_EXACT_NAME: [IpNet; 11] = [
 ];
 
 /// Refuses every address that is not public. The address must be canonical: no IPv4 dressed as `::ffff:…`.
-pub(super) fn check_public(ip: IpAddr) -> Result<(), Refusal> {
+pub(super) fn check_public(ip: IpAddr) -> Result<(), Blocked> {
     match ip {
         IpAddr::V4(v4) => match blocked_v4(v4) {
-            Some((range, what)) => Err(Refusal::Blocked { ip, what, range }),
+            Some((range, what)) => Err(Blocked::Blocked { ip, what, range }),
             None => Ok(()),
         },
         IpAddr::V6(v6) => check_public_v6(v6),
     }
 }
 
-fn check_public_v6(ip: Ipv6Addr) -> Result<(), Refusal> {
+fn check_public_v6(ip: Ipv6Addr) -> Result<(), Blocked> {
     if let Some((range, what)) = BLOCKED_V6
         .into_iter()
         .find(|(range, _)| range.contains(&ip))
     {
-        return Err(Refusal::Blocked {
+        return Err(Blocked::Blocked {
             ip: ip.into(),
             what,
             range: range.into(),
         });
     }
     if !GLOBAL.contains(&ip) {
-        return Err(Refusal::NotGlobal { ip });
+        return Err(Blocked::NotGlobal { ip });
     }
     for inner in embedded(ip) {
         if let Some((range, what)) = blocked_v4(inner) {
-            return Err(Refusal::ContainsBlocked {
+            return Err(Blocked::ContainsBlocked {
                 ip,
                 inner,
                 what,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net};
 use proptest::prelude::*;
 
-use super::{Refusal, Rules, Scheme, Settings, SettingsError};
+use super::{Blocked, Rules, Settings, SettingsError, UrlScheme};
 
 /// URLs that the default rules refuse, with a part of the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -328,7 +328,7 @@ fn every_case_of_the_table_comes_out_as_it_says() {
     let mut wrong = Vec::new();
     for (text, reason) in REFUSED {
         match rules.check_url(text) {
-            Err(refusal) if refusal.to_string().contains(reason) => {}
+            Err(blocked) if blocked.to_string().contains(reason) => {}
             other => wrong.push(format!("{text:?}: expected «{reason}», got {other:?}")),
         }
     }
@@ -354,12 +354,12 @@ fn lengths_are_limited_before_and_after_parsing() {
     assert!(rules.check_url(&url_of(2048)).is_ok());
     assert_eq!(
         rules.check_url(&url_of(2049)),
-        Err(Refusal::TooLong { chars: 2049 })
+        Err(Blocked::TooLong { chars: 2049 })
     );
     let grows = format!("https://example.com/{}", "ü".repeat(400));
     assert_eq!(
         rules.check_url(&grows),
-        Err(Refusal::TooLong {
+        Err(Blocked::TooLong {
             chars: 20 + 400 * 6
         })
     );
@@ -456,7 +456,7 @@ fn loopback_link_local_and_metadata_are_opened_only_by_their_exact_name() {
         "2a00::5efe:7f00:1",
     ] {
         assert!(
-            wide.check_address(closed.parse().unwrap(), Scheme::Https, 443)
+            wide.check_address(closed.parse().unwrap(), UrlScheme::Https, 443)
                 .is_err(),
             "{closed}"
         );
@@ -466,7 +466,7 @@ fn loopback_link_local_and_metadata_are_opened_only_by_their_exact_name() {
         };
         let exact = Rules::new(exact).unwrap();
         assert_eq!(
-            exact.check_address(closed.parse().unwrap(), Scheme::Http, 1),
+            exact.check_address(closed.parse().unwrap(), UrlScheme::Http, 1),
             Ok(()),
             "{closed}"
         );
@@ -479,7 +479,7 @@ fn loopback_link_local_and_metadata_are_opened_only_by_their_exact_name() {
         "64:ff9b::808:808",
     ] {
         assert_eq!(
-            wide.check_address(open.parse().unwrap(), Scheme::Http, 8080),
+            wide.check_address(open.parse().unwrap(), UrlScheme::Http, 8080),
             Ok(()),
             "{open}"
         );
@@ -490,13 +490,13 @@ fn loopback_link_local_and_metadata_are_opened_only_by_their_exact_name() {
 fn a_name_is_judged_by_its_addresses_once_there_is_an_open_one() {
     let rules = allowing(&["10.0.0.0/8"]);
     assert!(rules.check_url("http://hooks.example.com:8080/").is_ok());
-    let at = |ip: &str| rules.check_address(ip.parse().unwrap(), Scheme::Http, 8080);
+    let at = |ip: &str| rules.check_address(ip.parse().unwrap(), UrlScheme::Http, 8080);
     assert_eq!(at("10.1.1.1"), Ok(()));
-    assert_eq!(at("8.8.8.8"), Err(Refusal::PlainHttp));
-    assert!(matches!(at("192.168.0.1"), Err(Refusal::Blocked { .. })));
+    assert_eq!(at("8.8.8.8"), Err(Blocked::PlainHttp));
+    assert!(matches!(at("192.168.0.1"), Err(Blocked::Blocked { .. })));
     assert!(matches!(
-        rules.check_address("8.8.8.8".parse().unwrap(), Scheme::Https, 8080),
-        Err(Refusal::Port { port: 8080, .. })
+        rules.check_address("8.8.8.8".parse().unwrap(), UrlScheme::Https, 8080),
+        Err(Blocked::Port { port: 8080, .. })
     ));
 }
 
@@ -528,16 +528,16 @@ fn settings_that_open_nothing_are_named_all_at_once() {
 fn a_hole_written_with_host_bits_or_as_mapped_ipv6_is_understood() {
     let rules = allowing(&["10.1.2.3/8", "::ffff:192.168.0.0/112"]);
     assert_eq!(
-        rules.check_address("10.200.0.1".parse().unwrap(), Scheme::Http, 80),
+        rules.check_address("10.200.0.1".parse().unwrap(), UrlScheme::Http, 80),
         Ok(())
     );
     assert_eq!(
-        rules.check_address("192.168.3.4".parse().unwrap(), Scheme::Http, 80),
+        rules.check_address("192.168.3.4".parse().unwrap(), UrlScheme::Http, 80),
         Ok(())
     );
     assert!(
         rules
-            .check_address("192.169.0.1".parse().unwrap(), Scheme::Http, 80)
+            .check_address("192.169.0.1".parse().unwrap(), UrlScheme::Http, 80)
             .is_err()
     );
 }
@@ -547,8 +547,8 @@ fn no_reason_repeats_the_query() {
     let rules = Rules::default();
     for (text, _) in REFUSED {
         let with_query = format!("{text}?token=s3cret");
-        if let Err(refusal) = rules.check_url(&with_query) {
-            assert!(!refusal.to_string().contains("s3cret"), "{text}: {refusal}");
+        if let Err(blocked) = rules.check_url(&with_query) {
+            assert!(!blocked.to_string().contains("s3cret"), "{text}: {blocked}");
         }
     }
 }
@@ -584,7 +584,7 @@ fn blocked_v4() -> impl Strategy<Value = Ipv4Addr> {
 
 fn is_refused(ip: impl Into<IpAddr>) -> bool {
     Rules::default()
-        .check_address(ip.into(), Scheme::Https, 443)
+        .check_address(ip.into(), UrlScheme::Https, 443)
         .is_err()
 }
 

@@ -2,15 +2,15 @@
 //! attempt, when the addresses behind its name are known.
 
 mod address;
+mod blocked;
 mod name;
-mod refusal;
 mod rules;
 
 #[cfg(test)]
 mod cases;
 
-pub use refusal::Refusal;
-pub use rules::{Rules, Scheme, Settings, SettingsError};
+pub use blocked::Blocked;
+pub use rules::{Rules, Settings, SettingsError, UrlScheme};
 
 /// How many characters a URL may have.
 pub const MAX_URL_CHARS: usize = 2048;

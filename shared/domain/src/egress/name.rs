@@ -1,28 +1,28 @@
 //! Which host names may be looked up at all.
 
-use super::Refusal;
+use super::Blocked;
 
 /// Endings that never belong to a public receiver: RFC 6761, RFC 6762, RFC 8375 and ICANN's reserved `internal`.
 const LOCAL_SUFFIXES: [&str; 4] = ["localhost", "local", "internal", "home.arpa"];
 
 /// Checks a name as the URL parser left it: lower case, ASCII.
-pub(super) fn check(name: &str) -> Result<(), Refusal> {
+pub(super) fn check(name: &str) -> Result<(), Blocked> {
     // A trailing dot names the same host and must not be a way around the rules.
     let name = name.strip_suffix('.').unwrap_or(name);
     if let Some(suffix) = LOCAL_SUFFIXES
         .into_iter()
         .find(|suffix| is_under(name, suffix))
     {
-        return Err(Refusal::LocalName {
+        return Err(Blocked::LocalName {
             name: name.to_owned(),
             suffix,
         });
     }
     if name.len() > 253 || !name.split('.').all(is_label) {
-        return Err(Refusal::BadName);
+        return Err(Blocked::BadName);
     }
     if !name.contains('.') {
-        return Err(Refusal::SingleLabel {
+        return Err(Blocked::SingleLabel {
             name: name.to_owned(),
         });
     }

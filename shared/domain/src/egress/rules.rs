@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::{IpNet, Ipv4Net};
 use url::{Host, Url};
 
-use super::{MAX_URL_CHARS, Refusal, address, name};
+use super::{Blocked, MAX_URL_CHARS, address, name};
 
 /// The ports that are always open.
 const USUAL_PORTS: [u16; 2] = [80, 443];
@@ -45,23 +45,23 @@ pub struct Rules {
 
 /// How a receiver is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
+pub enum UrlScheme {
     /// HTTP over TLS.
     Https,
     /// Plain HTTP.
     Http,
 }
 
-impl Scheme {
+impl UrlScheme {
     /// Reads a URL's scheme.
     ///
     /// # Errors
     /// When it is neither https nor http.
-    pub fn parse(scheme: &str) -> Result<Self, Refusal> {
+    pub fn parse(scheme: &str) -> Result<Self, Blocked> {
         match scheme {
             "https" => Ok(Self::Https),
             "http" => Ok(Self::Http),
-            other => Err(Refusal::Scheme {
+            other => Err(Blocked::UrlScheme {
                 scheme: other.chars().take(32).collect(),
             }),
         }
@@ -103,12 +103,12 @@ impl Rules {
     ///
     /// # Errors
     /// When the URL may not be used; the reason is meant for its author.
-    pub fn check_url(&self, text: &str) -> Result<Url, Refusal> {
+    pub fn check_url(&self, text: &str) -> Result<Url, Blocked> {
         let chars = text.chars().count();
         if chars > MAX_URL_CHARS {
-            return Err(Refusal::TooLong { chars });
+            return Err(Blocked::TooLong { chars });
         }
-        let url = Url::parse(text).map_err(Refusal::Unreadable)?;
+        let url = Url::parse(text).map_err(Blocked::Unreadable)?;
         self.check(&url)?;
         Ok(url)
     }
@@ -117,23 +117,23 @@ impl Rules {
     ///
     /// # Errors
     /// When the URL may not be used.
-    pub fn check(&self, url: &Url) -> Result<(), Refusal> {
+    pub fn check(&self, url: &Url) -> Result<(), Blocked> {
         // First of all: under other schemes a host is not parsed as one, so that `gopher://127.0.0.1` is a name.
-        let scheme = Scheme::parse(url.scheme())?;
+        let scheme = UrlScheme::parse(url.scheme())?;
         if url.as_str().len() > MAX_URL_CHARS {
-            return Err(Refusal::TooLong {
+            return Err(Blocked::TooLong {
                 chars: url.as_str().len(),
             });
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refusal::UserInfo);
+            return Err(Blocked::UserInfo);
         }
         if url.fragment().is_some() {
-            return Err(Refusal::Fragment);
+            return Err(Blocked::Fragment);
         }
         let port = url.port_or_known_default().unwrap_or(0);
         match url.host() {
-            None => Err(Refusal::NoHost),
+            None => Err(Blocked::NoHost),
             Some(Host::Ipv4(ip)) => self.check_address(ip.into(), scheme, port),
             Some(Host::Ipv6(ip)) => self.check_address(ip.into(), scheme, port),
             Some(Host::Domain(name)) => {
@@ -152,7 +152,7 @@ impl Rules {
     ///
     /// # Errors
     /// When nothing may be sent there.
-    pub fn check_address(&self, ip: IpAddr, scheme: Scheme, port: u16) -> Result<(), Refusal> {
+    pub fn check_address(&self, ip: IpAddr, scheme: UrlScheme, port: u16) -> Result<(), Blocked> {
         let ip = ip.to_canonical();
         if port != 0 && self.is_open(ip) {
             return Ok(());
@@ -167,14 +167,14 @@ impl Rules {
         holes.any(|range| is_exact(range) || !address::needs_exact_name(ip))
     }
 
-    fn check_way(&self, scheme: Scheme, port: u16) -> Result<(), Refusal> {
-        if scheme == Scheme::Http && !self.http_allowed {
-            return Err(Refusal::PlainHttp);
+    fn check_way(&self, scheme: UrlScheme, port: u16) -> Result<(), Blocked> {
+        if scheme == UrlScheme::Http && !self.http_allowed {
+            return Err(Blocked::PlainHttp);
         }
         if USUAL_PORTS.contains(&port) || self.extra_ports.contains(&port) && port != 0 {
             return Ok(());
         }
-        Err(Refusal::Port {
+        Err(Blocked::Port {
             port,
             allowed: USUAL_PORTS
                 .iter()

@@ -68,7 +68,7 @@ fn a_reason_is_told_apart_for_the_operator() {
         |inbound: Inbound, source: Option<&Source>| verify(inbound, source, NOW).unwrap_err();
     let source = source();
     let genuine = request(&[("x-webhook-signature", SIGNATURE)], BODY);
-    assert_eq!(refused(genuine, None), Refused::UnknownSource);
+    assert_eq!(refused(genuine, None), Rejection::UnknownSource);
     for unsigned in [
         "",
         "sha256=",
@@ -80,16 +80,16 @@ fn a_reason_is_told_apart_for_the_operator() {
         let inbound = request(&[("x-webhook-signature", unsigned)], BODY);
         assert_eq!(
             refused(inbound, Some(&source)),
-            Refused::Unsigned,
+            Rejection::Unsigned,
             "{unsigned}"
         );
     }
     assert_eq!(
         refused(request(&[], BODY), Some(&source)),
-        Refused::Unsigned
+        Rejection::Unsigned
     );
     let other = request(&[("x-webhook-signature", SIGNATURE)], b"Hello, World?");
-    assert_eq!(refused(other, Some(&source)), Refused::NoMatch);
+    assert_eq!(refused(other, Some(&source)), Rejection::NoMatch);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_rotated_secret_verifies_until_it_has_run_out() {
         )
     };
     assert!(check(NOW.plus(OVERLAP).minus(Millis::new(1))).is_ok());
-    assert_eq!(check(NOW.plus(OVERLAP)), Err(Refused::NoMatch));
+    assert_eq!(check(NOW.plus(OVERLAP)), Err(Rejection::NoMatch));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::secret::SharedSecret;
 
 /// What a source keeps, and what signs for it.
 #[derive(Clone, Debug)]
-pub struct Keys {
+pub struct SampleKeys {
     /// What the source is given: a secret, or a public key.
     pub secret: SharedSecret,
     private: Option<Private>,
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Private {
     }
 }
 
-impl Keys {
+impl SampleKeys {
     /// Keys of a source whose secret is known; schemes with public keys cannot be signed for.
     #[must_use]
     pub const fn of(secret: SharedSecret) -> Self {
@@ -64,13 +64,13 @@ impl Keys {
 /// Keys for the first way of a scheme, made of these random bytes; nothing for a seed that is no key, which is one in
 /// 2^32 for P-256.
 #[must_use]
-pub fn keys(scheme: &Scheme, seed: &[u8; 32]) -> Option<Keys> {
+pub fn keys(scheme: &Scheme, seed: &[u8; 32]) -> Option<SampleKeys> {
     keys_for(scheme.ways.first()?, seed)
 }
 
 /// As [`keys`], for this way.
 #[must_use]
-pub fn keys_for(way: &Way, seed: &[u8; 32]) -> Option<Keys> {
+pub fn keys_for(way: &Way, seed: &[u8; 32]) -> Option<SampleKeys> {
     let (bytes, private) = match way.digest {
         Digest::Ed25519 => {
             let key = ed25519_dalek::SigningKey::from_bytes(seed);
@@ -93,7 +93,7 @@ pub fn keys_for(way: &Way, seed: &[u8; 32]) -> Option<Keys> {
         KeyForm::Whsec => format!("whsec_{}", BASE64.encode(&bytes)),
         KeyForm::Whpk => format!("whpk_{}", BASE64.encode(&bytes)),
     });
-    Some(Keys {
+    Some(SampleKeys {
         secret: SharedSecret::parse(&text).ok()?,
         private: private.then(|| Private(Zeroizing::new(*seed))),
     })

@@ -2,7 +2,7 @@
 
 use crate::attempt::Attempt;
 use crate::outcome::KEPT_BODY_BYTES;
-use crate::shadow::Reply;
+use crate::shadow::ShadowReply;
 
 /// The start of a response that every store keeps whole. A longer one may have been cut.
 const SURELY_WHOLE_BYTES: usize = 512;
@@ -76,7 +76,7 @@ pub struct Compared {
 
 /// Compares what a shadow got with what the last attempt got, aspect by aspect.
 #[must_use]
-pub fn compare(reply: &Reply, last: &Attempt) -> [Compared; 3] {
+pub fn compare(reply: &ShadowReply, last: &Attempt) -> [Compared; 3] {
     [
         (Aspect::Status, status(reply, last)),
         (Aspect::ContentType, content_type(reply)),
@@ -89,7 +89,7 @@ pub fn compare(reply: &Reply, last: &Attempt) -> [Compared; 3] {
     })
 }
 
-fn status(reply: &Reply, last: &Attempt) -> (Likeness, String) {
+fn status(reply: &ShadowReply, last: &Attempt) -> (Likeness, String) {
     let why = |error: &Option<String>| error.clone().unwrap_or_else(|| "no reason known".into());
     match (reply.status_code, last.status_code) {
         (Some(here), Some(there)) if here == there => {
@@ -133,7 +133,7 @@ fn kind(error: &str) -> &str {
     error.split(": ").next().unwrap_or(error)
 }
 
-fn content_type(reply: &Reply) -> (Likeness, String) {
+fn content_type(reply: &ShadowReply) -> (Likeness, String) {
     let here = match (&reply.content_type, reply.status_code) {
         (Some(kind), _) => format!("{kind} here"),
         (None, Some(_)) => "none here".to_owned(),
@@ -143,7 +143,7 @@ fn content_type(reply: &Reply) -> (Likeness, String) {
     (Likeness::Unknown, detail)
 }
 
-fn body(reply: &Reply, last: &Attempt) -> (Likeness, String) {
+fn body(reply: &ShadowReply, last: &Attempt) -> (Likeness, String) {
     let unknown = |why: &str| (Likeness::Unknown, why.to_owned());
     match (&reply.response_body, &last.response_body) {
         (Some(here), Some(there)) => bodies(here, there),

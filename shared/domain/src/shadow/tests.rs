@@ -34,7 +34,7 @@ fn said(here: &Outcome, there: &Outcome, aspect: Aspect) -> (Likeness, String) {
         _ => Verdict::Failure,
     };
     let last = Attempt::record(3, 9, Timestamp::ZERO, there, verdict);
-    let reply = Reply::of(Timestamp::ZERO, here);
+    let reply = ShadowReply::of(Timestamp::ZERO, here);
     let found = compare(&reply, &last)
         .into_iter()
         .find(|compared| compared.aspect == aspect)

@@ -5,7 +5,7 @@ use postrider_domain::diagnosis::{
     BodyChange, Finding, UrlChange, diagnose, diagnose_without_body,
 };
 use postrider_domain::inbound::{Inbound, verify};
-use postrider_domain::sample::{self, Keys, SampleEvent, Unsigned};
+use postrider_domain::sample::{self, SampleEvent, SampleKeys, Unsigned};
 use postrider_domain::secret::{OVERLAP, RetiringSecret};
 use postrider_domain::source::Source;
 use postrider_domain::time::Millis;
@@ -13,8 +13,8 @@ use postrider_domain::time::Millis;
 const SECRET: &str = "canary-It's a Secret";
 const ID: &str = "7d1a6f";
 
-fn keyed(text: &str) -> Keys {
-    Keys::of(secret(text))
+fn keyed(text: &str) -> SampleKeys {
+    SampleKeys::of(secret(text))
 }
 
 /// The first sample of the scheme, signed with this secret.

@@ -4,7 +4,7 @@ use super::{NOW, keys, post, secret, signed, source, unsigned, ways};
 use http::HeaderValue;
 use postrider_domain::diagnosis::diagnose;
 use postrider_domain::handshake::handshake;
-use postrider_domain::inbound::{Inbound, Refused, verify};
+use postrider_domain::inbound::{Inbound, Rejection, verify};
 use postrider_domain::sample;
 use postrider_domain::scheme::{At, Digest, Field, Part, Scheme, TimeForm, Way};
 use postrider_domain::secret::OVERLAP;
@@ -171,7 +171,7 @@ fn a_request_is_accepted_up_to_the_edge_of_its_window_and_no_further() {
             check(at).unwrap_or_else(|reason| panic!("{}: {reason}", scheme.name));
         }
         for at in [NOW.plus(beyond), NOW.minus(beyond)] {
-            assert_eq!(check(at), Err(Refused::OutOfWindow), "{}", scheme.name);
+            assert_eq!(check(at), Err(Rejection::OutOfWindow), "{}", scheme.name);
         }
     }
 }
@@ -247,7 +247,7 @@ fn old_and_new_secret_are_accepted_until_the_old_one_has_run_out() {
         let retired = NOW.plus(OVERLAP);
         assert_eq!(
             check(&old, retired),
-            Err(Refused::NoMatch),
+            Err(Rejection::NoMatch),
             "{}",
             scheme.name
         );
@@ -274,7 +274,7 @@ fn one_good_signature_among_ten_is_enough_and_the_eleventh_is_not_looked_at() {
         let inbound = with_header(&inbound, "stripe-signature", others(count).as_bytes());
         verify(inbound, Some(&source), NOW).map(|_| ())
     };
-    assert_eq!((check(9), check(10)), (Ok(()), Err(Refused::NoMatch)));
+    assert_eq!((check(9), check(10)), (Ok(()), Err(Rejection::NoMatch)));
 }
 
 #[test]

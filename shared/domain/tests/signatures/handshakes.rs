@@ -2,13 +2,13 @@
 
 use super::{NOW, keys, named, secret, source, unsigned};
 use http::Method;
-use postrider_domain::handshake::{Reply, handshake};
+use postrider_domain::handshake::{HandshakeReply, handshake};
 use postrider_domain::inbound::{Inbound, verify};
-use postrider_domain::sample::{self, Keys, SampleEvent};
+use postrider_domain::sample::{self, SampleEvent, SampleKeys};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::time::Millis;
 
-fn asked(scheme: &Scheme, keys: &Keys, body: &'static str) -> Inbound {
+fn asked(scheme: &Scheme, keys: &SampleKeys, body: &'static str) -> Inbound {
     let event = SampleEvent {
         name: "unknown",
         headers: &[],
@@ -19,7 +19,7 @@ fn asked(scheme: &Scheme, keys: &Keys, body: &'static str) -> Inbound {
 }
 
 /// The answer to a signed question; whoever cannot sign, or signs too late, gets none.
-fn answer(name: &str, body: &'static str) -> Option<Reply> {
+fn answer(name: &str, body: &'static str) -> Option<HandshakeReply> {
     let scheme = named(name);
     let way = &scheme.ways[0];
     let (right, wrong) = (keys(way, 1), keys(way, 2));

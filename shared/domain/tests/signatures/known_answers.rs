@@ -2,8 +2,8 @@
 
 use super::{post, secret, source};
 use http::Method;
-use postrider_domain::inbound::{Inbound, Refused, verify};
-use postrider_domain::sample::{self, Keys};
+use postrider_domain::inbound::{Inbound, Rejection, verify};
+use postrider_domain::sample::{self, SampleKeys};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
@@ -26,7 +26,7 @@ fn check(inbound: &Inbound, source: &Source, now: Timestamp) {
         body: [&inbound.body, &b"!"[..]].concat().into(),
         ..inbound.clone()
     };
-    assert_eq!(verify(other, Some(source), now), Err(Refused::NoMatch));
+    assert_eq!(verify(other, Some(source), now), Err(Rejection::NoMatch));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn of_twilio_whatever_the_port() {
     };
     assert_eq!(
         verify(not_a_form, Some(&source), at(0)),
-        Err(Refused::NoMatch)
+        Err(Rejection::NoMatch)
     );
 }
 
@@ -176,7 +176,7 @@ fn a_public_key_signs_nothing() {
         let event = &sample::events(&scheme)[0];
         let signed = sample::sign(
             &scheme,
-            &Keys::of(public),
+            &SampleKeys::of(public),
             super::unsigned(event, "id"),
             at(0),
         );
@@ -202,6 +202,6 @@ fn a_query_counts_where_the_url_is_signed() {
             query,
             ..inbound.clone()
         };
-        assert_eq!(verify(other, Some(&source), at(0)), Err(Refused::NoMatch));
+        assert_eq!(verify(other, Some(&source), at(0)), Err(Rejection::NoMatch));
     }
 }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Keys, SampleEvent, Unsigned};
+use postrider_domain::sample::{self, SampleEvent, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Scheme, Way};
 use postrider_domain::secret::{SecretRing, SharedSecret};
 use postrider_domain::source::{Source, SourceSettings};
@@ -78,13 +78,13 @@ fn unsigned<'a>(event: &'a SampleEvent, id: &'a str) -> Unsigned<'a> {
 }
 
 /// The first sample of a scheme, signed in this way.
-fn signed(scheme: &Scheme, way: &Way, keys: &Keys, id: &str, at: Timestamp) -> Inbound {
+fn signed(scheme: &Scheme, way: &Way, keys: &SampleKeys, id: &str, at: Timestamp) -> Inbound {
     let event = &sample::events(scheme)[0];
     sample::sign_in(way, scheme, keys, unsigned(event, id), at)
         .unwrap_or_else(|| panic!("{} cannot sign its sample", scheme.name))
 }
 
-fn keys(way: &Way, seed: u8) -> Keys {
+fn keys(way: &Way, seed: u8) -> SampleKeys {
     sample::keys_for(way, &[seed; 32]).unwrap()
 }
 

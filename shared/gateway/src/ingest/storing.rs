@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_ports::deliveries::{Acceptance, Accepted, Parcel};
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery};
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::{Error, Result, Store};
 
 use super::{Published, Repeated};
-use crate::{Ports, Refusal, meters};
+use crate::{GatewayError, Ports, metrics};
 
 /// Stores an event with its rows, then starts or announces them; none when the webhooks have changed, and it must be
 /// planned again. Goes on to the end even if the caller goes away: a row that was inserted claimed must be started, and a
@@ -17,7 +17,7 @@ pub(crate) async fn store(
     ports: &Ports,
     queue: &Arc<dyn Queue>,
     acceptance: Acceptance,
-) -> std::result::Result<Option<Published>, Refusal> {
+) -> std::result::Result<Option<Published>, GatewayError> {
     let event = acceptance.event.id;
     let rows: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
     let storing = store_and_start(Arc::clone(&ports.store), Arc::clone(queue), acceptance);
@@ -28,7 +28,7 @@ pub(crate) async fn store(
         Accepted::Duplicate {
             event, deliveries, ..
         } => (event, Repeated::Yes, deliveries),
-        Accepted::Conflict => return Err(Refusal::KeyReused),
+        Accepted::Conflict => return Err(GatewayError::KeyReused),
         Accepted::Outdated => return Ok(None),
     };
     Ok(Some(Published {
@@ -46,31 +46,31 @@ async fn store_and_start(
     let tenant = acceptance.event.tenant.clone();
     let offered = acceptance.rows.iter().filter(|new| new.lease.is_some());
     let offered: Vec<WebhookId> = offered.map(|new| new.row.id.webhook).collect();
-    let hints: Vec<Hint> = acceptance
+    let messages: Vec<QueueMessage> = acceptance
         .rows
         .iter()
-        .map(|new| Hint::of(&new.row))
+        .map(|new| QueueMessage::of(&new.row))
         .collect();
     let accepted = store.accept(vec![acceptance]).await.pop();
     let accepted =
         accepted.unwrap_or_else(|| Err(Error::Broken("no answer from the store".into())));
     match &accepted {
         Ok(Accepted::New { claimed }) => {
-            meters::accepted(Repeated::No);
+            metrics::accepted(Repeated::No);
             start(&*queue, &tenant, &offered, claimed);
             // A row that asked to be claimed and is not needs a hint like any other.
             let is_claimed = |id| claimed.iter().any(|one| one.claimed.delivery().id == id);
-            let hints: Vec<_> = hints
+            let messages: Vec<_> = messages
                 .into_iter()
-                .filter(|hint| !is_claimed(hint.id))
+                .filter(|message| !is_claimed(message.id))
                 .collect();
-            if !hints.is_empty() {
+            if !messages.is_empty() {
                 // A lost hint is harmless: the row is due and will be found.
-                queue.send(hints).await;
+                queue.send(messages).await;
             }
         }
         Ok(Accepted::Duplicate { completed, .. }) => {
-            meters::accepted(Repeated::Yes);
+            metrics::accepted(Repeated::Yes);
             start(&*queue, &tenant, &offered, &[]);
             if !completed.is_empty() {
                 queue.send(completed.clone()).await;
@@ -83,11 +83,12 @@ async fn store_and_start(
     accepted
 }
 
-fn start(queue: &dyn Queue, tenant: &TenantId, offered: &[WebhookId], claimed: &[Parcel]) {
+fn start(queue: &dyn Queue, tenant: &TenantId, offered: &[WebhookId], claimed: &[ClaimedDelivery]) {
     for webhook in offered {
-        let is_its = |parcel: &&Parcel| parcel.claimed.delivery().id.webhook == *webhook;
+        let is_its =
+            |delivery: &&ClaimedDelivery| delivery.claimed.delivery().id.webhook == *webhook;
         match claimed.iter().find(is_its) {
-            Some(parcel) => queue.start(parcel.clone()),
+            Some(delivery) => queue.start(delivery.clone()),
             None => queue.decline(tenant, *webhook),
         }
     }

@@ -160,7 +160,7 @@ mod tests {
     fn no_hint_is_asked_for_further_ahead_than_it_reaches() {
         for ms in 0..60_000 {
             let at = stray(ms);
-            assert!(window(at).to.since(at) <= postrider_domain::delivery::HINT_REACH);
+            assert!(window(at).to.since(at) <= postrider_domain::delivery::MESSAGE_REACH);
         }
     }
 

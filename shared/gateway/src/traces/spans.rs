@@ -6,7 +6,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery, Status};
 use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, TenantId};
-use postrider_domain::notice::{Notice, NoticeKind};
+use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::trace::{Kind, Span, SpanId, TraceId, TraceParent, Value};
 use postrider_domain::webhook::Webhook;
@@ -112,28 +112,28 @@ pub(super) fn attempt(
 }
 
 /// What a store announces together with the row that an attempt has left.
-pub(super) fn announcement_with(row: &Delivery, at: Timestamp) -> Option<Span> {
+pub(super) fn notification_with(row: &Delivery, at: Timestamp) -> Option<Span> {
     let kind = match row.status {
         Status::Pending => return None,
-        Status::Failed => NoticeKind::DeliveryFailed,
-        Status::Delivered => NoticeKind::DeliveryDelivered,
-        Status::Dead => NoticeKind::DeliveryDead,
+        Status::Failed => NotificationKind::DeliveryFailed,
+        Status::Delivered => NotificationKind::DeliveryDelivered,
+        Status::Dead => NotificationKind::DeliveryDead,
     };
     let id = format!("{}/{}/{}", row.id, row.version, kind.as_str());
-    let span = announcement(row.id, kind, &id, &row.tenant);
+    let span = notification(row.id, kind, &id, &row.tenant);
     Some(during(span, None, at, at))
 }
 
 /// An announcement of a delivery, at no time yet.
-pub(super) fn announcement(
+pub(super) fn notification(
     delivery: DeliveryId,
-    kind: NoticeKind,
+    kind: NotificationKind,
     id: &str,
     tenant: &TenantId,
 ) -> Span {
     Span {
         trace: TraceId::of(delivery.event),
-        id: SpanId::of_announcement(id),
+        id: SpanId::of_notification(id),
         parent: Some(SpanId::of_accept(delivery.event)),
         link: None,
         kind: Kind::Producer,
@@ -165,8 +165,8 @@ pub(super) fn during(
 }
 
 /// The delivery that an announcement is of; none for one of a webhook, which belongs to no event.
-pub(super) fn delivery_of(notice: &Notice) -> Option<DeliveryId> {
-    let id = notice.data.get("webhook_delivery_id")?;
+pub(super) fn delivery_of(notification: &Notification) -> Option<DeliveryId> {
+    let id = notification.data.get("webhook_delivery_id")?;
     id.as_str()?.parse().ok()
 }
 

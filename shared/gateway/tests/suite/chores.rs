@@ -10,10 +10,10 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, WebhookDraft};
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::Parcel;
+use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::history::Filter;
 use postrider_ports::jobs::{JobState, RetryJob};
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::receiver::Answer;
 
@@ -31,15 +31,18 @@ impl Queue for SlowLine {
         None
     }
 
-    fn start(&self, _parcel: Parcel) {}
+    fn start(&self, _delivery: ClaimedDelivery) {}
 
     fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
 
-    async fn send(&self, hints: Vec<Hint>) -> Vec<Result<()>> {
-        if hints.iter().any(|hint| hint.id.webhook != self.quick) {
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
+        if messages
+            .iter()
+            .any(|message| message.id.webhook != self.quick)
+        {
             self.clock.advance(Millis::from_seconds(10));
         }
-        hints.into_iter().map(|_| Ok(())).collect()
+        messages.into_iter().map(|_| Ok(())).collect()
     }
 
     async fn depth(&self) -> Result<u64> {

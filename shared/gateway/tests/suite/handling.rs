@@ -2,9 +2,9 @@
 
 use postrider_domain::delivery::Status;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_gateway::hints::{Handled, Needless};
+use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::builders::{event_id, webhook_id};
 use postrider_testkit::receiver::Answer;
 
@@ -35,8 +35,8 @@ async fn a_webhook_younger_than_what_is_remembered_is_attempted_at_once() {
     for _ in 0..2 {
         let webhook = stage.webhook().await;
         let id = stage.publish(webhook).await;
-        let hints = stage.line.take();
-        let handled = dispatcher.handle(hints, stage.in_a_minute()).await;
+        let messages = stage.line.take();
+        let handled = dispatcher.handle(messages, stage.in_a_minute()).await;
         assert_eq!(handled, [Ok(Handled::Attempted)]);
         assert_eq!(stage.row(id).await.status, Status::Delivered);
     }
@@ -52,7 +52,7 @@ async fn a_receivers_failure_is_no_failure_of_the_hint_and_the_next_one_is_sent_
     assert_eq!(handled, [Ok(Handled::Attempted)]);
     let row = stage.row(id).await;
     assert_eq!(row.status, Status::Failed);
-    assert_eq!(stage.line.take(), [Hint::of(&row)]);
+    assert_eq!(stage.line.take(), [QueueMessage::of(&row)]);
 }
 
 #[tokio::test]
@@ -62,9 +62,9 @@ async fn a_row_due_further_ahead_than_a_hint_reaches_is_left_to_the_poller() {
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
     for _ in 0..4 {
-        let hint = only(stage.line.take());
-        stage.clock.set(hint.next_retry_at);
-        assert_eq!(stage.handle(vec![hint]).await, [Ok(Handled::Attempted)]);
+        let message = only(stage.line.take());
+        stage.clock.set(message.next_retry_at);
+        assert_eq!(stage.handle(vec![message]).await, [Ok(Handled::Attempted)]);
     }
     let due_at = stage.row(id).await.next_retry_at.unwrap();
     assert_eq!(due_at.since(stage.in_a_minute()).get(), 3_540_000);
@@ -104,11 +104,11 @@ async fn a_doubled_hint_is_harmless() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
-    let hint = only(stage.line.take());
-    let handled = stage.handle(vec![hint.clone(), hint.clone()]).await;
+    let message = only(stage.line.take());
+    let handled = stage.handle(vec![message.clone(), message.clone()]).await;
     let doubled = Ok(Handled::Dropped(Needless::Doubled));
     assert_eq!(handled, [Ok(Handled::Attempted), doubled]);
-    let handled = stage.handle(vec![hint]).await;
+    let handled = stage.handle(vec![message]).await;
     assert_eq!(handled, [Ok(Handled::Dropped(Needless::Closed))]);
     assert_eq!(stage.receiver.requests().len(), 1);
 }
@@ -119,12 +119,12 @@ async fn two_dispatchers_on_one_delivery_make_one_post() {
     let webhook = stage.webhook().await;
     for _ in 0..20 {
         stage.publish(webhook).await;
-        let hints = stage.line.take();
+        let messages = stage.line.take();
         let (one, other) = (stage.dispatcher(), stage.dispatcher());
         let deadline = stage.in_a_minute();
         let (one, other) = tokio::join!(
-            one.handle(hints.clone(), deadline),
-            other.handle(hints, deadline)
+            one.handle(messages.clone(), deadline),
+            other.handle(messages, deadline)
         );
         let attempted = [only(one), only(other)]
             .into_iter()
@@ -139,12 +139,12 @@ async fn a_hint_that_names_nothing_does_not_disturb_the_others() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
-    let mut hints = stage.line.take();
-    let mut stray = hints[0].clone();
+    let mut messages = stage.line.take();
+    let mut stray = messages[0].clone();
     stray.id.event = event_id(99);
     stray.id.webhook = webhook_id(99);
-    hints.insert(0, stray);
-    let handled = stage.handle(hints).await;
+    messages.insert(0, stray);
+    let handled = stage.handle(messages).await;
     let missing = Ok(Handled::Dropped(Needless::Missing));
     assert_eq!(handled, [missing, Ok(Handled::Attempted)]);
 }
@@ -154,12 +154,12 @@ async fn without_time_for_an_attempt_a_hint_is_sent_again() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
-    let hints = stage.line.take();
+    let messages = stage.line.take();
     let too_soon = stage.clock.now().plus(Millis::from_seconds(12));
-    let handled = stage.dispatcher().handle(hints.clone(), too_soon).await;
+    let handled = stage.dispatcher().handle(messages.clone(), too_soon).await;
     assert_eq!(handled, [Ok(Handled::SentAgain)]);
-    assert_eq!(stage.line.take(), hints);
-    let unknown = stage.dispatcher().handle(hints, Timestamp::ZERO).await;
+    assert_eq!(stage.line.take(), messages);
+    let unknown = stage.dispatcher().handle(messages, Timestamp::ZERO).await;
     assert_eq!(unknown, [Ok(Handled::Attempted)], "a deadline in 1970");
 }
 
@@ -169,9 +169,9 @@ async fn a_queue_that_takes_nothing_fails_the_hint_but_not_what_was_attempted() 
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
-    let hints = stage.line.take();
+    let messages = stage.line.take();
     stage.line.close();
-    let handled = only(stage.handle(hints).await);
+    let handled = only(stage.handle(messages).await);
     assert!(handled.unwrap_err().is_transient());
     assert_eq!(stage.row(id).await.attempts_total, 1);
 }
@@ -182,11 +182,11 @@ async fn rows_of_paused_and_deleted_webhooks_are_not_sent() {
     let (paused, deleted) = (stage.webhook().await, stage.webhook().await);
     stage.publish(paused).await;
     stage.publish(deleted).await;
-    let hints = stage.line.take();
+    let messages = stage.line.take();
     let manage = &stage.gateway.manage;
     manage.pause(&tenant(), paused).await.unwrap();
     manage.delete(&tenant(), deleted).await.unwrap();
-    let handled = stage.handle(hints).await;
+    let handled = stage.handle(messages).await;
     let dropped = |why| Ok(Handled::Dropped(why));
     assert_eq!(
         handled,
@@ -200,10 +200,10 @@ async fn an_attempt_that_outlasts_the_function_leaves_time_to_report_the_others(
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
-    let hints = stage.line.take();
+    let messages = stage.line.take();
     stage.receiver.hold();
     let (dispatcher, deadline) = (stage.dispatcher(), stage.in_a_minute());
-    let handling = dispatcher.handle(hints, deadline);
+    let handling = dispatcher.handle(messages, deadline);
     let passing = async {
         stage.receiver.received(1).await;
         stage.clock.set(deadline.minus(Millis::from_seconds(1)));

@@ -8,9 +8,9 @@ use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::hints::{Handled, Needless};
+use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_testkit::builders::NOW as BEGIN;
 use postrider_testkit::receiver::Answer;
 
@@ -59,14 +59,14 @@ async fn run(stage: &Stage, span: Millis) -> (BTreeMap<i64, usize>, usize) {
             chores_at = chores_at.plus(SECONDS(60));
         }
         waiting.extend(stage.line.take());
-        waiting.sort_by_key(|hint| hint.next_retry_at);
-        let due = waiting.partition_point(|hint| hint.next_retry_at <= stage.clock.now());
-        let batch: Vec<Hint> = waiting.drain(..due.min(10)).collect();
+        waiting.sort_by_key(|message| message.next_retry_at);
+        let due = waiting.partition_point(|message| message.next_retry_at <= stage.clock.now());
+        let batch: Vec<QueueMessage> = waiting.drain(..due.min(10)).collect();
         if batch.is_empty() {
             if stage.clock.now() >= end {
                 return (sent, handled);
             }
-            let next = waiting.first().map_or(end, |hint| hint.next_retry_at);
+            let next = waiting.first().map_or(end, |message| message.next_retry_at);
             stage.clock.set(next.min(chores_at).min(end));
             continue;
         }
@@ -202,17 +202,20 @@ async fn a_test_is_made_once_whoever_is_told_to() {
     assert_eq!(stage.line.take(), [], "not yet");
     stage.clock.advance(SECONDS(60));
     stage.chores().await;
-    let hints = stage.line.take();
-    assert_eq!(hints, [Hint::test(tenant(), webhook, stage.clock.now())]);
+    let messages = stage.line.take();
+    assert_eq!(
+        messages,
+        [QueueMessage::test(tenant(), webhook, stage.clock.now())]
+    );
     let before = stage.receiver.requests().len();
     let (one, other) = (stage.dispatcher(), stage.dispatcher());
     let (one, other) = tokio::join!(
-        one.handle(hints.clone(), stage.in_a_minute()),
-        other.handle(hints.clone(), stage.in_a_minute())
+        one.handle(messages.clone(), stage.in_a_minute()),
+        other.handle(messages.clone(), stage.in_a_minute())
     );
     let made = [one, other].concat().into_iter();
     assert_eq!(
-        made.filter(|handled| *handled == Ok(Handled::Tested))
+        made.filter(|handled| *handled == Ok(Handled::ProbeResult))
             .count(),
         1
     );
@@ -221,11 +224,14 @@ async fn a_test_is_made_once_whoever_is_told_to() {
     stage.clock.advance(SECONDS(120));
     stage.receiver.answer(Answer::status(200));
     stage.chores().await;
-    assert_eq!(stage.handle(stage.line.take()).await, [Ok(Handled::Tested)]);
+    assert_eq!(
+        stage.handle(stage.line.take()).await,
+        [Ok(Handled::ProbeResult)]
+    );
     assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
     let late = Ok(Handled::Dropped(Needless::Superseded));
     assert_eq!(
-        stage.handle(hints).await,
+        stage.handle(messages).await,
         [late],
         "there is nothing to test"
     );

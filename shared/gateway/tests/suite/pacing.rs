@@ -5,43 +5,45 @@ use std::collections::HashMap;
 use postrider_domain::delivery::Status;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::time::Millis;
-use postrider_gateway::hints::Handled;
-use postrider_ports::queue::Hint;
+use postrider_gateway::worker::queue::Handled;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::receiver::Answer;
 
 use crate::stage::Stage;
 
 /// Rows that failed once, and the hints of their retries, all due now.
-async fn failed_rows(stage: &Stage, webhook: WebhookId, count: usize) -> Vec<Hint> {
+async fn failed_rows(stage: &Stage, webhook: WebhookId, count: usize) -> Vec<QueueMessage> {
     stage.receiver.answer(Answer::status(500));
     for _ in 0..count {
         stage.publish(webhook).await;
     }
     stage.handle(stage.line.take()).await;
-    let hints = stage.line.take();
+    let messages = stage.line.take();
     stage.clock.advance(Millis::from_seconds(30));
     stage.receiver.answer(Answer::status(200));
-    hints
+    messages
 }
 
 #[tokio::test]
 async fn retries_take_turns_and_each_is_moved_once() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
-    let hints = failed_rows(&stage, webhook, 10).await;
-    let ids: Vec<_> = hints.iter().map(|hint| hint.id).collect();
-    let handled = stage.handle(hints).await;
+    let messages = failed_rows(&stage, webhook, 10).await;
+    let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
+    let handled = stage.handle(messages).await;
     let count = |what| handled.iter().filter(|one| **one == Ok(what)).count();
     assert_eq!(count(Handled::Attempted), 1, "{handled:?}");
     assert_eq!(count(Handled::Postponed), 9);
     let mut moved: HashMap<DeliveryId, usize> = HashMap::new();
     let mut waiting = stage.line.take();
-    waiting.sort_by_key(|hint| hint.next_retry_at);
-    for hint in waiting {
-        *moved.entry(hint.id).or_default() += 1;
+    waiting.sort_by_key(|message| message.next_retry_at);
+    for message in waiting {
+        *moved.entry(message.id).or_default() += 1;
         // As late as a queue that rounds delays up makes it.
-        stage.clock.set(hint.next_retry_at.plus(Millis::new(950)));
-        assert_eq!(stage.handle(vec![hint]).await, [Ok(Handled::Attempted)]);
+        stage
+            .clock
+            .set(message.next_retry_at.plus(Millis::new(950)));
+        assert_eq!(stage.handle(vec![message]).await, [Ok(Handled::Attempted)]);
     }
     assert!(stage.line.take().is_empty(), "no hint goes round");
     assert!(moved.len() == 9 && moved.values().all(|times| *times == 1));
@@ -54,8 +56,8 @@ async fn retries_take_turns_and_each_is_moved_once() {
 async fn a_queue_that_is_a_little_late_does_not_make_paced_rows_ask_again() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
-    let hints = failed_rows(&stage, webhook, 10).await;
-    stage.handle(hints).await;
+    let messages = failed_rows(&stage, webhook, 10).await;
+    stage.handle(messages).await;
     let waiting = stage.line.take();
     stage.clock.advance(Millis::from_seconds(30));
     let handled = stage.handle(waiting).await;
@@ -71,8 +73,8 @@ async fn a_queue_that_is_a_little_late_does_not_make_paced_rows_ask_again() {
 async fn rows_whose_turns_passed_in_a_stall_ask_again_once() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
-    let hints = failed_rows(&stage, webhook, 10).await;
-    stage.handle(hints).await;
+    let messages = failed_rows(&stage, webhook, 10).await;
+    stage.handle(messages).await;
     let waiting = stage.line.take();
     stage.clock.advance(Millis::from_seconds(600));
     let handled = stage.handle(waiting).await;
@@ -80,7 +82,7 @@ async fn rows_whose_turns_passed_in_a_stall_ask_again_once() {
     assert_eq!(count(Handled::Attempted), 1, "{handled:?}");
     assert_eq!(count(Handled::Postponed), 8);
     let waiting = stage.line.take();
-    assert!(waiting.len() == 8 && waiting.iter().all(|hint| hint.asked_again));
+    assert!(waiting.len() == 8 && waiting.iter().all(|message| message.asked_again));
     stage.clock.advance(Millis::from_seconds(600));
     let handled = stage.handle(waiting).await;
     assert!(

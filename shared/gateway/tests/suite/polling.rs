@@ -1,9 +1,9 @@
 //! What the poller finds.
 
 use postrider_domain::time::Millis;
-use postrider_gateway::hints::Handled;
 use postrider_gateway::poll::Ended;
-use postrider_ports::queue::Hint;
+use postrider_gateway::worker::queue::Handled;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::receiver::Answer;
 
 use crate::stage::Stage;
@@ -18,16 +18,16 @@ async fn a_lost_hint_is_sent_again_when_its_grace_is_over() {
     stage.line.take();
     stage.clock.advance(SECONDS(180));
     let ticked = stage.tick().await;
-    assert_eq!((ticked.hints_sent, ticked.ended), (0, Ended::Complete));
+    assert_eq!((ticked.messages_sent, ticked.ended), (0, Ended::Complete));
     assert_eq!(ticked.oldest_due_age, Millis::ZERO);
     stage.clock.advance(SECONDS(60));
     let ticked = stage.tick().await;
-    assert_eq!(ticked.hints_sent, 1);
+    assert_eq!(ticked.messages_sent, 1);
     assert_eq!(ticked.oldest_due_age, SECONDS(240));
     let found = stage.line.take();
-    assert_eq!(found, [Hint::of(&stage.row(id).await)]);
+    assert_eq!(found, [QueueMessage::of(&stage.row(id).await)]);
     assert_eq!(stage.handle(found).await, [Ok(Handled::Attempted)]);
-    assert_eq!(stage.tick().await.hints_sent, 0, "nothing is overdue");
+    assert_eq!(stage.tick().await.messages_sent, 0, "nothing is overdue");
 }
 
 #[tokio::test]
@@ -37,9 +37,9 @@ async fn a_row_that_was_too_far_ahead_gets_its_hint_once_and_in_time() {
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
     for _ in 0..4 {
-        let hint = stage.line.take().remove(0);
-        stage.clock.set(hint.next_retry_at);
-        stage.handle(vec![hint]).await;
+        let message = stage.line.take().remove(0);
+        stage.clock.set(message.next_retry_at);
+        stage.handle(vec![message]).await;
     }
     let due_at = stage.row(id).await.next_retry_at.unwrap();
     // On the minute; a schedule near the half may take a row twice.
@@ -48,8 +48,8 @@ async fn a_row_that_was_too_far_ahead_gets_its_hint_once_and_in_time() {
     while stage.in_a_minute() < due_at {
         stage.clock.advance(SECONDS(60));
         stage.tick().await;
-        for hint in stage.line.take() {
-            assert_eq!(hint, Hint::of(&stage.row(id).await));
+        for message in stage.line.take() {
+            assert_eq!(message, QueueMessage::of(&stage.row(id).await));
             sent_at.push(due_at.since(stage.in_a_minute()));
         }
     }
@@ -66,12 +66,12 @@ async fn while_the_queue_is_deep_only_what_is_long_overdue_is_poked() {
     stage.line.pretend_depth(20_001);
     stage.clock.advance(SECONDS(600));
     let ticked = stage.tick().await;
-    assert_eq!(ticked.hints_sent, 0);
+    assert_eq!(ticked.messages_sent, 0);
     assert_eq!(ticked.oldest_due_age, SECONDS(600), "and yet it is told");
     let mut pokes = 0;
     for _ in 0..120 {
         stage.clock.advance(SECONDS(60));
-        pokes += stage.tick().await.hints_sent;
+        pokes += stage.tick().await.messages_sent;
     }
     assert_eq!(pokes, 2, "once an hour");
 }
@@ -85,7 +85,7 @@ async fn more_overdue_rows_than_a_page_holds_are_all_found() {
     }
     stage.line.take();
     stage.clock.advance(SECONDS(240));
-    assert_eq!(stage.tick().await.hints_sent, 1010);
+    assert_eq!(stage.tick().await.messages_sent, 1010);
 }
 
 #[tokio::test]
@@ -96,6 +96,6 @@ async fn a_tick_whose_hints_nobody_takes_says_so() {
     stage.line.close();
     stage.clock.advance(SECONDS(240));
     let ticked = stage.tick().await;
-    assert_eq!((ticked.hints_sent, ticked.hints_failed), (0, 1));
+    assert_eq!((ticked.messages_sent, ticked.messages_failed), (0, 1));
     assert_eq!(ticked.ended, Ended::Failed);
 }

@@ -4,8 +4,8 @@ use postrider_domain::egress::Rules;
 use postrider_domain::shadow::{Likeness, ShadowDraft};
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::Refusal;
-use postrider_ports::queue::Hint;
+use postrider_gateway::GatewayError;
+use postrider_ports::queue::QueueMessage;
 use postrider_testkit::receiver::{Answer, Receiver};
 
 use crate::stage::{Stage, tenant};
@@ -23,14 +23,14 @@ async fn a_failed_row_its_attempts_and_its_pace_stay_as_they_were() {
     stage.receiver.answer(Answer::status(503).body("later"));
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
-    let hint = Hint::of(&stage.row(id).await);
-    stage.handle(vec![hint]).await;
+    let message = QueueMessage::of(&stage.row(id).await);
+    stage.handle(vec![message]).await;
     stage.clock.advance(Millis::from_seconds(1));
     let (row, rate) = (stage.row(id).await, stage.rate(webhook).await);
     let store = &stage.ports.store;
     let attempts = store.attempts(&tenant(), id).await.unwrap();
     let hooks = store.webhooks(&tenant()).await.unwrap();
-    let told = store.announced_after(&tenant(), 0, 100).await.unwrap();
+    let told = store.notifications_after(&tenant(), 0, 100).await.unwrap();
     stage.line.take();
 
     let elsewhere = Receiver::start().await;
@@ -53,7 +53,7 @@ async fn a_failed_row_its_attempts_and_its_pace_stay_as_they_were() {
     );
     assert_eq!(store.attempts(&tenant(), id).await.unwrap(), attempts);
     assert_eq!(store.webhooks(&tenant()).await.unwrap(), hooks);
-    let after = store.announced_after(&tenant(), 0, 100).await.unwrap();
+    let after = store.notifications_after(&tenant(), 0, 100).await.unwrap();
     assert_eq!(after.len(), told.len());
     assert!(stage.line.take().is_empty(), "no hint");
 }
@@ -67,7 +67,7 @@ async fn what_the_sender_refuses_is_a_fault_of_the_url() {
     let shadows = stage.shadows(stage.egress.clone(), Rules::default());
     let url = format!("{}?elsewhere", stage.receiver.url());
     let refused = shadows.send(&tenant(), id, to(url)).await;
-    let Err(Refusal::Invalid(faults)) = refused else {
+    let Err(GatewayError::Invalid(faults)) = refused else {
         panic!("{refused:?}")
     };
     let faults = faults.into_fields();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use postrider_adapter_http::{HttpSender, SenderSettings};
-use postrider_adapter_local::{Options, SqliteStore};
+use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::event::Origin;
@@ -12,17 +12,17 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
-use postrider_gateway::catalogue::Catalogue;
+use postrider_gateway::attempt::Attempts;
 use postrider_gateway::chores::Chores;
-use postrider_gateway::dispatch::Dispatcher;
-use postrider_gateway::hints::{Handled, Hints};
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::poll::{Poll, Ticked};
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS};
 use postrider_gateway::shadow::Shadows;
+use postrider_gateway::webhook_cache::WebhookCache;
+use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{Hint, Queue};
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::{Result, Store};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
@@ -47,7 +47,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn set() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let clock = Arc::new(SteppedClock::at(NOW));
         let ports = Ports {
             store: Arc::clone(&store) as Arc<dyn Store>,
@@ -66,10 +66,10 @@ impl Stage {
             egress: egress.clone(),
             retry: RuntimeRetry::default(),
         };
-        let catalogue = Arc::new(Catalogue::new(Arc::clone(&ports.store)));
+        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&ports.store)));
         let queue = Arc::clone(&line) as Arc<dyn Queue>;
         Self {
-            gateway: Gateway::new(ports.clone(), catalogue, queue, limits),
+            gateway: Gateway::new(ports.clone(), webhook_cache, queue, limits),
             _directory: directory,
             clock,
             receiver: Receiver::start().await,
@@ -81,23 +81,29 @@ impl Stage {
     }
 
     /// A dispatcher function of its own: nothing is shared with another but store and queue.
-    pub(crate) fn dispatcher(&self) -> Hints {
+    pub(crate) fn dispatcher(&self) -> QueueWorker {
         let sender = SenderSettings {
             rules: self.egress.clone(),
             ..SenderSettings::default()
         };
         let sender = Arc::new(HttpSender::new(sender).unwrap());
-        let catalogue = Arc::new(Catalogue::new(Arc::clone(&self.ports.store)));
-        let dispatcher = Dispatcher::new(
+        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
+        let dispatcher = Attempts::new(
             self.ports.clone(),
             sender,
-            Arc::clone(&catalogue),
+            Arc::clone(&webhook_cache),
             RuntimeRetry::default(),
         );
         // The store takes the leases of processes that it does not know for void.
         let process = self.store.process().to_owned();
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
-        Hints::new(self.ports.clone(), dispatcher, catalogue, queue, process)
+        QueueWorker::new(
+            self.ports.clone(),
+            dispatcher,
+            webhook_cache,
+            queue,
+            process,
+        )
     }
 
     /// What sends shadows to where these rules allow, by a sender that obeys those.
@@ -111,8 +117,8 @@ impl Stage {
     }
 
     /// Hands hints to a dispatcher that has a minute.
-    pub(crate) async fn handle(&self, hints: Vec<Hint>) -> Vec<Result<Handled>> {
-        self.dispatcher().handle(hints, self.in_a_minute()).await
+    pub(crate) async fn handle(&self, messages: Vec<QueueMessage>) -> Vec<Result<Handled>> {
+        self.dispatcher().handle(messages, self.in_a_minute()).await
     }
 
     pub(crate) fn in_a_minute(&self) -> Timestamp {

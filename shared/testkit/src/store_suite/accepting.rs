@@ -131,16 +131,16 @@ pub async fn a_row_can_be_accepted_already_claimed(fixture: impl Fixture) {
         panic!("it is new");
     };
     assert_eq!(claimed.len(), 1);
-    let parcel = &claimed[0];
-    assert_eq!(parcel.event, acceptance.event);
+    let delivery = &claimed[0];
+    assert_eq!(delivery.event, acceptance.event);
     assert_eq!(
-        (parcel.claimed.delivery().id, parcel.claimed.version()),
+        (delivery.claimed.delivery().id, delivery.claimed.version()),
         (ids[0], 1)
     );
-    assert_eq!(scene.stored(ids[0]).await, *parcel.claimed.delivery());
+    assert_eq!(scene.stored(ids[0]).await, *delivery.claimed.delivery());
     assert_eq!(scene.stored(ids[1]).await.lease_owner, None);
     let applied = scene
-        .finish(&parcel.claimed, Transition::Deliver, NOW)
+        .finish(&delivery.claimed, Transition::Deliver, NOW)
         .await;
     assert!(matches!(applied, Applied::Done(row) if row.status == Status::Delivered));
 }
@@ -237,8 +237,8 @@ pub async fn a_body_that_fills_an_item_comes_back_byte_for_byte(fixture: impl Fi
     let acceptance = scene.plan(event.clone(), &[webhook]).await;
     scene.accept_new(acceptance).await;
     match scene.try_claim(id, NOW).await {
-        postrider_ports::deliveries::Claim::Claimed(parcel) => {
-            assert_eq!(parcel.event.body, event.body);
+        postrider_ports::deliveries::Claim::Claimed(delivery) => {
+            assert_eq!(delivery.event.body, event.body);
         }
         other => panic!("{other:?}"),
     }

@@ -63,7 +63,7 @@ pub async fn a_dead_row_stays_dead(fixture: impl Fixture) {
         (Status::Dead, Some(DeadCause::Exhausted), None)
     );
     let claim = scene.try_claim(id, after(1_000_000)).await;
-    assert!(matches!(claim, Claim::Refused(Unclaimable::Closed)));
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Closed)));
     scene.released(10, after(1_000_000)).await;
     fixture.flush().await;
     assert_eq!(scene.backlog(after(1_000_001)).await, []);
@@ -84,7 +84,7 @@ pub async fn a_stale_apply_changes_nothing(fixture: impl Fixture) {
     assert_eq!(attempts, Ok(Vec::new()));
     assert_eq!(scene.health(webhook).await, Default::default());
     fixture.flush().await;
-    assert_eq!(scene.announced_kinds().await, Vec::<String>::new());
+    assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
     scene.finish(&second, Transition::Deliver, after(32)).await;
     let late = scene.finish(&first, die(DeadCause::Gone), after(33)).await;
     assert_eq!(late, Applied::Stale);
@@ -124,7 +124,7 @@ pub async fn an_apply_whose_answer_was_lost_is_recognised(fixture: impl Fixture)
     assert_eq!(attempts.len(), 2);
     fixture.flush().await;
     assert_eq!(
-        scene.announced_kinds().await,
+        scene.notification_kinds().await,
         ["delivery.failed", "delivery.delivered"]
     );
 }

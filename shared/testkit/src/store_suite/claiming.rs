@@ -39,7 +39,7 @@ pub async fn of_many_claimers_one_wins(fixture: impl Fixture) {
         for claim in claimers.join_all().await {
             match claim {
                 Claim::Claimed(_) => won += 1,
-                Claim::Refused(Unclaimable::Held) => held += 1,
+                Claim::Unclaimable(Unclaimable::Held) => held += 1,
                 other => panic!("{other:?}"),
             }
         }
@@ -79,7 +79,7 @@ pub async fn a_claim_repeated_by_its_owner_succeeds(fixture: impl Fixture) {
     let id = scene.row(scene.webhook().await.id).await;
     let wanted = scene.wanted(id, NOW);
     let claimed = |claim| match claim {
-        Claim::Claimed(parcel) => parcel.claimed,
+        Claim::Claimed(delivery) => delivery.claimed,
         other => panic!("{other:?}"),
     };
     let first = claimed(scene.claim_as(wanted.clone(), NOW).await);
@@ -159,7 +159,7 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl F
     assert_eq!(claims.len(), 130);
     for (n, claim) in claims.into_iter().enumerate() {
         match claim.unwrap() {
-            Claim::Claimed(parcel) => assert_eq!(parcel.claimed.delivery().id, ids[n]),
+            Claim::Claimed(delivery) => assert_eq!(delivery.claimed.delivery().id, ids[n]),
             refused => assert!(n == 7, "{n}: {refused:?}"),
         }
     }
@@ -178,10 +178,10 @@ pub async fn a_claim_knows_the_generation_of_its_webhooks_state(fixture: impl Fi
         let wanted = scene.wanted(id, at);
         // Also when the first answer was lost.
         for _ in 0..2 {
-            let Claim::Claimed(parcel) = scene.claim_as(wanted.clone(), at).await else {
+            let Claim::Claimed(delivery) = scene.claim_as(wanted.clone(), at).await else {
                 panic!("it is free");
             };
-            assert_eq!(parcel.claimed.delivery().generation, 2 * round);
+            assert_eq!(delivery.claimed.delivery().generation, 2 * round);
         }
         assert_eq!(scene.stored(id).await.generation, 2 * round);
     }
@@ -245,7 +245,7 @@ pub async fn a_held_or_changed_row_is_not_moved(fixture: impl Fixture) {
 
 fn assert_refused(claim: Claim, why: Unclaimable) {
     match claim {
-        Claim::Refused(said) => assert_eq!(said, why),
+        Claim::Unclaimable(said) => assert_eq!(said, why),
         other => panic!("{other:?}, not {why:?}"),
     }
 }

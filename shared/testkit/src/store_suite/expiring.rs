@@ -7,8 +7,8 @@ use postrider_domain::delivery::DeadCause;
 use postrider_domain::event::Event;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, EventId};
-use postrider_domain::inbound::{Inbound, Refused};
-use postrider_domain::refused::RefusedRequest;
+use postrider_domain::inbound::{Inbound, Rejection};
+use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::retention::Retention;
 use postrider_domain::stats::KEPT_FOR;
 use postrider_domain::time::{Millis, Timestamp};
@@ -61,7 +61,7 @@ pub async fn an_open_row_is_announced_before_it_goes(fixture: impl EmbeddedFixtu
     assert_eq!(expire(&fixture, after(10_000)).await, 1);
     assert!(is_gone(&scene, id).await);
     fixture.flush().await;
-    let announced = scene.announcements().await;
+    let announced = scene.notifications().await;
     let last = announced.last().unwrap();
     assert_eq!(last.kind, "delivery.dead");
     assert!(last.event.contains("\"expired\""), "{}", last.event);
@@ -171,13 +171,13 @@ pub async fn refused_requests_go_after_their_time(fixture: impl EmbeddedFixture)
     scene.create_source(source.clone()).await.unwrap();
     let request = || Inbound::post(HeaderMap::new(), Bytes::from_static(b"{}"));
     for n in 0..4 {
-        let refused = RefusedRequest::of(&source, request(), Refused::NoMatch, after(n));
-        scene.keep_refused(refused).await.unwrap().unwrap();
+        let refused = RejectedRequest::of(&source, request(), Rejection::NoMatch, after(n));
+        scene.store_rejected(refused).await.unwrap().unwrap();
     }
-    let nobodys = RefusedRequest::nobodys(request(), Refused::UnknownSource, NOW);
-    scene.keep_refused(nobodys).await.unwrap().unwrap();
+    let nobodys = RejectedRequest::nobodys(request(), Rejection::UnknownSource, NOW);
+    scene.store_rejected(nobodys).await.unwrap().unwrap();
     let store = fixture.embedded();
-    let forget = async |limit| store.forget_refused(after(2), limit).await.unwrap();
+    let forget = async |limit| store.delete_old_rejections(after(2), limit).await.unwrap();
     assert_eq!(
         (forget(2).await, forget(2).await, forget(2).await),
         (2, 1, 0)
@@ -201,15 +201,15 @@ pub async fn counters_and_letters_of_long_ago_go(fixture: impl EmbeddedFixture) 
         }
     }
     let store = fixture.embedded();
-    let letters = async || store.letters_due(late, 10).await.unwrap().len();
+    let emails = async || store.emails_due(late, 10).await.unwrap().len();
     let counters = async |scene: &Scene| {
         let all = Timestamp::from_millis(i64::MAX);
         let kept = scene.stats(&scene.tenant, None, Timestamp::ZERO, all);
         kept.await.unwrap().len()
     };
-    assert_eq!(letters().await, 4);
+    assert_eq!(emails().await, 4);
     expire(&fixture, late).await;
-    assert_eq!(letters().await, 2, "a month is long enough");
+    assert_eq!(emails().await, 2, "a month is long enough");
     assert_eq!(counters(&scenes[0]).await, 2);
     expire(&fixture, NOW.hour().plus(KEPT_FOR).plus(Millis::new(1))).await;
     for scene in &scenes {

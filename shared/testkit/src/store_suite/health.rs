@@ -30,7 +30,7 @@ pub async fn a_warning_is_given_once_at_three_failures(fixture: impl Fixture) {
     let webhook = scene.webhook().await.id;
     let warnings = async || {
         fixture.flush().await;
-        let kinds = scene.announced_kinds().await;
+        let kinds = scene.notification_kinds().await;
         kinds
             .iter()
             .filter(|kind| *kind == "webhook.degraded")
@@ -67,7 +67,7 @@ pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl 
     // Announced, so without what the receiver wrote: that may be anything.
     let reason = "a delivery failed after 0 retries: HTTP status 500";
     assert_eq!(health.reason.as_deref(), Some(reason));
-    let kinds = scene.announced_kinds().await;
+    let kinds = scene.notification_kinds().await;
     assert_eq!(kinds.last().map(String::as_str), Some("webhook.failed"));
     let parked = scene.row(webhook).await;
     assert!(scene.stored(parked).await.parked);
@@ -82,7 +82,7 @@ pub async fn a_receiver_that_is_gone_disables_the_webhook(fixture: impl Fixture)
     fixture.flush().await;
     assert_eq!(scene.health(webhook).await.status, WebhookStatus::Disabled);
     assert_eq!(
-        scene.announced_kinds().await,
+        scene.notification_kinds().await,
         ["delivery.dead", "webhook.disabled"]
     );
 }
@@ -139,7 +139,7 @@ async fn failed_and_resumed(fixture: &impl Fixture, scene: &Scene) -> WebhookId 
 }
 
 async fn failures_said_to_be_again(scene: &Scene) -> Vec<bool> {
-    let announced = scene.announcements().await.into_iter();
+    let announced = scene.notifications().await.into_iter();
     let failures = announced.filter(|one| one.kind == "webhook.failed");
     let again = |event: &str| serde_json::from_str::<serde_json::Value>(event).unwrap();
     let again = failures.map(|one| again(&one.event)["data"]["again"] == true);
@@ -163,7 +163,7 @@ pub async fn a_resumed_webhook_that_fails_at_once_is_failed_again(fixture: impl 
     assert!(!health.on_probation);
     assert!(health.reason.unwrap().contains("first 3 attempts"));
     assert_eq!(failures_said_to_be_again(&scene).await, [false, true]);
-    let kinds = scene.announced_kinds().await;
+    let kinds = scene.notification_kinds().await;
     assert!(!kinds.contains(&"webhook.degraded".to_owned()), "{kinds:?}");
 }
 
@@ -182,7 +182,7 @@ pub async fn a_delivery_ends_the_probation(fixture: impl Fixture) {
         (health.status, health.failure_count, health.on_probation),
         (WebhookStatus::Active, 3, false)
     );
-    let kinds = scene.announced_kinds().await;
+    let kinds = scene.notification_kinds().await;
     assert_eq!(kinds.last().map(String::as_str), Some("webhook.degraded"));
     let exhausted = die(DeadCause::ExhaustedFailingWebhook);
     attempt(&scene, webhook, exhausted, 1).await;
@@ -219,7 +219,7 @@ pub async fn a_deleted_webhook_has_no_state_to_change(fixture: impl Fixture) {
     assert!(matches!(delivered, Applied::Done(_)));
     fixture.flush().await;
     assert_eq!(
-        scene.announced_kinds().await,
+        scene.notification_kinds().await,
         ["delivery.dead", "delivery.delivered"]
     );
     assert_eq!(scene.version().await, version);

@@ -12,13 +12,13 @@ pub async fn a_listener_is_woken(fixture: impl EmbeddedFixture) {
     const LONG: Duration = Duration::from_secs(20);
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
-    let seq = scene.newest_announcement(&scene.tenant).await.unwrap();
+    let seq = scene.newest_notification(&scene.tenant).await.unwrap();
     let store = fixture.embedded();
     let tenant = scene.tenant.clone();
     let listener = tokio::spawn(async move {
         loop {
-            store.announcement_past(seq).await;
-            let news = store.announced_after(&tenant, seq, 1).await.unwrap();
+            store.notification_past(seq).await;
+            let news = store.notifications_after(&tenant, seq, 1).await.unwrap();
             if !news.is_empty() {
                 break news;
             }
@@ -28,7 +28,7 @@ pub async fn a_listener_is_woken(fixture: impl EmbeddedFixture) {
     let news = tokio::time::timeout(LONG, listener).await.unwrap();
     assert_eq!(news.unwrap()[0].kind, "delivery.delivered");
     let store = fixture.embedded();
-    let there = store.announcement_past(seq);
+    let there = store.notification_past(seq);
     tokio::time::timeout(LONG, there).await.unwrap();
 }
 
@@ -41,19 +41,19 @@ pub async fn old_announcements_are_forgotten(fixture: impl EmbeddedFixture) {
         scene.attempt(id, Transition::Deliver, after(n)).await;
     }
     fixture.flush().await;
-    let all = scene.announcements().await;
+    let all = scene.notifications().await;
     let forget = async |limit| {
         let forgotten = fixture
             .embedded()
-            .forget_announcements(after(4), limit)
+            .delete_old_notifications(after(4), limit)
             .await;
         forgotten.unwrap()
     };
     assert_eq!(forget(3).await, 3);
-    assert_eq!(scene.announcements().await, all[3..]);
+    assert_eq!(scene.notifications().await, all[3..]);
     assert_eq!(forget(100).await, 1);
     assert_eq!(forget(100).await, 0);
-    assert_eq!(scene.announcements().await, all[4..]);
+    assert_eq!(scene.notifications().await, all[4..]);
 }
 
 /// Else a listener who remembers a place would miss what took it.
@@ -62,14 +62,17 @@ pub async fn a_place_is_never_used_twice(fixture: impl EmbeddedFixture) {
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;
     fixture.flush().await;
-    let seq = scene.announcements().await[0].seq;
+    let seq = scene.notifications().await[0].seq;
     let forgotten = fixture
         .embedded()
-        .forget_announcements(after(1_000), 100)
+        .delete_old_notifications(after(1_000), 100)
         .await;
     assert_eq!(forgotten, Ok(1));
     scene.delivered(webhook).await;
     fixture.flush().await;
-    let news = scene.announced_after(&scene.tenant, seq, 10).await.unwrap();
+    let news = scene
+        .notifications_after(&scene.tenant, seq, 10)
+        .await
+        .unwrap();
     assert_eq!(news.len(), 1);
 }

@@ -14,7 +14,7 @@ use crate::builders::{NOW, after, source_id};
 pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
-    assert_eq!(scene.newest_announcement(&scene.tenant).await, Ok(0));
+    assert_eq!(scene.newest_notification(&scene.tenant).await, Ok(0));
     let id = scene.row(webhook).await;
     scene.attempt(id, retry_at(after(60)), NOW).await;
     scene.attempt(id, retry_at(after(120)), after(60)).await;
@@ -22,7 +22,7 @@ pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
         .attempt(id, die(DeadCause::Rejected), after(120))
         .await;
     fixture.flush().await;
-    let all = scene.announcements().await;
+    let all = scene.notifications().await;
     let kinds: Vec<&str> = all.iter().map(|one| one.kind.as_str()).collect();
     assert_eq!(
         kinds,
@@ -34,11 +34,13 @@ pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
         ]
     );
     assert!(all.is_sorted_by(|a, b| a.seq < b.seq));
-    let newest = scene.newest_announcement(&scene.tenant).await.unwrap();
+    let newest = scene.newest_notification(&scene.tenant).await.unwrap();
     assert_eq!(newest, all[3].seq);
-    let after_first = scene.announced_after(&scene.tenant, all[0].seq, 2).await;
+    let after_first = scene
+        .notifications_after(&scene.tenant, all[0].seq, 2)
+        .await;
     assert_eq!(after_first.unwrap(), all[1..3]);
-    let none = scene.announced_after(&scene.tenant, newest, 10).await;
+    let none = scene.notifications_after(&scene.tenant, newest, 10).await;
     assert_eq!(none, Ok(Vec::new()));
 }
 
@@ -48,7 +50,7 @@ pub async fn announcements_say_what_happened(fixture: impl Fixture) {
     let webhook = scene.webhook().await.id;
     let id = scene.dead(webhook).await;
     fixture.flush().await;
-    let announced = scene.announcements().await;
+    let announced = scene.notifications().await;
     let event: Value = serde_json::from_str(&announced[0].event).unwrap();
     let version = scene.stored(id).await.version;
     assert_eq!(event["id"], format!("{id}/{version}/delivery.dead"));
@@ -71,7 +73,7 @@ pub async fn what_is_not_applied_is_not_announced(fixture: impl Fixture) {
     scene.finish(&claimed, Transition::Deliver, after(61)).await;
     assert_eq!(second.delivery().attempts_total, 0);
     fixture.flush().await;
-    assert_eq!(scene.announced_kinds().await, Vec::<String>::new());
+    assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
 }
 
 /// Whether a route wants it or not; a repeated delivery announces nothing new.
@@ -90,7 +92,7 @@ pub async fn what_a_source_sent_is_announced_once(fixture: impl Fixture) {
         assert!(matches!(again, Ok(Accepted::Duplicate { .. })), "{again:?}");
     }
     fixture.flush().await;
-    let announced = scene.announcements().await;
+    let announced = scene.notifications().await;
     let events = announced.iter().map(|one| serde_json::from_str(&one.event));
     let events: Vec<Value> = events.collect::<Result<_, _>>().unwrap();
     assert_eq!(events.len(), 2, "{announced:?}");
@@ -120,5 +122,5 @@ pub async fn what_was_published_is_not_announced(fixture: impl Fixture) {
     let unwanted = scene.plan(scene.event(NOW), &[]).await;
     scene.accept_new(unwanted).await;
     fixture.flush().await;
-    assert_eq!(scene.announced_kinds().await, Vec::<String>::new());
+    assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use postrider_domain::health::WebhookStatus;
 use postrider_domain::pace::Signal;
 use postrider_domain::time::Millis;
 use postrider_ports::deliveries::{Accepted, Claim};
-use postrider_ports::queue::Hint;
+use postrider_ports::queue::QueueMessage;
 
 use super::scene::{LEASE, retry_at};
 use super::{Fixture, Scene};
@@ -26,7 +26,7 @@ pub async fn rows_accepted_for_a_paused_webhook_are_parked(fixture: impl Fixture
         let row = scene.stored(id).await;
         assert!(row.parked && row.lease_owner.is_none());
         let claim = scene.try_claim(id, NOW).await;
-        assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+        assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     }
 }
 
@@ -43,7 +43,7 @@ pub async fn a_claim_for_a_paused_webhook_parks_the_row(fixture: impl Fixture) {
         let before = scene.stored(id).await;
         scene.set_status(webhook, status).await;
         let claim = scene.try_claim(id, NOW).await;
-        assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+        assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
         assert_eq!(scene.stored(id).await, before.park());
         fixture.flush().await;
         assert_eq!(scene.backlog(after(60)).await, []);
@@ -108,7 +108,7 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
     assert_eq!(deleted, Ok(true));
     let early = scene.try_claim(failed, NOW).await;
     assert!(
-        matches!(early, Claim::Refused(Unclaimable::NotDue(_))),
+        matches!(early, Claim::Unclaimable(Unclaimable::NotDue(_))),
         "it dies when its time comes"
     );
     fixture.flush().await;
@@ -116,7 +116,7 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
     for id in [pending, failed, parked] {
         assert!(matches!(
             scene.try_claim(id, after(60)).await,
-            Claim::Orphaned
+            Claim::WebhookDeleted
         ));
         let row = scene.stored(id).await;
         assert_eq!(
@@ -125,11 +125,11 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
         );
         assert!(matches!(
             scene.try_claim(id, after(60)).await,
-            Claim::Refused(Unclaimable::Closed)
+            Claim::Unclaimable(Unclaimable::Closed)
         ));
     }
     fixture.flush().await;
-    let dead = scene.announced_kinds().await;
+    let dead = scene.notification_kinds().await;
     let dead = dead.iter().filter(|kind| *kind == "delivery.dead");
     assert_eq!(dead.count(), 3);
 }
@@ -145,7 +145,7 @@ pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
     scene.set_status(webhook, WebhookStatus::Paused).await;
     scene.finish(&claimed, retry_at(after(60)), NOW).await;
     let claim = scene.try_claim(id, after(60)).await;
-    assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
     assert_eq!(scene.released(10, after(60)).await, [id]);
@@ -160,12 +160,12 @@ pub async fn a_row_set_aside_is_released_at_a_turn(fixture: impl Fixture) {
     let webhook = scene.webhook().await.id;
     let (first, failed) = (scene.row(webhook).await, scene.failed(webhook).await);
     let (before, retry) = (scene.stored(first).await, scene.stored(failed).await);
-    let hints = vec![Hint::of(&before), Hint::of(&retry)];
-    scene.set_aside(hints, after(60)).await.unwrap();
+    let messages = vec![QueueMessage::of(&before), QueueMessage::of(&retry)];
+    scene.set_aside(messages, after(60)).await.unwrap();
     assert_eq!(scene.stored(first).await, before.park());
     assert_eq!(scene.stored(failed).await, retry.park());
     let claim = scene.try_claim(first, after(60)).await;
-    assert!(matches!(claim, Claim::Refused(Unclaimable::Parked)));
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     fixture.flush().await;
     assert_eq!(scene.backlog(after(120)).await, []);
     assert_eq!(scene.released(10, after(61)).await, [first, failed]);
@@ -187,14 +187,14 @@ pub async fn a_held_or_changed_row_is_not_set_aside(fixture: impl Fixture) {
         scene.row(webhook).await,
         scene.row(webhook).await,
     );
-    let mut hints = Vec::new();
+    let mut messages = Vec::new();
     for id in [held, moved, done] {
-        hints.push(Hint::of(&scene.stored(id).await));
+        messages.push(QueueMessage::of(&scene.stored(id).await));
     }
     scene.claimed(held, NOW).await;
     scene.attempt(moved, retry_at(after(60)), NOW).await;
     scene.attempt(done, Transition::Deliver, NOW).await;
-    scene.set_aside(hints, after(1)).await.unwrap();
+    scene.set_aside(messages, after(1)).await.unwrap();
     for id in [held, moved, done] {
         assert!(!scene.stored(id).await.parked);
     }
@@ -212,8 +212,10 @@ pub async fn release_gives_the_turns_of_the_webhooks_rate(fixture: impl Fixture)
     scene.set_status(webhook, WebhookStatus::Active).await;
     let release = async |until, now| {
         fixture.flush().await;
-        let hints = scene.release(100, until, now).await.unwrap();
-        let turns = hints.into_iter().map(|hint| (hint.next_retry_at, hint.id));
+        let messages = scene.release(100, until, now).await.unwrap();
+        let turns = messages
+            .into_iter()
+            .map(|message| (message.next_retry_at, message.id));
         turns.collect::<Vec<_>>()
     };
     let probes = (0..3).map(|n| (after(60 + n), ids[usize::try_from(n).unwrap()]));
@@ -262,7 +264,7 @@ pub async fn one_webhooks_release_leaves_the_others_alone(fixture: impl Fixture)
     let release = async |webhook, limit| {
         let freed = scene.release_webhook(&scene.tenant, webhook, limit, after(62), after(60));
         let freed = freed.await.unwrap().into_iter();
-        let freed = freed.map(|hint| (hint.next_retry_at, hint.id));
+        let freed = freed.map(|message| (message.next_retry_at, message.id));
         fixture.flush().await;
         freed.collect::<Vec<_>>()
     };
@@ -291,9 +293,9 @@ pub async fn a_deleted_webhooks_rows_are_released_without_turns(fixture: impl Fi
     let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
     assert_eq!(deleted, Ok(true));
     fixture.flush().await;
-    let hints = scene.release(10, NOW, NOW).await.unwrap();
-    assert_eq!(hints.len(), 3);
-    assert!(hints.iter().all(|hint| hint.next_retry_at == NOW));
+    let messages = scene.release(10, NOW, NOW).await.unwrap();
+    assert_eq!(messages.len(), 3);
+    assert!(messages.iter().all(|message| message.next_retry_at == NOW));
 }
 
 /// Also those that are due much later, and those that were parked.
@@ -315,10 +317,20 @@ pub async fn rows_of_a_deleted_webhook_are_buried(fixture: impl Fixture) {
     let store = &scene.handle.store;
     store.release(10, NOW, NOW).await.unwrap();
     fixture.flush().await;
-    assert_eq!(store.bury(1, NOW).await, Ok(1), "no more than its limit");
-    assert_eq!(store.bury(10, NOW).await, Ok(1));
+    assert_eq!(
+        store.end_deliveries_of_deleted_webhooks(1, NOW).await,
+        Ok(1),
+        "no more than its limit"
+    );
+    assert_eq!(
+        store.end_deliveries_of_deleted_webhooks(10, NOW).await,
+        Ok(1)
+    );
     fixture.flush().await;
-    assert_eq!(store.bury(10, NOW).await, Ok(0));
+    assert_eq!(
+        store.end_deliveries_of_deleted_webhooks(10, NOW).await,
+        Ok(0)
+    );
     for id in [later, parked] {
         let row = scene.stored(id).await;
         assert_eq!(row.status, Status::Dead);

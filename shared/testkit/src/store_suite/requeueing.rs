@@ -34,7 +34,7 @@ pub async fn a_dead_row_goes_back_and_its_history_stays(fixture: impl Fixture) {
     assert_eq!(numbers, [1, 2]);
     fixture.flush().await;
     assert_eq!(
-        scene.announced_kinds().await,
+        scene.notification_kinds().await,
         ["delivery.dead", "delivery.requeued", "delivery.delivered"]
     );
 }

@@ -14,7 +14,7 @@ use postrider_ports::backlog::Stretch;
 use postrider_ports::configs::Created;
 use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Wanted};
 use postrider_ports::history::{Filter, Page};
-use postrider_ports::notices::Announced;
+use postrider_ports::notifications::StoredNotification;
 
 use super::Handle;
 use crate::builders::{self, NOW};
@@ -161,7 +161,7 @@ impl Scene {
     /// A claim that must succeed.
     pub async fn claimed(&self, id: DeliveryId, now: Timestamp) -> Claimed {
         match self.try_claim(id, now).await {
-            Claim::Claimed(parcel) => parcel.claimed,
+            Claim::Claimed(delivery) => delivery.claimed,
             other => panic!("{other:?}"),
         }
     }
@@ -169,8 +169,8 @@ impl Scene {
     /// Frees parked rows and says which; their turns may lie an hour ahead.
     pub async fn released(&self, limit: usize, now: Timestamp) -> Vec<DeliveryId> {
         let until = now.plus(Millis::from_seconds(3600));
-        let hints = self.release(limit, until, now).await.unwrap();
-        hints.into_iter().map(|hint| hint.id).collect()
+        let messages = self.release(limit, until, now).await.unwrap();
+        messages.into_iter().map(|message| message.id).collect()
     }
 
     /// The tenant's rows that hints are sent for, due before `to`.
@@ -205,12 +205,12 @@ impl Scene {
         loop {
             let rows = self.rows_between(stretch, page, next.as_ref()).await;
             let rows = rows.unwrap();
-            assert!(rows.hints.len() <= page);
+            assert!(rows.messages.len() <= page);
             let ours = rows
-                .hints
+                .messages
                 .into_iter()
-                .filter(|hint| hint.tenant == self.tenant);
-            found.extend(ours.map(|hint| (hint.next_retry_at, hint.id)));
+                .filter(|message| message.tenant == self.tenant);
+            found.extend(ours.map(|message| (message.next_retry_at, message.id)));
             match rows.next {
                 Some(cursor) => next = Some(cursor),
                 None => return found,
@@ -295,13 +295,15 @@ impl Scene {
     }
 
     /// The tenant's announcements, all of them.
-    pub async fn announcements(&self) -> Vec<Announced> {
-        self.announced_after(&self.tenant, 0, 10_000).await.unwrap()
+    pub async fn notifications(&self) -> Vec<StoredNotification> {
+        self.notifications_after(&self.tenant, 0, 10_000)
+            .await
+            .unwrap()
     }
 
     /// Their types.
-    pub async fn announced_kinds(&self) -> Vec<String> {
-        let announced = self.announcements().await;
+    pub async fn notification_kinds(&self) -> Vec<String> {
+        let announced = self.notifications().await;
         announced.into_iter().map(|one| one.kind).collect()
     }
 }

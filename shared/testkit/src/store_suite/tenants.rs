@@ -90,7 +90,7 @@ pub async fn no_verb_reaches_another_tenant(fixture: impl Fixture) {
     assert_eq!(store.job(us, job.id).await, Ok(None));
     assert_eq!(store.progress_job(us, job.clone()).await, Ok(None));
     assert_eq!(store.cancel_job(us, job.id).await, Ok(None));
-    assert_eq!(ours.announcements().await, []);
+    assert_eq!(ours.notifications().await, []);
     fixture.flush().await;
     assert_eq!(snapshot(&theirs).await, before);
 }
@@ -102,7 +102,7 @@ async fn snapshot(scene: &Scene) -> String {
     let webhooks = scene.webhooks(&scene.tenant).await.unwrap();
     let keys = scene.keys(&scene.tenant).await.unwrap();
     let jobs = store.running_jobs().await.unwrap();
-    let announced = scene.announcements().await;
+    let announced = scene.notifications().await;
     format!("{rows:?} {webhooks:?} {keys:?} {jobs:?} {announced:?}")
 }
 

@@ -163,7 +163,7 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
     set(WebhookStatus::Disabled, after(5)).await;
     fixture.flush().await;
     assert_eq!(
-        scene.announced_kinds().await,
+        scene.notification_kinds().await,
         ["webhook.resumed", "webhook.disabled"]
     );
 }

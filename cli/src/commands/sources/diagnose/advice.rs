@@ -1,6 +1,6 @@
 //! What to do about a finding.
 
-use super::refused::Finding;
+use super::rejected::Finding;
 
 /// What to do, for the source of this id, or for a captured request without one; nothing for what is not known here.
 pub(super) fn advice(finding: &Finding, source: Option<&str>) -> Option<String> {

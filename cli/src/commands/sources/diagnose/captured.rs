@@ -12,7 +12,7 @@ use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::time::Timestamp;
 use serde_json::{Value, json};
 
-use super::refused::Finding;
+use super::rejected::Finding;
 use super::request_file::parse;
 use super::show;
 use crate::commands::input::read_file;

@@ -2,7 +2,7 @@
 
 mod advice;
 mod captured;
-mod refused;
+mod rejected;
 mod request_file;
 mod show;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use self::captured::CapturedArgs;
-use self::refused::{Refused, RefusedList};
+use self::rejected::{RejectedRequestList, Rejection};
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
@@ -66,7 +66,7 @@ async fn one(id: &str, refused: &str, client: &Client, out: Output) -> Result<En
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
-        let refused: Refused = answer.read()?;
+        let refused: Rejection = answer.read()?;
         out.line(show::one(&refused, id, out))?;
     }
     Ok(Ending::Negative)
@@ -76,7 +76,7 @@ async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<End
     let request = client.request(Method::GET, &["v1", "sources", id, "refused"])?;
     let request = request.query(&[("limit", limit.to_string())]);
     let answer = client.send(request).await?;
-    let list: RefusedList = answer.read()?;
+    let list: RejectedRequestList = answer.read()?;
     let ending = Ending::of(list.items.is_empty());
     let looked_at = look(id, &list, client).await?;
     if out.wants_json() {
@@ -93,7 +93,7 @@ async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<End
         Some(documents) => documents
             .iter()
             .map(|document| crate::client::read(document.get()))
-            .collect::<Result<Vec<Refused>, Failure>>()?,
+            .collect::<Result<Vec<Rejection>, Failure>>()?,
         None => {
             out.note("What would have matched is told to keys with the scope manage only.");
             list.items
@@ -113,7 +113,7 @@ async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<End
 /// Each request with what would have matched; nothing for a key that may not see that.
 async fn look(
     id: &str,
-    list: &RefusedList,
+    list: &RejectedRequestList,
     client: &Client,
 ) -> Result<Option<Vec<Box<RawValue>>>, Failure> {
     let mut documents = Vec::with_capacity(list.items.len());
@@ -124,8 +124,8 @@ async fn look(
         {
             Ok(answer) => documents.push(answer.read()?),
             // The ring has gone on since the list was made.
-            Err(Failure::Refused { problem, .. }) if problem.status == StatusCode::NOT_FOUND => {}
-            Err(Failure::Refused { problem, .. }) if problem.status == StatusCode::FORBIDDEN => {
+            Err(Failure::Rejected { problem, .. }) if problem.status == StatusCode::NOT_FOUND => {}
+            Err(Failure::Rejected { problem, .. }) if problem.status == StatusCode::FORBIDDEN => {
                 return Ok(None);
             }
             Err(failure) => return Err(failure),

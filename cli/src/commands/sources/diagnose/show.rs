@@ -1,7 +1,7 @@
 //! Refused requests for people.
 
 use super::advice::advice;
-use super::refused::{Finding, Header, Refused};
+use super::rejected::{Finding, Header, Rejection};
 use crate::body::pretty_body;
 use crate::output::{Output, Tone, printable_line};
 use crate::table::{Mark, Table, facts};
@@ -11,7 +11,7 @@ const SHOWN_BODY_CHARS: usize = 4000;
 const SHOWN_HEADER_CHARS: usize = 200;
 
 /// A row for each, then what to do, each thing once.
-pub(super) fn recent(refused: &[Refused], source: &str, out: Output) -> String {
+pub(super) fn recent(refused: &[Rejection], source: &str, out: Output) -> String {
     let mut table = Table::new(["AT", "REQUEST", "REFUSED BECAUSE"]);
     let mut found: Vec<&Finding> = Vec::new();
     for request in refused {
@@ -51,7 +51,7 @@ pub(super) fn recent(refused: &[Refused], source: &str, out: Output) -> String {
 }
 
 /// One with all that is known of it.
-pub(super) fn one(refused: &Refused, source: &str, out: Output) -> String {
+pub(super) fn one(refused: &Rejection, source: &str, out: Output) -> String {
     let query = refused.query.as_deref().map(|query| format!("?{query}"));
     let target = format!(
         "{} {}{}",
@@ -120,7 +120,7 @@ fn header(Header { name, value }: &Header) -> String {
     )
 }
 
-fn body(refused: &Refused) -> Option<String> {
+fn body(refused: &Rejection) -> Option<String> {
     match (&refused.body, &refused.body_base64) {
         (Some(text), _) if text.is_empty() => None,
         (Some(text), _) => Some(pretty_body(text.as_bytes(), SHOWN_BODY_CHARS)),
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    fn refused(id: &str, findings: &str) -> Refused {
+    fn refused(id: &str, findings: &str) -> Rejection {
         let document = format!(
             r#"{{"id":"{id}","at":"2026-02-21T10:00:00Z","reason":"no_match","detail":"no signature matches",
                 "method":"POST","path":"/gateway/webhooks/src_1","header_names":[],"content_type":null,"body_bytes":2,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::output::{Format, Output};
 
-fn figure(value: f64, alerting: bool) -> Value {
+fn key_stat(value: f64, alerting: bool) -> Value {
     json!({"value": value, "threshold": 10.0, "comparison": "above", "alerting": alerting})
 }
 
@@ -19,9 +19,9 @@ fn delivery(n: usize) -> Delivery {
 
 fn picture(failures: usize, needy: usize) -> Picture {
     let stats = json!({"from": "", "to": "", "webhooks": [], "total": {
-        "webhook_delivery_success_rate": figure(99.5, false), "webhook_delivery_p95_latency": figure(12.0, true),
-        "webhook_retry_rate": figure(1.0, false), "webhook_failed_count": figure(0.0, false),
-        "webhook_avg_retries_per_delivery": figure(0.1, false), "delivered": 7, "dead": 1, "attempts": 9,
+        "webhook_delivery_success_rate": key_stat(99.5, false), "webhook_delivery_p95_latency": key_stat(12.0, true),
+        "webhook_retry_rate": key_stat(1.0, false), "webhook_failed_count": key_stat(0.0, false),
+        "webhook_avg_retries_per_delivery": key_stat(0.1, false), "delivered": 7, "dead": 1, "attempts": 9,
     }});
     let webhook = json!({"id": "wh_1", "name": "billing", "target_url": "https://example.com/", "event_types": ["*"],
         "status": "failed", "failure_count": 6, "status_reason": "a delivery was given up"});
@@ -44,7 +44,7 @@ fn shown(picture: &Picture, selected: Option<&str>, size: Option<Size>) -> Vec<S
         window: "24h",
         rates: Some("1.0/s delivered, 0.0/s failed".to_owned()),
         selected,
-        notice: None,
+        notification: None,
     };
     let out = Output::new(Format::People, true);
     let columns = size.map_or(200, |size| size.columns);

@@ -1,6 +1,6 @@
 //! What is shown, and what keys do to it.
 
-use super::super::frame::{Frame, Notice};
+use super::super::frame::{Frame, Notification};
 use super::super::keys::Key;
 use super::super::line::{Line, Size};
 use super::super::picture::Picture;
@@ -40,7 +40,7 @@ pub(super) struct State<'a> {
     retrying: Option<String>,
     /// The way to the gateway is lost.
     lost: Option<String>,
-    said: Option<Notice>,
+    said: Option<Notification>,
 }
 
 impl<'a> State<'a> {
@@ -64,14 +64,14 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn lines(&self, size: Size) -> Vec<Line> {
-        let notice = self.notice();
+        let notification = self.notification();
         if let View::Delivery { lines, top } = &self.view {
             let room = size.rows.saturating_sub(1);
             let mut shown: Vec<Line> = lines.iter().skip(*top).take(room).cloned().collect();
             shown.resize(room, Line::default());
-            shown.push(notice.map_or_else(
+            shown.push(notification.map_or_else(
                 || Line::toned(Tone::Faint, "esc back · j/k scroll · r retry · q quit"),
-                |notice| Line::toned(notice.tone, &notice.text),
+                |notification| Line::toned(notification.tone, &notification.text),
             ));
             return shown;
         }
@@ -81,14 +81,14 @@ impl<'a> State<'a> {
             window: self.window,
             rates: Some(self.rates.in_words()),
             selected: self.selected.as_deref(),
-            notice: notice.as_ref(),
+            notification: notification.as_ref(),
         };
         frame.fitted(size)
     }
 
     /// The most urgent thing there is to say.
-    fn notice(&self) -> Option<Notice> {
-        let say = |tone, text: String| Some(Notice { tone, text });
+    fn notification(&self) -> Option<Notification> {
+        let say = |tone, text: String| Some(Notification { tone, text });
         if let Some(id) = &self.retrying {
             return say(Tone::Strong, format!("Retry {id} now? y/n"));
         }
@@ -111,9 +111,9 @@ impl<'a> State<'a> {
         self.said = None;
         if let Some(id) = self.retrying.take() {
             return match key {
-                Key::Letter('y' | 'Y') => Asked::Retry(id),
+                Key::Email('y' | 'Y') => Asked::Retry(id),
                 Key::Interrupt => Asked::Quit,
-                Key::Letter(_)
+                Key::Email(_)
                 | Key::Up
                 | Key::Down
                 | Key::PageUp
@@ -123,20 +123,20 @@ impl<'a> State<'a> {
             };
         }
         match key {
-            Key::Letter('q') | Key::Interrupt => return Asked::Quit,
-            Key::Letter('p') => self.is_paused = !self.is_paused,
-            Key::Letter('j') | Key::Down => self.go(1),
-            Key::Letter('k') | Key::Up => self.go(-1),
-            Key::PageDown | Key::Letter(' ') => self.go(10),
+            Key::Email('q') | Key::Interrupt => return Asked::Quit,
+            Key::Email('p') => self.is_paused = !self.is_paused,
+            Key::Email('j') | Key::Down => self.go(1),
+            Key::Email('k') | Key::Up => self.go(-1),
+            Key::PageDown | Key::Email(' ') => self.go(10),
             Key::PageUp => self.go(-10),
             Key::Escape => self.view = View::Overview,
-            Key::Letter('r') => self.retrying.clone_from(&self.selected),
+            Key::Email('r') => self.retrying.clone_from(&self.selected),
             Key::Enter => {
                 if let (View::Overview, Some(id)) = (&self.view, &self.selected) {
                     return Asked::Show(id.clone());
                 }
             }
-            Key::Letter(_) => {}
+            Key::Email(_) => {}
         }
         Asked::Nothing
     }
@@ -168,7 +168,7 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn take(&mut self, done: Done) {
-        let say = |tone, text| Some(Notice { tone, text });
+        let say = |tone, text| Some(Notification { tone, text });
         match done {
             Done::Looked(Ok(picture)) => {
                 let at = self.position();
@@ -196,8 +196,8 @@ impl<'a> State<'a> {
         let mut has_news = false;
         for next in heard {
             match next {
-                Heard::Announced(announcement) => {
-                    self.rates.count(&announcement.kind);
+                Heard::StoredNotification(notification) => {
+                    self.rates.count(&notification.kind);
                     has_news = true;
                 }
                 Heard::Lost(reason) => self.lost = Some(reason),

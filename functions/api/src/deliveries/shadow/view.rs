@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use postrider_domain::shadow::{Aspect, Compared, Likeness, Reply};
+use postrider_domain::shadow::{Aspect, Compared, Likeness, ShadowReply};
 use postrider_gateway::shadow::{SentRequest, Shadowed};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -102,8 +102,8 @@ impl From<SentRequest> for RequestView {
     }
 }
 
-impl From<Reply> for ReplyView {
-    fn from(reply: Reply) -> Self {
+impl From<ShadowReply> for ReplyView {
+    fn from(reply: ShadowReply) -> Self {
         Self {
             at: Time(reply.at),
             status_code: reply.status_code,

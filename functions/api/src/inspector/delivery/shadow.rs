@@ -9,7 +9,7 @@ use http::StatusCode;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::invalid::FieldError;
 use postrider_domain::shadow::{MAX_TIMEOUT_SECONDS, OwnHeaders, ShadowDraft};
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 
 use crate::Api;
 use crate::inspector::fields::{Fields, Form, Named};
@@ -91,7 +91,7 @@ pub(in crate::inspector) async fn send(
             page.result = Some(Sides::of(shadowed, &target_url));
             StatusCode::OK
         }
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             page.faults = faults.into_fields();
             StatusCode::BAD_REQUEST
         }

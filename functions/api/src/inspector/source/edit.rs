@@ -9,7 +9,7 @@ use postrider_domain::invalid::{FieldError, Invalid};
 use postrider_domain::scheme::{Handshake, Scheme};
 use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::Refusal;
+use postrider_gateway::GatewayError;
 
 use super::form::{RouteFields, SourceForm};
 use super::{Secret, with_secret};
@@ -115,7 +115,7 @@ pub(in crate::inspector) async fn create(
 ) -> Result<Response, Trouble> {
     let given = SourceForm::from_fields(&fields);
     let made = if wants_lines(&fields) {
-        Err(Refusal::Invalid(Invalid::default()))
+        Err(GatewayError::Invalid(Invalid::default()))
     } else {
         make(&api, &viewer, &given).await
     };
@@ -126,7 +126,7 @@ pub(in crate::inspector) async fn create(
         Ok((id, Secret::Given(_))) => {
             Ok(Redirect::to(&format!("/inspector/sources/{id}?done=source-made")).into_response())
         }
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
             Ok(FormPage::of(&viewer, None, given, &webhooks, faults).answer())
         }
@@ -138,7 +138,7 @@ async fn make(
     api: &Api,
     viewer: &Viewer,
     given: &SourceForm,
-) -> Result<(SourceId, Secret), Refusal> {
+) -> Result<(SourceId, Secret), GatewayError> {
     let scheme = Scheme::named(&given.scheme)
         .map_err(|error| Invalid::field("scheme", error.to_string()))?;
     let typed = (!given.secret.is_empty()).then_some(given.secret.as_str());
@@ -168,7 +168,7 @@ pub(in crate::inspector) async fn save(
         ..SourceForm::from_fields(&fields)
     };
     let saved = if wants_lines(&fields) {
-        Err(Refusal::Invalid(Invalid::default()))
+        Err(GatewayError::Invalid(Invalid::default()))
     } else {
         let edit = |draft: SourceDraft| given.apply_to(draft);
         sources.change(tenant, id, edit).await.map(drop)
@@ -177,7 +177,7 @@ pub(in crate::inspector) async fn save(
         Ok(()) => {
             Ok(Redirect::to(&format!("/inspector/sources/{id}?done=source-saved")).into_response())
         }
-        Err(Refusal::Invalid(faults)) => {
+        Err(GatewayError::Invalid(faults)) => {
             let webhooks = api.gateway.manage.list(tenant).await?;
             Ok(FormPage::of(&viewer, Some(&source), given, &webhooks, faults).answer())
         }

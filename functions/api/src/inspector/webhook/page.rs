@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_domain::delivery::Status;
-use postrider_domain::figures::Figure;
 use postrider_domain::health::{WARNING_AT, WebhookStatus};
 use postrider_domain::ids::WebhookId;
+use postrider_domain::key_stats::KeyStat;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::figures::{self, Window};
+use postrider_gateway::stats::{self, Window};
 use postrider_ports::history::Filter;
 
 use crate::inspector::charts;
@@ -40,7 +40,7 @@ struct WebhookPage {
     retry_rate: u32,
     auto_resume: bool,
     /// When it is tested next, while it is failed.
-    next_test_at: Option<Markup>,
+    next_probe_at: Option<Markup>,
     state: Pill,
     banner: Option<Banner>,
     /// The last of its recent deliveries that failed, and with what.
@@ -48,7 +48,7 @@ struct WebhookPage {
     is_active: bool,
     profile: &'static str,
     schedule: Schedule,
-    figures: Vec<(&'static str, Option<String>, bool)>,
+    key_stats: Vec<(&'static str, Option<String>, bool)>,
     recent: Vec<Row>,
     old_secrets: Vec<Markup>,
     created_at: Markup,
@@ -100,7 +100,7 @@ fn banner(webhook: &Webhook) -> Option<Banner> {
 async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, Trouble> {
     let (ports, tenant) = (&api.gateway.ports, viewer.tenant());
     let window = Window::last(DAY, ports.clock.now());
-    let report = figures::report(ports, tenant, Some(webhook.id), window).await?;
+    let report = stats::report(ports, tenant, Some(webhook.id), window).await?;
     let filter = Filter {
         webhook_id: Some(webhook.id),
         ..Filter::default()
@@ -111,12 +111,12 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         .filter(|row| row.error_detail.is_some())
         .max_by_key(|row| row.last_attempted_at);
     let settings = &webhook.settings;
-    let shown = |figure: Figure, name| {
-        let value = report.total.value(figure);
-        let is_bad = value.is_some_and(|value| figure.alerts_at(value));
+    let shown = |key_stat: KeyStat, name| {
+        let value = report.total.value(key_stat);
+        let is_bad = value.is_some_and(|value| key_stat.alerts_at(value));
         (
             name,
-            value.map(|value| charts::value(figure, value)),
+            value.map(|value| charts::value(key_stat, value)),
             is_bad,
         )
     };
@@ -137,9 +137,9 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
         auto_resume: settings.auto_resume,
-        next_test_at: webhook
+        next_probe_at: webhook
             .health
-            .next_test_at
+            .next_probe_at
             .filter(|_| settings.auto_resume)
             .map(text::when),
         state: text::webhook_state(&webhook.health),
@@ -151,11 +151,11 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         is_active: webhook.health.status == WebhookStatus::Active,
         profile: settings.retry.profile.as_str(),
         schedule: Schedule::of(&settings.retry, api.gateway.settings.retry),
-        figures: vec![
-            shown(Figure::SuccessRate, "Success rate"),
-            shown(Figure::P95Latency, "Latency, p95"),
-            shown(Figure::RetryRate, "Retry rate"),
-            shown(Figure::AvgRetries, "Retries per delivery"),
+        key_stats: vec![
+            shown(KeyStat::SuccessRate, "Success rate"),
+            shown(KeyStat::P95Latency, "Latency, p95"),
+            shown(KeyStat::RetryRate, "Retry rate"),
+            shown(KeyStat::AvgRetries, "Retries per delivery"),
         ],
         recent: rows::rows(&recent, std::slice::from_ref(&webhook)),
         old_secrets: webhook

@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    DEFAULT_SHARDS, DataKeys, DynamoStore, Follower, Options, Record, Tables,
+    DEFAULT_SHARDS, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
 };
 use postrider_domain::retention::Retention;
 use postrider_testkit::builders::NOW;
@@ -97,7 +97,7 @@ fn kms(servers: Servers) -> aws_sdk_kms::Client {
 }
 
 fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
-    let options = Options {
+    let options = DynamoOptions {
         tables: tables.clone(),
         shards: DEFAULT_SHARDS,
         retention: Retention::default(),

@@ -1,7 +1,7 @@
 //! What came back from the other URL, beside what the last attempt got.
 
 use postrider_domain::attempt::Attempt;
-use postrider_domain::shadow::{Aspect, Compared, Likeness, Reply};
+use postrider_domain::shadow::{Aspect, Compared, Likeness, ShadowReply};
 use postrider_gateway::shadow::{SentRequest, Shadowed};
 
 use crate::inspector::delivery::timeline::{self, Step};
@@ -65,7 +65,7 @@ impl Side {
     fn of(
         attempt: &Attempt,
         step: Step,
-        reply: &Reply,
+        reply: &ShadowReply,
         request: &SentRequest,
         target_url: &str,
     ) -> Self {
@@ -88,7 +88,7 @@ impl Side {
 }
 
 /// The reply in the shape of an attempt, to be drawn as one.
-fn as_attempt(reply: &Reply) -> Attempt {
+fn as_attempt(reply: &ShadowReply) -> Attempt {
     Attempt {
         number: SHADOW,
         version: 0,
@@ -101,7 +101,7 @@ fn as_attempt(reply: &Reply) -> Attempt {
     }
 }
 
-fn headline(reply: &Reply) -> String {
+fn headline(reply: &ShadowReply) -> String {
     match reply.status_code {
         Some(status) => format!("The other URL answered {status}"),
         None => "The other URL gave no answer".to_owned(),

@@ -1,0 +1,217 @@
+//! Refused requests: a ring for each source, and a tally that says where it stands.
+//!
+//! Every refusal makes the same three calls, whether its request is kept or only counted, and whether there is such a
+//! source or not: a read of the tally, a change of it, a put.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_sdk_dynamodb::types::AttributeValue;
+use postrider_domain::ids::{RejectedId, SourceId, TenantId};
+use postrider_domain::inbound::Rejection;
+use postrider_domain::notification::{Notification, rejection_notification};
+use postrider_domain::rejected::{
+    KEPT_FOR, RING, RejectedRequest, RejectionCounts, StoredRejection,
+};
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use postrider_ports::rejected::RejectedRequests;
+use postrider_store_format::{KEY_BYTES, Vault, seal_request, unseal_request};
+use serde::{Deserialize, Serialize};
+
+use super::DynamoStore;
+use super::calls::{Change, Condition, Table};
+use super::item::{Item, from_item, n, to_item};
+use super::keys::Key;
+use super::webhook_item::{SEALED, sealed};
+use crate::fault::unreadable;
+
+/// What may be read of a refused request, and what it announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Open {
+    place: u64,
+    at: Timestamp,
+    reason: Rejection,
+    body_bytes: u64,
+    is_cut: bool,
+    /// How many of its source were only counted, when it was kept.
+    counted: u64,
+    expires_at: i64,
+}
+
+impl Open {
+    /// What an item says; also the image in a stream's record.
+    pub(super) fn of(item: Item) -> Result<Self> {
+        from_item(item, "a refused request")
+    }
+
+    /// What it announces.
+    pub(super) fn notification(&self, tenant: &TenantId, source: SourceId) -> Option<Notification> {
+        let (id, at) = (self.id(), self.at);
+        rejection_notification(tenant, source, id, self.reason, at, self.counted)
+    }
+
+    fn id(&self) -> RejectedId {
+        RejectedId::of(self.at, self.place)
+    }
+}
+
+#[async_trait]
+impl RejectedRequests for DynamoStore {
+    async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>> {
+        let (tenant, source) = (&refused.tenant, refused.source);
+        let vault = self.vault_of(&refused).await?;
+        let content = seal_request(&vault, tenant, source, &refused.request)?;
+        let before = self.rejection_counts(tenant, source).await?;
+        let (after, place) = before.with_one_more(refused.at);
+        let place = self.take(tenant, source, (before, after), place).await?;
+        let (open, item) = item(&refused, place.unwrap_or(0), after.counted, content)?;
+        self.put(Table::Deliveries, item, unless_kept(place))
+            .await?;
+        Ok(place.map(|_| open.id()))
+    }
+
+    async fn refused(
+        &self,
+        tenant: &TenantId,
+        source: SourceId,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<StoredRejection>> {
+        let RejectionCounts { kept, .. } = self.rejection_counts(tenant, source).await?;
+        let oldest = kept.saturating_sub(RING);
+        let places = (oldest..kept).rev().take(limit);
+        let keys = places.map(|place| (Table::Deliveries, Key::refused(tenant, source, place)));
+        let items = self.get_all(keys.collect()).await?;
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vault = self.vault(tenant).await?;
+        let read = items
+            .into_iter()
+            .map(|(_, item)| read(item, tenant, source, &vault));
+        let mut found = read.collect::<Result<Vec<_>>>()?;
+        // One that was to take its room may never have been written.
+        found.retain(|kept| kept.id.place() >= oldest && is_current(kept, now));
+        found.sort_by_key(|kept| std::cmp::Reverse(kept.id.place()));
+        Ok(found)
+    }
+
+    async fn rejected_request(
+        &self,
+        tenant: &TenantId,
+        source: SourceId,
+        id: RejectedId,
+        now: Timestamp,
+    ) -> Result<Option<StoredRejection>> {
+        let key = Key::refused(tenant, source, id.place());
+        let Some(item) = self.get(Table::Deliveries, &key).await? else {
+            return Ok(None);
+        };
+        let vault = self.vault(tenant).await?;
+        let found = read(item, tenant, source, &vault)?;
+        Ok(Some(found).filter(|kept| kept.id == id && is_current(kept, now)))
+    }
+
+    async fn rejection_counts(
+        &self,
+        tenant: &TenantId,
+        source: SourceId,
+    ) -> Result<RejectionCounts> {
+        let key = Key::tally(tenant, source);
+        let item = self.get(Table::Deliveries, &key).await?;
+        let tally = item.map(|item| from_item(item, "a tally of refused requests"));
+        Ok(tally.transpose()?.unwrap_or_default())
+    }
+}
+
+impl DynamoStore {
+    /// Nobody's requests are blank: what seals them need be no secret.
+    async fn vault_of(&self, refused: &RejectedRequest) -> Result<Arc<Vault>> {
+        if refused.is_nobodys() {
+            return Vault::with_key(&[0; KEY_BYTES]).map(Arc::new);
+        }
+        self.vault(&refused.tenant).await
+    }
+
+    /// Writes the tally, and says whether the place was still free. Who finds it taken is counted.
+    async fn take(
+        &self,
+        tenant: &TenantId,
+        source: SourceId,
+        (before, after): (RejectionCounts, RejectionCounts),
+        place: Option<u64>,
+    ) -> Result<Option<u64>> {
+        let tally = || Change::of(Table::Deliveries, Key::tally(tenant, source));
+        if place.is_some() {
+            let free = Condition::new("attribute_not_exists(#kept) OR #kept = :seen");
+            let taken = tally()
+                .set("kept", n(after.kept))
+                .set("minute", n(after.minute))
+                .set("in_minute", n(after.in_minute))
+                .only_if(free.with("seen", n(before.kept)));
+            if self.change(taken).await?.is_some() {
+                return Ok(place);
+            }
+        }
+        self.change(tally().add("counted", n(1))).await?;
+        Ok(None)
+    }
+}
+
+/// A request that is only counted is put all the same, under a condition that nothing fulfils: else it would be answered
+/// sooner, which tells a source that is flooded, or does not exist, from one that is not.
+fn unless_kept(place: Option<u64>) -> Option<Condition> {
+    let never = || Condition::new("attribute_exists(#pk) AND attribute_not_exists(#pk)");
+    place.is_none().then(never)
+}
+
+fn is_current(kept: &StoredRejection, now: Timestamp) -> bool {
+    kept.refused.at.plus(KEPT_FOR) > now
+}
+
+fn item(
+    refused: &RejectedRequest,
+    place: u64,
+    counted: u64,
+    content: Vec<u8>,
+) -> Result<(Open, Item)> {
+    let open = Open {
+        place,
+        at: refused.at,
+        reason: refused.reason,
+        body_bytes: refused.body_bytes,
+        is_cut: refused.is_cut,
+        counted,
+        expires_at: refused.at.plus(KEPT_FOR).as_seconds(),
+    };
+    let mut item = to_item(&open)?;
+    item.extend(Key::refused(&refused.tenant, refused.source, place).item());
+    item.insert(SEALED.to_owned(), sealed(content));
+    Ok((open, item))
+}
+
+fn read(
+    mut item: Item,
+    tenant: &TenantId,
+    source: SourceId,
+    vault: &Vault,
+) -> Result<StoredRejection> {
+    let sealed = match item.remove(SEALED) {
+        Some(AttributeValue::B(bytes)) => bytes.into_inner(),
+        Some(_) | None => return Err(unreadable("a refused request")),
+    };
+    let open = Open::of(item)?;
+    Ok(StoredRejection {
+        id: open.id(),
+        refused: RejectedRequest {
+            tenant: tenant.clone(),
+            source,
+            at: open.at,
+            reason: open.reason,
+            request: unseal_request(vault, tenant, source, &sealed)?,
+            body_bytes: open.body_bytes,
+            is_cut: open.is_cut,
+        },
+    })
+}

@@ -1,0 +1,84 @@
+//! Which letters were written: one item for each webhook and kind of trouble, which holds the latest. It is only ever
+//! changed by a conditional write that returns nothing, so that whoever writes letters need not be able to read a table
+//! of deliveries.
+
+use async_trait::async_trait;
+use aws_sdk_dynamodb::error::SdkError;
+use postrider_domain::alert::Alert;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+use postrider_ports::mail_outbox::SentLog;
+
+use super::DynamoStore;
+use super::calls::{Change, Condition, Table};
+use super::expression::{filled, names, some};
+use super::item::{ms, n, s, seconds};
+use super::keys::Key;
+use crate::fault;
+
+/// When somebody else may write a letter that was taken on and not noted as sent.
+const TAKEN_FOR: Millis = Millis::from_seconds(900);
+/// How long it is remembered that a letter was sent.
+const KEPT_FOR: Millis = Millis::from_seconds(400 * 86_400);
+
+#[async_trait]
+impl SentLog for DynamoStore {
+    async fn claim_email(&self, alert: &Alert, by: &str, now: Timestamp) -> Result<bool> {
+        let free = Condition::new(
+            "attribute_not_exists(#pk) OR #episode <= :silenced_after \
+             OR (#about = :about AND #sent = :no AND (#taken_by = :by OR #taken_until < :now))",
+        );
+        let free = free
+            .with("silenced_after", n(alert.silenced_after()))
+            .with("about", s(&alert.id))
+            .with("no", n(0))
+            .with("by", s(by))
+            .with("now", ms(now));
+        let taken = Change::of(Table::Deliveries, key(alert))
+            .set("about", s(&alert.id))
+            .set("episode", n(alert.episode()))
+            .set("sent", n(0))
+            .set("taken_by", s(by))
+            .set("taken_until", ms(now.plus(TAKEN_FOR)))
+            .set("expires_at", seconds(now.plus(KEPT_FOR)))
+            .only_if(free);
+        self.change_unseen(taken).await
+    }
+
+    async fn record_sent(&self, alert: &Alert) -> Result<()> {
+        let same = Condition::new("#about = :about").with("about", s(&alert.id));
+        let sent = Change::of(Table::Deliveries, key(alert)).set("sent", n(1));
+        self.change_unseen(sent.only_if(same)).await?;
+        Ok(())
+    }
+}
+
+fn key(alert: &Alert) -> Key {
+    Key::email(&alert.tenant, alert.webhook, alert.trouble.as_str())
+}
+
+impl DynamoStore {
+    /// Changes an item if the condition holds, and returns whether it did.
+    async fn change_unseen(&self, change: Change) -> Result<bool> {
+        let (table, key) = (change.table, change.key.item());
+        let (expression, condition) = change.into_parts();
+        let call = self
+            .client
+            .update_item()
+            .table_name(self.table(table))
+            .set_key(Some(key))
+            .set_expression_attribute_names(names(&[&expression, &condition.expression]))
+            .set_expression_attribute_values(some(condition.values))
+            .set_condition_expression(filled(condition.expression))
+            .update_expression(expression);
+        match call.send().await {
+            Ok(_) => Ok(true),
+            Err(SdkError::ServiceError(refusal))
+                if refusal.err().is_conditional_check_failed_exception() =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(fault::of(&error)),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which letters were written, among functions that are told the same thing more than once.
+
+use postrider_domain::alert::{Alert, Trouble, WARNINGS_APART};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::mail_outbox::SentLog;
+use postrider_testkit::builders::{NOW, after, webhook_id};
+
+use crate::support::fixture;
+
+fn alert(id: &str, trouble: Trouble, generation: u32, at: Timestamp) -> Alert {
+    Alert {
+        id: id.to_owned(),
+        tenant: "default".parse().unwrap(),
+        webhook: webhook_id(1),
+        trouble,
+        generation,
+        at,
+        reason: None,
+        last_failure: None,
+    }
+}
+
+fn failed(id: &str, generation: u32) -> Alert {
+    alert(id, Trouble::Failed { retries: Some(5) }, generation, NOW)
+}
+
+fn warning(id: &str, at: Timestamp) -> Alert {
+    alert(id, Trouble::Degraded { failures: 3 }, 0, at)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_letter_that_was_sent_is_not_written_again() {
+    let fixture = fixture().await;
+    let store = &fixture.store;
+    let one = failed("one", 1);
+    assert_eq!(store.claim_email(&one, "message", NOW).await, Ok(true));
+    store.record_sent(&one).await.unwrap();
+    for (by, at) in [("message", NOW), ("other", after(100_000))] {
+        assert_eq!(store.claim_email(&one, by, at).await, Ok(false), "{by}");
+    }
+    // The same episode, announced once more.
+    let same = failed("same", 1);
+    assert_eq!(store.claim_email(&same, "message", NOW).await, Ok(false));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_are_told_at_once_one_writes() {
+    let fixture = fixture().await;
+    let store = &fixture.store;
+    let one = failed("one", 1);
+    let mut taken = 0;
+    let mut takers = tokio::task::JoinSet::new();
+    for n in 0..8 {
+        let (store, one) = (std::sync::Arc::clone(store), one.clone());
+        takers.spawn(async move { store.claim_email(&one, &n.to_string(), NOW).await });
+    }
+    while let Some(result) = takers.join_next().await {
+        taken += u32::from(result.unwrap().unwrap());
+    }
+    assert_eq!(taken, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_letter_that_could_not_be_sent_is_written_by_whoever_is_told_again() {
+    let fixture = fixture().await;
+    let store = &fixture.store;
+    let one = failed("one", 1);
+    assert_eq!(store.claim_email(&one, "message", NOW).await, Ok(true));
+    let again = store.claim_email(&one, "message", after(1)).await;
+    assert_eq!(again, Ok(true), "the queue brings the same message again");
+    assert_eq!(store.claim_email(&one, "other", after(2)).await, Ok(false));
+    let later = store.claim_email(&one, "other", after(1 + 901)).await;
+    assert_eq!(later, Ok(true), "whoever took it is gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_episode_is_told_and_warnings_are_an_hour_apart() {
+    let fixture = fixture().await;
+    let store = &fixture.store;
+    let hour = NOW.plus(WARNINGS_APART);
+    for (alert, expected) in [
+        (failed("f1", 1), true),
+        (failed("f2", 2), true),
+        (failed("f1 came late", 1), false),
+        (warning("w1", NOW), true),
+        (warning("w2", hour.minus(Millis::new(1))), false),
+        (warning("w3", hour), true),
+    ] {
+        let taken = store.claim_email(&alert, "message", NOW).await;
+        assert_eq!(taken, Ok(expected), "{}", alert.id);
+        if expected {
+            store.record_sent(&alert).await.unwrap();
+        }
+    }
+}

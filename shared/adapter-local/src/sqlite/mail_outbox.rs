@@ -1,0 +1,131 @@
+//! Letters about the trouble of webhooks: filed when it is announced, kept until they are sent.
+
+use async_trait::async_trait;
+use postrider_domain::alert::Alert;
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::notification::Notification;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+use postrider_ports::mail::{Contact, Contacts};
+use postrider_ports::mail_outbox::{EmailResult, MailOutbox, PendingEmail};
+use postrider_store_format::StoredWebhook;
+use rusqlite::params;
+
+use super::fault::Fault;
+use super::writer::Tx;
+use super::{SqliteStore, codec};
+
+/// How long letters are kept, whatever became of them.
+const KEPT_FOR: Millis = Millis::from_seconds(30 * 86_400);
+
+pub(super) const DUE: &str = "SELECT id, event, tries, refusals, at FROM letters WHERE due_at <= ?1 \
+     ORDER BY due_at LIMIT ?2";
+
+pub(super) const FILED_AFTER: &str = "SELECT 1 FROM letters \
+     WHERE tenant = ?1 AND webhook_id = ?2 AND trouble = ?3 AND episode > ?4 LIMIT 1";
+
+pub(super) const CONTACT: &str =
+    "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+
+/// Files the letter about what is announced, if somebody is to be told and has not been.
+pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Result<(), Fault> {
+    let event = notification.to_cloud_event();
+    let text = event.to_string();
+    let alert = Alert::of(event).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let Some(alert) = alert else {
+        return Ok(());
+    };
+    let (webhook, trouble) = (alert.webhook.to_string(), alert.trouble.as_str());
+    let told = codec::first(
+        &mut *tx.statement(FILED_AFTER)?,
+        &[
+            &alert.tenant.as_str(),
+            &webhook,
+            &trouble,
+            &alert.silenced_after(),
+        ],
+        |_| Ok(()),
+    )?;
+    if told.is_none() {
+        let at = notification.at.as_millis();
+        tx.execute(
+            "INSERT INTO letters (tenant, webhook_id, trouble, episode, at, event, due_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?5)",
+            params![
+                alert.tenant.as_str(),
+                webhook,
+                trouble,
+                alert.episode(),
+                at,
+                text
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Removes letters of long ago.
+pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> std::result::Result<(), Fault> {
+    let before = now.minus(KEPT_FOR).as_millis();
+    tx.execute("DELETE FROM letters WHERE at < ?1", [before])?;
+    Ok(())
+}
+
+#[async_trait]
+impl MailOutbox for SqliteStore {
+    async fn emails_due(&self, by: Timestamp, limit: usize) -> Result<Vec<PendingEmail>> {
+        self.readers
+            .read(move |db| {
+                codec::all(
+                    &mut *db.prepare_cached(DUE)?,
+                    &[&by.as_millis(), &codec::limit(limit)],
+                    |row| {
+                        Ok(PendingEmail {
+                            id: row.get(0)?,
+                            event: row.get(1)?,
+                            tries: row.get(2)?,
+                            refusals: row.get(3)?,
+                            announced_at: codec::instant(row, 4)?,
+                        })
+                    },
+                )
+            })
+            .await
+    }
+
+    async fn record_result(&self, id: i64, handled: EmailResult) -> Result<()> {
+        let (tried, refused, due_at) = match handled {
+            EmailResult::Settled => (0, 0, None),
+            EmailResult::PutOff(until) => (1, 0, Some(until.as_millis())),
+            EmailResult::Rejected(until) => (0, 1, Some(until.as_millis())),
+        };
+        self.writer
+            .write(move |tx| {
+                tx.execute(
+                    "UPDATE letters SET tries = tries + ?2, refusals = refusals + ?3, due_at = ?4 \
+                     WHERE id = ?1 AND due_at IS NOT NULL",
+                    params![id, tried, refused, due_at],
+                )
+            })
+            .await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Contacts for SqliteStore {
+    async fn contact(&self, tenant: &TenantId, webhook: WebhookId) -> Result<Option<Contact>> {
+        let (tenant, webhook) = (tenant.clone(), webhook.to_string());
+        let settings: Option<String> = self
+            .readers
+            .read(move |db| {
+                let mut statement = db.prepare_cached(CONTACT)?;
+                codec::first(&mut statement, &[&tenant.as_str(), &webhook], |row| {
+                    Ok(row.get(0)?)
+                })
+            })
+            .await?;
+        let contact = settings.as_deref().map(StoredWebhook::contact);
+        contact.transpose()
+    }
+}

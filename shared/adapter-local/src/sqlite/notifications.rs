@@ -1,0 +1,73 @@
+//! The outbox.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use postrider_domain::ids::TenantId;
+use postrider_ports::Result;
+use postrider_ports::notifications::{NotificationListener, Notifications, StoredNotification};
+use rusqlite::Connection;
+
+use super::fault::Fault;
+use super::{SqliteStore, codec};
+
+/// Announcements of other processes on the same file are noticed this much later at the most.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+pub(super) const AFTER: &str =
+    "SELECT seq, kind, event FROM outbox WHERE seq > ?2 AND tenant = ?1 ORDER BY seq LIMIT ?3";
+
+pub(super) const NEWEST: &str = "SELECT max(seq) FROM outbox";
+
+/// Places are given in the order of time, so the walk ends at the first that is kept.
+pub(super) const FORGET: &str = "DELETE FROM outbox WHERE seq IN \
+     (SELECT seq FROM outbox ORDER BY seq LIMIT ?2) AND at < ?1";
+
+#[async_trait]
+impl Notifications for SqliteStore {
+    async fn notifications_after(
+        &self,
+        tenant: &TenantId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredNotification>> {
+        let tenant = tenant.clone();
+        self.readers
+            .read(move |db| {
+                let mut statement = db.prepare_cached(AFTER)?;
+                let after = i64::try_from(seq).unwrap_or(i64::MAX);
+                codec::all(
+                    &mut statement,
+                    &[&tenant.as_str(), &after, &codec::limit(limit)],
+                    |row| {
+                        Ok(StoredNotification {
+                            seq: codec::number(row, 0)?,
+                            kind: row.get(1)?,
+                            event: row.get(2)?,
+                        })
+                    },
+                )
+            })
+            .await
+    }
+
+    async fn newest_notification(&self, _tenant: &TenantId) -> Result<u64> {
+        // That of all tenants: one order serves them all, and no index is kept for one of them.
+        self.readers.read(newest).await
+    }
+}
+
+#[async_trait]
+impl NotificationListener for SqliteStore {
+    async fn notification_past(&self, seq: u64) {
+        let mut announced = self.writer.announced();
+        // Whether it came or the time is up: the caller looks, and what another process wrote is seen.
+        let _ = tokio::time::timeout(LOOK_AGAIN, announced.wait_for(|newest| *newest > seq)).await;
+    }
+}
+
+/// The place of the newest announcement; 0 when there is none.
+pub(super) fn newest(db: &Connection) -> std::result::Result<u64, Fault> {
+    let seq: Option<i64> = db.prepare_cached(NEWEST)?.query_row([], |row| row.get(0))?;
+    Ok(seq.map_or(0, i64::unsigned_abs))
+}

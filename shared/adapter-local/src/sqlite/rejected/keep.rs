@@ -1,0 +1,120 @@
+//! Writing refused requests and their tallies.
+
+use postrider_domain::ids::{RejectedId, SourceId, TenantId};
+use postrider_domain::notification::rejection_notification;
+use postrider_domain::rejected::{RING, RejectedRequest, RejectionCounts};
+use rusqlite::{Connection, params};
+
+use super::super::fault::Fault;
+use super::super::writer::Tx;
+use super::super::{codec, rows};
+use super::{OVERTAKEN, TALLY};
+
+/// Keeps a request if the tally has room, and announces it; else counts it.
+pub(in crate::sqlite) fn keep(
+    tx: &mut Tx<'_>,
+    refused: &RejectedRequest,
+    sealed: &[u8],
+) -> Result<Option<RejectedId>, Fault> {
+    let (tenant, source) = (&refused.tenant, refused.source);
+    let (tally, place) = tally(tx.db(), tenant, source)?.with_one_more(refused.at);
+    save(tx, tenant, source, tally)?;
+    let Some(place) = place else {
+        return Ok(None);
+    };
+    insert(tx, refused, place, sealed)?;
+    if let Some(overtaken) = place.checked_sub(RING) {
+        let key = params![tenant.as_str(), source.to_string(), overtaken.cast_signed()];
+        tx.execute(OVERTAKEN, key)?;
+    }
+    let id = RejectedId::of(refused.at, place);
+    let notification = rejection_notification(
+        tenant,
+        source,
+        id,
+        refused.reason,
+        refused.at,
+        tally.counted,
+    );
+    if let Some(notification) = notification {
+        rows::notify(tx, &notification)?;
+    }
+    Ok(Some(id))
+}
+
+fn insert(tx: &Tx<'_>, refused: &RejectedRequest, place: u64, sealed: &[u8]) -> Result<(), Fault> {
+    tx.execute(
+        "INSERT INTO refused (tenant, source_id, place, at, reason, body_bytes, is_cut, sealed) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            refused.tenant.as_str(),
+            refused.source.to_string(),
+            place.cast_signed(),
+            refused.at.as_millis(),
+            refused.reason.code(),
+            refused.body_bytes.cast_signed(),
+            refused.is_cut,
+            sealed,
+        ],
+    )?;
+    Ok(())
+}
+
+/// How many there were of a source.
+pub(in crate::sqlite) fn tally(
+    db: &Connection,
+    tenant: &TenantId,
+    source: SourceId,
+) -> Result<RejectionCounts, Fault> {
+    let mut statement = db.prepare_cached(TALLY)?;
+    let found = codec::first(
+        &mut statement,
+        &[&tenant.as_str(), &source.to_string()],
+        |row| {
+            Ok(RejectionCounts {
+                kept: codec::number(row, 0)?,
+                counted: codec::number(row, 1)?,
+                minute: row.get(2)?,
+                in_minute: row.get(3)?,
+            })
+        },
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+fn save(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    source: SourceId,
+    tally: RejectionCounts,
+) -> Result<(), Fault> {
+    tx.execute(
+        "INSERT INTO refused_tallies (tenant, source_id, kept, counted, minute, in_minute) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (tenant, source_id) DO UPDATE \
+         SET kept = ?3, counted = ?4, minute = ?5, in_minute = ?6",
+        params![
+            tenant.as_str(),
+            source.to_string(),
+            tally.kept.cast_signed(),
+            tally.counted.cast_signed(),
+            tally.minute,
+            tally.in_minute,
+        ],
+    )?;
+    Ok(())
+}
+
+/// Removes all that is kept of a source.
+pub(in crate::sqlite) fn forget_source(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    source: SourceId,
+) -> Result<(), Fault> {
+    let key = (tenant.as_str(), source.to_string());
+    tx.execute(OVERTAKEN, params![key.0, key.1, i64::MAX])?;
+    tx.execute(
+        "DELETE FROM refused_tallies WHERE tenant = ?1 AND source_id = ?2",
+        params![key.0, key.1],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Whether the collector answers.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tracing::{info, warn};
+
+/// Whether the last batch was taken. Logged when it changes, not for each batch: a collector may be gone for days.
+#[derive(Debug, Default)]
+pub(crate) struct CollectorHealth {
+    is_broken: AtomicBool,
+}
+
+impl CollectorHealth {
+    pub(crate) fn is_good(&self) -> bool {
+        !self.is_broken.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn failed(&self, reason: &str) {
+        if !self.is_broken.swap(true, Ordering::AcqRel) {
+            warn!(reason, "traces.not_sent");
+        }
+    }
+
+    pub(crate) fn worked(&self) {
+        if self.is_broken.swap(false, Ordering::AcqRel) {
+            info!("traces.sent_again");
+        }
+    }
+}

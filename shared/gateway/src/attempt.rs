@@ -1,0 +1,217 @@
+//! One attempt: sign, post, decide, apply.
+
+mod probe;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use postrider_domain::attempt::Attempt;
+use postrider_domain::decide::decide;
+use postrider_domain::delivery::{Claimed, Completion, Delivery};
+use postrider_domain::outcome::Outcome;
+use postrider_domain::pace::Signal;
+use postrider_domain::request::signed_headers;
+use postrider_domain::retry::{Jitter, RuntimeRetry};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
+use postrider_ports::sender::{Post, Sender};
+use tokio::select;
+
+use crate::pacing::Speed;
+use crate::webhook_cache::WebhookCache;
+use crate::{Ports, metrics, telemetry, traces};
+
+pub use probe::ProbeResult;
+
+/// How long a claim is held beyond the attempt's own time.
+pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
+/// The longest pause between two tries to write down what an attempt came to.
+const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
+
+/// Attempts deliveries.
+pub struct Attempts {
+    ports: Ports,
+    sender: Arc<dyn Sender>,
+    webhook_cache: Arc<WebhookCache>,
+    retry: RuntimeRetry,
+}
+
+/// What became of a claimed row.
+#[derive(Debug)]
+pub enum Attempted {
+    /// Attempted, and what it came to is stored.
+    Done(Box<Delivery>),
+    /// Attempted, but somebody else had the row by then; theirs counts.
+    Stale,
+    /// Not attempted: there was no time left in the lease, or its webhook is gone. Its lease will run out.
+    NotStarted,
+}
+
+impl Attempts {
+    /// A dispatcher over these ports.
+    #[must_use]
+    pub fn new(
+        ports: Ports,
+        sender: Arc<dyn Sender>,
+        webhook_cache: Arc<WebhookCache>,
+        retry: RuntimeRetry,
+    ) -> Self {
+        Self {
+            ports,
+            sender,
+            webhook_cache,
+            retry,
+        }
+    }
+
+    /// Attempts a claimed row once and writes down what came of it. `speed` is what is known of its webhook's rate.
+    ///
+    /// # Errors
+    /// When the webhook could not be read; the lease runs out and the row is attempted later.
+    pub async fn attempt(&self, delivery: &ClaimedDelivery, speed: Speed) -> Result<Attempted> {
+        let row = delivery.claimed.delivery();
+        let started_at = self.ports.clock.now();
+        let mut snapshot = self.webhook_cache.recent(&row.tenant, started_at).await?;
+        // The webhook may be younger than what is remembered of its tenant.
+        if snapshot.get(row.id.webhook).is_none() {
+            snapshot = self.webhook_cache.current(&row.tenant, started_at).await?;
+        }
+        let Some(webhook) = snapshot.get(row.id.webhook) else {
+            return Ok(Attempted::NotStarted);
+        };
+        if !fits(webhook.settings.timeout, row.lease_until, started_at) {
+            return Ok(Attempted::NotStarted);
+        }
+        let mut signed = signed_headers(row, &delivery.event, webhook, started_at);
+        traces::propagate(&delivery.claimed, &mut signed.headers);
+        let request = Post {
+            target_url: webhook.settings.target_url.clone(),
+            headers: signed.headers,
+            body: delivery.event.body.clone(),
+            timeout: webhook.settings.timeout,
+        };
+        let outcome = self
+            .post_holding(&delivery.claimed, request, started_at)
+            .await;
+        let completion = self.completion(
+            &delivery.claimed,
+            webhook,
+            &outcome,
+            started_at,
+            signed.signature,
+        );
+        let signal = Signal::of(&outcome, completion.transition.verdict());
+        let written = self.write(&delivery.claimed, completion).await;
+        self.report(webhook, signal, speed).await;
+        written
+    }
+
+    /// Tells the webhook's pace what an attempt says of it. At the full rate a delivery says nothing new.
+    async fn report(&self, webhook: &Webhook, signal: Option<Signal>, speed: Speed) {
+        let signal = match (signal, speed) {
+            (None, _) | (Some(Signal::Fine), Speed::Full) => return,
+            (Some(signal), _) => signal,
+        };
+        let Webhook { tenant, id, .. } = webhook;
+        let (rate, now) = (webhook.settings.retry_rate, self.ports.clock.now());
+        let reported = self.ports.store.report(tenant, *id, signal, rate, now);
+        if let Err(error) = reported.await {
+            telemetry::report_failed(*id, &error);
+        }
+    }
+
+    /// Posts, and keeps holding the row while the receiver takes its time.
+    async fn post_holding(
+        &self,
+        claimed: &Claimed,
+        request: Post,
+        started_at: Timestamp,
+    ) -> Outcome {
+        let lease = claimed.delivery().lease_until.since(started_at);
+        select! {
+            biased;
+            outcome = self.sender.post(request) => outcome,
+            never = self.keep_holding(claimed, lease) => match never {},
+        }
+    }
+
+    /// Prolongs the lease each third of its time, for as long as it is polled.
+    async fn keep_holding(&self, claimed: &Claimed, lease: Millis) -> Infallible {
+        let third = Millis::new((lease.get() / 3).max(1));
+        loop {
+            let renew_at = self.ports.clock.now().plus(third);
+            self.ports.clock.sleep_until(renew_at).await;
+            let until = self.ports.clock.now().plus(lease);
+            match self.ports.store.renew(claimed, until).await {
+                Ok(Renewed::Held) => {}
+                Ok(Renewed::Lost) => telemetry::lease_lost(claimed),
+                Err(error) => telemetry::renewal_failed(claimed, &error),
+            }
+        }
+    }
+
+    fn completion(
+        &self,
+        claimed: &Claimed,
+        webhook: &Webhook,
+        outcome: &Outcome,
+        started_at: Timestamp,
+        signature: String,
+    ) -> Completion {
+        let row = claimed.delivery();
+        let policy = webhook.settings.retry.policy(self.retry);
+        let jitter = Jitter(u32::from_ne_bytes(self.ports.entropy.bytes()));
+        let transition = decide(claimed, outcome, &policy, self.ports.clock.now(), jitter);
+        let number = row.attempts_total.saturating_add(1);
+        let attempt = Attempt::record(
+            number,
+            claimed.version(),
+            started_at,
+            outcome,
+            transition.verdict(),
+        );
+        telemetry::attempted(row, &attempt, transition, jitter);
+        traces::attempted(claimed, webhook, &attempt, transition);
+        Completion {
+            attempt,
+            transition,
+            target_url: webhook.settings.target_url.to_string(),
+            signature,
+            // What is remembered of the webhook may be of before a resume; the claim read its state.
+            generation: webhook.health.generation.max(row.generation),
+        }
+    }
+
+    /// Writes what an attempt came to, however long the store needs: only what is written counts.
+    async fn write(&self, claimed: &Claimed, completion: Completion) -> Result<Attempted> {
+        let mut pause = Millis::new(50);
+        loop {
+            let now = self.ports.clock.now();
+            match self
+                .ports
+                .store
+                .apply(claimed, completion.clone(), now)
+                .await
+            {
+                Ok(Applied::Done(after)) => {
+                    metrics::finished(&after, now);
+                    return Ok(Attempted::Done(after));
+                }
+                Ok(Applied::Stale) => return Ok(Attempted::Stale),
+                Err(error) if error.is_transient() => {
+                    telemetry::write_failed(claimed, &error);
+                    self.ports.clock.sleep_until(now.plus(pause)).await;
+                    pause = pause.plus(pause).min(MAX_WRITE_PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The start guard: an attempt that could outlive its lease is not begun.
+fn fits(timeout: Millis, lease_until: Timestamp, now: Timestamp) -> bool {
+    now.plus(timeout).plus(Millis::from_seconds(1)) <= lease_until
+}

@@ -1,0 +1,311 @@
+//! Keeping webhooks: create, change, rotate, pause, resume, test, delete.
+
+use std::sync::Arc;
+
+use postrider_domain::egress::Rules;
+use postrider_domain::health::{Health, PROBES, WebhookStatus};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::pace::Pace;
+use postrider_domain::secret::{SecretRing, SigningSecret};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{
+    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_secret,
+};
+use postrider_ports::configs::{Changed, Created, WebhookChange};
+use postrider_ports::queue::Queue;
+
+use crate::error::Conflict;
+use crate::webhook_cache::WebhookCache;
+use crate::{GatewayError, Ports};
+
+/// How many rows a resume frees, or a delete ends, before it answers; the sweep does the rest.
+const SLICE: usize = 500;
+/// How long the first attempts of a resumed webhook take, one a second, on which it depends whether others follow.
+const PROBES_TAKE: Millis = Millis::from_seconds(PROBES as u64 - 1);
+
+/// Keeps webhooks.
+pub struct ManageWebhooks {
+    ports: Ports,
+    webhook_cache: Arc<WebhookCache>,
+    queue: Arc<dyn Queue>,
+    egress: Rules,
+}
+
+/// What became of a rotation: the one look at the new secret.
+#[derive(Debug)]
+pub struct Rotated {
+    /// The new secret.
+    pub secret: SigningSecret,
+    /// Until when the old one stays valid.
+    pub previous_expires_at: Timestamp,
+}
+
+impl ManageWebhooks {
+    pub(crate) fn new(
+        ports: Ports,
+        webhook_cache: Arc<WebhookCache>,
+        queue: Arc<dyn Queue>,
+        egress: Rules,
+    ) -> Self {
+        Self {
+            ports,
+            webhook_cache,
+            queue,
+            egress,
+        }
+    }
+
+    /// Makes a webhook, with a secret that is brought along or drawn.
+    ///
+    /// # Errors
+    /// When a field does not fit, or there are too many.
+    pub async fn create(
+        &self,
+        tenant: &TenantId,
+        draft: WebhookDraft,
+        secret: Option<&str>,
+    ) -> Result<Webhook, GatewayError> {
+        let secret = secret.map(check_secret);
+        let settings = match (draft.check(&self.egress), &secret) {
+            (Err(mut faults), Some(Err(more))) => {
+                faults.extend(more.clone());
+                return Err(faults.into());
+            }
+            (checked, _) => checked?,
+        };
+        let secret = secret
+            .transpose()?
+            .unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
+        let now = self.ports.clock.now();
+        let webhook = Webhook {
+            id: WebhookId::new(now, &self.ports.entropy.bytes()),
+            tenant: tenant.clone(),
+            settings,
+            secrets: SecretRing::new(secret),
+            created_at: now,
+            updated_at: now,
+            health: Health::default(),
+        };
+        match self.ports.store.create_webhook(webhook.clone()).await? {
+            Created::Done => {
+                self.webhook_cache.forget(tenant);
+                Ok(webhook)
+            }
+            Created::TooMany => Err(GatewayError::TooMany {
+                limit: MAX_WEBHOOKS,
+                what: "webhooks",
+            }),
+        }
+    }
+
+    /// All webhooks of the tenant, the oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Webhook>, GatewayError> {
+        let mut webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
+        webhooks.sort_by_key(|webhook| (webhook.created_at, webhook.id));
+        Ok(webhooks)
+    }
+
+    /// How fast each of these webhooks can be sent to.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn paces(
+        &self,
+        tenant: &TenantId,
+        webhooks: &[Webhook],
+    ) -> Result<Vec<Pace>, GatewayError> {
+        let ids: Vec<_> = webhooks.iter().map(|webhook| webhook.id).collect();
+        Ok(self.ports.store.paces(tenant, &ids).await?)
+    }
+
+    /// One webhook.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn get(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
+        self.ports
+            .store
+            .webhook(tenant, id)
+            .await?
+            .ok_or(GatewayError::NotFound { what: "webhook" })
+    }
+
+    /// Changes the settings: `edit` makes the new draft out of the webhook as it is. Valid from the next decision on.
+    ///
+    /// # Errors
+    /// When a field does not fit, or somebody else was faster.
+    pub async fn change(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        edit: impl FnOnce(WebhookDraft) -> WebhookDraft,
+    ) -> Result<Webhook, GatewayError> {
+        let webhook = self.get(tenant, id).await?;
+        let settings = edit(draft_of(&webhook.settings)).check(&self.egress)?;
+        let secrets = webhook.secrets.clone();
+        self.store_change(webhook, settings, secrets).await
+    }
+
+    /// Draws or takes a new secret; the old one stays valid for a day.
+    ///
+    /// # Errors
+    /// When the secret does not fit, or too many would be valid.
+    pub async fn rotate_secret(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        secret: Option<&str>,
+    ) -> Result<Rotated, GatewayError> {
+        let webhook = self.get(tenant, id).await?;
+        let brought = secret.map(check_secret).transpose()?;
+        let secret =
+            brought.unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
+        let now = self.ports.clock.now();
+        let secrets = webhook
+            .secrets
+            .rotated(secret.clone(), now)
+            .map_err(Conflict::TooManySecrets)?;
+        let previous_expires_at = secrets.retiring.first().map_or(now, |old| old.expires_at);
+        let settings = webhook.settings.clone();
+        self.store_change(webhook, settings, secrets).await?;
+        Ok(Rotated {
+            secret,
+            previous_expires_at,
+        })
+    }
+
+    async fn store_change(
+        &self,
+        webhook: Webhook,
+        settings: WebhookSettings,
+        secrets: SecretRing,
+    ) -> Result<Webhook, GatewayError> {
+        let seen = webhook.updated_at;
+        let updated_at = self.ports.clock.now().max(seen.plus(Millis::new(1)));
+        let change = WebhookChange {
+            seen,
+            settings: settings.clone(),
+            secrets: secrets.clone(),
+            updated_at,
+        };
+        let changed = self
+            .ports
+            .store
+            .change_webhook(&webhook.tenant, webhook.id, change)
+            .await?;
+        self.webhook_cache.forget(&webhook.tenant);
+        match changed {
+            Changed::Done => Ok(Webhook {
+                settings,
+                secrets,
+                updated_at,
+                ..webhook
+            }),
+            Changed::Outdated => Err(Conflict::ChangedMeanwhile.into()),
+            Changed::Missing => Err(GatewayError::NotFound { what: "webhook" }),
+        }
+    }
+
+    /// Holds deliveries back until somebody resumes; none is lost.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn pause(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
+        self.set_status(
+            tenant,
+            id,
+            WebhookStatus::Paused,
+            Some("paused by a person".to_owned()),
+        )
+        .await
+    }
+
+    /// Sets a paused, failed or disabled webhook going again and frees what waits. Dead deliveries stay dead.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
+        let webhook = self
+            .set_status(tenant, id, WebhookStatus::Active, None)
+            .await?;
+        self.release(tenant, id).await?;
+        Ok(webhook)
+    }
+
+    /// Frees the webhook's first rows that wait for nothing any more but a turn.
+    async fn release(&self, tenant: &TenantId, id: WebhookId) -> Result<(), GatewayError> {
+        let now = self.ports.clock.now();
+        let until = now.plus(PROBES_TAKE);
+        let store = &self.ports.store;
+        let freed = store.release_webhook(tenant, id, SLICE, until, now).await?;
+        if !freed.is_empty() {
+            self.queue.send(freed).await;
+        }
+        Ok(())
+    }
+
+    async fn set_status(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        status: WebhookStatus,
+        reason: Option<String>,
+    ) -> Result<Webhook, GatewayError> {
+        let now = self.ports.clock.now();
+        let health = self
+            .ports
+            .store
+            .set_webhook_status(tenant, id, status, reason, now)
+            .await?;
+        self.webhook_cache.forget(tenant);
+        health.ok_or(GatewayError::NotFound { what: "webhook" })?;
+        self.get(tenant, id).await
+    }
+
+    /// Removes a webhook. Its open deliveries die, reason `webhook deleted`.
+    ///
+    /// # Errors
+    /// When there is no such webhook.
+    pub async fn delete(&self, tenant: &TenantId, id: WebhookId) -> Result<(), GatewayError> {
+        let now = self.ports.clock.now();
+        let was_there = self.ports.store.delete_webhook(tenant, id, now).await?;
+        self.webhook_cache.forget(tenant);
+        if !was_there {
+            return Err(GatewayError::NotFound { what: "webhook" });
+        }
+        self.release(tenant, id).await?;
+        self.ports
+            .store
+            .end_deliveries_of_deleted_webhooks(SLICE, now)
+            .await?;
+        Ok(())
+    }
+}
+
+fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
+    let text = |value: &http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    WebhookDraft {
+        name: settings.name.clone(),
+        target_url: settings.target_url.to_string(),
+        event_types: settings
+            .event_types
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        owner_email: settings.owner_email.clone(),
+        headers: Some(
+            settings
+                .headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
+        ),
+        timeout_seconds: u32::try_from(settings.timeout.get() / 1000).ok(),
+        retry_rate: Some(settings.retry_rate),
+        auto_resume: Some(settings.auto_resume),
+        retry: Some(settings.retry.clone()),
+    }
+}

@@ -1,0 +1,287 @@
+//! The embedded runtime: brings due rows to the dispatcher, with a bound on what one webhook may have under way and
+//! fair turns between webhooks, so that a slow or dead receiver delays nobody else.
+
+mod cycle;
+mod slots;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::deliveries::ClaimedDelivery;
+use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::schedule::Schedule;
+use tokio::select;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::attempt::{Attempted, Attempts, LEASE_MARGIN};
+use crate::pacing::{Speed, TurnRules};
+use crate::settings::WorkerSettings;
+use crate::webhook_cache::WebhookCache;
+use crate::worker::embedded::slots::Slots;
+use crate::{Ports, telemetry, traces};
+
+/// How long completions are gathered before rows that found no room are looked at again. Looking after each single
+/// one would claim rows one by one.
+const GATHER: Millis = Millis::new(2);
+/// A turn that was set this long ago no longer counts. Nothing but a pause or a stop makes a row so late here.
+const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
+
+/// Runs attempts in this process.
+pub struct EmbeddedWorker {
+    ports: Ports,
+    schedule: Arc<dyn Schedule>,
+    dispatcher: Attempts,
+    webhook_cache: Arc<WebhookCache>,
+    process: String,
+    poll_interval: Millis,
+    turns: TurnRules,
+    load: Slots,
+    wake: Notify,
+    /// When the loop will look at the agenda again at the latest.
+    looks_again_at: AtomicI64,
+    /// Rows that this process is attempting. Their leases may lapse, when the clock jumps or the disk is full for long;
+    /// they are not attempted a second time beside that.
+    under_way: Mutex<HashSet<(TenantId, DeliveryId)>>,
+    tasks: TaskTracker,
+    broken_off: CancellationToken,
+}
+
+/// What one look at the agenda led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// How many attempts were started.
+    pub started: usize,
+    /// How many rows were given a later turn.
+    pub postponed: usize,
+    /// How many rows were parked or ended instead, because of their webhook.
+    pub set_aside: usize,
+    /// When the next row is due, if it is known to be later than now.
+    pub next_due_at: Option<Timestamp>,
+}
+
+impl EmbeddedWorker {
+    /// A courier that claims in the name of `process`.
+    #[must_use]
+    pub fn new(
+        ports: Ports,
+        schedule: Arc<dyn Schedule>,
+        dispatcher: Attempts,
+        webhook_cache: Arc<WebhookCache>,
+        process: String,
+        settings: &WorkerSettings,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            ports,
+            schedule,
+            dispatcher,
+            webhook_cache,
+            process,
+            poll_interval: settings.poll_interval,
+            turns: TurnRules {
+                hold_for: TURN_HOLDS_FOR,
+                ahead: settings.turns_ahead(),
+            },
+            load: Slots::new(settings.per_webhook, settings.in_all),
+            wake: Notify::new(),
+            looks_again_at: AtomicI64::new(i64::MAX),
+            under_way: Mutex::default(),
+            tasks: TaskTracker::new(),
+            broken_off: CancellationToken::new(),
+        })
+    }
+
+    /// Brings due rows to the dispatcher until it is dropped: wakes when the next row is due or something happens, and
+    /// at least once in the poll interval.
+    pub async fn run(self: Arc<Self>) {
+        loop {
+            let now = self.ports.clock.now();
+            let latest = now.plus(self.poll_interval);
+            self.looks_again_at
+                .store(latest.as_millis(), Ordering::Release);
+            let until = match self.cycle().await {
+                Ok(cycle) if cycle.started + cycle.postponed + cycle.set_aside > 0 => {
+                    self.gather().await;
+                    continue;
+                }
+                Ok(cycle) => cycle
+                    .next_due_at
+                    .map_or(latest, |due_at| due_at.min(latest)),
+                Err(error) => {
+                    telemetry::cycle_failed(&error);
+                    latest.min(now.plus(Millis::from_seconds(1)))
+                }
+            };
+            self.looks_again_at
+                .store(until.as_millis(), Ordering::Release);
+            select! {
+                () = self.ports.clock.sleep_until(until) => {}
+                () = self.wake.notified() => self.gather().await,
+            }
+        }
+    }
+
+    async fn gather(&self) {
+        if self.load.has_backlog() {
+            self.ports
+                .clock
+                .sleep_until(self.ports.clock.now().plus(GATHER))
+                .await;
+        }
+    }
+
+    /// Starts no further attempt and returns when those under way have ended and are written down.
+    pub async fn finish(&self) {
+        self.load.close();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Breaks the attempts under way off without writing anything down, as the end of the process would. Their rows
+    /// are attempted again.
+    pub fn abandon(&self) {
+        self.load.close();
+        self.broken_off.cancel();
+    }
+
+    /// Returns when no attempt is under way.
+    pub async fn idle(&self) {
+        self.load.idle().await;
+    }
+
+    fn lease(&self, timeout: Millis, now: Timestamp) -> Lease {
+        let claim = u64::from_ne_bytes(self.ports.entropy.bytes());
+        let owner = LeaseOwner {
+            process: self.process.clone(),
+            claim,
+        };
+        Lease {
+            owner,
+            until: now.plus(timeout).plus(LEASE_MARGIN),
+        }
+    }
+
+    /// Attempts a claimed row, for which a place was taken.
+    fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery, speed: Speed) {
+        let worker = Arc::clone(self);
+        let row = delivery.claimed.delivery();
+        let place = Place {
+            worker: Arc::clone(self),
+            tenant: row.tenant.clone(),
+            id: row.id,
+        };
+        self.under_way.lock().insert((row.tenant.clone(), row.id));
+        self.tasks.spawn(async move {
+            let _place = place;
+            let attempt = worker.dispatcher.attempt(&delivery, speed);
+            match worker.broken_off.run_until_cancelled(attempt).await {
+                Some(Ok(Attempted::Done(after))) => {
+                    traces::notified_with(&after, &*worker.ports.clock);
+                    worker.note_due(after.next_retry_at);
+                }
+                Some(Ok(Attempted::Stale)) => {
+                    telemetry::attempt_not_counted(&delivery.claimed, "stale");
+                }
+                Some(Ok(Attempted::NotStarted)) => {
+                    telemetry::attempt_not_counted(&delivery.claimed, "not started");
+                }
+                Some(Err(error)) => telemetry::attempt_abandoned(&delivery.claimed, &error),
+                None => telemetry::attempt_not_counted(&delivery.claimed, "broken off"),
+            }
+        });
+    }
+
+    /// Tests a webhook, if there is a place; else the next sweep asks again.
+    fn test(self: &Arc<Self>, message: &QueueMessage) {
+        let (tenant, id) = (message.tenant.clone(), message.id);
+        if !self.load.take(&tenant, id.webhook) {
+            return;
+        }
+        let worker = Arc::clone(self);
+        let place = Place {
+            worker: Arc::clone(self),
+            tenant: tenant.clone(),
+            id,
+        };
+        self.tasks.spawn(async move {
+            let _place = place;
+            let test = worker.dispatcher.test(&tenant, id.webhook);
+            if let Some(Err(error)) = worker.broken_off.run_until_cancelled(test).await {
+                telemetry::probe_failed(id.webhook, &error);
+            }
+        });
+    }
+
+    fn give_back(&self, tenant: &TenantId, webhook: WebhookId) {
+        if self.load.finished(tenant, webhook) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Wakes the loop if it would look again only after this time.
+    fn note_due(&self, next_retry_at: Option<Timestamp>) {
+        let looks_again_at = self.looks_again_at.load(Ordering::Acquire);
+        if next_retry_at.is_some_and(|at| at.as_millis() < looks_again_at) {
+            self.wake.notify_one();
+        }
+    }
+}
+
+/// A taken place; given back however the attempt ends.
+struct Place {
+    worker: Arc<EmbeddedWorker>,
+    tenant: TenantId,
+    id: DeliveryId,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let row = (self.tenant.clone(), self.id);
+        self.worker.under_way.lock().remove(&row);
+        self.worker.give_back(&self.tenant, self.id.webhook);
+    }
+}
+
+/// The courier as a queue: a hint is a wake-up, and fresh rows may skip it altogether.
+pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
+
+#[async_trait]
+impl Queue for InProcessQueue {
+    fn offer(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
+        self.0
+            .load
+            .take(&webhook.tenant, webhook.id)
+            .then(|| self.0.lease(webhook.settings.timeout, now))
+    }
+
+    fn start(&self, delivery: ClaimedDelivery) {
+        // A row of a webhook that is slowed down is not inserted claimed.
+        self.0.spawn(delivery, Speed::Full);
+    }
+
+    fn decline(&self, tenant: &TenantId, webhook: WebhookId) {
+        self.0.give_back(tenant, webhook);
+    }
+
+    async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
+        for message in messages.iter().filter(|message| message.is_probe()) {
+            self.0.test(message);
+        }
+        self.0.wake.notify_one();
+        messages.into_iter().map(|_| Ok(())).collect()
+    }
+
+    async fn depth(&self) -> Result<u64> {
+        // A wake-up is all there is: nothing ever waits in line here.
+        Ok(0)
+    }
+}

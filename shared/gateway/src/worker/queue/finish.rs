@@ -1,0 +1,81 @@
+//! What becomes of a claim.
+
+use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
+use postrider_domain::ids::DeliveryId;
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Claim, ClaimedDelivery};
+use postrider_ports::queue::QueueMessage;
+
+use super::{Answer, Handled, Needless, QueueWorker};
+use crate::attempt::{Attempted, ProbeResult};
+use crate::pacing::Speed;
+use crate::telemetry;
+
+impl QueueWorker {
+    /// Attempts what was claimed.
+    pub(super) async fn finish(
+        &self,
+        id: DeliveryId,
+        claim: Result<Claim>,
+        speed: Speed,
+        deadline: Timestamp,
+    ) -> Answer {
+        let dropped = |why| Ok(Handled::Dropped(why));
+        let answer = match claim {
+            Ok(Claim::Claimed(delivery)) => self.attempt(&delivery, speed, deadline).await,
+            Ok(Claim::Missing) => dropped(Needless::Missing),
+            Ok(Claim::WebhookDeleted | Claim::Unclaimable(Unclaimable::Closed)) => {
+                dropped(Needless::Closed)
+            }
+            Ok(Claim::Unclaimable(Unclaimable::Held)) => dropped(Needless::Held),
+            Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::Parked),
+            // It was due a moment ago: whoever changed that has sent its hint.
+            Ok(Claim::Unclaimable(Unclaimable::NotDue(_))) => dropped(Needless::Superseded),
+            Err(error) => Err(error),
+        };
+        (id, answer)
+    }
+
+    /// Tests the webhook that a hint names.
+    pub(super) async fn test(&self, message: QueueMessage, deadline: Timestamp) -> Answer {
+        let test = self.dispatcher.test(&message.tenant, message.id.webhook);
+        let tested = self.in_time(deadline, test).await;
+        let answer = tested.map(|tested| match tested {
+            ProbeResult::Passed | ProbeResult::Failed => Handled::ProbeResult,
+            ProbeResult::NotMade => Handled::Dropped(Needless::Superseded),
+        });
+        (message.id, answer)
+    }
+
+    async fn attempt(
+        &self,
+        delivery: &ClaimedDelivery,
+        speed: Speed,
+        deadline: Timestamp,
+    ) -> Result<Handled> {
+        let attempt = self.dispatcher.attempt(delivery, speed);
+        match self.in_time(deadline, attempt).await {
+            Ok(Attempted::Done(after)) => {
+                let reach = self.ports.clock.now().plus(MESSAGE_REACH);
+                if after.next_retry_at.is_some_and(|due_at| due_at <= reach) {
+                    self.in_time(deadline, self.send(QueueMessage::of(&after)))
+                        .await?;
+                }
+                Ok(Handled::Attempted)
+            }
+            Ok(Attempted::Stale) => {
+                telemetry::attempt_not_counted(&delivery.claimed, "stale");
+                Ok(Handled::Dropped(Needless::NotCounted))
+            }
+            Ok(Attempted::NotStarted) => {
+                telemetry::attempt_not_counted(&delivery.claimed, "not started");
+                Ok(Handled::Dropped(Needless::NotCounted))
+            }
+            Err(error) => {
+                telemetry::attempt_abandoned(&delivery.claimed, &error);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a hint's row says about it.
+
+use postrider_domain::delivery::MESSAGE_REACH;
+use postrider_ports::Result;
+use postrider_ports::queue::QueueMessage;
+use postrider_ports::schedule::{DueRow, Turn};
+
+use super::Needless;
+use crate::Ports;
+
+/// What a look at the row says.
+#[derive(Debug)]
+pub(super) enum Triage {
+    /// There is nothing to do.
+    Dropped(Needless),
+    /// The hint came before its time.
+    Early,
+    /// The row may go out.
+    Due(DueRow),
+    /// There is no row: a webhook is to be tested.
+    Test,
+}
+
+/// Looks at the row that a hint names. The row is the truth; a hint only says where to look.
+pub(super) async fn triage(ports: &Ports, message: &QueueMessage) -> Result<Triage> {
+    if message.is_probe() {
+        return Ok(Triage::Test);
+    }
+    let Some(row) = ports.store.delivery(&message.tenant, message.id).await? else {
+        return Ok(Triage::Dropped(Needless::Missing));
+    };
+    let now = ports.clock.now();
+    let due_at = row.next_retry_at.unwrap_or(row.created_at);
+    Ok(if !row.status.is_open() {
+        Triage::Dropped(Needless::Closed)
+    } else if row.parked {
+        Triage::Dropped(Needless::Parked)
+    } else if row.is_held(now) {
+        Triage::Dropped(Needless::Held)
+    } else if due_at <= now {
+        Triage::Due(DueRow {
+            is_retry: row.is_retry(),
+            turn: if row.paced && message.asked_again && message.next_retry_at == due_at {
+                Turn::SetAgain
+            } else {
+                Turn::of(row.paced)
+            },
+            next_retry_at: due_at,
+            tenant: row.tenant,
+            id: row.id,
+        })
+    } else if due_at == message.next_retry_at && due_at <= now.plus(MESSAGE_REACH) {
+        Triage::Early
+    } else {
+        Triage::Dropped(Needless::Superseded)
+    })
+}

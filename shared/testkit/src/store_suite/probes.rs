@@ -1,0 +1,148 @@
+//! Tests of failed webhooks.
+
+use std::sync::Arc;
+
+use postrider_domain::delivery::DeadCause;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::pace::FLOOR_MILLI;
+use postrider_domain::time::Timestamp;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::scene::die;
+use super::{Fixture, Scene};
+use crate::builders::{self, NOW, after};
+
+/// A webhook that failed at [`NOW`], and whose owner wants it tested, or not.
+async fn failed(fixture: &impl Fixture, scene: &Scene, auto_resume: bool) -> WebhookId {
+    let mut webhook = builders::webhook(&scene.tenant, scene.draw());
+    webhook.settings.auto_resume = auto_resume;
+    let id = webhook.id;
+    scene.create_webhook(webhook).await.unwrap();
+    let row = scene.row(id).await;
+    let exhausted = die(DeadCause::ExhaustedFailingWebhook);
+    scene.attempt(row, exhausted, NOW).await;
+    fixture.flush().await;
+    assert_eq!(scene.health(id).await.status, WebhookStatus::Failed);
+    id
+}
+
+async fn due(scene: &Scene, now: Timestamp) -> Vec<WebhookId> {
+    let due = scene.probes_due(100, now).await.unwrap();
+    let ours = due
+        .into_iter()
+        .filter(|(tenant, _)| *tenant == scene.tenant);
+    ours.map(|(_, id)| id).collect()
+}
+
+/// After a minute, two, four …, an hour at the most, and not for ever.
+pub async fn a_failed_webhook_is_tested_less_and_less_often(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed(&fixture, &scene, true).await;
+    assert_eq!(due(&scene, after(59)).await, []);
+    let (mut waits, mut now) = (Vec::new(), NOW);
+    while let Some(next) = scene.health(webhook).await.next_probe_at {
+        waits.push(next.since(now).get() / 60_000);
+        now = next;
+        if waits.len() < 9 {
+            assert_eq!(due(&scene, now).await, [webhook]);
+        }
+        let begun = scene
+            .begin_probe(&scene.tenant, webhook, now)
+            .await
+            .unwrap();
+        let begun = begun.expect("it is due");
+        assert_eq!(begun, scene.health(webhook).await);
+        assert_eq!(begun.probes as usize, waits.len());
+    }
+    assert_eq!(waits[..8], [1, 2, 4, 8, 16, 32, 60, 60]);
+    assert_eq!(waits.len(), 173, "about a week of them");
+    assert_eq!(due(&scene, now.plus(after(86_400).since(NOW))).await, []);
+}
+
+/// The others find that it is not due any more.
+pub async fn of_many_testers_one_makes_the_test(fixture: impl Fixture) {
+    const TESTERS: usize = 8;
+    let scene = Arc::new(Scene::of(fixture.handle()));
+    let webhook = failed(&fixture, &scene, true).await;
+    let barrier = Arc::new(Barrier::new(TESTERS));
+    let mut testers = JoinSet::new();
+    for _ in 0..TESTERS {
+        let (scene, barrier) = (scene.clone(), barrier.clone());
+        testers.spawn(async move {
+            barrier.wait().await;
+            let begun = scene.begin_probe(&scene.tenant, webhook, after(60)).await;
+            begun.unwrap()
+        });
+    }
+    let begun = testers.join_all().await;
+    assert_eq!(begun.iter().flatten().count(), 1);
+}
+
+/// Whoever turns it on later is tested at once.
+pub async fn a_webhook_whose_owner_does_not_want_tests_is_not_due(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (quiet, tested) = (
+        failed(&fixture, &scene, false).await,
+        failed(&fixture, &scene, true).await,
+    );
+    assert_eq!(due(&scene, after(60)).await, [tested]);
+    let found = scene.handle.store.webhook(&scene.tenant, quiet).await;
+    let webhook = found.unwrap().unwrap();
+    let mut settings = webhook.settings;
+    settings.auto_resume = true;
+    let change = postrider_ports::configs::WebhookChange {
+        seen: webhook.updated_at,
+        settings,
+        secrets: webhook.secrets,
+        updated_at: after(1),
+    };
+    let changed = scene.change_webhook(&scene.tenant, quiet, change);
+    changed.await.unwrap();
+    assert_eq!(due(&scene, after(60)).await.len(), 2);
+}
+
+/// As if a person had done it: at the slowest rate, on probation, announced, and its rows are released.
+pub async fn an_answered_test_resumes_the_webhook(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed(&fixture, &scene, true).await;
+    let waiting = scene.row(webhook).await;
+    let begun = scene.begin_probe(&scene.tenant, webhook, after(60)).await;
+    let generation = begun.unwrap().unwrap().generation;
+    let passed = scene.probe_passed(&scene.tenant, webhook, generation, after(61));
+    passed.await.unwrap();
+    fixture.flush().await;
+    let health = scene.health(webhook).await;
+    assert_eq!(
+        (health.status, health.failure_count, health.generation),
+        (WebhookStatus::Active, 0, generation + 1)
+    );
+    assert!(health.on_probation && health.next_probe_at.is_none());
+    assert!(health.reason.unwrap().contains("auto_resume"));
+    let pace = scene.paces(&scene.tenant, &[webhook]).await.unwrap()[0];
+    assert_eq!(pace.rate_milli(5), FLOOR_MILLI);
+    let kinds = scene.notification_kinds().await;
+    assert_eq!(kinds.last().map(String::as_str), Some("webhook.resumed"));
+    assert_eq!(scene.released(10, after(61)).await, [waiting]);
+    assert_eq!(due(&scene, after(10_000)).await, []);
+}
+
+/// A person paused the webhook, or resumed it and it failed anew: the answer is of before.
+pub async fn an_answer_from_before_a_person_came_counts_for_nothing(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed(&fixture, &scene, true).await;
+    let begun = scene.begin_probe(&scene.tenant, webhook, after(60)).await;
+    let generation = begun.unwrap().unwrap().generation;
+    for status in [
+        WebhookStatus::Paused,
+        WebhookStatus::Disabled,
+        WebhookStatus::Failed,
+    ] {
+        scene.set_status(webhook, status).await;
+        let passed = scene.probe_passed(&scene.tenant, webhook, generation, after(61));
+        passed.await.unwrap();
+        fixture.flush().await;
+        assert_eq!(scene.health(webhook).await.status, status);
+    }
+}
