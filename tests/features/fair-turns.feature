@@ -1,12 +1,12 @@
-# DESIGN 9: timing and pace of the embedded gateway
-Feature: Webhooks do not stand in each other's way
+# Timing and rate limits of the embedded gateway
+Feature: Webhooks do not slow each other down
 
-  Scenario: Retries of one webhook are held to its retry rate
+  Scenario: Retries of one webhook are limited to its retry rate
     Given 12 rows of one webhook that failed in the same second and a retry_rate of 5
     When they are due
-    Then no second sees more than 5 of them, and each is moved at most once
+    Then no more than 5 are attempted in any second, and each is moved at most once
 
-  Scenario: First attempts are not held to the retry rate
+  Scenario: First attempts are not limited by the retry rate
     Given a webhook with a retry_rate of 1
     When 20 events are published
     Then all 20 are attempted at once
@@ -15,19 +15,19 @@ Feature: Webhooks do not stand in each other's way
     Given a webhook whose receiver hangs and many deliveries for it
     When an event for another webhook is published
     Then it is delivered while the first receiver still hangs
-    And the first webhook has no more under way than its bound
+    And the first webhook has no more attempts in flight than its limit
 
-  Scenario: A paused webhook keeps its deliveries and a resumed one sends them
+  Scenario: A paused webhook holds its deliveries and sends them when resumed
     Given a paused webhook
     When 3 events are published and the webhook is resumed
     Then nothing was attempted before, and all 3 arrive after
 
-  Scenario: A deleted webhook's open deliveries die
-    Given a delivery that waits for its retry
+  Scenario: Deleting a webhook ends its open deliveries
+    Given a delivery waiting for its retry
     When its webhook is deleted
     Then the delivery is dead with the reason webhook deleted
 
-  Scenario: A changed webhook is used from the next attempt on
+  Scenario: Changes to a webhook apply from the next attempt
     Given a delivery that failed
     When the webhook's URL and secret are changed
     Then the next attempt goes to the new URL, signed with both secrets
@@ -37,12 +37,12 @@ Feature: Webhooks do not stand in each other's way
     When 10 seconds pass
     Then the row is attempted
 
-  Scenario: Retries that waited out a pause are still held to the rate
-    Given 8 retries that were given turns, and their webhook paused before these came
+  Scenario: Retries that were due during a pause are still rate limited
+    Given 8 retries that were given turns, and a webhook that was paused before then
     When the webhook is resumed a minute later
     Then they go out at the retry rate, not all at once
 
-  Scenario: A clock that jumps causes no second attempt beside the first
-    Given an attempt under way
+  Scenario: A clock jump does not start a second attempt alongside the first
+    Given an attempt in flight
     When the clock jumps past the end of its lease
-    Then the row is not attempted again while the first attempt lasts
+    Then the row is not attempted again while the first attempt is in flight

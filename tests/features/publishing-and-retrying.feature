@@ -1,25 +1,25 @@
-# DESIGN 5 and 13: what publishers and operators may count on
-Feature: Publishing and retrying by hand
+# What publishers and operators can rely on
+Feature: Publishing and retrying manually
 
-  Scenario: A publisher that goes away in the middle leaves nothing behind
+  Scenario: A publisher that disconnects midway leaves nothing stuck
     Given a publisher whose connection breaks while its event is being stored
-    When that happens more often than a webhook may have attempts under way
+    When that happens more often than a webhook may have attempts in flight
     Then every event that was stored is delivered, and later events are delivered at once
 
-  Scenario: A repeated call finds the first one
+  Scenario: A repeated call returns the first result
     Given an event published with a key
     When the same call is repeated, even after its webhook was deleted
-    Then it is answered with the first ids and nothing new is stored
+    Then it returns the first ids and nothing new is stored
     When another event is published with this key
-    Then it is refused
+    Then it is rejected
 
-  Scenario: A bulk retry puts every dead delivery back once
+  Scenario: A bulk retry requeues every dead delivery once
     Given 450 dead deliveries and one that was delivered
-    When they are retried in bulk while the sweep is at work
-    Then 450 were put back, none failed, and each arrives once
+    When they are retried in bulk while the sweep is running
+    Then 450 were requeued, none failed, and each arrives once
 
-  Scenario: Retry now is refused when it makes no sense
+  Scenario: Retry now is rejected when it does not apply
     Given a delivery in each state
-    When a person says retry now
-    Then one in flight, one that is pending and one that was delivered are refused
+    When an operator chooses retry now
+    Then it is rejected for a delivery that is in flight, pending or delivered
     And the delivered one goes out again when forced

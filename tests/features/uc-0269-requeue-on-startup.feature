@@ -1,5 +1,5 @@
 # UC-0269: Re-Queue Undelivered Webhooks on WebhookRouter Startup
-Feature: After a restart what was not delivered goes out, and what is dead stays dead
+Feature: After a restart undelivered rows go out and dead rows stay dead
 
   Scenario: WebhookRouter restart dispatches past-due failed rows
     Given the webhook_deliveries table contains 3 rows with status "failed" and next_retry_at in the past
@@ -14,20 +14,20 @@ Feature: After a restart what was not delivered goes out, and what is dead stays
     Then neither dead row is dispatched or re-scheduled
     And the rows remain with status "dead" after startup
 
-  # Of our own.
+  # Not from the document.
 
-  Scenario: Rows that are due later wait for their time after a restart
+  Scenario: Rows due later still wait after a restart
     Given a row with status "failed" that is due in 30 seconds
     When the gateway restarts
     Then no attempt is made in the first cycle, and the gateway knows when the row is due
-    And it is attempted when its time has come
+    And it is attempted when it is due
 
   Scenario: Starting writes nothing
     Given rows in every status
-    When the gateway restarts and has not yet looked for work
-    Then every row is exactly as it was
+    When the gateway restarts and has not yet polled
+    Then every row is unchanged
 
-  Scenario: What was in flight when the process died goes out in the first cycle
-    Given an attempt under way
-    When the process dies in the middle of it and starts again
-    Then the row is attempted in the first cycle, without waiting for its lease to end
+  Scenario: Attempts in flight when the process died are repeated in the first cycle
+    Given an attempt in flight
+    When the process dies during the attempt and starts again
+    Then the row is attempted in the first cycle, without waiting for its lease to expire

@@ -142,7 +142,7 @@ async fn a_malformed_response_is_final() {
 }
 
 #[tokio::test]
-async fn rate_limited_with_retry_after_waits_as_long_as_asked() {
+async fn rate_limited_with_retry_after_waits_as_long_as_requested() {
     let (world, webhook) = world_with_webhook().await;
     world
         .receiver
@@ -218,7 +218,7 @@ async fn exhausted_retries_fail_the_webhook_and_later_deliveries_wait() {
 }
 
 #[tokio::test]
-async fn resume_sets_a_failed_webhook_going_and_sends_what_waited() {
+async fn resuming_a_failed_webhook_sends_its_waiting_deliveries() {
     let (world, webhook, dead) = exhausted().await;
     let waiting = world.publish(webhook).await;
     world.receiver.answer(Answer::status(200));
@@ -239,7 +239,7 @@ async fn resume_sets_a_failed_webhook_going_and_sends_what_waited() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_never_answers_is_given_up_after_the_timeout() {
+async fn an_attempt_times_out_when_the_receiver_never_responds() {
     let world = World::new().await;
     let webhook = world
         .create(WebhookDraft {
@@ -262,7 +262,7 @@ async fn a_receiver_that_never_answers_is_given_up_after_the_timeout() {
 }
 
 #[tokio::test]
-async fn x_webhook_retry_counts_the_attempts_before() {
+async fn x_webhook_retry_counts_previous_attempts() {
     let (world, webhook) = world_with_webhook().await;
     world
         .receiver

@@ -33,7 +33,7 @@ fn assert_rate(sent_at: &BTreeMap<Timestamp, usize>, per_second: usize) {
 }
 
 #[tokio::test]
-async fn retries_of_one_webhook_are_held_to_its_retry_rate() {
+async fn retries_of_one_webhook_are_limited_to_its_retry_rate() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -58,7 +58,7 @@ async fn retries_of_one_webhook_are_held_to_its_retry_rate() {
 }
 
 #[tokio::test]
-async fn first_attempts_are_not_held_to_the_retry_rate() {
+async fn first_attempts_are_not_limited_by_the_retry_rate() {
     let world = World::new().await;
     let webhook = world
         .create(WebhookDraft {
@@ -112,7 +112,7 @@ async fn a_receiver_that_hangs_does_not_delay_the_others() {
 }
 
 #[tokio::test]
-async fn a_paused_webhook_keeps_its_deliveries_and_a_resumed_one_sends_them() {
+async fn a_paused_webhook_holds_its_deliveries_and_sends_them_when_resumed() {
     let world = World::new().await;
     let tenant = TenantId::default();
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -140,7 +140,7 @@ async fn a_paused_webhook_keeps_its_deliveries_and_a_resumed_one_sends_them() {
 }
 
 #[tokio::test]
-async fn a_deleted_webhook_s_open_deliveries_die() {
+async fn deleting_a_webhook_ends_its_open_deliveries() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -162,7 +162,7 @@ async fn a_deleted_webhook_s_open_deliveries_die() {
 }
 
 #[tokio::test]
-async fn a_changed_webhook_is_used_from_the_next_attempt_on() {
+async fn changes_to_a_webhook_apply_from_the_next_attempt() {
     let world = World::new().await;
     let tenant = TenantId::default();
     world.receiver.answer(Answer::status(500));
@@ -223,7 +223,7 @@ async fn the_gateway_wakes_when_a_row_is_due_not_only_when_it_polls() {
 }
 
 #[tokio::test]
-async fn retries_that_waited_out_a_pause_are_still_held_to_the_rate() {
+async fn retries_that_were_due_during_a_pause_are_still_rate_limited() {
     let world = World::new().await;
     let tenant = TenantId::default();
     world.receiver.answer(Answer::status(500));
@@ -254,7 +254,7 @@ async fn retries_that_waited_out_a_pause_are_still_held_to_the_rate() {
 }
 
 #[tokio::test]
-async fn a_clock_that_jumps_causes_no_second_attempt_beside_the_first() {
+async fn a_clock_jump_does_not_start_a_second_attempt_alongside_the_first() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     world.receiver.hold();

@@ -79,7 +79,7 @@ fn busiest_second(sent_at: &BTreeMap<Timestamp, usize>) -> usize {
 }
 
 #[tokio::test]
-async fn a_webhook_degrades_fails_is_resumed_and_is_well_again() {
+async fn a_webhook_degrades_fails_is_resumed_and_recovers() {
     let world = World::new().await;
     let retry = RetrySettings {
         profile: Profile::PublicApi,
@@ -126,7 +126,7 @@ async fn a_webhook_degrades_fails_is_resumed_and_is_well_again() {
 }
 
 #[tokio::test]
-async fn what_waited_goes_out_slowly_at_first_and_never_faster_than_the_retry_rate() {
+async fn waiting_deliveries_go_out_slowly_at_first_and_never_faster_than_the_retry_rate() {
     let world = World::new().await;
     let (webhook, ids) = failed_with(&world, fragile(&world), 60).await;
     world.receiver.answer(Answer::status(200));
@@ -145,7 +145,7 @@ async fn what_waited_goes_out_slowly_at_first_and_never_faster_than_the_retry_ra
 }
 
 #[tokio::test]
-async fn a_resumed_webhook_whose_receiver_is_still_down_fails_again_and_nobody_is_told_twice() {
+async fn a_resumed_webhook_whose_receiver_is_still_down_fails_again_and_is_reported_as_repeated() {
     let world = World::new().await;
     let patient = WebhookDraft {
         retry: Some(RetrySettings {
@@ -233,7 +233,7 @@ async fn server_unavailable_and_timeouts_slow_a_receiver_down_and_other_errors_d
 }
 
 #[tokio::test]
-async fn while_a_webhook_is_slowed_down_first_attempts_take_turns_too() {
+async fn while_a_webhook_is_slowed_down_first_attempts_are_rate_limited_as_well() {
     let world = World::new().await;
     let four = WebhookDraft {
         retry_rate: Some(4),
@@ -266,7 +266,7 @@ async fn while_a_webhook_is_slowed_down_first_attempts_take_turns_too() {
 }
 
 #[tokio::test]
-async fn rows_that_find_no_turn_are_set_aside_and_none_is_forgotten() {
+async fn rows_that_wait_for_the_rate_limit_are_all_delivered() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let webhook = world.webhook(RetrySettings::default()).await.id;
@@ -284,7 +284,7 @@ async fn rows_that_find_no_turn_are_set_aside_and_none_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_receiver_stops_one_message_by_a_header() {
+async fn a_receiver_stops_one_message_with_a_header() {
     let world = World::new().await;
     let webhook = world.create(draft(&world)).await.id;
     let stop = Answer::status(500).header("webhook-delivery", "abort-message");
@@ -302,7 +302,7 @@ async fn a_receiver_stops_one_message_by_a_header() {
 }
 
 #[tokio::test]
-async fn a_receiver_disables_its_webhook_by_a_header() {
+async fn a_receiver_disables_its_webhook_with_a_header() {
     let world = World::new().await;
     let webhook = world.create(draft(&world)).await.id;
     let no_more = Answer::status(503).header("webhook-delivery", "disable");
@@ -325,7 +325,7 @@ async fn a_receiver_disables_its_webhook_by_a_header() {
 }
 
 #[tokio::test]
-async fn the_header_of_a_delivered_answer_changes_nothing() {
+async fn the_header_on_a_successful_response_changes_nothing() {
     let world = World::new().await;
     let webhook = world.create(draft(&world)).await.id;
     let thanks = Answer::status(200).header("webhook-delivery", "disable");
@@ -336,7 +336,7 @@ async fn the_header_of_a_delivered_answer_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_failed_webhook_with_auto_resume_is_tested_and_resumes_by_itself() {
+async fn a_failed_webhook_with_auto_resume_is_probed_and_resumes_automatically() {
     let world = World::new().await;
     let mending = WebhookDraft {
         auto_resume: Some(true),
@@ -383,7 +383,7 @@ async fn a_failed_webhook_without_auto_resume_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_changed_schedule_timeout_rate_and_classifier_are_valid_from_the_next_decision_on() {
+async fn changes_to_schedule_timeout_rate_and_classifier_apply_from_the_next_decision() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let webhook = world.webhook(RetrySettings::default()).await.id;

@@ -71,7 +71,7 @@ async fn send(
 }
 
 #[tokio::test]
-async fn a_signed_request_is_routed_through_to_the_receiver() {
+async fn a_signed_request_is_routed_to_the_receiver() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     let routes = vec![route("pull_request.*", "code_review", webhook.id)];
@@ -89,7 +89,7 @@ async fn a_signed_request_is_routed_through_to_the_receiver() {
 }
 
 #[tokio::test]
-async fn a_forged_request_reaches_nobody() {
+async fn a_forged_request_is_rejected_and_not_delivered() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     let source = source(&world, vec![route("*", "do", webhook.id)]).await;
@@ -108,7 +108,7 @@ async fn a_forged_request_reaches_nobody() {
 }
 
 #[tokio::test]
-async fn a_sender_that_repeats_a_delivery_is_answered_with_the_first_one() {
+async fn a_repeated_inbound_delivery_returns_the_first_ids() {
     let mut world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     let source = source(&world, vec![route("*", "do", webhook.id)]).await;
@@ -128,7 +128,7 @@ async fn a_sender_that_repeats_a_delivery_is_answered_with_the_first_one() {
 }
 
 #[tokio::test]
-async fn a_route_decides_for_each_webhook_once() {
+async fn each_webhook_gets_an_event_once_by_its_first_matching_route() {
     let world = World::new().await;
     let other = Receiver::start().await;
     other.answer(Answer::status(204));
@@ -153,7 +153,7 @@ async fn a_route_decides_for_each_webhook_once() {
 }
 
 #[tokio::test]
-async fn a_refused_request_says_what_would_have_matched() {
+async fn a_rejected_request_shows_what_would_have_matched() {
     let world = World::new().await;
     let source = source(&world, Vec::new()).await;
     let sources = &world.gateway().sources;
@@ -186,7 +186,7 @@ async fn a_refused_request_says_what_would_have_matched() {
 }
 
 #[tokio::test]
-async fn an_event_that_no_route_wants_is_announced() {
+async fn an_event_without_a_matching_route_triggers_a_notification() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     let other = source(&world, vec![route("push", "build", webhook.id)]).await;

@@ -77,7 +77,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn a_sender_that_asks_before_it_sends_is_answered() {
+async fn verification_handshakes_are_answered() {
     let world = World::new().await;
     let mut answers = Vec::new();
     for (scheme, question) in questions(1) {
@@ -96,7 +96,7 @@ async fn a_sender_that_asks_before_it_sends_is_answered() {
 }
 
 #[tokio::test]
-async fn a_question_that_its_sender_did_not_ask_is_refused() {
+async fn a_forged_handshake_is_rejected() {
     let world = World::new().await;
     for (scheme, question) in questions(2) {
         let source = source(&world, scheme).await;

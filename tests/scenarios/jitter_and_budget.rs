@@ -100,7 +100,7 @@ async fn nfr_002_a_thousand_rows_that_fail_in_the_same_second_are_spread() {
 }
 
 #[tokio::test]
-async fn fr_002_ac1_the_budget_is_a_whole_number_that_is_not_negative() {
+async fn fr_002_ac1_the_budget_is_a_non_negative_integer() {
     for name in [
         "POSTRIDER_RETRY_BUDGET",
         "PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET",
@@ -136,7 +136,7 @@ async fn fr_002_ac3_a_budget_lowers_the_effective_maximum() {
 }
 
 #[tokio::test]
-async fn fr_003_ac1_with_jitter_and_budget_a_2xx_answer_still_delivers() {
+async fn fr_003_ac1_with_jitter_and_budget_a_2xx_response_still_delivers() {
     let world = World::with_retry(runtime(Some(10_000), 1)).await;
     let webhook = world.webhook(RetrySettings::default()).await;
     let row = world.row(world.publish(webhook.id).await).await;

@@ -24,7 +24,7 @@ async fn shown(world: &World, key_stat: KeyStat) -> Option<(f64, bool)> {
 }
 
 #[tokio::test]
-async fn a_delivery_that_arrives_after_retries_is_a_success_that_was_retried() {
+async fn a_delivery_that_succeeds_after_retries_counts_as_a_success_and_as_retried() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     world.receiver.answer(Answer::status(503));
@@ -46,7 +46,7 @@ async fn a_delivery_that_arrives_after_retries_is_a_success_that_was_retried() {
 }
 
 #[tokio::test]
-async fn deliveries_that_are_given_up_lower_the_success_rate() {
+async fn dead_deliveries_lower_the_success_rate() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     for _ in 0..18 {
@@ -94,7 +94,7 @@ async fn a_webhook_counts_as_failed_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn what_happened_before_the_window_is_not_counted() {
+async fn deliveries_before_the_window_are_not_counted() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     world.publish(webhook.id).await;

@@ -25,7 +25,7 @@ fn draft(webhook: WebhookId, body: &'static str) -> EventDraft {
 }
 
 #[tokio::test]
-async fn a_publisher_that_goes_away_in_the_middle_leaves_nothing_behind() {
+async fn a_publisher_that_disconnects_midway_leaves_nothing_stuck() {
     let settings = WorkerSettings {
         per_webhook: 2,
         ..WorkerSettings::default()
@@ -62,7 +62,7 @@ async fn a_publisher_that_goes_away_in_the_middle_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_repeated_call_finds_the_first_one() {
+async fn a_repeated_call_returns_the_first_result() {
     let world = World::new().await;
     let tenant = TenantId::default();
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -106,7 +106,7 @@ async fn a_repeated_call_finds_the_first_one() {
 }
 
 #[tokio::test]
-async fn a_bulk_retry_puts_every_dead_delivery_back_once() {
+async fn a_bulk_retry_requeues_every_dead_delivery_once() {
     let world = World::new().await;
     let tenant = TenantId::default();
     let draft = WebhookDraft {
@@ -152,7 +152,7 @@ async fn a_bulk_retry_puts_every_dead_delivery_back_once() {
 }
 
 #[tokio::test]
-async fn retry_now_is_refused_when_it_makes_no_sense() {
+async fn retry_now_is_rejected_when_it_does_not_apply() {
     let world = World::new().await;
     let tenant = TenantId::default();
     let webhook = world.webhook(RetrySettings::default()).await;

@@ -46,7 +46,7 @@ fn everything(world: &World) -> Vec<(String, Vec<Vec<Value>>)> {
 }
 
 #[tokio::test]
-async fn a_shadow_leaves_every_stored_byte_as_it_was() {
+async fn a_shadow_request_changes_no_stored_byte() {
     let world = World::new().await;
     let elsewhere = Receiver::start().await;
     let (patient, hasty) = (world.webhook(times(5)).await, world.webhook(times(1)).await);
@@ -109,7 +109,7 @@ async fn a_shadow_leaves_every_stored_byte_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_shadow_goes_nowhere_that_a_webhook_could_not() {
+async fn a_shadow_request_obeys_the_egress_rules() {
     let world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     let id = world.publish(webhook.id).await;
@@ -139,7 +139,7 @@ async fn a_shadow_goes_nowhere_that_a_webhook_could_not() {
 }
 
 #[tokio::test]
-async fn a_shadow_needs_the_secrets_of_its_webhook() {
+async fn a_shadow_request_needs_the_secrets_of_its_webhook() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let tenant = TenantId::default();
@@ -160,7 +160,7 @@ async fn a_shadow_needs_the_secrets_of_its_webhook() {
 }
 
 #[tokio::test]
-async fn a_shadow_of_a_paused_webhook_goes_out_at_once() {
+async fn a_shadow_request_of_a_paused_webhook_is_sent_at_once() {
     let world = World::new().await;
     let elsewhere = Receiver::start().await;
     let tenant = TenantId::default();

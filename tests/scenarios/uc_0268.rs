@@ -51,7 +51,7 @@ async fn fifth_consecutive_delivery_failure_marks_row_dead_and_emits_webhookdlqe
 }
 
 #[tokio::test]
-async fn a_2xx_answer_marks_the_row_delivered_and_announces_it() {
+async fn a_2xx_response_marks_the_row_delivered_and_sends_a_notification() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(204));
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -68,7 +68,7 @@ async fn a_2xx_answer_marks_the_row_delivered_and_announces_it() {
 }
 
 #[tokio::test]
-async fn the_waits_between_attempts_are_those_of_the_schedule() {
+async fn the_delays_between_attempts_follow_the_schedule() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -96,7 +96,7 @@ async fn six_attempts_use_the_six_hour_delay_of_adr_020() {
 }
 
 #[tokio::test]
-async fn a_network_error_counts_like_a_failed_answer() {
+async fn a_network_error_counts_as_a_failed_attempt() {
     let world = World::new().await;
     let closed = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -110,7 +110,7 @@ async fn a_network_error_counts_like_a_failed_answer() {
 }
 
 #[tokio::test]
-async fn a_dead_row_is_not_attempted_again_until_a_person_says_so() {
+async fn a_dead_row_is_not_attempted_again_until_an_operator_retries_it() {
     let world = World::new().await;
     world.receiver.answer(Answer::status(500));
     let webhook = world.webhook(RetrySettings::default()).await;

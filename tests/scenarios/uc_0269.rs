@@ -66,7 +66,7 @@ async fn webhookrouter_restart_does_not_re_queue_dead_rows() {
 }
 
 #[tokio::test]
-async fn rows_that_are_due_later_wait_for_their_time_after_a_restart() {
+async fn rows_due_later_still_wait_after_a_restart() {
     let mut world = World::new().await;
     world.receiver.answer_next([Answer::status(500)]);
     let webhook = world.webhook(RetrySettings::default()).await;
@@ -103,7 +103,7 @@ async fn starting_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_in_flight_when_the_process_died_goes_out_in_the_first_cycle() {
+async fn attempts_in_flight_when_the_process_died_are_repeated_in_the_first_cycle() {
     let mut world = World::new().await;
     let webhook = world.webhook(RetrySettings::default()).await;
     world.receiver.hold();
