@@ -10,6 +10,7 @@
 
 use postrider_tests::command;
 
+mod architecture;
 mod aws;
 mod canary;
 mod conformance;

@@ -36,7 +36,7 @@ use crate::receive::Receive;
 use crate::rejected::Rejections;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
-use crate::sources::Sources;
+use crate::sources::ManageSources;
 use crate::webhook_cache::WebhookCache;
 use crate::webhooks::ManageWebhooks;
 
@@ -64,7 +64,7 @@ pub struct Gateway {
     /// Keeps webhooks.
     pub manage: ManageWebhooks,
     /// Keeps sources.
-    pub sources: Sources,
+    pub sources: ManageSources,
     /// Shows refused requests.
     pub refusals: Rejections,
     /// Puts deliveries back.
@@ -97,7 +97,7 @@ impl Gateway {
                 Arc::clone(&queue),
                 settings.max_body_bytes,
             ),
-            sources: Sources::new(ports.clone(), Arc::clone(&webhook_cache)),
+            sources: ManageSources::new(ports.clone(), Arc::clone(&webhook_cache)),
             manage: ManageWebhooks::new(
                 ports.clone(),
                 webhook_cache,

@@ -17,12 +17,12 @@ use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports};
 
 /// Keeps sources.
-pub struct Sources {
+pub struct ManageSources {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
 }
 
-impl Sources {
+impl ManageSources {
     pub(crate) fn new(ports: Ports, webhook_cache: Arc<WebhookCache>) -> Self {
         Self {
             ports,
