@@ -161,7 +161,14 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// The same on one line, cut to `max` characters.
+/// `1 attempt`, `2 attempts`.
+pub(crate) fn plural(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{s}")
+}
+
+/// The same on one line, truncated to `max` characters.
 pub(crate) fn printable_line(text: &str, max: usize) -> String {
     let joined = printable(text)
         .split_whitespace()
