@@ -1,4 +1,4 @@
-//! Storing events with their rows.
+//! Stores events with their rows.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::rows::notify;
 use super::writer::Tx;
 use super::{health, pace, release};
 
-/// Only an event that came with a key can meet an earlier one of the same id.
+/// A conflict is possible only for an event published with an idempotency key.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
      request_hash, created_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
      ON CONFLICT (event_id, tenant) DO NOTHING";
@@ -27,7 +27,6 @@ pub(super) const FIND_EARLIER: &str =
 pub(super) const ROWS_OF_EVENT: &str =
     "SELECT webhook_id FROM webhook_deliveries WHERE event = ?1 ORDER BY webhook_id";
 
-/// Stores one event with its rows, all or nothing.
 pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepted, Fault> {
     let Acceptance {
         event,
@@ -37,7 +36,7 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepte
     } = acceptance;
     let event_id = event.id.to_string();
     if health::version(tx.db(), &event.tenant)? != *config_version {
-        // A repeated call is answered as such even if nothing could be planned for it any more.
+        // A repeated call is still answered as a duplicate, even if nothing could be planned for it today.
         return Ok(earlier(tx, event, &event_id, *request_hash)?.unwrap_or(Accepted::Outdated));
     }
     if !insert_event(tx, &event_id, event, *request_hash)? {
@@ -58,7 +57,7 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepte
     Ok(Accepted::New { claimed })
 }
 
-/// Inserts a row parked, claimed or free.
+/// Inserts a row as parked, claimed or free.
 fn insert_row(
     tx: &Tx<'_>,
     event: i64,
@@ -76,7 +75,7 @@ fn insert_row(
             row,
         )
     };
-    // While its webhook is slowed down every row needs a turn, and none can start at once.
+    // While its webhook is slowed down, every row needs a turn and none can start immediately.
     if let Some(lease) = new.lease.as_ref().filter(|_| !row.parked)
         && !is_slowed(tx, &row)?
     {
@@ -93,7 +92,7 @@ fn insert_row(
 fn is_slowed(tx: &Tx<'_>, row: &Delivery) -> Result<bool, Fault> {
     let (tenant, webhook) = (&row.tenant, row.id.webhook);
     let pace = pace::load(tx.db(), tenant, webhook)?;
-    // Hardly ever: only then the settings are read.
+    // Rare: only then are the settings read.
     Ok(pace.slowed.is_some() && pace.is_slowed(release::retry_rate(tx, tenant, webhook)?))
 }
 
@@ -146,7 +145,7 @@ fn earlier(
     Ok(Some(Accepted::Duplicate {
         event: event.id,
         deliveries,
-        // Event and rows are one transaction: none is ever missing.
+        // Event and rows are stored in one transaction, so none can be missing.
         completed: Vec::new(),
     }))
 }
