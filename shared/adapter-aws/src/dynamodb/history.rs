@@ -1,4 +1,4 @@
-//! What happened: rows, payloads, attempts, counters.
+//! Past events: rows, payloads, attempts, counters.
 
 use std::sync::Arc;
 
