@@ -136,7 +136,7 @@ fn unwell(failure: &Failure) -> Check {
         Failure::Unreachable { .. } => {
             "start it with `postrider serve`, or name another with --url or POSTRIDER_URL"
         }
-        Failure::InTrouble(_) => "its log says more; a full disk is the usual reason",
+        Failure::ServerError(_) => "its log says more; a full disk is the usual reason",
         Failure::Rejected { .. }
         | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_)

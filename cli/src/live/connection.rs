@@ -85,7 +85,7 @@ pub(super) fn lasting(failure: Failure) -> Result<String, Failure> {
         }
         Failure::Input(_) | Failure::Output(_) => Err(failure),
         Failure::Rejected { .. }
-        | Failure::InTrouble(_)
+        | Failure::ServerError(_)
         | Failure::Unreachable { .. }
         | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_) => Ok(failure.to_string()),

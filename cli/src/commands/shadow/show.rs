@@ -179,7 +179,7 @@ mod tests {
             "content_type":"text/plain","response_body":"\u001b[31mfine","timings":{"connect_ms":1,"first_byte_ms":9}},
         "last_attempt":{"number":3,"at":"2026-02-21T09:00:00Z","status_code":500,"elapsed_ms":9,"error":"HTTP status 500",
             "phase":null,"response_body":"oops","timings":{}},
-        "comparison":[{"aspect":"status","result":"different","detail":"200 here, 500 at the last attempt"},
+        "comparison":[{"aspect":"status","result":"different","detail":"200 here, 500 on the last attempt"},
             {"aspect":"content_type","result":"unknown","detail":"text/plain here"}]}"#;
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             "✓ 200  https://staging.example/",
             "LAST ATTEMPT, #3",
             "connect 1, first byte 9",
-            "different: 200 here, 500 at the last attempt",
+            "different: 200 here, 500 on the last attempt",
             "content type",
             "RESPONSE OF THE OTHER URL\n\\u{1b}[31mfine",
             "RESPONSE OF THE LAST ATTEMPT\noops",

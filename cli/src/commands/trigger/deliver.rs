@@ -67,7 +67,7 @@ async fn post(request: Inbound, target: &Target) -> Result<(StatusCode, String),
 fn refused(status: StatusCode, text: &str, source: &str) -> Failure {
     let problem = Box::new(Problem::read(status, text));
     if !status.is_client_error() {
-        return Failure::InTrouble(problem);
+        return Failure::ServerError(problem);
     }
     let advice = (status == StatusCode::UNAUTHORIZED).then(|| {
         format!("the secret is probably not the source's: postrider sources diagnose {source}")
