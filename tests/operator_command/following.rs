@@ -126,7 +126,7 @@ async fn following_shows_what_the_filter_wants_and_why_it_failed() {
     }
     assert!(
         seen[0].contains("✗ dead      task.completed")
-            && seen[0].contains("The receiver answered 500"),
+            && seen[0].contains("The receiver returned 500"),
         "{seen:?}"
     );
     assert!(made.iter().any(|id| seen[0].contains(id)), "{seen:?}");

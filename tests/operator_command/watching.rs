@@ -40,7 +40,7 @@ async fn the_view_is_live_and_obeys_its_keys() {
     terminal.press("\r").await;
     let screen = terminal.shows("esc back").await;
     assert!(
-        screen.contains("WHY") && screen.contains("The receiver answered 500"),
+        screen.contains("WHY") && screen.contains("The receiver returned 500"),
         "{screen}"
     );
     terminal.press("\u{1b}").await;

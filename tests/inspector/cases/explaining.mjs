@@ -11,7 +11,7 @@ export default async function (stage) {
   await stage.reaches(id, "dead");
   const page = await stage.inside();
   await stage.goto(page, `/inspector/deliveries/${id}`);
-  await page.getByRole("heading", { name: "The receiver answered 500" }).waitFor();
+  await page.getByRole("heading", { name: "The receiver returned 500" }).waitFor();
   await page.getByText("Given up after 2 attempts").waitFor();
   const steps = page.locator(".timeline .step");
   assert.equal(await steps.count(), 2);
