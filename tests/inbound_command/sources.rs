@@ -134,7 +134,7 @@ async fn a_wrong_source_is_refused_with_the_field_and_changes_nothing() {
         (
             create(&["twilio", "--secret", "canary"]),
             3,
-            "public_url: must be given",
+            "public_url: must be set",
         ),
         (
             create(&["github", "--secret", "canary", "--route", "nonsense"]),

@@ -29,7 +29,7 @@ async fn a_dead_delivery_is_sent_elsewhere_and_compared_by_command() {
         "✓ 200",
         "LAST ATTEMPT, #1",
         "text/plain",
-        "200 here, 500 at the last attempt",
+        "200 here, 500 on the last attempt",
         "\nyes",
     ] {
         assert!(shown.out.contains(part), "{part} in {}", shown.out);

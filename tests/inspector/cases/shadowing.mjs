@@ -25,7 +25,7 @@ export default async function (stage) {
   await side("The other URL").getByText(elsewhere.url).waitFor();
   await side("The last attempt, #1").getByText(receiver.url).waitFor();
   const compared = page.locator(".compared");
-  await compared.getByText("200 here, 500 at the last attempt").waitFor();
+  await compared.getByText("200 here, 500 on the last attempt").waitFor();
   await compared.getByText("they differ after 10 bytes").waitFor();
   await page.getByText("Left out of the webhook's own headers").waitFor();
   await page.getByText("The delivery is as it was").waitFor();
