@@ -1,11 +1,11 @@
 //! The ports on AWS: DynamoDB stores everything, SQS carries queue messages, SNS publishes notifications, SES sends
 //! e-mail.
 //!
-//! Two rules carry most of the design. Every change is a single conditional write or one transaction, in an order that
-//! makes repeating an interrupted call complete it; so any number of functions can work on the tables at once, and a
-//! crash loses nothing that was acknowledged. And the queue only carries ids: DynamoDB is the truth, a lost message is
-//! replaced by the poller, and a duplicate finds nothing to claim. What follows from a change (webhook state,
-//! counters, notifications) is derived from the table's stream.
+//! Two rules carry most of the design. Every change is one conditional write or one transaction, and calls that need
+//! several order them so that repeating an interrupted call completes it. So any number of functions can work on the
+//! tables at once, and a crash loses nothing that was acknowledged. And the queue carries only ids: DynamoDB is the
+//! source of truth, the poller replaces a lost message, and a duplicate finds nothing to claim. What follows from a
+//! change (webhook state, counters, notifications) is derived from the table's stream.
 //!
 //! Start with `dynamodb/keys.rs` and `dynamodb/row.rs` for the layout of the tables, then follow one delivery through
 //! `accept.rs`, `claim.rs` and `apply.rs`, and its effects through `follow.rs`. `calls.rs` wraps the SDK. What DynamoDB

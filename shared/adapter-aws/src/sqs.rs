@@ -23,7 +23,7 @@ use crate::fault;
 const BATCH: usize = 10;
 /// How many calls one `send` makes concurrently.
 const BATCHES_AT_ONCE: usize = 4;
-/// How often a message is tried; a batch can fail in part, and the SDK retries only whole calls.
+/// How many times a message is tried; a batch can fail in part, and the SDK retries only whole calls.
 const TRIES: usize = 2;
 
 /// Sends queue messages.

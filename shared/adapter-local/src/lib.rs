@@ -6,7 +6,8 @@
 //! good as the process behind it: every process holds an operating-system lock, so after a crash the rows it had
 //! claimed are free at once, without waiting for a lease to run out.
 //!
-//! Secrets and header values are encrypted with `secret.key`; everything else can be read with a SQLite shell.
+//! Secrets, header values and the content of rejected requests are encrypted with `secret.key`; an operator can read
+//! the rest with a SQLite shell.
 //!
 //! Start with `sqlite/schema.sql`, then follow one delivery through `accept.rs`, `claim.rs` and `apply.rs`. `writer.rs`
 //! explains the group commit, `locks.rs` the leases, and `plans.rs` checks that every frequent query uses its index.

@@ -1,4 +1,4 @@
-//! Behavior specific to the SQLite store.
+//! Behaviour specific to the SQLite store.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

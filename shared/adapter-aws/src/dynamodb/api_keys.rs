@@ -17,7 +17,7 @@ use super::keys::{API_KEY_PREFIX, Key};
 use crate::fault::{self, unreadable};
 
 const DIGEST: &str = "digest";
-/// How often a put is retried after another writer was faster.
+/// How many times a put is retried after another writer was faster.
 const ROUNDS: u32 = 5;
 
 #[derive(Serialize, Deserialize)]

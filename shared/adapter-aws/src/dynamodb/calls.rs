@@ -21,7 +21,7 @@ use crate::fault;
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html>
 const BATCH_KEYS: usize = 100;
 
-/// How often unprocessed keys and conflicting transactions are retried.
+/// How many times unprocessed keys and conflicting transactions are retried.
 pub(super) const ROUNDS: u32 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

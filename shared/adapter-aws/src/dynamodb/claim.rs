@@ -23,7 +23,7 @@ pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
 /// How many rows one call processes concurrently.
 const AT_ONCE: usize = 16;
 
-/// How often a claim starts over after the row or webhook changed under it.
+/// How many times a claim starts over after the row or webhook changed under it.
 const TRIES: usize = 5;
 
 /// What reading a row showed.

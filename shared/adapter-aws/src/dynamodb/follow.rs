@@ -25,7 +25,7 @@ use crate::fault;
 
 /// How many webhooks are processed concurrently.
 const AT_ONCE: usize = 16;
-/// How often a state is read again after another writer was faster.
+/// How many times a state is read again after another writer was faster.
 const ROUNDS: u32 = 10;
 
 pub struct Follower {
@@ -33,7 +33,7 @@ pub struct Follower {
     done: Mutex<Done>,
 }
 
-/// A record being processed: its change, and its first error.
+/// A record being processed: its change, and its error, if any.
 struct Work {
     id: String,
     change: Change,

@@ -18,7 +18,7 @@ use super::row;
 use crate::fault;
 
 const MINUTE_MS: i64 = 60_000;
-/// How often *Retry now* starts over after the row changed under it.
+/// How many times *Retry now* starts over after the row changed under it.
 const TRIES: usize = 5;
 
 #[async_trait]

@@ -15,7 +15,7 @@ use crate::fault::{self, unreadable};
 /// How long a job is kept.
 const RETENTION: Millis = Millis::from_seconds(30 * 86_400);
 
-/// How often a change is retried when other writers change the same job.
+/// How many times a change is retried when other writers change the same job.
 const TRIES: usize = 5;
 
 const MARKER: &str = "job#";

@@ -1,8 +1,8 @@
 //! The store on AWS: two DynamoDB tables, changed by single conditional writes, so that any number of functions can
-//! work on them at once, and a crash between two writes is repaired by repeating the call.
+//! work on them at once. After a crash between two writes, repeating the call completes it.
 //!
 //! The tests run on Amazon's DynamoDB Local. It does not simulate everything. Indexes lag on AWS: nothing here relies
-//! on an index being up to date, because rows are read again by key, strongly consistent, before they are changed.
+//! on an index being up to date, because rows are read again by key, with strong consistency, before they are changed.
 //! Throttling and lost answers: the tests make calls fail in transit. It also does not return the old item of a failed
 //! condition, so the code never asks for it and does a strongly consistent read instead.
 

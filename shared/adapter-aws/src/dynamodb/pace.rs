@@ -22,7 +22,7 @@ const RATE: &str = "rate_milli";
 const HALVED_AT: &str = "halved_at";
 const CHANGED_AT: &str = "changed_at";
 
-/// How often a write is tried: it fails only if another writer succeeded in between.
+/// How many times a write is tried: it fails only if another writer succeeded in between.
 const TRIES: usize = 20;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Probes of failed webhooks. The prober can only record that a probe was answered; the publisher, which changes states
+//! Probes of failed webhooks. The function that sends a probe can only record that it was answered; the publisher, which changes states
 //! anyway, sees that record and resumes the webhook.
 
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ use super::keys::Key;
 use super::{state, webhook_item};
 use crate::fault;
 
-/// How often a change of state is retried after another writer was faster.
+/// How many times a change of state is retried after another writer was faster.
 const ROUNDS: u32 = 10;
 
 #[async_trait]

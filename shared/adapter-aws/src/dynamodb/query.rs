@@ -20,7 +20,7 @@ pub(super) struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct Query {
     pub(super) table: Table,
-    /// `None` for the table itself, which is then read strongly consistent.
+    /// `None` for the table itself, which is then read with strong consistency.
     pub(super) index: Option<Index>,
     /// The condition on the keys, with `#name` and `:name`.
     pub(super) keys: Condition,

@@ -20,7 +20,7 @@ use super::keys::{self, Key};
 use super::signature::Signature;
 use crate::fault::unreadable;
 
-/// The attributes that may change. Of those that lists are sorted by, only `trouble` is one of them.
+/// The attributes that may change. Of the keys of the list indexes, only `trouble` is among them.
 const CHANGING: [&str; 19] = [
     "target_url",
     "signature",

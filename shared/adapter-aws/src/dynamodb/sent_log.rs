@@ -1,4 +1,4 @@
-//! The sent log: one item per webhook and reason, which holds the latest e-mail. It is changed only by a conditional
+//! The sent log: one item per webhook and reason, which records the latest e-mail. It is changed only by a conditional
 //! write that returns nothing, so that the mail sender does not need read access to the table of deliveries.
 
 use async_trait::async_trait;

@@ -8,7 +8,7 @@ pub struct Tables {
     pub configs: String,
 }
 
-/// An index of the deliveries table. All of them contain keys only: rows are read by key, strongly consistent.
+/// An index of the deliveries table. All of them contain keys only: rows are read by key, with strong consistency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     /// Open rows by due time.

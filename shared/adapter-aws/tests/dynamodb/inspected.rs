@@ -37,7 +37,7 @@ pub(crate) fn pages(id: DeliveryId) -> Vec<String> {
         "/deliveries?status=delivered".to_owned(),
         format!("/deliveries?webhook_id={webhook}"),
         "/deliveries?event_type=no.where".to_owned(),
-        "/deliveries?session_id=nobody".to_owned(),
+        "/deliveries?session_id=unknown".to_owned(),
         format!("/deliveries/{id}"),
         format!("/deliveries/{id}/shadow"),
         format!("/events/{}", id.event),

@@ -1,4 +1,4 @@
-//! The store on Amazon's DynamoDB Local: the common suite, its cost, and its behavior when calls fail.
+//! The store on Amazon's DynamoDB Local: the common suite, its cost, and its behaviour when calls fail.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod faults;

@@ -16,7 +16,7 @@ use super::rows::notify;
 use super::writer::Tx;
 use super::{health, pace, release};
 
-/// A conflict is possible only for an event published with an idempotency key.
+/// Only an event that was sent with a key can have the id of an earlier one.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
      request_hash, created_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
      ON CONFLICT (event_id, tenant) DO NOTHING";

@@ -1,4 +1,4 @@
-//! Past events: rows, payloads, attempts, counters.
+//! Reads the history: rows, payloads, attempts, counters.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ fn list(
         ListIndex::Recent => None,
     };
     let mut statement = db.prepare_cached(&sql(index))?;
-    // `to` is exclusive, so the walk may start later in the list than the cursor.
+    // `to` is exclusive: the walk starts just before it, or at the cursor if that is older.
     let start_after = filter.to.map_or(after, |to| {
         let start = Position {
             created_at: to.as_millis(),

@@ -27,7 +27,7 @@ pub(super) const FILED_AFTER: &str = "SELECT 1 FROM letters \
 pub(super) const CONTACT: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
-/// Adds the e-mail for a notification, if the owner wants one and has not been sent one for this episode.
+/// Adds the e-mail for a notification, if it calls for one and the owner has not been notified already.
 pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Result<(), Fault> {
     let event = notification.to_cloud_event();
     let text = event.to_string();
