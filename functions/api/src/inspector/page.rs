@@ -170,7 +170,7 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
             let not = match failed {
                 0 => String::new(),
                 n => format!(
-                    " {n} could not be requeued: they are being attempted, or their webhook is disabled."
+                    " {n} not requeued: being attempted, or the webhook is disabled."
                 ),
             };
             return Some(format!("{done} requeued.{not}"));
