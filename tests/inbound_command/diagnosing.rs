@@ -162,9 +162,5 @@ async fn a_captured_request_is_diagnosed_without_a_gateway() {
     let wrong = stage
         .run_with_input(&diagnose("t"), captured.as_bytes())
         .await;
-    assert!(
-        wrong.out.contains("nothing matches"),
-        "{}",
-        wrong.out
-    );
+    assert!(wrong.out.contains("nothing matches"), "{}", wrong.out);
 }
