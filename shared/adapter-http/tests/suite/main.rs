@@ -8,6 +8,7 @@
     clippy::indexing_slicing
 )]
 
+mod connecting;
 mod egress;
 mod hostile;
 mod names;
