@@ -1,9 +1,9 @@
 //! A request of every scheme, sent again.
 
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Scheme, Way};
 use postrider_domain::time::Millis;
+use postrider_samples::{self as sample, SampleKeys, Unsigned};
 
 use crate::stage::{Stage, URL};
 

@@ -5,9 +5,9 @@ use http::Request;
 use http_body_util::BodyExt;
 use lambda_http::request::from_str;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::Source;
+use postrider_samples::{self as sample, Unsigned};
 use serde_json::{Map, Value, json};
 
 use crate::stage::{Answer, SECRET, Stage, URL, sign};

@@ -4,9 +4,9 @@ use axum::body::Body;
 use http::{Method, Request};
 use postrider_domain::ids::TenantId;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::{Source, SourceDraft};
+use postrider_samples::{self as sample, SampleKeys, Unsigned};
 use serde_json::{Value, json};
 
 use crate::stage::{Answer, Stage, URL};
