@@ -59,7 +59,12 @@ async fn a_shadow_request_leaves_the_delivery_unchanged() {
 
 #[tokio::test]
 async fn dead_letters_are_counted_and_retried_and_the_page_updates() {
-    play("dead_letters", &[("POSTRIDER_POLL_INTERVAL_MS", "500")], "quick").await;
+    play(
+        "dead_letters",
+        &[("POSTRIDER_POLL_INTERVAL_MS", "500")],
+        "quick",
+    )
+    .await;
 }
 
 #[tokio::test]

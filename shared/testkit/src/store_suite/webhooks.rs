@@ -31,7 +31,7 @@ pub async fn a_webhook_comes_back_as_it_was_stored(fixture: impl Fixture) {
     assert_eq!(list.version, scene.version().await);
 }
 
-/// A rotation, with what was there before.
+/// A rotation with the previous secret.
 pub async fn secrets_and_headers_survive_a_change(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await;
@@ -54,8 +54,8 @@ pub async fn secrets_and_headers_survive_a_change(fixture: impl Fixture) {
     assert_eq!(found, Ok(Some(expected)));
 }
 
-/// Of two who read the same, one is told to read again.
-pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture) {
+/// Of two writers that read the same version, one must read again.
+pub async fn a_change_based_on_an_old_version_is_rejected(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await;
     let change = |name: &str, n| WebhookChange {
@@ -78,7 +78,7 @@ pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture)
     assert_eq!(found.unwrap().unwrap().settings.name, "first");
 }
 
-/// Each makes older plans outdated.
+/// Each change makes older plans outdated.
 pub async fn every_change_raises_the_version(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let mut versions = vec![scene.version().await];
@@ -103,8 +103,8 @@ pub async fn every_change_raises_the_version(fixture: impl Fixture) {
     assert!(list.webhooks.is_empty() && list.version == versions[4]);
 }
 
-/// Else each failure would make every plan outdated; a changed status does.
-pub async fn a_count_of_failures_does_not_raise_the_version(fixture: impl Fixture) {
+/// Otherwise each failure would make every plan outdated; a changed status does.
+pub async fn a_failure_count_does_not_raise_the_version(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let version = scene.version().await;
@@ -119,8 +119,8 @@ pub async fn a_count_of_failures_does_not_raise_the_version(fixture: impl Fixtur
     assert!(scene.version().await > version);
 }
 
-/// And may have another after one was deleted.
-pub async fn a_tenant_has_a_thousand_webhooks_at_the_most(fixture: impl Fixture) {
+/// And another one after one is deleted.
+pub async fn a_tenant_has_at_most_a_thousand_webhooks(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let count = u32::try_from(MAX_WEBHOOKS).unwrap();
     for n in 0..count {
@@ -139,12 +139,12 @@ pub async fn a_tenant_has_a_thousand_webhooks_at_the_most(fixture: impl Fixture)
     assert_eq!(scene.create_webhook(one_more).await, Ok(Created::Done));
 }
 
-/// The second call leaves everything, and announces nothing.
+/// The second call changes nothing and sends no notification.
 pub async fn a_status_is_set_once(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.webhook().await.id;
     let set = async |status, at| {
-        let reason = Some("a person said so".to_owned());
+        let reason = Some("an operator said so".to_owned());
         let set = scene.set_webhook_status(&scene.tenant, id, status, reason, at);
         set.await.unwrap().unwrap()
     };
@@ -153,7 +153,7 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
         (paused.status, paused.generation, paused.changed_at),
         (WebhookStatus::Paused, 1, Some(after(1)))
     );
-    assert_eq!(paused.reason.as_deref(), Some("a person said so"));
+    assert_eq!(paused.reason.as_deref(), Some("an operator said so"));
     let version = scene.version().await;
     assert_eq!(set(WebhookStatus::Paused, after(2)).await, paused);
     assert_eq!(scene.version().await, version);
@@ -164,8 +164,32 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
     fixture.flush().await;
     assert_eq!(
         scene.notification_kinds().await,
-        ["webhook.resumed", "webhook.disabled"]
+        ["webhook.paused", "webhook.resumed", "webhook.disabled"]
     );
+}
+
+pub async fn a_change_of_settings_is_notified_once(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let change = WebhookChange {
+        seen: webhook.updated_at,
+        settings: webhook.settings,
+        secrets: webhook.secrets,
+        updated_at: after(1),
+    };
+    let apply = || scene.change_webhook(&scene.tenant, webhook.id, change.clone());
+    assert_eq!(apply().await, Ok(Changed::Done));
+    assert_eq!(apply().await, Ok(Changed::Outdated));
+    // A later change of the state says nothing about the settings.
+    scene.set_status(webhook.id, WebhookStatus::Paused).await;
+    fixture.flush().await;
+    let kinds = scene.notification_kinds().await;
+    assert_eq!(kinds, ["webhook.updated", "webhook.paused"]);
+    let notifications = scene.notifications().await;
+    let event: serde_json::Value = serde_json::from_str(&notifications[0].event).unwrap();
+    assert_eq!(event["data"]["webhook_id"], webhook.id.to_string());
+    assert_eq!(event["data"]["status"], "active");
+    assert_eq!(event["time"], after(1).to_string());
 }
 
 /// And no others.
@@ -184,7 +208,7 @@ pub async fn failed_webhooks_of_all_tenants_are_counted(fixture: impl Fixture) {
     assert_eq!(scenes[0].failed_webhooks().await, Ok(3));
 }
 
-/// Whatever is done to it.
+/// For every operation.
 pub async fn an_unknown_webhook_is_missing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let known = builders::webhook(&scene.tenant, 1);
