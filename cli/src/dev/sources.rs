@@ -49,12 +49,12 @@ pub(super) async fn feed(
 
 fn give_back(messages: &Messages, left: Vec<Message>) {
     for message in left {
-        let (id, receives) = (message.body.id, message.receives);
+        let (body, receives) = (message.body.clone(), message.receives);
         match messages.give_back(message) {
             Returned::Kept => {}
             Returned::SetAside => say(format_args!(
-                "set aside: the hint for {id}, not done in {receives} receives. Its row stays, and the poller \
-                 brings it again when it is overdue."
+                "dropped the queue message for {body}: it failed {receives} times. The poller sends another one when \
+                 the work is overdue."
             )),
         }
     }

@@ -20,7 +20,7 @@ use postrider_domain::retry::RuntimeRetry;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::Deliveries;
 use postrider_ports::history::History;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_testkit::builders::{NOW, acceptance, event, webhook};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::line::Line;
@@ -81,13 +81,13 @@ impl Stage {
     }
 
     fn message(&self) -> String {
-        let message = QueueMessage {
+        let message = AttemptMessage {
             tenant: TenantId::default(),
             id: self.id,
             next_retry_at: NOW,
             asked_again: false,
         };
-        serde_json::to_string(&message).unwrap()
+        serde_json::to_string(&QueueMessage::from(message)).unwrap()
     }
 
     /// Hands over messages with these bodies, called 0, 1, … ; returns the ids that failed.

@@ -130,8 +130,10 @@ id!(
 );
 
 impl SourceId {
-    /// The source that does not exist: it is no UUIDv7. What concerns no source is looked for and counted under it.
-    pub const NOBODY: Self = Self([0; 16]);
+    /// No source has this id: it is not a UUIDv7. A request to an unknown source is looked up, stored and counted under it
+    /// like any other, in the same tables and with the same writes, so that the response time does not tell a sender
+    /// which sources exist. An `Option` would give such requests a path of their own.
+    pub const UNKNOWN: Self = Self([0; 16]);
 }
 
 impl EventId {

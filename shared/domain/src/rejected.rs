@@ -34,7 +34,7 @@ pub const MAX_BYTES: usize = 32 * 1024;
 pub struct RejectedRequest {
     /// Whose source it was sent to.
     pub tenant: TenantId,
-    /// The source; [`SourceId::NOBODY`] when there is none of the id that it named.
+    /// [`SourceId::UNKNOWN`] when no source has the id in the path.
     pub source: SourceId,
     /// When it came in.
     pub at: Timestamp,
@@ -55,11 +55,11 @@ impl RejectedRequest {
         Self::bounded(source.tenant.clone(), source.id, request, reason, at)
     }
 
-    /// What stands in for a request to a source that does not exist: as long, but blank. It is nobody's to be kept, and
-    /// yet must not be answered sooner than others.
+    /// Stands in for a request to a source that does not exist: as long, but blank. It has no owner to show it to, and yet
+    /// must not be answered sooner than others.
     #[must_use]
-    pub fn nobodys(request: Inbound, reason: Rejection, at: Timestamp) -> Self {
-        let mut blank = Self::bounded(TenantId::default(), SourceId::NOBODY, request, reason, at);
+    pub fn to_unknown_source(request: Inbound, reason: Rejection, at: Timestamp) -> Self {
+        let mut blank = Self::bounded(TenantId::default(), SourceId::UNKNOWN, request, reason, at);
         blank.request = Inbound {
             path: blank_text(&blank.request.path),
             query: blank.request.query.as_deref().map(blank_text),
@@ -97,8 +97,8 @@ impl RejectedRequest {
 
     /// Whether it was sent to a source that does not exist.
     #[must_use]
-    pub fn is_nobodys(&self) -> bool {
-        self.source == SourceId::NOBODY
+    pub fn is_to_unknown_source(&self) -> bool {
+        self.source == SourceId::UNKNOWN
     }
 
     /// What would have matched, by the secrets that the source has and had.

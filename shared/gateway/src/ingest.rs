@@ -1,6 +1,6 @@
 //! From a published event to rows that will be delivered.
 
-pub(crate) mod storing;
+mod storing;
 
 use std::sync::Arc;
 
@@ -14,11 +14,12 @@ use postrider_domain::route;
 use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, NewRow};
-use postrider_ports::queue::Queue;
+use postrider_ports::deliveries::Acceptance;
 
 use crate::webhook_cache::{Snapshot, WebhookCache};
 use crate::{GatewayError, Ports, traces};
+
+pub(crate) use storing::{FastPath, Handoff};
 
 /// The longest Idempotency-Key, in bytes.
 pub const MAX_KEY_BYTES: usize = 255;
@@ -64,7 +65,7 @@ pub enum Repeated {
 pub struct Ingest {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
-    queue: Arc<dyn Queue>,
+    handoff: Handoff,
     max_body_bytes: usize,
 }
 
@@ -78,13 +79,13 @@ impl Ingest {
     pub(crate) fn new(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
-        queue: Arc<dyn Queue>,
+        handoff: Handoff,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports,
             webhook_cache,
-            queue,
+            handoff,
             max_body_bytes,
         }
     }
@@ -117,8 +118,9 @@ impl Ingest {
                     Reconsidered::No => return Err(unroutable.into()),
                 },
             };
-            let acceptance = self.acceptance(&checked, &planned, snapshot.version, now);
-            if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
+            let acceptance = acceptance(&checked, &planned, snapshot.version, now);
+            let reserved = self.handoff.reserve(planned, now);
+            if let Some(published) = self.handoff.store(acceptance, reserved).await? {
                 traces::accepted(&checked.event, &published, now, &*self.ports.clock);
                 return Ok(published);
             }
@@ -204,29 +206,21 @@ impl Ingest {
             Reconsidered::No
         })
     }
+}
 
-    fn acceptance(
-        &self,
-        checked: &Checked,
-        planned: &[&Webhook],
-        config_version: u64,
-        now: Timestamp,
-    ) -> Acceptance {
-        let event = &checked.event;
-        let rows = planned
-            .iter()
-            .map(|webhook| NewRow {
-                row: fresh_row(event, webhook, now),
-                lease: self.queue.offer(webhook, now),
-            })
-            .collect();
-        let request_hash = event.request_hash(checked.named);
-        Acceptance {
-            event: Arc::clone(event),
-            request_hash,
-            rows,
-            config_version,
-        }
+fn acceptance(
+    checked: &Checked,
+    planned: &[&Webhook],
+    config_version: u64,
+    now: Timestamp,
+) -> Acceptance {
+    let event = &checked.event;
+    let rows = planned.iter().map(|webhook| fresh_row(event, webhook, now));
+    Acceptance {
+        event: Arc::clone(event),
+        request_hash: event.request_hash(checked.named),
+        rows: rows.collect(),
+        config_version,
     }
 }
 

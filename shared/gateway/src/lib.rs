@@ -29,8 +29,9 @@ use std::sync::Arc;
 use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::queue::Queue;
+use postrider_ports::start_now::AcceptClaimed;
 
-use crate::ingest::Ingest;
+use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
 use crate::receive::Receive;
 use crate::rejected::Rejections;
@@ -39,6 +40,7 @@ use crate::settings::GatewaySettings;
 use crate::sources::ManageSources;
 use crate::webhook_cache::WebhookCache;
 use crate::webhooks::ManageWebhooks;
+use crate::worker::embedded::InProcessQueue;
 
 pub use error::GatewayError;
 
@@ -76,7 +78,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway over these ports. `catalogue` is shared with whoever dispatches in the same process.
+    /// A gateway whose workers take messages from `queue`. `webhook_cache` is shared with a worker in the same process.
     #[must_use]
     pub fn new(
         ports: Ports,
@@ -84,17 +86,44 @@ impl Gateway {
         queue: Arc<dyn Queue>,
         settings: GatewaySettings,
     ) -> Self {
+        let handoff = Handoff::new(Arc::clone(&ports.store), Arc::clone(&queue), None);
+        Self::over(ports, webhook_cache, queue, handoff, settings)
+    }
+
+    /// A gateway whose worker runs in the same process, and starts first attempts at once while it has free slots.
+    #[must_use]
+    pub fn embedded(
+        ports: Ports,
+        webhook_cache: Arc<WebhookCache>,
+        worker: Arc<InProcessQueue>,
+        store: Arc<dyn AcceptClaimed>,
+        settings: GatewaySettings,
+    ) -> Self {
+        let queue: Arc<dyn Queue> = Arc::clone(&worker) as _;
+        let fast_path = FastPath { worker, store };
+        let store = Arc::clone(&ports.store);
+        let handoff = Handoff::new(store, Arc::clone(&queue), Some(fast_path));
+        Self::over(ports, webhook_cache, queue, handoff, settings)
+    }
+
+    fn over(
+        ports: Ports,
+        webhook_cache: Arc<WebhookCache>,
+        queue: Arc<dyn Queue>,
+        handoff: Handoff,
+        settings: GatewaySettings,
+    ) -> Self {
         Self {
             ingest: Ingest::new(
                 ports.clone(),
                 Arc::clone(&webhook_cache),
-                Arc::clone(&queue),
+                handoff.clone(),
                 settings.max_body_bytes,
             ),
             receive: Receive::new(
                 ports.clone(),
                 Arc::clone(&webhook_cache),
-                Arc::clone(&queue),
+                handoff,
                 settings.max_body_bytes,
             ),
             sources: ManageSources::new(ports.clone(), Arc::clone(&webhook_cache)),

@@ -11,11 +11,10 @@ use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
-use postrider_ports::deliveries::{Acceptance, NewRow};
-use postrider_ports::queue::Queue;
+use postrider_ports::deliveries::Acceptance;
 
-use crate::ingest::{Published, fresh_row, storing};
-use crate::webhook_cache::{Snapshot, WebhookCache};
+use crate::ingest::{Handoff, Published, fresh_row};
+use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports, telemetry, traces};
 
 /// What a genuine request is answered.
@@ -31,7 +30,7 @@ pub enum Received {
 pub struct Receive {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
-    queue: Arc<dyn Queue>,
+    handoff: Handoff,
     max_body_bytes: usize,
 }
 
@@ -39,13 +38,13 @@ impl Receive {
     pub(crate) fn new(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
-        queue: Arc<dyn Queue>,
+        handoff: Handoff,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports,
             webhook_cache,
-            queue,
+            handoff,
             max_body_bytes,
         }
     }
@@ -101,7 +100,7 @@ impl Receive {
 
     /// What cannot be an id is looked for all the same, so that it takes as long.
     async fn find(&self, source: &str) -> postrider_ports::Result<Option<Source>> {
-        let id = source.parse().unwrap_or(SourceId::NOBODY);
+        let id = source.parse().unwrap_or(SourceId::UNKNOWN);
         self.ports.store.source_by_id(id).await
     }
 
@@ -117,7 +116,7 @@ impl Receive {
         telemetry::inbound_refused(source, reason);
         let refused = match source {
             Some(source) => RejectedRequest::of(source, inbound, reason, now),
-            None => RejectedRequest::nobodys(inbound, reason, now),
+            None => RejectedRequest::to_unknown_source(inbound, reason, now),
         };
         if let Err(error) = self.ports.store.store_rejected(refused).await {
             telemetry::refusal_not_kept(source, &error);
@@ -132,40 +131,40 @@ impl Receive {
     ) -> Result<Published, GatewayError> {
         let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
         loop {
-            let acceptance = self.acceptance(source, event, &snapshot, now);
-            if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
+            let planned = route::follow(
+                &source.settings.routes,
+                &event.event_type,
+                &snapshot.webhooks,
+            );
+            let webhooks = planned.iter().map(|routed| routed.webhook);
+            let reserved = self.handoff.reserve(webhooks, now);
+            let acceptance = acceptance(event, planned, snapshot.version, now);
+            if let Some(published) = self.handoff.store(acceptance, reserved).await? {
                 return Ok(published);
             }
             snapshot = self.webhook_cache.current(&event.tenant, now).await?;
         }
     }
+}
 
-    fn acceptance(
-        &self,
-        source: &Source,
-        event: &Arc<Event>,
-        snapshot: &Snapshot,
-        now: Timestamp,
-    ) -> Acceptance {
-        let planned = route::follow(
-            &source.settings.routes,
-            &event.event_type,
-            &snapshot.webhooks,
-        );
-        let rows = planned.into_iter().map(|Routed { webhook, route }| NewRow {
-            row: Delivery {
-                session_id: route.target_session.clone(),
-                intent: Some(route.intent.clone()),
-                ..fresh_row(event, webhook, now)
-            },
-            lease: self.queue.offer(webhook, now),
+fn acceptance(
+    event: &Arc<Event>,
+    planned: Vec<Routed<'_>>,
+    config_version: u64,
+    now: Timestamp,
+) -> Acceptance {
+    let rows = planned
+        .into_iter()
+        .map(|Routed { webhook, route }| Delivery {
+            session_id: route.target_session.clone(),
+            intent: Some(route.intent.clone()),
+            ..fresh_row(event, webhook, now)
         });
-        Acceptance {
-            event: Arc::clone(event),
-            request_hash: RequestHash::of_id(event.id),
-            rows: rows.collect(),
-            config_version: snapshot.version,
-        }
+    Acceptance {
+        event: Arc::clone(event),
+        request_hash: RequestHash::of_id(event.id),
+        rows: rows.collect(),
+        config_version,
     }
 }
 

@@ -242,7 +242,8 @@ impl ManageWebhooks {
         let store = &self.ports.store;
         let freed = store.release_webhook(tenant, id, SLICE, until, now).await?;
         if !freed.is_empty() {
-            self.queue.send(freed).await;
+            let messages = freed.into_iter().map(Into::into).collect();
+            self.queue.send(messages).await;
         }
         Ok(())
     }

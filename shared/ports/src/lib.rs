@@ -25,6 +25,7 @@ pub mod schedule;
 pub mod sealing;
 pub mod sender;
 pub mod sources;
+pub mod start_now;
 pub mod traces;
 
 pub use error::{Error, Result};
@@ -69,6 +70,7 @@ impl<T> Store for T where
 pub trait EmbeddedStore:
     Store
     + schedule::Schedule
+    + start_now::AcceptClaimed
     + housekeeping::Housekeeping
     + notifications::NotificationListener
     + mail_outbox::MailOutbox
@@ -79,6 +81,7 @@ pub trait EmbeddedStore:
 impl<T> EmbeddedStore for T where
     T: Store
         + schedule::Schedule
+        + start_now::AcceptClaimed
         + housekeeping::Housekeeping
         + notifications::NotificationListener
         + mail_outbox::MailOutbox

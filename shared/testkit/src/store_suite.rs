@@ -28,6 +28,7 @@ pub mod requeueing;
 mod scene;
 pub mod scheduling;
 pub mod sources;
+pub mod starting;
 pub mod stats;
 pub mod tenants;
 pub mod webhooks;
@@ -35,6 +36,7 @@ pub mod webhooks;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use postrider_ports::start_now::AcceptClaimed;
 use postrider_ports::{EmbeddedStore, Store};
 
 pub use scene::Scene;
@@ -46,6 +48,8 @@ pub struct Handle {
     pub store: Arc<dyn Store>,
     /// The process, for the owners of leases.
     pub process: String,
+    /// The store again, if it can insert rows already claimed.
+    pub embedded: Option<Arc<dyn AcceptClaimed>>,
 }
 
 /// A fresh, empty store for one case.
@@ -79,7 +83,6 @@ macro_rules! store_suite {
                 a_duplicate_is_known_even_when_the_plan_is_outdated,
                 an_outdated_plan_writes_nothing,
                 an_event_that_nobody_wants_is_stored,
-                a_row_can_be_accepted_already_claimed,
                 of_concurrent_equal_requests_one_is_new,
                 one_item_of_a_batch_fails_alone,
                 a_batch_of_a_hundred_and_thirty_is_stored_whole,
@@ -159,8 +162,6 @@ macro_rules! store_suite {
                 a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
                 refusals_that_come_together_halve_the_rate_once,
                 a_resumed_webhook_begins_at_the_slowest_rate,
-                a_webhook_that_is_slowed_does_not_start_rows_at_once,
-                a_resumed_webhook_of_one_a_second_starts_rows_at_once,
             }
             jobs {
                 a_job_is_kept_and_goes_on,
@@ -207,7 +208,7 @@ macro_rules! store_suite {
                 refused_requests_belong_to_their_source,
                 of_many_at_once_no_more_than_ten_are_kept,
                 what_is_kept_is_announced_and_what_is_counted_is_not,
-                what_was_sent_to_nobody_is_nobodys,
+                what_was_sent_to_nobody_is_to_unknown_source,
                 a_deleted_source_takes_its_tally_along,
             }
             health {
@@ -253,6 +254,12 @@ macro_rules! store_suite {
 macro_rules! embedded_suite {
     ($fixture:ident) => {
         $crate::store_cases! { $fixture,
+            starting {
+                a_row_can_be_accepted_already_claimed,
+                a_reserved_row_of_a_stopped_webhook_is_parked,
+                a_webhook_that_is_slowed_does_not_start_rows_at_once,
+                a_resumed_webhook_of_one_a_second_starts_rows_at_once,
+            }
             scheduling {
                 the_agenda_has_one_entry_for_each_webhook_with_open_rows,
                 what_is_due_comes_longest_due_first,

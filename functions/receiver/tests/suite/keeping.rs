@@ -97,7 +97,7 @@ async fn a_flood_is_counted_and_costs_no_more_room() {
     assert_eq!(stage.announced().await.len(), 10);
     let store = &stage.gateway.ports.store;
     let nobodys = store
-        .rejection_counts(&source.tenant, SourceId::NOBODY)
+        .rejection_counts(&source.tenant, SourceId::UNKNOWN)
         .await;
     let nobodys = nobodys.unwrap();
     assert_eq!((nobodys.kept, nobodys.counted), (10, 90));

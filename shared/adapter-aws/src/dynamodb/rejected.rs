@@ -128,7 +128,7 @@ impl RejectedRequests for DynamoStore {
 impl DynamoStore {
     /// Nobody's requests are blank: what seals them need be no secret.
     async fn vault_of(&self, refused: &RejectedRequest) -> Result<Arc<Vault>> {
-        if refused.is_nobodys() {
+        if refused.is_to_unknown_source() {
             return Vault::with_key(&[0; KEY_BYTES]).map(Arc::new);
         }
         self.vault(&refused.tenant).await

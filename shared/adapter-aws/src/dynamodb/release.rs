@@ -10,7 +10,7 @@ use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::pace::Pacing;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::backlog::{due_between, message};
@@ -54,7 +54,7 @@ impl DynamoStore {
     /// webhooks are marked first: a row that is parked has somebody who looks for it.
     pub(super) async fn set_aside_all(
         &self,
-        rows: Vec<QueueMessage>,
+        rows: Vec<AttemptMessage>,
         now: Timestamp,
     ) -> Result<()> {
         let webhooks = rows
@@ -71,7 +71,7 @@ impl DynamoStore {
         done.into_iter().collect()
     }
 
-    async fn set_one_aside(&self, message: QueueMessage, now: Timestamp) -> Result<()> {
+    async fn set_one_aside(&self, message: AttemptMessage, now: Timestamp) -> Result<()> {
         let unmoved =
             row::is_free("#next_retry_at = :seen", now).with("seen", ms(message.next_retry_at));
         let shard = keys::shard_of(message.id, self.shards);
@@ -96,7 +96,7 @@ impl DynamoStore {
         state: Option<&State>,
         room: Room,
         now: Timestamp,
-        freed: &mut Vec<QueueMessage>,
+        freed: &mut Vec<AttemptMessage>,
     ) -> Result<usize> {
         let freeing = match state.map(|state| state.health.status.parks()) {
             Some(true) => return Ok(0),
@@ -110,7 +110,7 @@ impl DynamoStore {
         let looked_at = if limit == 0 { 1 } else { limit + STALE };
         let shards = (0..self.shards).map(|shard| self.parked(id, shard, looked_at));
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
-        let found: Vec<Vec<QueueMessage>> = shards.try_collect().await?;
+        let found: Vec<Vec<AttemptMessage>> = shards.try_collect().await?;
         // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
         let mut messages: Vec<_> = found
             .into_iter()
@@ -168,7 +168,7 @@ impl DynamoStore {
         webhook: WebhookId,
         shard: u16,
         limit: usize,
-    ) -> Result<Vec<QueueMessage>> {
+    ) -> Result<Vec<AttemptMessage>> {
         let lane = keys::lane(Lane::Parked, webhook, shard);
         let query = Query {
             table: Table::Deliveries,
@@ -184,7 +184,7 @@ impl DynamoStore {
     /// The first rows that are parked indeed, at most `limit`. No more are read than that, unless some were freed.
     async fn first_parked(
         &self,
-        mut messages: &[QueueMessage],
+        mut messages: &[AttemptMessage],
         limit: usize,
     ) -> Result<Vec<Delivery>> {
         let (mut rows, mut look_at) = (Vec::new(), limit);
@@ -200,7 +200,7 @@ impl DynamoStore {
 
     /// Those rows that are parked indeed, the longest due first: the index lags behind, and no turn is taken for nothing. One
     /// that cannot be read is told and left where it is.
-    async fn still_parked(&self, messages: &[QueueMessage]) -> Result<Vec<Delivery>> {
+    async fn still_parked(&self, messages: &[AttemptMessage]) -> Result<Vec<Delivery>> {
         let keys = messages.iter().map(|message| {
             (
                 Table::Deliveries,
@@ -252,9 +252,9 @@ impl DynamoStore {
         before: Delivery,
         after: Delivery,
         now: Timestamp,
-    ) -> Result<Option<QueueMessage>> {
+    ) -> Result<Option<AttemptMessage>> {
         let change = row::replace(&after, self.around(now))?;
         let changed = self.change(change.only_if(row::unchanged(&before))).await?;
-        Ok(changed.map(|_| QueueMessage::of_released(&before, &after)))
+        Ok(changed.map(|_| AttemptMessage::of_released(&before, &after)))
     }
 }

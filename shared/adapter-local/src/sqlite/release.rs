@@ -6,7 +6,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Error;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_store_format::StoredWebhook;
 use rusqlite::Row;
 
@@ -37,7 +37,11 @@ pub(super) struct Room {
 }
 
 /// Frees rows of all webhooks, of active ones by turns. One whose rows or settings cannot be read is passed over.
-pub(super) fn release(tx: &Tx<'_>, room: Room, now: Timestamp) -> Result<Vec<QueueMessage>, Fault> {
+pub(super) fn release(
+    tx: &Tx<'_>,
+    room: Room,
+    now: Timestamp,
+) -> Result<Vec<AttemptMessage>, Fault> {
     let mut freed = Vec::new();
     let (mut tenant, mut webhook) = (String::new(), String::new());
     while freed.len() < room.limit {
@@ -68,7 +72,7 @@ pub(super) fn release_webhook(
     webhook: WebhookId,
     room: Room,
     now: Timestamp,
-) -> Result<Vec<QueueMessage>, Fault> {
+) -> Result<Vec<AttemptMessage>, Fault> {
     match health::status(tx.db(), tenant, webhook)? {
         None => {
             let rows = parked(tx, tenant, webhook, room.limit)?;
@@ -174,10 +178,10 @@ fn stored(
 fn save(
     tx: &Tx<'_>,
     freed: impl Iterator<Item = (Stored, Delivery)>,
-) -> Result<Vec<QueueMessage>, Fault> {
+) -> Result<Vec<AttemptMessage>, Fault> {
     let saved = freed.map(|(parked, row)| {
         rows::save(tx, parked.at, &row)?;
-        Ok(QueueMessage::of_released(&parked.row, &row))
+        Ok(AttemptMessage::of_released(&parked.row, &row))
     });
     saved.collect()
 }

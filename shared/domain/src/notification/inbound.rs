@@ -36,7 +36,7 @@ pub fn event_notification(event: &Event, deliveries: usize) -> Option<Notificati
 }
 
 /// What a refused request that was kept announces; `counted` is how many of its source were only counted so far.
-/// Nobody's announces nothing.
+/// A request to an unknown source announces nothing.
 #[must_use]
 pub fn rejection_notification(
     tenant: &TenantId,
@@ -46,7 +46,7 @@ pub fn rejection_notification(
     at: Timestamp,
     counted: u64,
 ) -> Option<Notification> {
-    if source == SourceId::NOBODY {
+    if source == SourceId::UNKNOWN {
         return None;
     }
     let mut data = json!({

@@ -61,8 +61,9 @@ fn nothing_makes_it_larger_than_it_may_be() {
 #[test]
 fn nobodys_request_is_as_long_but_blank() {
     let sent = request(0, 0, 500);
-    let refused = RejectedRequest::nobodys(sent.clone(), Rejection::UnknownSource, Timestamp::ZERO);
-    assert!(refused.is_nobodys());
+    let refused =
+        RejectedRequest::to_unknown_source(sent.clone(), Rejection::UnknownSource, Timestamp::ZERO);
+    assert!(refused.is_to_unknown_source());
     assert_eq!(size(&refused.request), size(&sent));
     let blank = format!("{}{}", refused.request.path, refused.request.query.unwrap());
     assert_eq!(blank.trim(), "");

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{Lease, Status};
-use postrider_domain::ids::{DeliveryId, JobId, TenantId, WebhookId};
+use postrider_domain::delivery::Status;
+use postrider_domain::ids::{DeliveryId, JobId, WebhookId};
 use postrider_domain::retry::RetrySettings;
-use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::{Webhook, WebhookDraft};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::WebhookDraft;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::history::Filter;
 use postrider_ports::jobs::{JobState, RetryJob};
 use postrider_ports::queue::{Queue, QueueMessage};
@@ -27,18 +26,10 @@ struct SlowLine {
 
 #[async_trait]
 impl Queue for SlowLine {
-    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _delivery: ClaimedDelivery) {}
-
-    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         if messages
             .iter()
-            .any(|message| message.id.webhook != self.quick)
+            .any(|message| message.webhook() != self.quick)
         {
             self.clock.advance(Millis::from_seconds(10));
         }

@@ -63,7 +63,7 @@ async fn a_row_due_further_ahead_than_a_hint_reaches_is_left_to_the_poller() {
     let id = stage.publish(webhook).await;
     for _ in 0..4 {
         let message = only(stage.line.take());
-        stage.clock.set(message.next_retry_at);
+        stage.clock.set(message.not_before().unwrap());
         assert_eq!(stage.handle(vec![message]).await, [Ok(Handled::Attempted)]);
     }
     let due_at = stage.row(id).await.next_retry_at.unwrap();
@@ -139,7 +139,7 @@ async fn a_hint_that_names_nothing_does_not_disturb_the_others() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
-    let mut messages = stage.line.take();
+    let mut messages = stage.line.take_attempts();
     let mut stray = messages[0].clone();
     stray.id.event = event_id(99);
     stray.id.webhook = webhook_id(99);

@@ -38,7 +38,7 @@ async fn a_row_that_was_too_far_ahead_gets_its_hint_once_and_in_time() {
     let id = stage.publish(webhook).await;
     for _ in 0..4 {
         let message = stage.line.take().remove(0);
-        stage.clock.set(message.next_retry_at);
+        stage.clock.set(message.not_before().unwrap());
         stage.handle(vec![message]).await;
     }
     let due_at = stage.row(id).await.next_retry_at.unwrap();

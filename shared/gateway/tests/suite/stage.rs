@@ -117,7 +117,11 @@ impl Stage {
     }
 
     /// Hands hints to a dispatcher that has a minute.
-    pub(crate) async fn handle(&self, messages: Vec<QueueMessage>) -> Vec<Result<Handled>> {
+    pub(crate) async fn handle(
+        &self,
+        messages: Vec<impl Into<QueueMessage>>,
+    ) -> Vec<Result<Handled>> {
+        let messages = messages.into_iter().map(Into::into).collect();
         self.dispatcher().handle(messages, self.in_a_minute()).await
     }
 

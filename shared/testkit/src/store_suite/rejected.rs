@@ -168,10 +168,11 @@ pub async fn what_is_kept_is_announced_and_what_is_counted_is_not(fixture: impl 
 }
 
 /// Such requests are counted together, and nobody hears of them.
-pub async fn what_was_sent_to_nobody_is_nobodys(fixture: impl Fixture) {
+pub async fn what_was_sent_to_nobody_is_to_unknown_source(fixture: impl Fixture) {
     let (scene, _) = stage(&fixture).await;
     for n in 0..12 {
-        let refused = RejectedRequest::nobodys(request(b"canary"), Rejection::UnknownSource, NOW);
+        let refused =
+            RejectedRequest::to_unknown_source(request(b"canary"), Rejection::UnknownSource, NOW);
         let source = refused.source;
         let kept = scene.store_rejected(refused).await.unwrap();
         assert_eq!(kept.is_some(), n < 10);
