@@ -1,4 +1,4 @@
-//! The real `postrider serve`, started as a process of its own.
+//! The real `postrider serve`, started as a separate process.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use tokio::process::{Child, Command};
 
 use crate::api::Api;
 
-/// The key that every started gateway is given.
+/// The key of every gateway that is started here.
 pub const TOKEN: &str = "test-token-of-more-than-32-characters";
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The binary, built beside the tests.
+/// The binary, in the same target directory as the tests.
 ///
 /// # Panics
-/// When it was not built.
+/// If it was not built.
 #[must_use]
 pub fn binary() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
@@ -51,17 +51,17 @@ fn serve(data: &Path, settings: &[(&str, &str)]) -> Command {
     command
 }
 
-/// What the gateway says when it refuses to start with these settings.
+/// The error output of a gateway that refuses to start with these settings.
 ///
 /// # Panics
-/// When it starts all the same.
+/// If it starts.
 pub async fn refused_start(settings: &[(&str, &str)]) -> String {
     let data = tempfile::tempdir().unwrap();
     let mut child = serve(data.path(), settings)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
+    let mut error = String::new();
     let status = tokio::time::timeout(PATIENCE, child.wait())
         .await
         .expect("it exits")
@@ -70,16 +70,16 @@ pub async fn refused_start(settings: &[(&str, &str)]) -> String {
         .stderr
         .take()
         .unwrap()
-        .read_to_string(&mut said)
+        .read_to_string(&mut error)
         .await
         .unwrap();
     assert!(!status.success(), "it started with {settings:?}");
-    said
+    error
 }
 
-/// A gateway that runs.
+/// A running gateway.
 pub struct Serve {
-    /// The link that logs in once.
+    /// The one-time login link.
     pub login: String,
     child: Child,
     api: Api,
@@ -95,7 +95,7 @@ impl Deref for Serve {
 }
 
 impl Serve {
-    /// Starts one on a directory of its own, gone with it.
+    /// Starts one on a temporary directory, which is deleted with it.
     pub async fn start(settings: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut started = Self::start_in(data.path(), settings).await;
@@ -103,12 +103,11 @@ impl Serve {
         started
     }
 
-    /// Starts one on this directory.
     pub async fn start_in(data: &Path, settings: &[(&str, &str)]) -> Self {
         Self::run(serve(data, settings)).await
     }
 
-    /// Starts one on this directory that logs to this file.
+    /// Starts one that logs to this file.
     pub async fn start_logged(data: &Path, settings: &[(&str, &str)], log: &Path) -> Self {
         let mut command = serve(data, settings);
         command.stderr(std::fs::File::create(log).unwrap());
@@ -120,8 +119,8 @@ impl Serve {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = tokio::time::timeout(PATIENCE, lines.next_line())
             .await
-            .expect("it says something");
-        let first = first.unwrap().expect("it says where it listens");
+            .expect("it prints a line");
+        let first = first.unwrap().expect("it prints its address");
         let url = first.rsplit(' ').next().unwrap().to_owned();
         assert!(url.starts_with("http://"), "{first}");
         let login = async {
@@ -130,11 +129,11 @@ impl Serve {
                     return link.trim().to_owned();
                 }
             }
-            panic!("it says where the Inspector is");
+            panic!("it prints where the Inspector is");
         };
         let login = tokio::time::timeout(PATIENCE, login)
             .await
-            .expect("it says more");
+            .expect("it prints more lines");
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self {
             login,
@@ -144,29 +143,27 @@ impl Serve {
         }
     }
 
-    /// Its process id.
-    ///
     /// # Panics
-    /// When it has ended.
+    /// If it has ended.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id().expect("it runs")
     }
 
-    /// Ends it at once, by SIGKILL.
+    /// Sends SIGKILL.
     pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Asks it to end, by SIGTERM, and returns whether it ended well.
+    /// Sends SIGTERM and returns whether it ended successfully.
     pub async fn terminate(&mut self) -> bool {
         let pid = self.pid().to_string();
-        let asked = Command::new("kill")
+        let sent = Command::new("kill")
             .args(["-TERM", &pid])
             .status()
             .await
             .unwrap();
-        assert!(asked.success());
+        assert!(sent.success());
         let ended = tokio::time::timeout(PATIENCE, self.child.wait())
             .await
             .expect("it ends");

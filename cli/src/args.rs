@@ -1,4 +1,4 @@
-//! The command line as a whole. What a command takes stands beside it.
+//! The command line. The options of each command are defined in its module.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 const DEFAULT_DATA: &str = "./postrider-data";
 
 const AFTER_HELP: &str = "\
-A first delivery, in three terminals:
+Quick start, in three terminals:
   POSTRIDER_EGRESS_ALLOW=127.0.0.1/32 postrider serve
   postrider listen --register
   postrider send task.completed '{\"id\": 42}' --wait
 
 Exit codes:
-    0  done
-    1  the answer is no: a signature does not match, a delivery is dead, a check failed
-    2  wrong usage, or a file that cannot be read
-    3  the gateway refused
-    4  the gateway cannot be reached or is in trouble
-  130  stopped with Ctrl-C";
+    0  success
+    1  negative result: a signature does not match, a delivery is dead, a check failed
+    2  invalid usage, or a file that cannot be read
+    3  the gateway rejected the request
+    4  the gateway is unreachable or reported an internal error
+  130  interrupted with Ctrl-C";
 
-/// Send webhooks, lose none, see what happened
+/// Self-hosted webhook gateway: deliver signed webhooks, record every attempt, fix what failed
 #[derive(Debug, Parser)]
 #[command(name = "postrider", version, max_term_width = 100, after_help = AFTER_HELP)]
 #[command(
@@ -50,7 +50,6 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// How the command shows what it found.
     pub(crate) fn output(&self) -> Output {
         let format = if self.display.json {
             Format::Json
@@ -61,20 +60,18 @@ impl Cli {
     }
 }
 
-/// The gateway itself, or something asked of one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the gateway on this machine
     Serve(ServeArgs),
 
-    /// Serve store, queue and events to functions that are developed on this machine
+    /// Serve the store, queue and event sources to functions under development on this machine
     Dev(DevArgs),
 
     #[command(flatten)]
     Task(Task),
 }
 
-/// Which gateway is spoken to.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Gateway")]
 pub(crate) struct GatewayArgs {
@@ -82,7 +79,7 @@ pub(crate) struct GatewayArgs {
     #[arg(long, global = true, env = "POSTRIDER_URL", default_value = DEFAULT_URL, value_parser = gateway_url)]
     pub(crate) url: Url,
 
-    /// API key; for a gateway on this machine the one in its data directory, unless given
+    /// API key [default: for a gateway on this machine, the key in its data directory]
     #[arg(
         long,
         global = true,
@@ -101,16 +98,16 @@ pub(crate) struct GatewayArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Display")]
 struct DisplayArgs {
-    /// Print JSON for programs: the API's documents as they come
+    /// Print JSON, as returned by the API
     #[arg(long, global = true)]
     json: bool,
 
-    /// Print without colours, as with NO_COLOR
+    /// Print without colours; the same as NO_COLOR
     #[arg(long, global = true)]
     no_color: bool,
 }
 
-/// An empty setting counts as unset.
+/// An empty variable counts as unset.
 fn directory(text: OsString) -> PathBuf {
     if text.is_empty() {
         DEFAULT_DATA.into()
@@ -125,8 +122,8 @@ fn gateway_url(text: &str) -> Result<Url, String> {
     let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     match url.scheme() {
         "http" | "https" if url.has_host() && plain => Ok(url),
-        "http" | "https" => Err("must have a host, and neither a user nor a query".to_owned()),
-        _ => Err("must begin with http:// or https://".to_owned()),
+        "http" | "https" => Err("must have a host, and no user, password or query".to_owned()),
+        _ => Err("must start with http:// or https://".to_owned()),
     }
 }
 
@@ -141,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_gateways_are_checked() {
+    fn gateway_urls_are_validated() {
         assert_eq!(gateway_url("").unwrap().as_str(), "http://127.0.0.1:8080/");
         assert!(gateway_url("https://example.com/stage").is_ok());
         for bad in [
@@ -155,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn options_may_stand_before_and_after_the_command() {
+    fn global_options_work_before_and_after_the_command() {
         for line in [
             ["postrider", "--url", "http://h", "--json", "keys", "list"],
             ["postrider", "keys", "list", "--json", "--url", "http://h"],

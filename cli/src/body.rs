@@ -1,24 +1,24 @@
-//! Bodies for people.
+//! Bodies for display.
 
 use crate::output::printable;
 
-/// A body for people: JSON indented, other text as it is, anything else by its size; cut after `max` characters.
+/// A body for display: JSON indented, other text unchanged, anything else by its size; truncated to `max` characters.
 pub(crate) fn pretty_body(body: &[u8], max: usize) -> String {
     let Ok(text) = std::str::from_utf8(body) else {
-        return format!("({} bytes that are not text)", body.len());
+        return format!("({} bytes of binary data)", body.len());
     };
     let indented = indented_json(text);
     let text = printable(indented.as_deref().unwrap_or(text));
     match text.char_indices().nth(max) {
         Some((end, _)) => {
             let shown = text.get(..end).unwrap_or_default();
-            format!("{shown}\n… ({} bytes in all)", body.len())
+            format!("{shown}\n… ({} bytes in total)", body.len())
         }
         None => text,
     }
 }
 
-/// Indents without re-reading numbers or sorting keys: what is shown has the very tokens that were sent.
+/// Indents without reparsing numbers or sorting keys, so the output has exactly the tokens that were sent.
 fn indented_json(text: &str) -> Option<String> {
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
     let mut shown = String::with_capacity(text.len() * 2);
@@ -79,12 +79,12 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_cut_and_bytes_are_not_shown() {
+    fn long_bodies_are_truncated_and_binary_data_is_not_shown() {
         assert_eq!(pretty_body(b"hello", 1000), "hello");
-        assert_eq!(pretty_body("ääää".as_bytes(), 2), "ää\n… (8 bytes in all)");
         assert_eq!(
-            pretty_body(&[0xff, 0xfe], 10),
-            "(2 bytes that are not text)"
+            pretty_body("ääää".as_bytes(), 2),
+            "ää\n… (8 bytes in total)"
         );
+        assert_eq!(pretty_body(&[0xff, 0xfe], 10), "(2 bytes of binary data)");
     }
 }

@@ -1,4 +1,4 @@
-//! The gateway's API over HTTP.
+//! HTTP client of the gateway's API.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -19,17 +19,17 @@ use crate::problem::Problem;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The file in the data directory that holds the first key.
+/// The file in the data directory with the first key.
 pub(crate) const TOKEN_FILE: &str = "admin-token";
 
-/// Where the token came from. Only the default and loopback gateways are sent the one that lies on this machine.
+/// The token and its origin. A token found on this machine is sent only to a gateway on this machine.
 #[derive(Debug)]
 pub(crate) enum Token {
     /// From `--token` or `POSTRIDER_TOKEN`.
     Given(Hidden),
     /// From a file in the data directory.
     Found(Hidden, PathBuf),
-    /// None; with the file that was looked for.
+    /// Not found; with the path that was checked.
     Missing(Option<PathBuf>),
 }
 
@@ -58,35 +58,33 @@ impl Token {
             Self::Missing(_) => return Ok(None),
         };
         let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose().trim()))
-            .map_err(|_| Failure::Input("the token has characters that no token has".to_owned()))?;
+            .map_err(|_| Failure::Input("the token contains invalid characters".to_owned()))?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
 
-    /// What to do when the gateway does not know it.
+    /// What to do when the gateway rejects it.
     fn advice(&self) -> String {
         match self {
             Self::Given(_) => {
-                "the token given with --token or POSTRIDER_TOKEN is not a key of this gateway"
-                    .to_owned()
+                "the token from --token or POSTRIDER_TOKEN is not a key of this gateway".to_owned()
             }
             Self::Found(_, path) => {
                 format!(
-                    "the token in {} is not a key of this gateway; pass --token or POSTRIDER_TOKEN",
+                    "the token in {} is not a key of this gateway; set --token or POSTRIDER_TOKEN",
                     path.display()
                 )
             }
             Self::Missing(Some(path)) => format!(
-                "no token: pass --token or POSTRIDER_TOKEN, or name the gateway's data directory with --data \
+                "no token: set --token or POSTRIDER_TOKEN, or point --data to the gateway's data directory \
                  (looked for {})",
                 path.display()
             ),
-            Self::Missing(None) => "no token: pass --token or POSTRIDER_TOKEN".to_owned(),
+            Self::Missing(None) => "no token: set --token or POSTRIDER_TOKEN".to_owned(),
         }
     }
 }
 
-/// Whether a URL stays on this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -96,35 +94,30 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Speaks to one gateway.
 pub(crate) struct Client {
     http: reqwest::Client,
     base: Url,
     token: Token,
 }
 
-/// A successful answer.
+/// A successful response.
 pub(crate) struct Answer {
-    /// The `Date` header.
     pub(crate) date: Option<String>,
-    /// The body as it came.
     pub(crate) text: String,
 }
 
 impl Answer {
-    /// The body as a value.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         read(&self.text)
     }
 }
 
-/// A part of an answer as a value.
+/// Parses a response or a part of one.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(|error| Failure::NotUnderstood(error.to_string()))
 }
 
 impl Client {
-    /// A client with the gateway's address and the token, wherever it is found.
     pub(crate) fn new(gateway: &GatewayArgs) -> Result<Self, Failure> {
         let base = gateway.url.clone();
         let http = transport(&base).map_err(|error| unreachable(&base, &error))?;
@@ -135,21 +128,21 @@ impl Client {
         })
     }
 
-    /// The gateway's address.
     pub(crate) fn base(&self) -> &Url {
         &self.base
     }
 
-    /// Where the token came from.
     pub(crate) fn token(&self) -> &Token {
         &self.token
     }
 
-    /// A request to a path, segment by segment, so that an id cannot lead elsewhere.
+    /// A request to a path, given as segments so that an id cannot change the path.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
         let mut url = self.base.clone();
         url.path_segments_mut()
-            .map_err(|()| Failure::Input("the gateway's URL cannot have a path".to_owned()))?
+            .map_err(|()| {
+                Failure::Input("the gateway's URL cannot be used as a base URL".to_owned())
+            })?
             .pop_if_empty()
             .extend(path);
         let request = self.http.request(method, url);
@@ -159,7 +152,7 @@ impl Client {
         })
     }
 
-    /// Sends a request and leaves the body of the answer to be read; anything but success is a failure.
+    /// Sends a request and returns the response with its body unread; anything but success is a failure.
     pub(crate) async fn open(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let response = request.send().await.map_err(|error| self.lost(&error))?;
         let status = response.status();
@@ -172,10 +165,10 @@ impl Client {
             let advice = (status == StatusCode::UNAUTHORIZED).then(|| self.token.advice());
             return Err(Failure::Rejected { problem, advice });
         }
-        Err(Failure::InTrouble(problem))
+        Err(Failure::ServerError(problem))
     }
 
-    /// Sends a request and reads the answer; anything but success is a failure.
+    /// Sends a request and reads the response; anything but success is a failure.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
         let response = self.open(request).await?;
         let date = response
@@ -187,17 +180,14 @@ impl Client {
         Ok(Answer { date, text })
     }
 
-    /// What it means that the connection broke.
     pub(crate) fn lost(&self, error: &reqwest::Error) -> Failure {
         unreachable(&self.base, error)
     }
 
-    /// GET.
     pub(crate) async fn get(&self, path: &[&str]) -> Result<Answer, Failure> {
         self.send(self.request(Method::GET, path)?).await
     }
 
-    /// POST with a JSON body.
     pub(crate) async fn post(
         &self,
         path: &[&str],
@@ -207,12 +197,10 @@ impl Client {
             .await
     }
 
-    /// POST without a body.
     pub(crate) async fn post_empty(&self, path: &[&str]) -> Result<Answer, Failure> {
         self.send(self.request(Method::POST, path)?).await
     }
 
-    /// PUT with a JSON body.
     pub(crate) async fn put(
         &self,
         path: &[&str],
@@ -221,7 +209,6 @@ impl Client {
         self.send(self.request(Method::PUT, path)?.json(body)).await
     }
 
-    /// PATCH with a JSON body.
     pub(crate) async fn patch(
         &self,
         path: &[&str],
@@ -231,14 +218,13 @@ impl Client {
             .await
     }
 
-    /// DELETE.
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<Answer, Failure> {
         self.send(self.request(Method::DELETE, path)?).await
     }
 }
 
-/// What speaks to a URL. A token follows no redirect, nor does a signed request. And neither goes through a proxy to
-/// reach this very machine.
+/// The HTTP client for a URL. It does not follow redirects, so tokens and signed requests stay with the given host, and
+/// it does not use a proxy to reach this machine.
 pub(crate) fn transport(to: &Url) -> reqwest::Result<reqwest::Client> {
     let builder = reqwest::Client::builder()
         .user_agent(concat!("Postrider-CLI/", env!("CARGO_PKG_VERSION")))
@@ -259,10 +245,10 @@ fn unreachable(base: &Url, error: &reqwest::Error) -> Failure {
     }
 }
 
-/// Only the innermost cause says something to people.
+/// The innermost cause, which is the only informative one.
 pub(crate) fn why_unreachable(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return "no answer in time".to_owned();
+        return "timed out".to_owned();
     }
     let mut innermost: &dyn Error = error;
     while let Some(cause) = innermost.source() {
@@ -284,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_on_this_machine_goes_to_this_machine_only() {
+    fn a_token_found_on_this_machine_is_sent_only_to_this_machine() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(TOKEN_FILE), "canary\n").unwrap();
         let look_up =
@@ -316,12 +302,12 @@ mod tests {
         );
         assert!(
             matches!(look_up("http://127.0.0.1", Some("")), Token::Found(..)),
-            "an empty setting is unset"
+            "an empty variable is unset"
         );
     }
 
     #[test]
-    fn an_id_cannot_lead_elsewhere() {
+    fn an_id_cannot_change_the_path() {
         let base = "https://example.com/stage/";
         let client = Client::new(&gateway(base, Some("t"), PathBuf::new())).unwrap();
         let url = |id| {

@@ -1,4 +1,4 @@
-//! Where the outside comes in: the clock, randomness, the environment, waiting and signals.
+//! The command's access to the outside: the clock, randomness, the environment, prompts, waiting and signals.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 use postrider_domain::ids::IdEntropy;
 use postrider_domain::time::Timestamp;
 
-/// The present instant.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where the command reads the clock"
@@ -18,10 +17,10 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::ZERO.plus(since_epoch.into())
 }
 
-/// Random bytes for a fresh id.
+/// Random bytes for a new id.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place where the command draws random bytes"
+    reason = "the one place where the command generates random bytes"
 )]
 pub(crate) fn entropy() -> io::Result<IdEntropy> {
     let mut bytes = IdEntropy::default();
@@ -29,10 +28,10 @@ pub(crate) fn entropy() -> io::Result<IdEntropy> {
     Ok(bytes)
 }
 
-/// Random bytes to make a key of.
+/// Random bytes for a new key.
 #[expect(
     clippy::disallowed_methods,
-    reason = "as `entropy`, for secrets that the command draws"
+    reason = "as `entropy`, for secrets that the command generates"
 )]
 pub(crate) fn seed() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
@@ -40,7 +39,7 @@ pub(crate) fn seed() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-/// What somebody types who does not want it seen; nothing if nobody sits there.
+/// Prompts for hidden input; none without a terminal.
 pub(crate) fn ask_hidden(question: &str) -> io::Result<Option<String>> {
     let terminal = console::Term::stderr();
     if !terminal.is_term() {
@@ -50,7 +49,7 @@ pub(crate) fn ask_hidden(question: &str) -> io::Result<Option<String>> {
     terminal.read_secure_line().map(Some)
 }
 
-/// Whether somebody says yes; nothing if nobody sits there. Anything but a clear yes is a no.
+/// Prompts for confirmation; none without a terminal. Anything but a clear yes counts as no.
 pub(crate) fn ask_yes(question: &str) -> io::Result<Option<bool>> {
     if !io::stdin().is_terminal() {
         return Ok(None);
@@ -64,7 +63,7 @@ pub(crate) fn ask_yes(question: &str) -> io::Result<Option<bool>> {
     Ok(Some(answer == "y" || answer == "yes"))
 }
 
-/// Whether the environment asks for plain text: <https://no-color.org>, or a terminal that knows no colours.
+/// Whether the environment asks for plain text: <https://no-color.org>, or a terminal without colours.
 #[expect(
     clippy::disallowed_methods,
     reason = "conventions of terminals, not settings of the gateway"
@@ -73,7 +72,7 @@ pub(crate) fn asks_for_plain_text() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb_terminal()
 }
 
-/// Whether the terminal says that it can only append text.
+/// Whether the terminal can only append text.
 #[expect(
     clippy::disallowed_methods,
     reason = "conventions of terminals, not settings of the gateway"
@@ -82,16 +81,16 @@ pub(crate) fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|value| value == "dumb")
 }
 
-/// Waits between two looks at something that only answers when asked.
+/// Waits between two polls.
 #[expect(
     clippy::disallowed_methods,
-    reason = "polling; whoever calls it does so under `unless_interrupted`"
+    reason = "polling; callers run under `unless_interrupted`"
 )]
 pub(crate) async fn pause(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// What the work comes to, or `None` if Ctrl-C is pressed first.
+/// The result of the work, or `None` if Ctrl-C is pressed first.
 pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -100,8 +99,8 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
     }
 }
 
-/// Resolves on Ctrl-C and when the process is asked to end. It listens from this call on, not from the first wait: whoever has
-/// announced itself may be stopped at once.
+/// Resolves on Ctrl-C and SIGTERM. Listens from this call on, not from the first poll, because a process may be stopped
+/// as soon as it has printed that it is ready.
 #[cfg(unix)]
 pub(crate) fn stop_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -115,7 +114,7 @@ pub(crate) fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-/// Waits for a signal; for ever if it cannot be listened for.
+/// Waits for a signal; forever if the handler could not be installed.
 #[cfg(unix)]
 async fn arrival(signals: io::Result<tokio::signal::unix::Signal>) {
     match signals {
@@ -143,22 +142,22 @@ pub(crate) async fn resized() {
     arrival(signal(SignalKind::window_change())).await;
 }
 
-/// Nobody tells; the next frame looks for itself.
+/// No signal on this platform; each frame checks the size.
 #[cfg(not(unix))]
 pub(crate) async fn resized() {
     std::future::pending().await
 }
 
-/// A setting of the gateway, as the environment has it.
+/// A setting of the gateway from the environment.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place where settings come in"
+    reason = "the one place where settings are read"
 )]
 pub(crate) fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// How this program was called, for lines that people copy.
+/// How this program was called, for commands that users copy.
 pub(crate) fn program() -> String {
     std::env::args()
         .next()

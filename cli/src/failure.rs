@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked, and the exit code that says so.
+//! Why a command failed, and its exit code.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,24 +9,22 @@ use serde_json::json;
 use crate::output::{Output, Tone, printable};
 use crate::problem::Problem;
 
-/// How a command ended that could do its work.
+/// The result of a command that ran without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// As hoped.
     Fine,
-    /// The answer is no: a signature that does not match, a delivery that is dead.
+    /// A negative result: a signature that does not match, a delivery that is dead.
     Negative,
-    /// Somebody pressed Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupted,
 }
 
 impl Ending {
-    /// `Fine` if it is, else `Negative`.
     pub(crate) fn of(fine: bool) -> Self {
         if fine { Self::Fine } else { Self::Negative }
     }
 
-    /// 0, 1 or, as shells have it, 128 + SIGINT.
+    /// 0, 1 or, by the convention of shells, 128 + SIGINT.
     pub(crate) fn exit_code(self) -> ExitCode {
         ExitCode::from(match self {
             Self::Fine => 0,
@@ -36,43 +34,30 @@ impl Ending {
     }
 }
 
-/// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// What was given cannot be used.
+    /// Invalid usage or input.
     #[error("{0}")]
     Input(String),
-    /// The gateway said no.
+    /// The gateway rejected the request.
     #[error("{}", .problem.headline())]
     Rejected {
-        /// What it said.
         problem: Box<Problem>,
-        /// What to do about it.
         advice: Option<String>,
     },
-    /// The gateway could not do its work.
-    #[error("the gateway is in trouble: {}", .0.headline())]
-    InTrouble(Box<Problem>),
-    /// There was no answer.
+    /// The gateway responded with a 5xx status.
+    #[error("the gateway reported an error: {}", .0.headline())]
+    ServerError(Box<Problem>),
+    /// The gateway did not respond.
     #[error("cannot reach the gateway at {url}: {reason}")]
-    Unreachable {
-        /// Where it was looked for.
-        url: String,
-        /// What went wrong.
-        reason: String,
-    },
-    /// Another address than the gateway's gave no answer.
-    #[error("no answer from {url}: {reason}")]
-    NoAnswer {
-        /// Where something was sent.
-        url: String,
-        /// What went wrong.
-        reason: String,
-    },
-    /// There was an answer, but not one of this gateway's.
-    #[error("the answer is not what a gateway of this version sends: {0}")]
+    Unreachable { url: String, reason: String },
+    /// An address other than the gateway's did not respond.
+    #[error("no response from {url}: {reason}")]
+    NoAnswer { url: String, reason: String },
+    /// The response is not one that a gateway of this version sends.
+    #[error("unexpected response from the gateway: {0}")]
     NotUnderstood(String),
-    /// What was found out could not be written.
+    /// The output could not be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
 }
@@ -85,14 +70,13 @@ impl Failure {
             Self::Output(_) => 1,
             Self::Input(_) => 2,
             Self::Rejected { .. } => 3,
-            Self::InTrouble(_)
+            Self::ServerError(_)
             | Self::Unreachable { .. }
             | Self::NoAnswer { .. }
             | Self::NotUnderstood(_) => 4,
         })
     }
 
-    /// Says on standard error what went wrong.
     pub(crate) fn report(&self, out: Output) {
         if self.is_broken_pipe() {
             return;
@@ -108,7 +92,7 @@ impl Failure {
         }
     }
 
-    /// `… | head` has seen enough; that is no failure.
+    /// `… | head` closes the pipe; that is not a failure.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -122,9 +106,9 @@ impl Failure {
                     let _ = write!(text, "\n  → {advice}");
                 }
             }
-            Self::InTrouble(problem) => text.push_str(&problem.details()),
+            Self::ServerError(problem) => text.push_str(&problem.details()),
             Self::Unreachable { .. } => {
-                text.push_str("\n  → is it running? `postrider serve` starts one; --url or POSTRIDER_URL names another");
+                text.push_str("\n  → start it with `postrider serve`, or set another address with --url or POSTRIDER_URL");
             }
             Self::Input(_) | Self::NoAnswer { .. } | Self::NotUnderstood(_) | Self::Output(_) => {}
         }
@@ -133,7 +117,9 @@ impl Failure {
 
     fn as_json(&self) -> String {
         let code = match self {
-            Self::Rejected { problem, .. } | Self::InTrouble(problem) => return problem.as_json(),
+            Self::Rejected { problem, .. } | Self::ServerError(problem) => {
+                return problem.as_json();
+            }
             Self::Input(_) => "usage",
             Self::Unreachable { .. } | Self::NoAnswer { .. } => "unreachable",
             Self::NotUnderstood(_) => "not_understood",
@@ -148,8 +134,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_every_field_and_what_to_do() {
-        let body = r#"{"title":"Invalid input","status":422,"code":"invalid","detail":"two faults",
+    fn a_rejection_lists_every_field_and_what_to_do() {
+        let body = r#"{"title":"Invalid input","status":422,"code":"invalid","detail":"two errors",
             "errors":[{"field":"name","message":"must be 1 to 100 characters"},{"field":"x","message":"y"}]}"#;
         let problem = Box::new(Problem::read(http::StatusCode::UNPROCESSABLE_ENTITY, body));
         let text = Failure::Rejected {
@@ -160,7 +146,7 @@ mod tests {
         for part in [
             "Invalid input",
             "422",
-            "two faults",
+            "two errors",
             "name: must be 1 to 100 characters",
             "x: y",
             "→ try this",
@@ -170,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_cannot_steer_the_terminal() {
+    fn a_response_cannot_control_the_terminal() {
         let body = r#"{"title":"\u001b[2Jgone","status":400,"detail":"\u001b]0;x\u0007"}"#;
         let problem = Box::new(Problem::read(http::StatusCode::BAD_REQUEST, body));
         let text = Failure::Rejected {

@@ -1,4 +1,4 @@
-//! Texts that must not show: tokens and secrets as given on the command line.
+//! Tokens and secrets from the command line, which must not be printed.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -9,19 +9,18 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// A text that `Debug` does not show. Taking it never fails, because a refused value would be quoted by the usage
-/// error and end up in somebody's log; it is checked later, without being quoted.
+/// A text that `Debug` does not show. Parsing never fails, because clap would quote the value in its error and it could
+/// end up in a log; the value is validated later, without being quoted.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Hidden(String);
 
 impl Hidden {
-    /// The text itself.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Each as a signing secret. An empty one, such as an unset variable leaves, is passed over.
+    /// Parses signing secrets. Empty ones, such as from an unset variable, are ignored.
     pub(crate) fn signing_secrets(given: &[Self]) -> Result<Vec<SigningSecret>, Failure> {
         given
             .iter()
@@ -30,7 +29,6 @@ impl Hidden {
             .collect()
     }
 
-    /// The text as a signing secret.
     pub(crate) fn signing_secret(&self) -> Result<SigningSecret, Failure> {
         SigningSecret::parse(self.0.trim())
             .map_err(|error| Failure::Input(format!("the secret {error}")))

@@ -1,16 +1,15 @@
-//! What the API's documents hold of sources, as far as people are shown it.
+//! The fields of the API's source documents that the command shows.
 
 use postrider_domain::scheme::CustomDraft;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// A source.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Source {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) scheme: String,
-    /// The path that its sender posts to.
+    /// The path that the sender posts to.
     pub(crate) url: String,
     pub(crate) public_url: Option<String>,
     pub(crate) custom: Option<CustomDraft>,
@@ -25,18 +24,18 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Where its sender posts to, at the gateway that `base` leads to.
+    /// The address the sender posts to, given the address of the gateway.
     pub(crate) fn address(&self, base: &Url) -> String {
         address(base, &self.url)
     }
 }
 
-/// A path behind an address, which may have a path of its own, as a stage has.
+/// Appends a path to an address, which may itself have a path, such as an API Gateway stage.
 pub(crate) fn address(base: &Url, path: &str) -> String {
     format!("{}{path}", base.as_str().trim_end_matches('/'))
 }
 
-/// Where events of some types go. What is read is written again as it was.
+/// Routes events of some types to a webhook. Written back exactly as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Route {
     pub(crate) event_type: String,
@@ -46,13 +45,12 @@ pub(crate) struct Route {
     pub(crate) webhook_id: String,
 }
 
-/// The routes of a source, in order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Routes {
     pub(crate) routes: Vec<Route>,
 }
 
-/// The answer to a rotation.
+/// The response to a rotation.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RotatedSource {
     pub(crate) previous_expires_at: String,
@@ -63,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sender_is_given_the_address_behind_a_stage_too() {
+    fn the_address_of_a_source_includes_the_stage() {
         let source: Source = serde_json::from_str(
             r#"{"id":"src_1","name":"n","scheme":"github","url":"/gateway/webhooks/src_1","public_url":null,
                 "routes":[],"secret_expires":[],"created_at":null,"updated_at":null}"#,

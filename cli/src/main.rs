@@ -3,7 +3,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a command speaks to whoever started it"
+    reason = "a command writes to its terminal"
 )]
 
 mod args;

@@ -1,4 +1,4 @@
-//! What people see: lines, marks, colours. What programs see: one JSON document.
+//! Output: text with marks and colours for people, JSON for programs.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::edge;
 use crate::failure::Failure;
 
-/// How a command shows what it found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     format: Format,
@@ -18,27 +17,23 @@ pub(crate) struct Output {
     colour_err: bool,
 }
 
-/// For whom the output is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Tables and sentences.
+    /// Tables and sentences, for people.
     People,
-    /// The API's JSON.
+    /// The API's JSON, for programs.
     Json,
 }
 
 /// What a colour means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// It went well.
     Good,
-    /// It went wrong for good.
+    /// A permanent failure.
     Bad,
-    /// It went wrong and may yet go well.
+    /// A failure that may still be resolved.
     Warning,
-    /// Less important.
     Faint,
-    /// A heading.
     Strong,
 }
 
@@ -55,7 +50,7 @@ impl Tone {
 }
 
 impl Output {
-    /// Colours only on a terminal that wants them.
+    /// Uses colours only on a terminal, and only if they are not turned off.
     pub(crate) fn new(format: Format, no_color: bool) -> Self {
         let wanted = !no_color && !edge::asks_for_plain_text();
         Self {
@@ -65,54 +60,53 @@ impl Output {
         }
     }
 
-    /// Whether a program reads it.
     pub(crate) fn wants_json(self) -> bool {
         self.format == Format::Json
     }
 
-    /// A text in a colour, for standard output.
+    /// Colours a text for standard output.
     pub(crate) fn paint(self, tone: Tone, text: impl Display) -> String {
         paint(self.colour_out, tone, text)
     }
 
-    /// A text in a colour, for standard error.
+    /// Colours a text for standard error.
     pub(crate) fn paint_error(self, tone: Tone, text: impl Display) -> String {
         paint(self.colour_err, tone, text)
     }
 
-    /// Writes a line, or several, in one piece.
+    /// Writes one or more lines in one piece.
     pub(crate) fn line(self, text: impl Display) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{text}")?;
         Ok(stdout.flush()?)
     }
 
-    /// Writes these bytes and nothing behind them.
+    /// Writes exactly these bytes, without a line break.
     pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         Ok(stdout.flush()?)
     }
 
-    /// Writes a document of the API, which means what it meant when it came.
+    /// Writes a JSON document of the API unchanged, except that control characters are escaped.
     pub(crate) fn document(self, json: &str) -> Result<(), Failure> {
         self.line(harmless_json(json.trim_end()))
     }
 
-    /// Writes a document of our own.
+    /// Writes a value as JSON.
     pub(crate) fn value(self, value: &impl Serialize) -> Result<(), Failure> {
         let json = serde_json::to_string(value).map_err(io::Error::from)?;
         self.line(harmless_json(&json))
     }
 
-    /// Tells people something beside the result. Programs are not disturbed.
+    /// Writes a remark to standard error; nothing with --json.
     pub(crate) fn note(self, text: impl Display) {
         if !self.wants_json() {
             self.complain(text);
         }
     }
 
-    /// Writes to standard error. That nobody can read it is no reason to fail.
+    /// Writes to standard error. A failed write is ignored.
     pub(crate) fn complain(self, text: impl Display) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
@@ -127,8 +121,7 @@ fn paint(colour: bool, tone: Tone, text: impl Display) -> String {
     }
 }
 
-/// The same document with the control characters escaped that JSON leaves alone, DEL and U+0080 to U+009F: to some
-/// terminals they are commands.
+/// Escapes the control characters that JSON allows, DEL and U+0080 to U+009F, because some terminals execute them.
 fn harmless_json(json: &str) -> Cow<'_, str> {
     let is_control = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
     if !json.contains(is_control) {
@@ -145,8 +138,8 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(harmless)
 }
 
-/// A text from elsewhere, made harmless: what would steer a terminal or turn the direction of writing is shown as its
-/// code. Line breaks and tabs stay.
+/// An untrusted text, safe to print: characters that control the terminal or the writing direction are escaped. Line
+/// breaks and tabs stay.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -161,7 +154,14 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// The same on one line, cut to `max` characters.
+/// `1 attempt`, `2 attempts`.
+pub(crate) fn plural(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{s}")
+}
+
+/// The same on one line, truncated to `max` characters.
 pub(crate) fn printable_line(text: &str, max: usize) -> String {
     let joined = printable(text)
         .split_whitespace()
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_gives_a_terminal_no_commands_and_means_the_same() {
+    fn control_characters_in_json_are_escaped_without_changing_its_meaning() {
         let hostile = "{\"body\":\"a\u{9b}2Jb\u{7f}ü\"}";
         let harmless = harmless_json(hostile);
         assert_eq!(harmless, r#"{"body":"a\u009b2Jb\u007fü"}"#);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_text_cannot_steer_the_terminal() {
+    fn a_hostile_text_cannot_control_the_terminal() {
         assert_eq!(
             printable("a\u{1b}[2Jb\r\n\tc\u{202e}d\u{9b}"),
             "a\\u{1b}[2Jb\n\tc\\u{202e}d\\u{9b}"
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_painted_without_colour() {
+    fn text_is_unchanged_without_colour() {
         assert_eq!(paint(false, Tone::Bad, "x"), "x");
         assert!(paint(true, Tone::Bad, "x").starts_with('\u{1b}'));
     }

@@ -1,4 +1,4 @@
-//! Lists that come in pages.
+//! Reads paginated lists.
 
 use http::Method;
 use reqwest::RequestBuilder;
@@ -9,27 +9,24 @@ use serde_json::value::RawValue;
 use crate::client::{Client, read};
 use crate::failure::Failure;
 
-/// How many items are asked for at once.
+/// Items per request.
 const PAGE: usize = 100;
 
-/// Items as they came, and where the list goes on.
+/// Items as received, and the cursor of the next page.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Listing {
-    /// The items.
     pub(crate) items: Vec<Box<RawValue>>,
-    /// Where the list goes on; none at its end.
     #[serde(default)]
     pub(crate) next_cursor: Option<String>,
 }
 
 impl Listing {
-    /// The items as values.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Failure> {
         self.items.iter().map(|item| read(item.get())).collect()
     }
 }
 
-/// Follows a list to its end.
+/// Reads a whole list.
 pub(crate) async fn all(client: &Client, path: &[&str]) -> Result<Listing, Failure> {
     let mut all = Listing {
         items: Vec::new(),
@@ -43,7 +40,7 @@ pub(crate) async fn all(client: &Client, path: &[&str]) -> Result<Listing, Failu
     }
 }
 
-/// Follows a list until `limit` items are there or it ends. A page may be short, even empty, and yet not the last.
+/// Reads up to `limit` items. A page may be short or even empty without being the last one.
 pub(crate) async fn first(
     client: &Client,
     path: &[&str],
@@ -80,7 +77,7 @@ async fn extend(
     let page: Listing = client.send(request).await?.read()?;
     if page.next_cursor.is_some() && page.next_cursor == all.next_cursor {
         return Err(Failure::NotUnderstood(
-            "a page that leads to itself".to_owned(),
+            "a page whose cursor points to itself".to_owned(),
         ));
     }
     all.items.extend(page.items);

@@ -1,4 +1,4 @@
-//! The gateway's error documents: RFC 9457 with a code and the faults field by field.
+//! The gateway's error documents: RFC 9457 with a code and a list of errors by field.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,9 @@ use serde::Deserialize;
 
 use crate::output::printable;
 
-/// What the gateway says when it does not do what was asked.
+/// An error response of the gateway.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    /// The status code.
     pub(crate) status: StatusCode,
     document: Document,
     text: String,
@@ -32,7 +31,7 @@ struct Fault {
 }
 
 impl Problem {
-    /// Reads an error answer. One that is no problem document, such as a proxy's page, leaves only the status.
+    /// Reads an error response. One that is not a problem document, such as a proxy's error page, leaves only the status.
     pub(crate) fn read(status: StatusCode, text: &str) -> Self {
         let document = serde_json::from_str(text).unwrap_or_default();
         Self {
@@ -42,22 +41,21 @@ impl Problem {
         }
     }
 
-    /// What went wrong, in one line.
     pub(crate) fn headline(&self) -> String {
         let title = self
             .document
             .title
             .as_deref()
             .or_else(|| self.status.canonical_reason())
-            .unwrap_or("refused");
+            .unwrap_or("rejected");
         match &self.document.code {
             Some(code) => format!("{title} ({}, {code})", self.status.as_u16()),
             None => format!("{title} ({})", self.status.as_u16()),
         }
     }
 
-    /// The detail and each field's fault, a line each, every line after a line break. A detail that only repeats the
-    /// faults is left out.
+    /// The detail and each field's error, one per line, each line preceded by a line break. A detail that only repeats
+    /// the errors is omitted.
     pub(crate) fn details(&self) -> String {
         let mut text = String::new();
         let faults = self.document.errors.as_deref().unwrap_or_default();
@@ -82,12 +80,11 @@ impl Problem {
         text
     }
 
-    /// The gateway's name for it.
     pub(crate) fn code(&self) -> Option<&str> {
         self.document.code.as_deref()
     }
 
-    /// Whether this field is at fault.
+    /// Whether the document reports an error in this field.
     pub(crate) fn blames(&self, field: &str) -> bool {
         self.document
             .errors
@@ -96,7 +93,7 @@ impl Problem {
             .any(|fault| fault.field == field)
     }
 
-    /// The document as it was sent, or one made of the status.
+    /// The document as received, or one built from the status.
     pub(crate) fn as_json(&self) -> String {
         match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&self.text) {
             Ok(_) => self.text.clone(),
@@ -113,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxys_page_still_gives_a_headline_and_a_document() {
+    fn a_proxys_error_page_still_gives_a_headline_and_a_document() {
         let problem = Problem::read(StatusCode::BAD_GATEWAY, "<html>502</html>");
         assert_eq!(problem.headline(), "Bad Gateway (502)");
         assert_eq!(problem.details(), "");
@@ -121,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detail_that_repeats_the_faults_is_left_out() {
+    fn a_detail_that_repeats_the_errors_is_omitted() {
         let body = r#"{"title":"t","detail":"name: is long; x: is bad",
             "errors":[{"field":"name","message":"is long"},{"field":"x","message":"is bad"}]}"#;
         let problem = Problem::read(StatusCode::BAD_REQUEST, body);

@@ -1,4 +1,4 @@
-//! Schemes by name or by description, and keys to sign samples with.
+//! Looks up schemes, and derives the keys that sign samples.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::hidden::Hidden;
 const PRIVATE_PREFIX: &str = "whsk_";
 const SEED_BYTES: usize = 32;
 
-/// The scheme of this name; `custom` is what its user describes.
+/// The scheme of this name; `custom` is defined by the draft.
 pub(crate) fn scheme(name: &str, custom: Option<CustomDraft>) -> Result<Arc<Scheme>, Failure> {
     match custom {
         Some(draft) if name == CUSTOM => draft
@@ -25,12 +25,12 @@ pub(crate) fn scheme(name: &str, custom: Option<CustomDraft>) -> Result<Arc<Sche
     }
 }
 
-/// Whether what signs is not what the source knows.
+/// Whether the sender signs with a private key that the source does not know.
 pub(crate) fn has_key_pair(way: &Way) -> bool {
     matches!(way.digest, Digest::Ed25519 | Digest::EcdsaP256)
 }
 
-/// The keys that this secret, or private key, gives for one way of signing.
+/// The keys for one way of signing, from this secret or private key.
 pub(crate) fn keys(way: &Way, secret: &Hidden) -> Option<SampleKeys> {
     if has_key_pair(way) {
         return sample::keys_for(way, &private_key(secret.expose())?);
@@ -40,7 +40,7 @@ pub(crate) fn keys(way: &Way, secret: &Hidden) -> Option<SampleKeys> {
         .map(SampleKeys::of)
 }
 
-/// What a secret must be to sign in this scheme, if this one cannot.
+/// What a secret for this scheme must be, if this one cannot be used.
 pub(crate) fn misfit(scheme: &Scheme, secret: &Hidden) -> Option<String> {
     if scheme.ways.iter().any(|way| is_usable(way, secret)) {
         return None;
@@ -48,7 +48,7 @@ pub(crate) fn misfit(scheme: &Scheme, secret: &Hidden) -> Option<String> {
     if scheme.ways.iter().all(has_key_pair) {
         let name = scheme.name;
         return Some(format!(
-            "must be, to sign as `{name}` does, the private key: 32 bytes in hexadecimal digits or base64"
+            "must be the private key to sign as `{name}`: 32 bytes in hexadecimal or base64"
         ));
     }
     match SharedSecret::parse(secret.expose()) {
@@ -65,8 +65,8 @@ fn is_usable(way: &Way, secret: &Hidden) -> bool {
     keys(way, secret).is_some_and(|keys| alone.check_secret(&keys.secret).is_ok())
 }
 
-/// 32 bytes as hexadecimal digits or base64, or, as Standard Webhooks has it, `whsk_` and the base64 of those, with the
-/// public key behind them or without it.
+/// 32 bytes in hexadecimal or base64, or in the form of Standard Webhooks: `whsk_` and base64, optionally with the public
+/// key appended.
 fn private_key(text: &str) -> Option<[u8; SEED_BYTES]> {
     let text = text.trim();
     let bytes = match text.strip_prefix(PRIVATE_PREFIX) {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key_has_32_bytes_in_some_form() {
+    fn a_private_key_has_32_bytes_in_any_supported_form() {
         let seed = [7_u8; SEED_BYTES];
         let long = [seed, [9; SEED_BYTES]].concat();
         for text in [
@@ -110,15 +110,18 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_cannot_sign_is_told_what_it_must_be_without_being_quoted() {
+    fn an_unusable_secret_is_explained_without_being_quoted() {
         for (name, secret, part) in [
             ("standard", "canary!", "whsec_"),
             ("discord", "canary!", "the private key"),
             ("github", "", "1 to 1024 bytes"),
         ] {
             let scheme = scheme(name, None).unwrap();
-            let said = misfit(&scheme, &hidden(secret)).unwrap();
-            assert!(said.contains(part) && !said.contains("canary"), "{said}");
+            let reason = misfit(&scheme, &hidden(secret)).unwrap();
+            assert!(
+                reason.contains(part) && !reason.contains("canary"),
+                "{reason}"
+            );
         }
         let private = "07".repeat(SEED_BYTES);
         for (name, secret) in [("github", "anything"), ("discord", private.as_str())] {

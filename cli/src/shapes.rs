@@ -1,4 +1,4 @@
-//! What the API's documents hold, as far as people are shown it. Fields that a newer gateway adds are passed over.
+//! The fields of the API's documents that the command shows. Fields added by a newer gateway are ignored.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,24 @@ use serde::Deserialize;
 use crate::hidden::Hidden;
 use crate::table::Mark;
 
-/// The answer to a published event.
+/// The response to a published event.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Published {
-    /// The event.
     pub(crate) id: String,
-    /// Whether the key had been used for the same request before.
+    /// Whether the idempotency key was already used for the same request.
     #[serde(default)]
     pub(crate) duplicate: bool,
-    /// Where it goes.
     pub(crate) deliveries: Vec<Planned>,
 }
 
 /// One delivery of a published event.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Planned {
-    /// The delivery.
     pub(crate) id: String,
-    /// Where it goes.
     pub(crate) webhook_id: String,
 }
 
-/// A delivery; attempts and payload only when asked for by id.
+/// A delivery. Only a request for a single delivery returns attempts and payload.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Delivery {
     pub(crate) id: String,
@@ -57,17 +53,15 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Whether nothing will happen any more unless a person steps in.
+    /// Whether nothing more happens unless an operator retries it.
     pub(crate) fn is_settled(&self) -> bool {
         self.status == "delivered" || self.status == "dead"
     }
 
-    /// Whether the receiver has it.
     pub(crate) fn is_delivered(&self) -> bool {
         self.status == "delivered"
     }
 
-    /// The mark of its status.
     pub(crate) fn mark(&self) -> Mark {
         delivery_mark(&self.status)
     }
@@ -78,7 +72,6 @@ impl Delivery {
     }
 }
 
-/// The mark of a delivery in this status.
 pub(crate) fn delivery_mark(status: &str) -> Mark {
     match status {
         "delivered" => Mark::Good,
@@ -88,7 +81,7 @@ pub(crate) fn delivery_mark(status: &str) -> Mark {
     }
 }
 
-/// Why a delivery has not arrived, in the gateway's words.
+/// Why a delivery has not arrived, as the gateway explains it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Why {
     pub(crate) title: String,
@@ -97,14 +90,13 @@ pub(crate) struct Why {
     pub(crate) outlook: String,
 }
 
-/// The request as it was sent last, or is to be sent first.
+/// The last request sent, or the first one to send.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Request {
     pub(crate) target_url: String,
     pub(crate) headers: Vec<Header>,
 }
 
-/// One header of a request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Header {
     pub(crate) name: String,
@@ -125,7 +117,7 @@ pub(crate) struct Attempt {
     pub(crate) timings: Timings,
 }
 
-/// Where the time of an attempt went; a phase that did not happen has none.
+/// How long each phase of an attempt took; phases that did not happen are missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Timings {
@@ -153,7 +145,6 @@ impl Timings {
     }
 }
 
-/// A webhook.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Webhook {
     pub(crate) id: String,
@@ -173,6 +164,7 @@ pub(crate) struct Webhook {
     pub(crate) retry_rate: Option<u32>,
     pub(crate) current_rate: Option<f64>,
     pub(crate) auto_resume: Option<bool>,
+    #[serde(rename = "next_test_at")]
     pub(crate) next_probe_at: Option<String>,
     pub(crate) last_failure: Option<LastFailure>,
     pub(crate) retry: Option<serde_json::Value>,
@@ -180,7 +172,7 @@ pub(crate) struct Webhook {
     pub(crate) updated_at: Option<String>,
 }
 
-/// The last attempt of a webhook that failed.
+/// The most recent failed attempt of a webhook.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LastFailure {
     pub(crate) delivery_id: String,
@@ -189,7 +181,6 @@ pub(crate) struct LastFailure {
 }
 
 impl Webhook {
-    /// The mark of its status.
     pub(crate) fn mark(&self) -> Mark {
         match self.status.as_str() {
             "active" if self.failure_count == 0 => Mark::Good,
@@ -199,7 +190,7 @@ impl Webhook {
         }
     }
 
-    /// Its status, with what is behind it.
+    /// The status, with a note if attempts are failing.
     pub(crate) fn state(&self) -> String {
         match (self.status.as_str(), self.failure_count) {
             ("active", 1) => "active, degraded: the last attempt failed".to_owned(),
@@ -208,7 +199,7 @@ impl Webhook {
         }
     }
 
-    /// Its retry settings, if they are of a kind that this command knows.
+    /// The retry settings, if this version of the command can read them.
     pub(crate) fn retry_settings(&self) -> Option<RetrySettings> {
         serde_json::from_value(self.retry.clone()?)
             .ok()
@@ -216,8 +207,8 @@ impl Webhook {
     }
 }
 
-/// The gateway shows every value in force. Those that the profile brings by itself are taken out again, because a
-/// value that a webhook names stays when the defaults or the gateway's own settings change.
+/// The gateway returns every effective value. Values that equal the profile's defaults are removed, because a value
+/// that is set explicitly stays when the defaults or the gateway's settings change.
 fn without_defaults(shown: RetrySettings) -> RetrySettings {
     let brought = RetrySettings {
         profile: shown.profile,
@@ -258,7 +249,7 @@ fn without_defaults(shown: RetrySettings) -> RetrySettings {
     }
 }
 
-/// The answer to a rotation.
+/// The response to a rotation.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Rotated {
     pub(crate) secret: Hidden,
@@ -276,13 +267,12 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Whether slices are still to come.
     pub(crate) fn is_running(&self) -> bool {
         self.state.as_deref() == Some("running")
     }
 }
 
-/// An API key; its token only when it was just made.
+/// An API key. The token is present only in the response that creates it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Key {
     pub(crate) id: String,
@@ -299,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_webhook_changed_about_its_profile_is_kept() {
+    fn only_settings_that_differ_from_the_profile_remain() {
         for (profile, attempts) in [
             (Profile::Gateway, 5),
             (Profile::PublicApi, 6),
@@ -337,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_of_ones_own_are_kept() {
+    fn custom_delays_remain() {
         let delays_seconds = Some(vec![1, 2]);
         let custom = RetrySettings {
             profile: Profile::Custom,

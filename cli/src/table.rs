@@ -1,30 +1,28 @@
-//! Tables for people: no lines, two spaces between columns, a coloured mark before a row.
+//! Text tables without lines: two spaces between columns, a coloured mark before a row.
 
 use comfy_table::ContentArrangement;
 use comfy_table::presets::NOTHING;
 
 use crate::output::{Output, Tone, printable_line};
 
-/// Wider cells are cut; ids and URLs are well below.
+/// Wider cells are truncated; ids and usual URLs fit.
 const MAX_CELL_CHARS: usize = 120;
 
-/// What stands before a row.
+/// The symbol before a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Nothing.
     None,
-    /// It went well.
     Good,
-    /// It went wrong and may yet go well.
+    /// Failed, will be retried.
     Retrying,
-    /// Nothing happened yet.
+    /// Not attempted yet.
     Waiting,
-    /// It went wrong for good.
+    /// Failed permanently.
     Bad,
 }
 
 impl Mark {
-    /// The mark in its colour, one character wide.
+    /// The coloured symbol, one character wide.
     pub(crate) fn show(self, out: Output) -> String {
         match self {
             Self::None => " ".to_owned(),
@@ -36,7 +34,7 @@ impl Mark {
     }
 }
 
-/// Rows under a heading. The layout is comfy-table's; marks and colours are added to its finished lines, because it
+/// Rows under a heading. comfy-table does the layout; marks and colours are added to the finished lines, because it
 /// would count escape codes as text.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -45,7 +43,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with this heading.
     pub(crate) fn new<const N: usize>(heading: [&str; N]) -> Self {
         let mut layout = comfy_table::Table::new();
         layout
@@ -58,14 +55,13 @@ impl Table {
         }
     }
 
-    /// Adds a row. Cells come from anywhere and are made harmless.
+    /// Adds a row. Cells are untrusted and are made safe to print.
     pub(crate) fn row<const N: usize>(&mut self, mark: Mark, cells: [String; N]) {
         self.layout
             .add_row(cells.map(|cell| printable_line(&cell, MAX_CELL_CHARS)));
         self.marks.push(mark);
     }
 
-    /// The finished lines.
     pub(crate) fn show(mut self, out: Output) -> String {
         for column in self.layout.column_iter_mut() {
             column.set_padding((0, 2));
@@ -94,7 +90,7 @@ impl Table {
     }
 }
 
-/// `label  value` lines, the labels aligned; values that are missing are left out.
+/// `label  value` lines with aligned labels; missing values are omitted.
 pub(crate) fn facts<'a>(
     out: Output,
     facts: impl IntoIterator<Item = (&'a str, Option<String>)>,
@@ -121,7 +117,7 @@ mod tests {
     use crate::output::Format;
 
     #[test]
-    fn columns_align_and_marks_stand_before_their_rows() {
+    fn columns_align_and_marks_precede_their_rows() {
         let out = Output::new(Format::People, true);
         let mut table = Table::new(["ID", "STATUS"]);
         table.row(Mark::Good, ["dlv_long".to_owned(), "delivered".to_owned()]);
@@ -133,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_leave_out_what_is_missing() {
+    fn facts_omit_missing_values() {
         let out = Output::new(Format::People, true);
         let shown = facts(
             out,

@@ -1,23 +1,19 @@
-//! Times and spans as people write them: `2026-02-21T10:00:00Z`, `2h`, `1h30m`, `7d`.
+//! Times and durations as operators type them: `2026-02-21T10:00:00Z`, `2h`, `1h30m`, `7d`.
 
 use std::str::FromStr;
 
 use postrider_domain::time::{Millis, Timestamp};
 
-/// A text that is neither a time nor a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WhenError {
-    /// Not a span.
-    #[error("must be a span such as 90s, 15m, 2h, 1h30m or 7d")]
+    #[error("must be a duration such as 90s, 15m, 2h, 1h30m or 7d")]
     Span,
-    /// Not a time either.
     #[error(
-        "must be an RFC 3339 time such as 2026-02-21T10:00:00Z, or a span back from now such as 2h or 7d"
+        "must be an RFC 3339 time such as 2026-02-21T10:00:00Z, or how long ago, such as 2h or 7d"
     )]
     Time,
 }
 
-/// A length of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Millis);
 
@@ -30,8 +26,8 @@ impl FromStr for Span {
         while !rest.is_empty() {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let (count, after) = rest.split_at_checked(digits).ok_or(WhenError::Span)?;
-            let emails = after.bytes().take_while(u8::is_ascii_lowercase).count();
-            let (unit, after) = after.split_at_checked(emails).ok_or(WhenError::Span)?;
+            let letters = after.bytes().take_while(u8::is_ascii_lowercase).count();
+            let (unit, after) = after.split_at_checked(letters).ok_or(WhenError::Span)?;
             let part = count
                 .parse()
                 .ok()
@@ -62,17 +58,13 @@ fn millis_of(unit: &str) -> Option<u64> {
     })
 }
 
-/// An instant, or a span before now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// That instant.
     At(Timestamp),
-    /// So long ago.
     Ago(Millis),
 }
 
 impl When {
-    /// The instant, seen from `now`.
     pub(crate) fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(at) => at,
@@ -94,7 +86,7 @@ impl FromStr for When {
     }
 }
 
-/// A time of the API, to the second and easier on the eye.
+/// A timestamp of the API, shortened to the second.
 pub(crate) fn short_time(rfc3339: &str) -> String {
     match Timestamp::parse_rfc3339(rfc3339) {
         Ok(at) => at
@@ -105,7 +97,7 @@ pub(crate) fn short_time(rfc3339: &str) -> String {
     }
 }
 
-/// `in 28s`, or `now` for what is due.
+/// `in 28s`, or `now` if the time has passed.
 pub(crate) fn until(rfc3339: &str, now: Timestamp) -> String {
     match Timestamp::parse_rfc3339(rfc3339) {
         Ok(at) if at > now => format!("in {}", to_the_second(at.since(now))),
@@ -114,7 +106,7 @@ pub(crate) fn until(rfc3339: &str, now: Timestamp) -> String {
     }
 }
 
-/// A span to the second: `28s`, `6h`; what is shorter counts as one.
+/// A duration rounded up to whole seconds, at least one: `28s`, `6h`.
 pub(crate) fn to_the_second(span: Millis) -> Millis {
     Millis::from_seconds(span.get().div_ceil(1000).max(1))
 }
@@ -126,7 +118,7 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 
     #[test]
-    fn spans_are_read() {
+    fn durations_are_parsed() {
         let span = |text: &str| text.parse::<Span>().map(|Span(span)| span.get());
         assert_eq!(span("90s"), Ok(90_000));
         assert_eq!(span("250ms"), Ok(250));
@@ -153,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_absolute_or_count_back_from_now() {
+    fn times_are_absolute_or_relative_to_now() {
         let when = |text: &str| {
             text.parse::<When>()
                 .map(|when| when.resolve(NOW).to_string())
@@ -171,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shown_short_and_dues_relative() {
+    fn timestamps_are_shortened_and_due_times_are_relative() {
         assert_eq!(
             short_time("2026-02-21T10:00:00.123Z"),
             "2026-02-21 10:00:00Z"

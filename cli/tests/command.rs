@@ -1,4 +1,4 @@
-//! The command as people and scripts run it: the built binary, its output and its exit codes.
+//! The built binary: its output and its exit codes.
 
 #![allow(
     clippy::unwrap_used,
@@ -61,7 +61,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let commands: [(&[&str], &str); 53] = [
         (&[], "Exit codes"),
         (&["serve"], "--listen"),
@@ -193,7 +193,7 @@ fn wrong_usage_exits_2() {
 }
 
 #[test]
-fn what_was_signed_verifies() {
+fn a_signed_body_verifies() {
     let body = b"{\"id\": 42}\n";
     let signed = run_with_input(&["sign", "--secret", SECRET, "--id", "msg_1", "-"], body);
     assert_eq!(code(&signed), 0);
@@ -237,7 +237,7 @@ fn what_was_signed_verifies() {
 }
 
 #[test]
-fn an_outage_that_kills_exits_1() {
+fn an_outage_that_the_delivery_does_not_survive_exits_1() {
     assert_eq!(code(&run(&["policy", "--outage", "10m"])), 0);
     let output = run(&["policy", "--outage", "3h", "--json"]);
     assert_eq!(code(&output), 1);
@@ -247,7 +247,7 @@ fn an_outage_that_kills_exits_1() {
 }
 
 #[test]
-fn completions_are_made_for_the_usual_shells() {
+fn completions_are_generated_for_common_shells() {
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert_eq!(code(&output), 0, "{shell}");
@@ -266,7 +266,7 @@ fn completions_are_made_for_the_usual_shells() {
 }
 
 #[test]
-fn a_gateway_that_is_not_there_exits_4() {
+fn an_unreachable_gateway_exits_4() {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -290,9 +290,9 @@ fn a_gateway_that_is_not_there_exits_4() {
 }
 
 #[test]
-fn a_refusal_exits_3_and_names_the_fields() {
+fn a_rejected_request_exits_3_and_lists_the_fields() {
     let problem = r#"{"type":"about:blank","title":"Invalid input","status":422,"code":"invalid_input",
-        "detail":"one field does not fit","errors":[{"field":"target_url","message":"must be https"}]}"#;
+        "detail":"one field is invalid","errors":[{"field":"target_url","message":"must be https"}]}"#;
     let gateway = Gateway::start([answer(422, problem), answer(422, problem)]);
     let line = [
         "webhooks",
@@ -306,15 +306,15 @@ fn a_refusal_exits_3_and_names_the_fields() {
     ];
     let output = run(&line);
     assert_eq!(code(&output), 3);
-    let said = stderr(&output);
+    let error = stderr(&output);
     for part in [
         "Invalid input",
-        "one field does not fit",
+        "one field is invalid",
         "target_url: must be https",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(error.contains(part), "{part} in {error}");
     }
-    assert!(!said.contains("canary") && stdout(&output).is_empty());
+    assert!(!error.contains("canary") && stdout(&output).is_empty());
 
     let output = run(&[&line[..], &["--json"]].concat());
     let document: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
@@ -325,7 +325,7 @@ fn a_refusal_exits_3_and_names_the_fields() {
 }
 
 #[test]
-fn a_gateway_in_trouble_exits_4() {
+fn a_gateway_with_an_internal_error_exits_4() {
     let gateway = Gateway::start([answer(
         503,
         r#"{"title":"Unavailable","status":503,"detail":"the disk is full"}"#,
@@ -340,7 +340,7 @@ fn a_gateway_in_trouble_exits_4() {
 }
 
 #[test]
-fn the_key_in_the_data_directory_is_enough_on_one_machine() {
+fn the_key_in_the_data_directory_is_used_on_the_same_machine() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("admin-token"), "found-here\n").unwrap();
     let gateway = Gateway::start([answer(
@@ -372,7 +372,7 @@ fn the_key_in_the_data_directory_is_enough_on_one_machine() {
 }
 
 #[test]
-fn waiting_follows_a_delivery_to_its_end() {
+fn wait_follows_a_delivery_to_its_end() {
     let delivery = |status: &str, count: u32| {
         let row = format!(
             r#"{{"id":"dlv_1","event_id":"evt_1","event_type":"a.b","webhook_id":"wh_1","session_id":null,
@@ -415,7 +415,7 @@ fn waiting_follows_a_delivery_to_its_end() {
 }
 
 #[test]
-fn lists_follow_their_pages_up_to_the_limit() {
+fn lists_read_pages_up_to_the_limit() {
     let gateway = Gateway::start([
         answer(200, r#"{"items":[{"n":1}],"next_cursor":"c1"}"#),
         answer(200, r#"{"items":[],"next_cursor":"c2"}"#),
@@ -436,13 +436,13 @@ fn lists_follow_their_pages_up_to_the_limit() {
         stdout(&output),
         "{\"items\":[{\"n\":1},{\"n\":2},{\"n\":3}],\"next_cursor\":\"c3\"}\n"
     );
-    let asked: Vec<String> = gateway
+    let requests: Vec<String> = gateway
         .requests()
         .iter()
         .map(|request| request.lines().next().unwrap().to_owned())
         .collect();
     assert_eq!(
-        asked,
+        requests,
         [
             "GET /v1/deliveries?status=dead&limit=3 HTTP/1.1",
             "GET /v1/deliveries?status=dead&limit=2&cursor=c1 HTTP/1.1",
@@ -472,7 +472,7 @@ fn a_bulk_retry_is_watched_to_its_end() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(stderr(&output).contains("1 of 3"), "{}", stderr(&output));
     assert!(
-        stdout(&output).contains("job_1: done, 3 of 3 deliveries put back"),
+        stdout(&output).contains("job_1: done, 3 of 3 deliveries requeued"),
         "{}",
         stdout(&output)
     );
@@ -487,24 +487,24 @@ fn a_bulk_retry_is_watched_to_its_end() {
     };
     let gateway = Gateway::start([counted(0)]);
     let output = run(&["retry", "--failed", "--dry-run", "--url", gateway.url()]);
-    assert_eq!(stdout(&output), "0 deliveries would be put back.\n");
+    assert_eq!(stdout(&output), "0 deliveries would be requeued.\n");
 
     let gateway = Gateway::start([counted(7)]);
     let output = run(&["retry", "--dead", "--url", gateway.url()]);
-    assert_eq!(code(&output), 2, "nobody can be asked");
-    let said = stderr(&output);
+    assert_eq!(code(&output), 2, "there is no terminal to confirm on");
+    let error = stderr(&output);
     assert!(
-        said.contains("7 deliveries") && said.contains("--yes"),
-        "{said}"
+        error.contains("7 deliveries") && error.contains("--yes"),
+        "{error}"
     );
     assert_eq!(gateway.requests().len(), 1);
     assert!(gateway.requests()[0].contains(r#""dry_run":true"#));
 }
 
-/// As the gateway on AWS answers.
+/// As the gateway on AWS responds.
 #[test]
-fn a_stream_that_ends_is_asked_again_from_its_place() {
-    let announced = |place: u32, n: u32| {
+fn a_closed_stream_is_reopened_at_its_position() {
+    let notification = |place: u32, n: u32| {
         format!(
             "id: {place}\nevent: delivery.dead\ndata: {{\"id\":\"dlv_{n}/3/delivery.dead\",\"type\":\"delivery.dead\",\
              \"time\":\"2026-02-21T10:00:00.000Z\",\"data\":{{\"webhook_delivery_id\":\"dlv_{n}\",\"webhook_id\":\"wh_1\",\
@@ -515,14 +515,14 @@ fn a_stream_that_ends_is_asked_again_from_its_place() {
     let gateway = Gateway::start([
         answer(200, &hello(5)),
         answer(200, r#"{"items":[],"next_cursor":null}"#),
-        answer(200, &(hello(5) + &announced(6, 1))),
-        // The same announcement once more, as may happen; one that nobody understands; and another one.
+        answer(200, &(hello(5) + &notification(6, 1))),
+        // The same notification again, as may happen; one of an unknown kind; and another one.
         answer(
             200,
             &(hello(6)
-                + &announced(7, 1)
-                + "id: 8\ndata: {\"of\":\"another age\"}\n\n"
-                + &announced(9, 2)),
+                + &notification(7, 1)
+                + "id: 8\ndata: {\"unknown\":true}\n\n"
+                + &notification(9, 2)),
         ),
     ]);
     let line = ["deliveries", "--follow", "--json", "--url", gateway.url()];
@@ -540,15 +540,15 @@ fn a_stream_that_ends_is_asked_again_from_its_place() {
     );
     child.kill().unwrap();
     child.wait().unwrap();
-    let asked = gateway.requests();
+    let requests = gateway.requests();
     for (request, place) in [(2, "last-event-id: 5"), (3, "last-event-id: 6")] {
-        assert!(asked[request].contains(place), "{}", asked[request]);
+        assert!(requests[request].contains(place), "{}", requests[request]);
     }
-    assert!(!asked[0].contains("last-event-id"), "{}", asked[0]);
+    assert!(!requests[0].contains("last-event-id"), "{}", requests[0]);
 }
 
 #[test]
-fn options_for_all_commands_may_stand_anywhere() {
+fn global_options_may_be_anywhere() {
     for line in [
         ["--json", "retry", "status", "job_1"],
         ["retry", "--json", "status", "job_1"],
@@ -569,7 +569,7 @@ fn options_for_all_commands_may_stand_anywhere() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let mut child = postrider(&["completions", "bash"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

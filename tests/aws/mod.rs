@@ -18,3 +18,4 @@ mod sam;
 mod stack;
 mod story;
 mod template;
+mod variables;

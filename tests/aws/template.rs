@@ -1,10 +1,12 @@
 //! What `template.yaml` promises and the emulator would drop unseen.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::emulator::{repository, tool};
+use super::stack::FUNCTIONS;
 
 /// A template as JSON, with its short forms (`!Ref`, `!GetAtt`, …) written out.
 pub(super) async fn template(path: &str) -> Value {
@@ -162,38 +164,59 @@ async fn a_shadow_goes_where_a_delivery_may_and_ends_before_its_caller_gives_up(
     assert!(integration.unwrap() > (longest + 6) * 1000);
 }
 
-fn settings_in(text: &str) -> BTreeSet<String> {
-    let words = text.split(|email: char| !(email.is_ascii_uppercase() || email == '_'));
-    let settings = words.filter(|word| word.starts_with("POSTRIDER_"));
-    settings.map(ToOwned::to_owned).collect()
-}
-
-#[test]
-fn every_setting_of_the_template_is_one_that_the_functions_read() {
-    let text = |path: &str| std::fs::read_to_string(repository().join(path)).unwrap();
-    let set: String = text("template.yaml")
-        .lines()
-        .filter(|line| line.trim_start().starts_with("POSTRIDER_"))
-        .collect();
-    let set = settings_in(&set);
-    let read = [
-        "shared/wiring/src/settings.rs",
-        "shared/gateway/src/settings/shared.rs",
-    ];
-    let read: BTreeSet<_> = read
-        .into_iter()
-        .flat_map(|path| settings_in(&text(path)))
-        .collect();
-    let unread: Vec<_> = set.difference(&read).collect();
-    assert!(!set.is_empty() && unread.is_empty(), "{unread:?}");
-}
-
-#[test]
-fn each_function_has_a_sample_event() {
-    for function in super::stack::FUNCTIONS {
-        let path = repository().join(format!("infra/events/{function}.json"));
-        let sample = std::fs::read(&path).unwrap_or_else(|_| panic!("{}", path.display()));
-        let sample: Value = serde_json::from_slice(&sample).unwrap();
-        assert!(sample.is_object(), "{function}");
+/// The schedule is what brings overdue rows and those due in more than 15 minutes to the queue; every other test ticks the
+/// poller by hand.
+#[tokio::test]
+async fn the_poller_and_only_the_poller_is_started_every_minute() {
+    let template = template("template.yaml").await;
+    let mut schedules = Vec::new();
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        let events = function["Events"].as_object().into_iter().flatten();
+        let events = events.filter(|(_, event)| event["Type"] == "ScheduleV2");
+        schedules.extend(events.map(|(_, event)| (name.as_str(), &event["Properties"])));
     }
+    assert_eq!(schedules.len(), 1, "{schedules:?}");
+    let (function, schedule) = schedules[0];
+    assert_eq!(function, "PollerFunction");
+    assert_eq!(schedule["ScheduleExpression"], "rate(1 minute)");
+    assert!(
+        schedule.get("State").is_none(),
+        "a schedule is enabled by default"
+    );
+}
+
+#[test]
+fn each_function_is_tested_with_its_sample_event() {
+    let samples = std::fs::read_dir(repository().join("infra/events")).unwrap();
+    let samples: BTreeSet<_> = samples
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(
+        samples,
+        BTreeSet::from(FUNCTIONS.map(|function| format!("{function}.json")))
+    );
+    for function in FUNCTIONS {
+        let tests = repository().join(format!("functions/{function}/tests"));
+        let sample = format!("infra/events/{function}.json\")");
+        assert!(
+            sources(&tests).any(|text| text.contains(&sample)),
+            "no test in {} includes {sample}",
+            tests.display()
+        );
+    }
+}
+
+/// The text of the Rust files in this folder and one level below.
+fn sources(folder: &Path) -> impl Iterator<Item = String> {
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    };
+    entries(folder)
+        .flat_map(move |path| match path.is_dir() {
+            true => entries(&path).collect(),
+            false => vec![path],
+        })
+        .filter(|path| path.extension().is_some_and(|it| it == "rs"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
 }

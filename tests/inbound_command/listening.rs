@@ -1,4 +1,4 @@
-//! `postrider listen` with a program behind it.
+//! `postrider listen`, also with a program to forward to.
 
 use std::time::Duration;
 
@@ -11,25 +11,27 @@ use tokio::process::{Child, ChildStdout, Command};
 use super::Stage;
 use crate::command::PATIENCE;
 
-/// A listening command.
-struct NotificationListener {
+struct Listener {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     url: String,
 }
 
-impl NotificationListener {
+impl Listener {
     async fn start(stage: &Stage, args: &[&str]) -> Self {
         let line = [&["listen", "--port", "0", "--json"], args].concat();
         let mut child = stage.command(&line).spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = tokio::time::timeout(PATIENCE, said.next_line()).await;
-        let first = first.expect("it says where").unwrap().expect("it runs");
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = tokio::time::timeout(PATIENCE, stderr.next_line()).await;
+        let first = first
+            .expect("it prints its address")
+            .unwrap()
+            .expect("it runs");
         let url = first
             .strip_prefix("Listening on ")
             .expect(&first)
             .to_owned();
-        tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
+        tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines, url }
     }
@@ -42,15 +44,15 @@ impl NotificationListener {
 
     async fn end(mut self) {
         let pid = self.child.id().unwrap().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status().await;
-        assert!(asked.unwrap().success());
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().await;
+        assert!(sent.unwrap().success());
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         assert!(ended.expect("it ends").unwrap().success());
     }
 }
 
 #[tokio::test]
-async fn a_verified_request_is_forwarded_byte_for_byte_and_its_answer_passed_back() {
+async fn a_verified_request_is_forwarded_byte_for_byte_and_the_response_returned() {
     let stage = Stage::new().await;
     let program = Receiver::start().await;
     program.answer(Answer::status(418).body("short and stout"));
@@ -61,7 +63,7 @@ async fn a_verified_request_is_forwarded_byte_for_byte_and_its_answer_passed_bac
         "--forward-to",
         &program.url(),
     ];
-    let mut listening = NotificationListener::start(&stage, &args).await;
+    let mut listening = Listener::start(&stage, &args).await;
     let payload = r#"{ "b": 1.00,  "a":"ä" }"#;
     stage
         .run(&["send", "door.opened", payload, "--session", "s-1"])
@@ -83,10 +85,10 @@ async fn a_verified_request_is_forwarded_byte_for_byte_and_its_answer_passed_bac
     assert!(received[0].header("user-agent").starts_with("Postrider/"));
 
     let delivery = format!("/v1/deliveries/{}", shown["webhook_id"].as_str().unwrap());
-    let mut looks = tokio::time::interval(Duration::from_millis(50));
+    let mut polls = tokio::time::interval(Duration::from_millis(50));
     let attempt = async {
         loop {
-            looks.tick().await;
+            polls.tick().await;
             let row = stage.get(&delivery).await;
             if let Some(attempt) = row["attempts"].get(0) {
                 return attempt.clone();
@@ -109,12 +111,12 @@ async fn a_verified_request_is_forwarded_byte_for_byte_and_its_answer_passed_bac
 }
 
 #[tokio::test]
-async fn what_is_not_genuine_is_not_forwarded_and_a_silent_program_is_a_bad_gateway() {
+async fn unverified_requests_are_not_forwarded_and_an_unreachable_program_is_a_bad_gateway() {
     let stage = Stage::new().await;
     let program = Receiver::start().await;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let args = ["--secret", secret, "--forward-to", &program.url()];
-    let mut listening = NotificationListener::start(&stage, &args).await;
+    let mut listening = Listener::start(&stage, &args).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let forged = client
         .post(&listening.url)
@@ -131,7 +133,7 @@ async fn what_is_not_genuine_is_not_forwarded_and_a_silent_program_is_a_bad_gate
         "http://127.0.0.1:1/",
         "--forward-unverified",
     ];
-    let mut listening = NotificationListener::start(&stage, &args).await;
+    let mut listening = Listener::start(&stage, &args).await;
     let answer = client.post(&listening.url).body("x").send().await.unwrap();
     assert_eq!(answer.status(), 502);
     assert!(listening.next().await["forwarded"]["error"].is_string());
@@ -149,7 +151,7 @@ async fn what_is_not_genuine_is_not_forwarded_and_a_silent_program_is_a_bad_gate
 }
 
 #[tokio::test]
-async fn events_of_a_source_are_led_to_a_listener_for_as_long_as_it_runs() {
+async fn events_of_a_source_are_routed_to_a_listener_while_it_runs() {
     let stage = Stage::new().await;
     let (id, secret) = stage.source("github").await;
     let routes = format!("/v1/sources/{id}/routes");
@@ -163,7 +165,7 @@ async fn events_of_a_source_are_led_to_a_listener_for_as_long_as_it_runs() {
         "--event-types",
         "pull_request.*",
     ];
-    let mut listening = NotificationListener::start(&stage, &args).await;
+    let mut listening = Listener::start(&stage, &args).await;
     stage
         .run(&["trigger", "github", "--secret", &secret])
         .await

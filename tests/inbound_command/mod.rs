@@ -1,4 +1,4 @@
-//! The command as somebody uses it who receives webhooks: the real binary against a real gateway.
+//! The commands for inbound webhooks: the real binary against a real gateway.
 
 mod diagnosing;
 mod listening;
@@ -17,14 +17,14 @@ use crate::command::{PATIENCE, Serve, TOKEN, binary};
 
 pub(crate) const OPEN: (&str, &str) = ("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32");
 
-/// A gateway, and a webhook that leads to a receiver.
+/// A gateway, and a webhook to a receiver.
 pub(crate) struct Stage {
     pub(crate) gateway: Serve,
     pub(crate) receiver: Receiver,
     pub(crate) webhook: String,
 }
 
-/// What a command came to.
+/// The result of a command.
 pub(crate) struct Ended {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -88,7 +88,7 @@ impl Stage {
         }
     }
 
-    /// Makes a source with a drawn secret that leads everything to the webhook; returns its id and what signs for it.
+    /// Creates a source with a generated secret that routes everything to the webhook; returns its id and signing key.
     async fn source(&self, scheme: &str) -> (String, String) {
         let route = format!("*=review:cluster->{}", self.webhook);
         let line = [
@@ -103,10 +103,12 @@ impl Stage {
             &route,
             "--json",
         ];
-        let made = self.run(&line).await.well().json();
-        let key = made["private_key"].as_str().or(made["secret"].as_str());
+        let created = self.run(&line).await.well().json();
+        let key = created["private_key"]
+            .as_str()
+            .or(created["secret"].as_str());
         (
-            made["id"].as_str().unwrap().to_owned(),
+            created["id"].as_str().unwrap().to_owned(),
             key.unwrap().to_owned(),
         )
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Stage;
 
 #[tokio::test]
-async fn a_source_is_made_changed_and_removed_by_command() {
+async fn a_source_is_created_changed_and_deleted() {
     let stage = Stage::new().await;
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
@@ -21,13 +21,17 @@ async fn a_source_is_made_changed_and_removed_by_command() {
         "--secret-file",
         secret,
     ];
-    let made = stage.run(&create).await.well();
-    assert!(made.out.contains("/gateway/webhooks/src_"), "{}", made.out);
-    assert!(!format!("{}{}", made.out, made.err).contains("Secret to"));
+    let created = stage.run(&create).await.well();
     assert!(
-        made.err.contains("postrider trigger github"),
+        created.out.contains("/gateway/webhooks/src_"),
         "{}",
-        made.err
+        created.out
+    );
+    assert!(!format!("{}{}", created.out, created.err).contains("Secret to"));
+    assert!(
+        created.err.contains("postrider trigger github"),
+        "{}",
+        created.err
     );
 
     let listed = stage
@@ -54,7 +58,7 @@ async fn a_source_is_made_changed_and_removed_by_command() {
 }
 
 #[tokio::test]
-async fn routes_are_set_and_shown_by_command() {
+async fn routes_are_set_and_shown() {
     let stage = Stage::new().await;
     let (id, _) = stage.source("github").await;
     let webhook = &stage.webhook;
@@ -77,7 +81,7 @@ async fn routes_are_set_and_shown_by_command() {
     let routes = routes.well();
     assert_eq!(routes.json(), expected);
 
-    // What is shown can be given again.
+    // The output can be used as input.
     let again = [
         "sources",
         "routes",
@@ -96,7 +100,7 @@ async fn routes_are_set_and_shown_by_command() {
 }
 
 #[tokio::test]
-async fn the_public_url_is_made_of_where_senders_reach_the_gateway() {
+async fn the_public_url_is_built_from_the_public_base() {
     let stage = Stage::new().await;
     let line = [
         "sources",
@@ -108,20 +112,20 @@ async fn the_public_url_is_made_of_where_senders_reach_the_gateway() {
         "https://hooks.example/prod/",
         "--json",
     ];
-    let made = stage.run(&line).await.well().json();
+    let created = stage.run(&line).await.well().json();
     let expected = format!(
         "https://hooks.example/prod{}",
-        made["url"].as_str().unwrap()
+        created["url"].as_str().unwrap()
     );
-    assert_eq!(made["public_url"], expected);
-    let secret = made["secret"].as_str().unwrap();
+    assert_eq!(created["public_url"], expected);
+    let secret = created["secret"].as_str().unwrap();
     let line = ["trigger", "twilio", "--secret", secret];
     let sent = stage.run(&line).await.well();
     assert!(sent.out.contains("No route"), "{}", sent.out);
 }
 
 #[tokio::test]
-async fn a_wrong_source_is_refused_with_the_field_and_changes_nothing() {
+async fn an_invalid_source_is_rejected_with_the_field_and_changes_nothing() {
     let stage = Stage::new().await;
     let create = |more: &[&'static str]| [&["sources", "create", "--scheme"], more].concat();
     for (line, code, part) in [
@@ -134,7 +138,7 @@ async fn a_wrong_source_is_refused_with_the_field_and_changes_nothing() {
         (
             create(&["twilio", "--secret", "canary"]),
             3,
-            "public_url: must be given",
+            "public_url: must be set",
         ),
         (
             create(&["github", "--secret", "canary", "--route", "nonsense"]),
@@ -149,14 +153,14 @@ async fn a_wrong_source_is_refused_with_the_field_and_changes_nothing() {
         (
             create(&["custom", "--secret", "canary"]),
             2,
-            "--custom must be given",
+            "--custom is required",
         ),
         (create(&["github"]), 2, "POSTRIDER_SOURCE_SECRET"),
     ] {
-        let refused = stage.run(&line).await;
-        assert_eq!(refused.code, code, "{line:?}: {}", refused.err);
-        assert!(refused.err.contains(part), "{line:?}: {}", refused.err);
-        assert!(!refused.err.contains("canary"), "{}", refused.err);
+        let rejected = stage.run(&line).await;
+        assert_eq!(rejected.code, code, "{line:?}: {}", rejected.err);
+        assert!(rejected.err.contains(part), "{line:?}: {}", rejected.err);
+        assert!(!rejected.err.contains("canary"), "{}", rejected.err);
     }
     assert_eq!(stage.get("/v1/sources").await["items"], json!([]));
 }

@@ -40,7 +40,7 @@ async fn a_triggered_event_of_every_scheme_reaches_the_receiver() {
 }
 
 #[tokio::test]
-async fn a_body_of_ones_own_arrives_byte_for_byte_and_once() {
+async fn a_given_body_arrives_byte_for_byte_and_once() {
     let stage = Stage::new().await;
     let (_, secret) = stage.source("github").await;
     let body = b"{ \"action\":\"closed\",  \"n\": 1.00 }\n";
@@ -68,7 +68,7 @@ async fn a_body_of_ones_own_arrives_byte_for_byte_and_once() {
 }
 
 #[tokio::test]
-async fn a_scheme_of_ones_own_can_be_triggered() {
+async fn a_custom_scheme_can_be_triggered() {
     let stage = Stage::new().await;
     let folder = tempfile::tempdir().unwrap();
     let described = folder.path().join("scheme.json");
@@ -81,8 +81,8 @@ async fn a_scheme_of_ones_own_can_be_triggered() {
         "sources", "create", "--scheme", "custom", "--custom", described, "--secret", "s",
         "--route", &route,
     ];
-    let made = stage.run(&create).await.well();
-    assert!(made.out.contains("x-signature"), "{}", made.out);
+    let created = stage.run(&create).await.well();
+    assert!(created.out.contains("x-signature"), "{}", created.out);
     let trigger = [
         "trigger", "custom", "--body", "-", "--secret", "s", "--wait",
     ];
@@ -103,11 +103,11 @@ async fn a_handshake_is_answered_as_its_sender_expects() {
     let answered = stage.run_with_input(&line, question).await.well();
     assert!(answered.out.contains("200 OK"), "{}", answered.out);
     assert!(answered.out.contains("3eZbrw1aBm2rZg"), "{}", answered.out);
-    let refused = stage.run(&["sources", "diagnose", &id]).await.well();
+    let rejected = stage.run(&["sources", "diagnose", &id]).await.well();
     assert!(
-        refused.err.contains("Nothing was refused"),
+        rejected.err.contains("No requests were rejected"),
         "{}",
-        refused.err
+        rejected.err
     );
 }
 
@@ -138,7 +138,7 @@ async fn any_url_can_be_triggered_without_a_gateway() {
 }
 
 #[tokio::test]
-async fn which_samples_there_are_is_listed_and_what_is_none_is_named() {
+async fn samples_are_listed_and_unknown_ones_are_rejected() {
     let stage = Stage::new().await;
     let listed = stage.run(&["trigger", "--list"]).await.well();
     for scheme in Scheme::all() {
@@ -184,11 +184,11 @@ async fn which_samples_there_are_is_listed_and_what_is_none_is_named() {
                 "http://127.0.0.1:1/",
             ],
             4,
-            "no answer from",
+            "no response from",
         ),
     ] {
-        let refused = stage.run(&line).await;
-        assert_eq!(refused.code, code, "{line:?}: {}", refused.err);
-        assert!(refused.err.contains(part), "{line:?}: {}", refused.err);
+        let rejected = stage.run(&line).await;
+        assert_eq!(rejected.code, code, "{line:?}: {}", rejected.err);
+        assert!(rejected.err.contains(part), "{line:?}: {}", rejected.err);
     }
 }

@@ -1,4 +1,4 @@
-// A gateway that a script starts itself, so that it can be stopped and started again.
+// A gateway that a script starts itself, so it can restart it.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,11 +15,11 @@ export class Gateway {
     this.listen = "127.0.0.1:0";
   }
 
-  /** Starts it, a second time where it was before; its address. */
+  /** Starts it, again on the same port after a stop; returns its URL. */
   async start() {
     const env = { POSTRIDER_ADMIN_TOKEN: TOKEN, POSTRIDER_EGRESS_ALLOW: "127.0.0.1/32", POSTRIDER_LOG: "warn" };
     this.process = spawn(this.command, ["serve", "--listen", this.listen, "--data", this.data], { env, stdio: ["ignore", "pipe", "inherit"] });
-    const first = await new Promise((said) => createInterface(this.process.stdout).once("line", said));
+    const first = await new Promise((read) => createInterface(this.process.stdout).once("line", read));
     const url = first.split(" ").at(-1);
     this.listen = new URL(url).host;
     return url;

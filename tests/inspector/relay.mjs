@@ -1,4 +1,5 @@
-// A way to the gateway that can go silent, as a network does while a machine sleeps: nothing is closed, and nothing comes.
+// A relay to the gateway that can go silent, like a network while a machine sleeps: connections stay open, but no data
+// arrives.
 
 import { connect, createServer } from "node:net";
 
@@ -8,7 +9,7 @@ export class Relay {
     this.pairs = new Set();
   }
 
-  /** Begins to pass on; the address to use in place of the gateway's. */
+  /** Starts relaying; returns the URL to use instead of the gateway's. */
   async start() {
     this.server = createServer((near) => {
       const pair = { near, far: connect(this.to.port, this.to.hostname), silent: false };
@@ -26,7 +27,7 @@ export class Relay {
     return `http://127.0.0.1:${this.server.address().port}`;
   }
 
-  /** From now on nothing comes over the connections that there are; new ones work. */
+  /** Silences the current connections; new ones work. */
   silence() {
     for (const pair of this.pairs) {
       pair.silent = true;

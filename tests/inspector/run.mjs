@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Run as `node tests/inspector/run.mjs <case> <url> <token> [<one-time link>]`, against a gateway that runs. `CALLS` is
-// where its API is called, if only a browser finds the URL.
+// Run as `node tests/inspector/run.mjs <case> <url> <token> [<one-time link>]` against a running gateway. `CALLS` is the
+// API's URL, if only a browser can resolve `<url>`.
 
 import { Stage } from "./stage.mjs";
 

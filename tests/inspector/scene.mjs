@@ -1,7 +1,7 @@
-// A gateway in the middle of its day: some arrived, some are retried, some were given up, one webhook has failed.
+// A gateway in use: deliveries that arrived, are retried or are dead, and a failed webhook.
 import { github } from "./sender.mjs";
 
-/** Fills an empty gateway; returns what to look at. */
+/** Fills an empty gateway; returns the objects to show. */
 export async function populate(stage) {
   const good = await stage.receiver({ status: 200 });
   const bad = await stage.receiver({ status: 503, body: '{"error":"database is restarting, try again in a minute"}' });
@@ -36,32 +36,32 @@ export async function populate(stage) {
   const address = `${stage.calls}${source.url}`;
   const push = '{"ref":"refs/heads/main","commits":[]}';
   await github(address, "a secret of some length", push);
-  await github(address, "somebody else's", push);
+  await github(address, "another secret", push);
   await github(address, "a secret of some length", push, { sent: JSON.stringify(JSON.parse(push), null, 2) });
-  const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
+  const [rejected] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   await stage.key("dashboard", ["read"]);
   await stage.key("shop", ["publish"]);
   const delivered = (await stage.api("GET", `/v1/deliveries?webhook_id=${shop.id}&limit=1`)).items[0].id;
   const dead = (await stage.api("GET", `/v1/deliveries?webhook_id=${crm.id}&limit=1`)).items[0].id;
   const event = (await stage.api("GET", `/v1/deliveries/${dead}`)).event_id;
-  return { shop, ledger, crm, legacy, source, refused, event, failed, retried: retried[0], delivered, dead, staging };
+  return { shop, ledger, crm, legacy, source, rejected, event, failed, retried: retried[0], delivered, dead, staging };
 }
 
-/** Sends a delivery to another URL; the page shows what came back. */
+/** Sends a shadow request; the page shows the result. */
 export async function shadow(stage, page, id, url) {
   await stage.goto(page, `/inspector/deliveries/${id}/shadow`);
   await page.getByLabel("URL", { exact: true }).fill(url);
-  await page.getByRole("button", { name: "Send to this URL" }).click();
-  await page.getByRole("heading", { name: "The other URL" }).first().waitFor();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByRole("heading", { name: "Other URL" }).first().waitFor();
 }
 
-/** Every page there is, but for those that follow upon a form. */
-export function places({ shop, ledger, legacy, source, refused, event, failed, retried, delivered, dead }) {
+/** Every page except those that follow a form. */
+export function places({ shop, ledger, legacy, source, rejected, event, failed, retried, delivered, dead }) {
   return [
-    "/inspector", "/inspector?window=31d", "/inspector/deliveries", "/inspector/deliveries?session_id=nobody", "/inspector/deliveries?status=lost",
+    "/inspector", "/inspector?window=31d", "/inspector/deliveries", "/inspector/deliveries?session_id=unknown", "/inspector/deliveries?status=lost",
     ...[failed, retried, delivered, dead].map((id) => `/inspector/deliveries/${id}`), `/inspector/deliveries/${dead}/shadow`, "/inspector/dead", "/inspector/dead/retry",
     "/inspector/webhooks", ...[shop, ledger, legacy].map(({ id }) => `/inspector/webhooks/${id}`), `/inspector/webhooks/${ledger.id}/edit`, "/inspector/webhooks/new",
     "/inspector/sources", `/inspector/sources/${source.id}`, `/inspector/sources/${source.id}/edit`, "/inspector/sources/new",
-    `/inspector/sources/${source.id}/refused/${refused.id}`, `/inspector/events/${event}`, "/inspector/keys", "/inspector/nowhere", "/inspector/search?q=nobody",
+    `/inspector/sources/${source.id}/refused/${rejected.id}`, `/inspector/events/${event}`, "/inspector/keys", "/inspector/nowhere", "/inspector/search?q=unknown",
   ];
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Run by `make screenshots` as `node tests/inspector/screenshots.mjs <the built command> <folder>`: pictures of a gateway
-// in the middle of its day, in light, dark and as wide as a phone.
+// Run by `make screenshots` as `node tests/inspector/screenshots.mjs <the built command> <folder>`: screenshots of a
+// gateway in use, in light, dark and phone width.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -28,15 +28,15 @@ try {
     webhook: `/inspector/webhooks/${scene.ledger.id}`,
     edit: `/inspector/webhooks/${scene.ledger.id}/edit`,
     source: `/inspector/sources/${scene.source.id}`,
-    refused: `/inspector/sources/${scene.source.id}/refused/${scene.refused.id}`,
+    rejected: `/inspector/sources/${scene.source.id}/refused/${scene.rejected.id}`,
     sourceform: `/inspector/sources/${scene.source.id}/edit`,
     event: `/inspector/events/${scene.event}`,
     lost: "/inspector/nowhere",
-    nothing: "/inspector/search?q=nobody",
+    nothing: "/inspector/search?q=unknown",
     sources: "/inspector/sources",
     keys: "/inspector/keys",
   };
-  // Those that follow upon a form.
+  // Pages that follow a form.
   const acts = { shadow: (page) => shadow(stage, page, scene.dead, scene.staging.url) };
   const names = wanted.length ? wanted : ["overview", "delivery", "shadow", "dead", "webhook", "source"];
   mkdirSync(folder, { recursive: true });

@@ -1,9 +1,9 @@
-// Senders that sign as their providers do, with Node's own HMAC.
+// Senders that sign like their providers, with Node's own HMAC.
 import { createHmac } from "node:crypto";
 
 const hmac = (secret, text) => createHmac("sha256", secret).update(text).digest("hex");
 
-/** Posts as GitHub does; `sent` is what arrives in place of what was signed. */
+/** Posts like GitHub; `sent` replaces the signed body. */
 export async function github(url, secret, body, { event = "push", sent = body, headers = {} } = {}) {
   return fetch(url, {
     method: "POST",
@@ -12,7 +12,7 @@ export async function github(url, secret, body, { event = "push", sent = body, h
   });
 }
 
-/** Posts as Stripe does, signed so many seconds ago. */
+/** Posts like Stripe, with a signature from `secondsAgo`. */
 export async function stripe(url, secret, body, { secondsAgo = 0 } = {}) {
   const time = Math.floor(Date.now() / 1000) - secondsAgo;
   const headers = { "content-type": "application/json", "stripe-signature": `t=${time},v1=${hmac(secret, `${time}.${body}`)}` };

@@ -1,5 +1,5 @@
-// What the cases share: the gateway's API, a receiver whose answers can be switched, and a browser that notices whatever
-// a page does that it should not.
+// Shared by the cases: the gateway's API, a receiver whose response can be changed, and a browser that records everything a
+// page must not do.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -11,7 +11,7 @@ const require = createRequire(new URL("../../.tools/browser/package.json", impor
 const { chromium } = require("playwright-core");
 
 export const axePath = require.resolve("axe-core/axe.min.js");
-/** How long anything may take before a case gives up. */
+/** The timeout of every step. */
 export const PATIENCE = 60_000;
 
 function browserPath() {
@@ -23,13 +23,13 @@ function browserPath() {
   return found;
 }
 
-/** Waits until `look` gives something; `what` it is, or a function that says so in the end. */
-export async function until(look, what) {
+/** Waits until `check` returns something; `what` describes it, as text or as a function. */
+export async function until(check, what) {
   const end = Date.now() + PATIENCE;
   for (;;) {
-    const found = await look();
+    const found = await check();
     if (found) return found;
-    assert(Date.now() < end, `waited in vain: ${typeof what === "function" ? what() : what}`);
+    assert(Date.now() < end, `timed out waiting: ${typeof what === "function" ? what() : what}`);
     await new Promise((next) => setTimeout(next, 50));
   }
 }
@@ -55,7 +55,7 @@ export class Stage {
     return (await this.api("POST", "/v1/keys", { name, scopes })).token;
   }
 
-  /** A receiver on a free port; `answer` is what it says from now on. */
+  /** A receiver on a free port; set `answer` to change its response. */
   async receiver(answer = { status: 200 }) {
     const receiver = { answer, requests: [] };
     const server = createServer((request, response) => {
@@ -75,7 +75,7 @@ export class Stage {
     return this.api("POST", "/v1/webhooks", { name: "Orders", target_url, event_types: ["order.*"], ...more });
   }
 
-  /** Publishes for one webhook; the delivery's id. */
+  /** Publishes for one webhook; returns the delivery's id. */
   async publish(webhook, more = {}) {
     const event = { type: "order.paid", payload: { order: 7, total: "12.50" }, webhook_id: webhook.id, ...more };
     return (await this.api("POST", "/v1/events", event)).deliveries[0].id;
@@ -89,18 +89,18 @@ export class Stage {
     }
   }
 
-  /** Waits until a delivery has this status; the delivery. */
+  /** Waits until a delivery has this status; returns it. */
   async reaches(id, status) {
-    const look = async () => {
+    const check = async () => {
       const row = await this.api("GET", `/v1/deliveries/${id}`);
       return row.status === status && row;
     };
-    return until(look, `${id} is ${status}`);
+    return until(check, `${id} is ${status}`);
   }
 
-  /** Waits until so many deliveries of a webhook have this status. */
+  /** Waits until this many deliveries of a webhook have this status. */
   async count(webhook, status, wanted) {
-    const look = async () => {
+    const check = async () => {
       let [found, cursor] = [0, ""];
       do {
         const query = `status=${status}&webhook_id=${webhook.id}&limit=200${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
@@ -110,10 +110,10 @@ export class Stage {
       } while (cursor);
       return found >= wanted;
     };
-    return until(look, `${wanted} are ${status}`);
+    return until(check, `${wanted} are ${status}`);
   }
 
-  /** A page of a fresh browser profile. */
+  /** A page in a new browser profile. */
   async page(options = {}) {
     this.browser ??= await chromium.launch({ executablePath: browserPath(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 900 }, timezoneId: "UTC", locale: "en-GB", ...options });
@@ -123,7 +123,7 @@ export class Stage {
     return page;
   }
 
-  /** Notes errors of scripts, broken policies, dialogs, and requests to anywhere else. */
+  /** Records script errors, policy violations, dialogs, and requests to other origins. */
   watch(page) {
     const note = (what) => this.noticed.push(`${page.url()}: ${what}`);
     page.on("pageerror", (error) => note(`error ${error}`));
@@ -142,7 +142,7 @@ export class Stage {
     return answer;
   }
 
-  /** A page of somebody who has logged in. */
+  /** A page with a session. */
   async inside(options = {}, token = this.token) {
     const page = await this.page(options);
     await this.goto(page, "/inspector/login");
@@ -155,7 +155,7 @@ export class Stage {
   async close() {
     await this.browser?.close();
     for (const close of this.closing) close();
-    assert.deepEqual(this.noticed, [], "a page did what it should not");
+    assert.deepEqual(this.noticed, [], "a page did something it must not");
   }
 }
 

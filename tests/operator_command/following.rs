@@ -9,7 +9,6 @@ use super::{dead_delivery, impatient};
 use crate::command::{PATIENCE, Serve};
 use crate::inbound_command::{OPEN, Stage};
 
-/// A following command.
 struct Following {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -34,19 +33,19 @@ impl Following {
         (text("change"), text("id"))
     }
 
-    /// Ends it with Ctrl-C; returns its exit code, what it had still to say and what it complained of.
+    /// Sends Ctrl-C; returns the exit code, the rest of standard output, and standard error.
     async fn interrupt(mut self) -> (i32, String, String) {
         let pid = self.child.id().unwrap().to_string();
         let asked = Command::new("kill").args(["-INT", &pid]).status().await;
         assert!(asked.unwrap().success());
-        let (mut rest, mut complained) = (String::new(), String::new());
+        let (mut rest, mut errors) = (String::new(), String::new());
         let mut out = self.lines.into_inner();
         out.read_to_string(&mut rest).await.unwrap();
         let mut err = self.child.stderr.take().unwrap();
-        err.read_to_string(&mut complained).await.unwrap();
+        err.read_to_string(&mut errors).await.unwrap();
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let code = ended.expect("it ends").unwrap().code();
-        (code.unwrap(), rest, complained)
+        (code.unwrap(), rest, errors)
     }
 }
 
@@ -74,25 +73,25 @@ async fn following_survives_a_lost_connection_and_a_restarted_gateway() {
 
     relay.cut();
     let missed = arrives(&stage).await;
-    relay.lead_to(&stage.gateway.url);
+    relay.route_to(&stage.gateway.url);
     assert_eq!(following.change().await, ("delivered".into(), missed));
 
     stage.gateway.kill().await;
     relay.cut();
     stage.gateway = Serve::start_in(data.path(), &[OPEN]).await;
     let early = arrives(&stage).await;
-    relay.lead_to(&stage.gateway.url);
+    relay.route_to(&stage.gateway.url);
     assert_eq!(following.change().await, ("delivered".into(), early));
     let late = arrives(&stage).await;
     assert_eq!(following.change().await, ("delivered".into(), late));
 
-    let (code, rest, complained) = following.interrupt().await;
-    assert_eq!((code, rest.as_str()), (0, ""), "nothing comes twice");
-    assert_eq!(complained, "", "programs are not disturbed");
+    let (code, rest, errors) = following.interrupt().await;
+    assert_eq!((code, rest.as_str()), (0, ""), "nothing is shown twice");
+    assert_eq!(errors, "", "no remarks with --json");
 }
 
 #[tokio::test]
-async fn following_shows_what_the_filter_wants_and_why_it_failed() {
+async fn following_shows_what_matches_the_filter_and_why_it_failed() {
     let stage = Stage::new().await;
     let webhook = impatient(&stage).await;
     let line = [
@@ -108,7 +107,7 @@ async fn following_shows_what_the_filter_wants_and_why_it_failed() {
         "task.completed",
     ];
     let mut following = Following::start(stage.command(&line));
-    // Whether it listens already nobody can see from outside: so failures are made until one is seen.
+    // Nothing shows from outside when it starts to listen, so failures are created until one is shown.
     let mut made = Vec::new();
     let mut every = tokio::time::interval(std::time::Duration::from_millis(500));
     let first = loop {
@@ -126,7 +125,7 @@ async fn following_shows_what_the_filter_wants_and_why_it_failed() {
     }
     assert!(
         seen[0].contains("✗ dead      task.completed")
-            && seen[0].contains("The receiver answered 500"),
+            && seen[0].contains("The receiver returned 500"),
         "{seen:?}"
     );
     assert!(made.iter().any(|id| seen[0].contains(id)), "{seen:?}");
@@ -144,7 +143,7 @@ async fn following_shows_what_the_filter_wants_and_why_it_failed() {
 }
 
 #[tokio::test]
-async fn a_reader_that_has_seen_enough_ends_it_quietly() {
+async fn a_closed_pipe_ends_it_quietly() {
     let stage = Stage::new().await;
     let webhook = stage.webhook.clone();
     let id = stage.gateway.publish(&webhook, "{}").await;
@@ -166,8 +165,8 @@ async fn a_reader_that_has_seen_enough_ends_it_quietly() {
         .await
         .expect("it ends");
     assert_eq!(ended.code(), Some(0));
-    let mut complained = String::new();
+    let mut errors = String::new();
     let mut err = child.stderr.take().unwrap();
-    err.read_to_string(&mut complained).await.unwrap();
-    assert_eq!(complained, "");
+    err.read_to_string(&mut errors).await.unwrap();
+    assert_eq!(errors, "");
 }

@@ -1,5 +1,4 @@
-//! The command as an operator uses it at three in the morning: the real binary against a real gateway, on a real
-//! terminal where it needs one.
+//! The commands for operators: the real binary against a real gateway, on a real terminal where it needs one.
 
 mod following;
 mod relay;
@@ -22,7 +21,7 @@ async fn impatient(stage: &Stage) -> String {
     stage.gateway.webhook(&stage.receiver.url(), &retry).await
 }
 
-/// A delivery that the receiver answered 500 and that was given up.
+/// A delivery that the receiver answered with 500 and that is dead.
 async fn dead_delivery(stage: &Stage, webhook: &str) -> String {
     stage
         .receiver

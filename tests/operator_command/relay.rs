@@ -1,4 +1,4 @@
-//! A way to a gateway that can be cut and led elsewhere.
+//! A TCP relay to a gateway, which can be cut and routed to another one.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Passes bytes on to wherever it leads now.
 pub(super) struct Relay {
     pub(super) url: String,
     to: Arc<Mutex<Option<String>>>,
@@ -15,7 +14,6 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// One that leads to this URL.
     pub(super) async fn to(url: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let here = format!("http://{}", listener.local_addr().unwrap());
@@ -24,7 +22,7 @@ impl Relay {
         let (target, tasks) = (Arc::clone(&to), Arc::clone(&passing));
         let accepting = tokio::spawn(async move {
             while let Ok((mut from, _)) = listener.accept().await {
-                // Closed at once while it leads nowhere.
+                // Closes the connection immediately while there is no target.
                 let Some(address) = target.lock().clone() else {
                     continue;
                 };
@@ -41,17 +39,17 @@ impl Relay {
             passing,
             accepting,
         };
-        relay.lead_to(url);
+        relay.route_to(url);
         relay
     }
 
-    /// Leads new connections there.
-    pub(super) fn lead_to(&self, url: &str) {
+    /// Routes new connections to this URL.
+    pub(super) fn route_to(&self, url: &str) {
         let address = url.trim_start_matches("http://").trim_end_matches('/');
         *self.to.lock() = Some(address.to_owned());
     }
 
-    /// Breaks every connection, and lets none through until it leads somewhere again.
+    /// Breaks every connection, and accepts none until there is a target again.
     pub(super) fn cut(&self) {
         *self.to.lock() = None;
         self.passing.lock().abort_all();

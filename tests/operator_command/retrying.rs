@@ -1,4 +1,4 @@
-//! `postrider retry`, for many at once.
+//! `postrider retry`.
 
 use http::Method;
 use postrider_testkit::receiver::Answer;
@@ -22,12 +22,12 @@ async fn a_dry_run_counts_and_shows_some_and_changes_nothing() {
         .await
         .well();
     assert!(
-        counted.out.starts_with("1 delivery would be put back.") && counted.out.contains(&id),
+        counted.out.starts_with("1 delivery would be requeued.") && counted.out.contains(&id),
         "{}",
         counted.out
     );
     let refused = stage.run(&line).await;
-    assert_eq!(refused.code, 2, "nobody can be asked");
+    assert_eq!(refused.code, 2, "there is no terminal to confirm on");
     assert!(refused.err.contains("--yes"), "{}", refused.err);
     let row = stage.get(&format!("/v1/deliveries/{id}")).await;
     assert_eq!(
@@ -37,7 +37,7 @@ async fn a_dry_run_counts_and_shows_some_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn waiting_tells_what_became_of_what_was_put_back() {
+async fn wait_shows_the_result_of_every_requeued_delivery() {
     let stage = Stage::new().await;
     let webhook = impatient(&stage).await;
     for _ in 0..3 {
@@ -49,21 +49,21 @@ async fn waiting_tells_what_became_of_what_was_put_back() {
     assert!(
         again
             .out
-            .contains("3 of 3 deliveries put back; 0 delivered, 3 dead again, 0 still open"),
+            .contains("3 of 3 deliveries requeued; 0 delivered, 3 dead again, 0 still open"),
         "{}",
         again.out
     );
     stage.receiver.answer(Answer::status(200));
-    let mended = stage
+    let retried = stage
         .run(&[&line[..], &["--json"]].concat())
         .await
         .well()
         .json();
     assert_eq!(
         (
-            &mended["delivered"],
-            &mended["dead"],
-            &mended["retry"]["done"]
+            &retried["delivered"],
+            &retried["dead"],
+            &retried["retry"]["done"]
         ),
         (&3.into(), &0.into(), &3.into())
     );
@@ -76,13 +76,13 @@ async fn one_delivery_is_followed_to_its_end() {
     let id = dead_delivery(&stage, &webhook).await;
     assert_eq!(stage.run(&["retry", &id, "--wait"]).await.code, 1);
     stage.receiver.answer(Answer::status(200));
-    let mended = stage.run(&["retry", &id, "--wait", "--json"]).await.well();
-    assert_eq!(mended.json()["status"], "delivered");
+    let retried = stage.run(&["retry", &id, "--wait", "--json"]).await.well();
+    assert_eq!(retried.json()["status"], "delivered");
 }
 
 #[tokio::test]
-async fn ctrl_c_stops_the_watching_and_not_the_job() {
-    // More than one slice, and none but the first comes soon.
+async fn ctrl_c_stops_watching_but_not_the_job() {
+    // More than one slice, and only the first one is processed soon.
     let mut stage = Stage::new().await;
     let slow = ("POSTRIDER_POLL_INTERVAL_MS", "60000");
     stage.gateway = Serve::start(&[OPEN, slow]).await;
@@ -104,15 +104,15 @@ async fn ctrl_c_stops_the_watching_and_not_the_job() {
         .command(&["retry", "--dead", "--yes"])
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let progress = tokio::time::timeout(PATIENCE, said.next_line()).await;
-    let progress = progress.expect("it says how far it is").unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let progress = tokio::time::timeout(PATIENCE, stderr.next_line()).await;
+    let progress = progress.expect("it prints its progress").unwrap();
     assert_eq!(progress.as_deref(), Some("200 of 300"));
     let pid = child.id().unwrap().to_string();
-    let asked = Command::new("kill").args(["-INT", &pid]).status().await;
-    assert!(asked.unwrap().success());
+    let sent = Command::new("kill").args(["-INT", &pid]).status().await;
+    assert!(sent.unwrap().success());
     let mut advice = String::new();
-    while let Some(line) = said.next_line().await.unwrap() {
+    while let Some(line) = stderr.next_line().await.unwrap() {
         advice.push_str(&line);
     }
     assert_eq!(child.wait().await.unwrap().code(), Some(130));
@@ -132,22 +132,20 @@ async fn ctrl_c_stops_the_watching_and_not_the_job() {
 }
 
 #[tokio::test]
-async fn on_a_terminal_it_asks_before_it_begins() {
+async fn on_a_terminal_it_asks_for_confirmation() {
     let stage = Stage::new().await;
     let webhook = impatient(&stage).await;
     let id = dead_delivery(&stage, &webhook).await;
     stage.receiver.answer(Answer::status(200));
     let line = ["retry", "--dead", "--webhook", &webhook];
-    for (said, code, status) in [
+    for (keys, code, status) in [
         ("n\r", 1, "dead"),
         ("\r", 1, "dead"),
         ("y\r", 0, "delivered"),
     ] {
         let mut terminal = Terminal::start(&stage, (120, 24), &line);
-        terminal
-            .shows("Put back 1 delivery (dead, webhook_id")
-            .await;
-        terminal.press(said).await;
+        terminal.shows("Requeue 1 delivery (dead, webhook_id").await;
+        terminal.press(keys).await;
         let left = terminal.end().await;
         assert_eq!(left.code, code, "{}", left.screen);
         let row = if code == 0 {

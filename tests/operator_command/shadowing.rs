@@ -6,11 +6,11 @@ use serde_json::json;
 use crate::inbound_command::Stage;
 
 #[tokio::test]
-async fn a_dead_delivery_is_sent_elsewhere_and_compared_by_command() {
+async fn a_dead_delivery_is_sent_to_another_url_and_compared() {
     let stage = Stage::new().await;
-    let elsewhere = Receiver::start().await;
+    let other = Receiver::start().await;
     stage.receiver.answer(Answer::status(500).body("no"));
-    elsewhere.answer(
+    other.answer(
         Answer::status(200)
             .body("yes")
             .header("content-type", "text/plain"),
@@ -19,7 +19,7 @@ async fn a_dead_delivery_is_sent_elsewhere_and_compared_by_command() {
     let webhook = stage.gateway.webhook(&stage.receiver.url(), &once).await;
     let id = stage.gateway.publish(&webhook, r#"{"task":42}"#).await;
     let before = stage.gateway.settled(&id).await;
-    let url = elsewhere.url();
+    let url = other.url();
 
     let shown = stage
         .run(&["shadow", &id, "--to", &url, "--timeout", "5s"])
@@ -29,16 +29,20 @@ async fn a_dead_delivery_is_sent_elsewhere_and_compared_by_command() {
         "✓ 200",
         "LAST ATTEMPT, #1",
         "text/plain",
-        "200 here, 500 at the last attempt",
+        "200 here, 500 on the last attempt",
         "\nyes",
     ] {
         assert!(shown.out.contains(part), "{part} in {}", shown.out);
     }
-    assert!(shown.err.contains("no attempt"), "{}", shown.err);
-    assert_eq!(elsewhere.requests()[0].body, r#"{"task":42}"#);
+    assert!(
+        shown.err.contains("does not count as an attempt"),
+        "{}",
+        shown.err
+    );
+    assert_eq!(other.requests()[0].body, r#"{"task":42}"#);
     assert_eq!(stage.get(&format!("/v1/deliveries/{id}")).await, before);
 
-    elsewhere.answer(Answer::status(404));
+    other.answer(Answer::status(404));
     let not_there = stage.run(&["shadow", &id, "--to", &url, "--json"]).await;
     assert_eq!(not_there.code, 1, "{}", not_there.err);
     assert_eq!(not_there.json()["shadow"]["status_code"], 404);
@@ -53,5 +57,5 @@ async fn a_dead_delivery_is_sent_elsewhere_and_compared_by_command() {
         assert_eq!(refused.code, 3, "{}", refused.err);
         assert!(refused.err.contains(field), "{}", refused.err);
     }
-    assert_eq!(elsewhere.requests().len(), 2);
+    assert_eq!(other.requests().len(), 2);
 }

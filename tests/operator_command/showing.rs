@@ -18,8 +18,8 @@ async fn a_delivery_is_shown_with_every_attempt_and_why_it_failed() {
     let id = stage.gateway.publish(&webhook, r#"{"n": 1.00}"#).await;
     stage.gateway.settled(&id).await;
     let shown = stage.run(&["show", &id]).await.well().out;
-    let told = stage.get(&format!("/v1/deliveries/{id}")).await;
-    let why = &told["why"];
+    let delivery = stage.get(&format!("/v1/deliveries/{id}")).await;
+    let why = &delivery["why"];
     for part in [
         "✗ dead",
         "2 of 2",
@@ -29,10 +29,10 @@ async fn a_delivery_is_shown_with_every_attempt_and_why_it_failed() {
         "s later",
         "first byte",
         "closed\\u{1b}[2J for tonight",
-        "REQUEST AS SENT LAST",
+        "LAST REQUEST",
         "x-webhook-retry: 1",
         "webhook-signature: v1,***",
-        "--payload shows it",
+        "use --payload to see it",
         why["title"].as_str().unwrap(),
         why["meaning"].as_str().unwrap(),
         why["advice"][0].as_str().unwrap(),

@@ -1,4 +1,4 @@
-//! What `postrider serve` says, and to whom.
+//! What `postrider serve` prints at startup.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::terminal::Terminal;
 use crate::command::{PATIENCE, binary};
 use crate::inbound_command::Stage;
 
-/// The first lines of a gateway whose output nobody sees, and the key that it made.
-async fn first_lines(data: &Path, options: &[&str]) -> (String, String) {
+/// The startup output of a gateway without a terminal, and the key that it generated.
+async fn startup_output(data: &Path, options: &[&str]) -> (String, String) {
     let mut child = Command::new(binary())
         .args(["serve", "--listen", "127.0.0.1:0", "--data"])
         .arg(data)
@@ -25,42 +25,48 @@ async fn first_lines(data: &Path, options: &[&str]) -> (String, String) {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut said = String::new();
+    let mut output = String::new();
     let reading = async {
-        while !said.contains("deliveries list") {
+        while !output.contains("deliveries list") {
             let line = lines.next_line().await.unwrap().expect("it runs");
-            said.push_str(&line);
-            said.push('\n');
+            output.push_str(&line);
+            output.push('\n');
         }
     };
     let read = tokio::time::timeout(PATIENCE, reading).await;
-    read.expect("it says all of it");
+    read.expect("it prints all of it");
     child.kill().await.unwrap();
     let file = data.join("admin-token");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     (
-        said,
+        output,
         std::fs::read_to_string(file).unwrap().trim().to_owned(),
     )
 }
 
 #[tokio::test]
-async fn what_lets_somebody_in_is_not_written_where_a_log_may_be() {
+async fn without_a_terminal_the_key_and_the_login_link_are_not_printed() {
     let data = tempfile::tempdir().unwrap();
-    let (said, key) = first_lines(data.path(), &[]).await;
-    assert!(!said.contains(&key) && !said.contains("once="), "{said}");
+    let (output, key) = startup_output(data.path(), &[]).await;
     assert!(
-        said.contains("admin-token") && said.contains("--print-login"),
-        "it says where the key is: {said}"
+        !output.contains(&key) && !output.contains("once="),
+        "{output}"
+    );
+    assert!(
+        output.contains("admin-token") && output.contains("--print-login"),
+        "it prints where the key is: {output}"
     );
     let wanted = tempfile::tempdir().unwrap();
-    let (said, key) = first_lines(wanted.path(), &["--print-login"]).await;
-    assert!(said.contains(&key) && said.contains("once="), "{said}");
+    let (output, key) = startup_output(wanted.path(), &["--print-login"]).await;
+    assert!(
+        output.contains(&key) && output.contains("once="),
+        "{output}"
+    );
 }
 
 #[tokio::test]
-async fn on_a_terminal_the_first_lines_let_somebody_in() {
+async fn on_a_terminal_the_login_link_is_printed() {
     let stage = Stage::new().await;
     let data = tempfile::tempdir().unwrap();
     let data = data.path().to_str().unwrap();

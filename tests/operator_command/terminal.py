@@ -1,15 +1,15 @@
-"""A terminal: runs a command on a real pty and keeps what it shows, as a person would see it.
+"""A terminal: runs a command on a real pty and emulates its screen.
 
-Arguments: columns, rows, the command. Questions come on standard input, a JSON document a line; each is answered
-with one line: {"lines": […], "ended": null or the exit code}.
+Arguments: columns, rows, the command. Reads requests from standard input, one JSON document per line, and answers
+each with one line: {"lines": […], "ended": null or the exit code}.
 
 {"wait": "text"}      until the text is on the screen
-{"wait_gone": "text"} until it is not
+{"wait_gone": "text"} until the text is gone
 {"press": "q"}        keys as a terminal sends them
 {"resize": [80, 24]}  columns and rows
 {"signal": "SIGTERM"} to the command
-{"end": true}         until the command has ended; adds "restored": whether the terminal is as it was before, and
-                      "colours": whether it ever wrote in colour
+{"end": true}         until the command has ended; adds "restored": whether the terminal has its original state, and
+                      "colours": whether the command wrote in colour
 """
 
 import fcntl
@@ -55,7 +55,7 @@ class Terminal:
         self.set_size(columns, rows)
 
     def pump(self):
-        """Takes what the command writes within a moment."""
+        """Reads what the command writes within 50 ms."""
         ready, _, _ = select.select([self.master], [], [], 0.05)
         if ready:
             data = os.read(self.master, 65536)
@@ -74,12 +74,12 @@ class Terminal:
             self.pump()
 
     def is_whole(self):
-        """Whether no frame has come half: a frame is written between these two."""
+        """Whether the last frame is complete: a frame is written between these two."""
         return self.raw.rfind(b"\x1b[?2026h") <= self.raw.rfind(b"\x1b[?2026l")
 
     def give_up(self):
         os.kill(self.pid, signal.SIGKILL)
-        sys.exit("waited in vain; the screen:\n" + "\n".join(self.screen.display))
+        sys.exit("timed out; the screen:\n" + "\n".join(self.screen.display))
 
     def shows(self, text):
         return any(text in line for line in self.screen.display)
@@ -100,18 +100,18 @@ class Terminal:
 def main():
     terminal = Terminal(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "wait" in asked:
-            terminal.until(lambda: terminal.shows(asked["wait"]))
-        elif "wait_gone" in asked:
-            terminal.until(lambda: not terminal.shows(asked["wait_gone"]))
-        elif "press" in asked:
-            os.write(terminal.master, asked["press"].encode())
-        elif "resize" in asked:
-            terminal.resize(*asked["resize"])
-        elif "signal" in asked:
-            os.kill(terminal.pid, getattr(signal, asked["signal"]))
-        elif "end" in asked:
+        request = json.loads(line)
+        if "wait" in request:
+            terminal.until(lambda: terminal.shows(request["wait"]))
+        elif "wait_gone" in request:
+            terminal.until(lambda: not terminal.shows(request["wait_gone"]))
+        elif "press" in request:
+            os.write(terminal.master, request["press"].encode())
+        elif "resize" in request:
+            terminal.resize(*request["resize"])
+        elif "signal" in request:
+            os.kill(terminal.pid, getattr(signal, request["signal"]))
+        elif "end" in request:
             terminal.until(lambda: terminal.ended is not None)
             terminal.answer(restored=terminal.restored(), colours=terminal.has_colours())
             return

@@ -1,4 +1,4 @@
-//! A command on a real terminal, and what a person sees there.
+//! Runs a command on a real terminal and reads its screen.
 
 use std::process::Stdio;
 
@@ -13,16 +13,16 @@ use crate::inbound_command::Stage;
 /// See terminal.py.
 pub(super) struct Terminal {
     child: Child,
-    asks: ChildStdin,
+    requests: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
 }
 
 /// How a command left its terminal.
 pub(super) struct Left {
     pub(super) code: i64,
-    /// Whether it gave the terminal back as it was.
+    /// Whether the terminal has its original state.
     pub(super) restored: bool,
-    /// Whether it ever wrote in colour.
+    /// Whether the command wrote in colour.
     pub(super) colours: bool,
     pub(super) screen: String,
 }
@@ -33,7 +33,7 @@ impl Terminal {
         Self::start_with(stage, size, args, &[])
     }
 
-    /// The same, in an environment with these in it, too.
+    /// The same, with additional environment variables.
     pub(super) fn start_with(
         stage: &Stage,
         (columns, rows): (u16, u16),
@@ -56,18 +56,18 @@ impl Terminal {
             .spawn()
             .expect("the terminal starts; `make setup` installs what it needs");
         Self {
-            asks: child.stdin.take().unwrap(),
+            requests: child.stdin.take().unwrap(),
             answers: BufReader::new(child.stdout.take().unwrap()).lines(),
             child,
         }
     }
 
-    async fn ask(&mut self, question: Value) -> Value {
-        let line = format!("{question}\n");
-        self.asks.write_all(line.as_bytes()).await.unwrap();
+    async fn ask(&mut self, request: Value) -> Value {
+        let line = format!("{request}\n");
+        self.requests.write_all(line.as_bytes()).await.unwrap();
         let answer = tokio::time::timeout(2 * PATIENCE, self.answers.next_line()).await;
-        let answer = answer.expect("the terminal answers").unwrap();
-        let answer = answer.unwrap_or_else(|| panic!("waited in vain for {question}"));
+        let answer = answer.expect("the terminal responds").unwrap();
+        let answer = answer.unwrap_or_else(|| panic!("timed out: {request}"));
         serde_json::from_str(&answer).unwrap()
     }
 

@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use super::{dead_delivery, impatient};
 use crate::inbound_command::Stage;
 
-const FIGURES: [&str; 5] = [
+const KEY_STATS: [&str; 5] = [
     "webhook_delivery_success_rate",
     "webhook_delivery_p95_latency",
     "webhook_retry_rate",
@@ -15,12 +15,12 @@ const FIGURES: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn the_view_is_live_and_obeys_its_keys() {
+async fn the_view_is_live_and_responds_to_keys() {
     let stage = Stage::new().await;
     let webhook = impatient(&stage).await;
     let mut terminal = Terminal::start(&stage, (160, 30), &["top"]);
-    let calm = terminal.shows("Nothing has failed").await;
-    for key_stat in FIGURES {
+    let calm = terminal.shows("No recent failures").await;
+    for key_stat in KEY_STATS {
         assert!(calm.contains(key_stat), "{key_stat} in\n{calm}");
     }
 
@@ -29,7 +29,7 @@ async fn the_view_is_live_and_obeys_its_keys() {
         dead_delivery(&stage, &webhook).await,
         dead_delivery(&stage, &webhook).await,
     ];
-    let screen = terminal.shows("NEED A PERSON: 1 of 2").await;
+    let screen = terminal.shows("NEEDING ATTENTION: 1 of 2").await;
     assert!(screen.contains("the last 3 attempts failed"), "{screen}");
     for id in &ids {
         assert!(screen.contains(id), "{id} in\n{screen}");
@@ -40,11 +40,11 @@ async fn the_view_is_live_and_obeys_its_keys() {
     terminal.press("\r").await;
     let screen = terminal.shows("esc back").await;
     assert!(
-        screen.contains("WHY") && screen.contains("The receiver answered 500"),
+        screen.contains("WHY") && screen.contains("The receiver returned 500"),
         "{screen}"
     );
     terminal.press("\u{1b}").await;
-    terminal.shows("NEWEST FAILURES").await;
+    terminal.shows("RECENT FAILURES").await;
 
     terminal.press("p").await;
     terminal.shows("Paused").await;
@@ -55,7 +55,7 @@ async fn the_view_is_live_and_obeys_its_keys() {
     terminal.press("r").await;
     terminal.shows("now? y/n").await;
     terminal.press("y").await;
-    terminal.shows("is put back").await;
+    terminal.shows("Requeued").await;
     stage.gateway.settled(&ids[2]).await;
     terminal.press("k").await;
     terminal.hides(&ids[2]).await;
@@ -76,7 +76,7 @@ async fn the_view_is_live_and_obeys_its_keys() {
 }
 
 #[tokio::test]
-async fn however_it_ends_the_terminal_is_given_back() {
+async fn however_it_ends_the_terminal_is_restored() {
     let stage = Stage::new().await;
     for ending in ["\u{3}", "SIGTERM", "SIGINT"] {
         let plain = [("NO_COLOR", "1")];
@@ -94,7 +94,7 @@ async fn however_it_ends_the_terminal_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_lost_gateway_is_said_and_found_again() {
+async fn a_lost_connection_is_shown_and_reestablished() {
     let data = tempfile::tempdir().unwrap();
     let mut stage = Stage::new().await;
     stage.gateway =
@@ -104,9 +104,9 @@ async fn a_lost_gateway_is_said_and_found_again() {
     let mut terminal = Terminal::start(&stage, (120, 24), &line);
     terminal.shows("q quit").await;
     relay.cut();
-    terminal.shows("trying again").await;
-    relay.lead_to(&stage.gateway.url);
-    terminal.hides("trying again").await;
+    terminal.shows("reconnecting").await;
+    relay.route_to(&stage.gateway.url);
+    terminal.hides("reconnecting").await;
     terminal.press("q").await;
     assert_eq!(terminal.end().await.code, 0);
 }
@@ -118,9 +118,9 @@ async fn without_a_terminal_one_frame_is_printed() {
     let id = dead_delivery(&stage, &webhook).await;
     for line in [&["top"][..], &["top", "--once", "--window", "24h"]] {
         let printed = stage.run(line).await.well();
-        for part in FIGURES
+        for part in KEY_STATS
             .into_iter()
-            .chain([&*id, "HTTP status 500", "NEWEST FAILURES"])
+            .chain([&*id, "HTTP status 500", "RECENT FAILURES"])
         {
             assert!(printed.out.contains(part), "{part} in\n{}", printed.out);
         }

@@ -1,4 +1,4 @@
-//! `postrider completions`: what a shell needs to know.
+//! `postrider completions`: shell completions.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -16,7 +16,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// Shell to generate completions for
     shell: Shell,
 }
 

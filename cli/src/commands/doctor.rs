@@ -1,4 +1,4 @@
-//! `postrider doctor`: what is wrong with the gateway, or with the way to it.
+//! `postrider doctor`: checks the gateway and the connection to it.
 
 use std::path::Path;
 
@@ -13,25 +13,24 @@ use crate::args::GatewayArgs;
 use crate::client::{Answer, Client, TOKEN_FILE, Token, is_loopback};
 use crate::edge;
 use crate::failure::{Ending, Failure};
-use crate::output::{Output, Tone, printable_line};
+use crate::output::{Output, Tone, plural, printable_line};
 use crate::pages;
 use crate::shapes::Webhook;
 
-/// A clock that is off by more than this is worth a word, long before signatures are refused.
-const CLOCK_WORTH_A_WORD_SECONDS: u64 = 5;
+/// A larger clock difference is a warning, long before receivers reject signatures.
+const CLOCK_WARNING_SECONDS: u64 = 5;
 
 const AFTER_HELP: &str = "\
 Examples:
   postrider doctor
   postrider doctor --url https://gateway.example.com --json
 
-Exit code 1 if a check fails. A receiver is checked with: postrider webhooks test wh_… --wait";
+Exit code 1 if a check fails. To check a receiver: postrider webhooks test wh_… --wait";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DoctorArgs {}
 
-/// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Finding {
@@ -40,7 +39,6 @@ enum Finding {
     Bad,
 }
 
-/// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -108,12 +106,15 @@ pub(crate) async fn run(
     let client = Client::new(gateway)?;
     match client.get(&["healthz"]).await {
         Ok(answer) => {
-            checks.push(Check::good("gateway", format!("{} is up", client.base())));
+            checks.push(Check::good(
+                "gateway",
+                format!("{} is running", client.base()),
+            ));
             checks.push(transport(&client));
             checks.extend(clock(&answer, edge::now()));
             checks.extend(token_and_webhooks(&client).await);
         }
-        Err(failure) => checks.push(unwell(&failure)),
+        Err(failure) => checks.push(failed(&failure)),
     }
     if out.wants_json() {
         out.value(&json!({ "checks": checks }))?;
@@ -131,18 +132,18 @@ pub(crate) async fn run(
     ))
 }
 
-fn unwell(failure: &Failure) -> Check {
+fn failed(failure: &Failure) -> Check {
     let advice = match failure {
         Failure::Unreachable { .. } => {
-            "start it with `postrider serve`, or name another with --url or POSTRIDER_URL"
+            "start it with `postrider serve`, or set another address with --url or POSTRIDER_URL"
         }
-        Failure::InTrouble(_) => "its log says more; a full disk is the usual reason",
+        Failure::ServerError(_) => "check its log; the usual cause is a full disk",
         Failure::Rejected { .. }
         | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_)
         | Failure::Input(_)
         | Failure::Output(_) => {
-            "something else answers at this address: check --url and POSTRIDER_URL"
+            "this address may not be a Postrider gateway; check --url and POSTRIDER_URL"
         }
     };
     Check::bad("gateway", failure.to_string(), advice)
@@ -153,35 +154,32 @@ fn transport(client: &Client) -> Check {
     if url.scheme() == "https" {
         Check::good("transport", "encrypted")
     } else if is_loopback(url) {
-        Check::good(
-            "transport",
-            "not encrypted, and does not leave this machine",
-        )
+        Check::good("transport", "not encrypted, but stays on this machine")
     } else {
         Check::doubtful(
             "transport",
-            "not encrypted: anyone on the way can read the key",
+            "not encrypted: the API key can be read in transit",
             "use https",
         )
     }
 }
 
-/// Signatures carry a time, and receivers refuse what is too old.
+/// Signatures contain a timestamp, and receivers reject old ones.
 fn clock(answer: &Answer, now: Timestamp) -> Option<Check> {
     let date = httpdate::parse_http_date(answer.date.as_deref()?).ok()?;
     let theirs = Timestamp::ZERO.plus(date.duration_since(std::time::UNIX_EPOCH).ok()?.into());
     let apart = now.as_seconds().abs_diff(theirs.as_seconds());
-    let detail = format!("the gateway's and this machine's are {apart} s apart");
+    let detail = format!("the gateway and this machine differ by {apart} s");
     Some(if apart > TOLERANCE_SECONDS.unsigned_abs() {
         let advice = format!(
-            "set both by NTP: receivers refuse what is more than {TOLERANCE_SECONDS} s off"
+            "synchronise both with NTP; receivers reject timestamps that are more than {TOLERANCE_SECONDS} s off"
         );
         Check::bad("clock", detail, advice)
-    } else if apart > CLOCK_WORTH_A_WORD_SECONDS {
+    } else if apart > CLOCK_WARNING_SECONDS {
         Check::doubtful(
             "clock",
             detail,
-            "set both by NTP before receivers refuse what is sent",
+            "synchronise both with NTP before receivers reject signatures",
         )
     } else {
         Check::good("clock", detail)
@@ -204,15 +202,16 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
         }) => {
             return vec![Check::bad(
                 "token",
-                format!("{origin}: not accepted"),
+                format!("{origin}: rejected"),
                 advice.clone(),
             )];
         }
         Err(failure) => {
-            let advice = "this address may not be that of a Postrider gateway";
+            let advice =
+                "this address may not be a Postrider gateway; check --url and POSTRIDER_URL";
             return vec![Check::bad(
                 "token",
-                format!("cannot tell: {failure}"),
+                format!("cannot check: {failure}"),
                 advice,
             )];
         }
@@ -222,30 +221,30 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
         ("read", may_read),
         ("manage", may_post(client, &["v1", "webhooks"]).await),
     ];
-    let may: Vec<&str> = scopes
+    let allowed: Vec<&str> = scopes
         .into_iter()
-        .filter_map(|(scope, allowed)| allowed.then_some(scope))
+        .filter_map(|(scope, is_allowed)| is_allowed.then_some(scope))
         .collect();
-    let mut checks = vec![if may.is_empty() {
-        let advice = "make one that may: postrider keys create --name … --scope …";
+    let mut checks = vec![if allowed.is_empty() {
+        let advice = "create a key with scopes: postrider keys create --name … --scope …";
         Check::bad(
             "token",
-            format!("{origin}: known, but may do nothing"),
+            format!("{origin}: valid, but has no scopes"),
             advice,
         )
     } else {
-        Check::good("token", format!("{origin}: may {}", may.join(", ")))
+        Check::good("token", format!("{origin}: has {}", allowed.join(", ")))
     }];
     checks.extend(
         listing
             .and_then(|listing| listing.read())
             .ok()
-            .map(|webhooks| judge_webhooks(&webhooks)),
+            .map(|webhooks| check_webhooks(&webhooks)),
     );
     checks
 }
 
-/// Whether the key may POST to this path. An empty document is refused only after the key was judged, so that asking
+/// Whether the key may POST to this path. The gateway checks the key first and then rejects the empty document, so this
 /// changes nothing.
 async fn may_post(client: &Client, path: &[&str]) -> bool {
     match client.post(path, &json!({})).await {
@@ -258,7 +257,7 @@ async fn may_post(client: &Client, path: &[&str]) -> bool {
     }
 }
 
-fn judge_webhooks(webhooks: &[Webhook]) -> Check {
+fn check_webhooks(webhooks: &[Webhook]) -> Check {
     let stopped: Vec<&str> = webhooks
         .iter()
         .filter(|webhook| matches!(webhook.status.as_str(), "failed" | "disabled"))
@@ -268,11 +267,11 @@ fn judge_webhooks(webhooks: &[Webhook]) -> Check {
         (0, _) => Check::doubtful(
             "webhooks",
             "none yet",
-            "make one: postrider webhooks create --to URL",
+            "create one: postrider webhooks create --to URL",
         ),
         (count, []) => Check::good(
             "webhooks",
-            format!("{count}, none of them failed or disabled"),
+            format!("{}, none failed or disabled", plural(count, "webhook")),
         ),
         (count, [first, ..]) => Check::doubtful(
             "webhooks",
@@ -281,7 +280,7 @@ fn judge_webhooks(webhooks: &[Webhook]) -> Check {
                 stopped.len(),
                 stopped.join(", ")
             ),
-            format!("when the receiver is well again: postrider webhooks resume {first}"),
+            format!("once the receiver works again: postrider webhooks resume {first}"),
         ),
     }
 }
@@ -289,8 +288,8 @@ fn judge_webhooks(webhooks: &[Webhook]) -> Check {
 fn data_directory(path: &Path) -> Check {
     let shown = path.display();
     if !path.is_dir() {
-        let advice = "--data or POSTRIDER_DATA names it; without it, a token must be given";
-        return Check::doubtful("data", format!("{shown} is not here"), advice);
+        let advice = "set --data or POSTRIDER_DATA, or set a token with --token or POSTRIDER_TOKEN";
+        return Check::doubtful("data", format!("{shown} does not exist"), advice);
     }
     let open: Vec<String> = [path.to_owned(), path.join(TOKEN_FILE)]
         .into_iter()
@@ -298,9 +297,12 @@ fn data_directory(path: &Path) -> Check {
         .map(|path| path.display().to_string())
         .collect();
     if open.is_empty() {
-        Check::good("data", format!("{shown} is closed to others"))
+        Check::good("data", format!("{shown} is not accessible to other users"))
     } else {
-        let detail = format!("others on this machine can get at {}", open.join(" and "));
+        let detail = format!(
+            "other users of this machine can access {}",
+            open.join(" and ")
+        );
         Check::bad("data", detail, format!("chmod -R go= {shown}"))
     }
 }
@@ -321,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_are_compared_by_the_date_of_an_answer() {
+    fn clocks_are_compared_by_the_date_header() {
         let at = |seconds: i64| {
             let answer = Answer {
                 date: Some("Sun, 06 Nov 1994 08:49:37 GMT".to_owned()),
@@ -357,7 +359,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_data_directory_open_to_others_is_found_out() {
+    fn a_data_directory_accessible_to_others_is_reported() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let token = directory.path().join(TOKEN_FILE);

@@ -1,4 +1,4 @@
-//! Which deliveries, as options for `deliveries` and `retry`.
+//! Filter options of `deliveries` and `retry`.
 
 use clap::Args;
 use postrider_domain::time::Timestamp;
@@ -6,33 +6,32 @@ use postrider_domain::time::Timestamp;
 use crate::live::Change;
 use crate::when::When;
 
-/// All given conditions must hold.
+/// All given conditions must match.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Filter")]
 pub(crate) struct FilterArgs {
-    /// Of this session
+    /// Session of the event
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// To this webhook
+    /// Webhook it is sent to
     #[arg(long, value_name = "ID")]
     webhook: Option<String>,
 
-    /// Of this event type
+    /// Event type
     #[arg(long, visible_alias = "type", value_name = "TYPE")]
     event_type: Option<String>,
 
-    /// Accepted at or after: an RFC 3339 time, or a span back from now such as 2h
+    /// Accepted at or after this time: RFC 3339, or how long ago, such as 2h
     #[arg(long, visible_alias = "since", value_name = "TIME")]
     from: Option<When>,
 
-    /// Accepted before
+    /// Accepted before this time
     #[arg(long, visible_alias = "until", value_name = "TIME")]
     pub(super) to: Option<When>,
 }
 
 impl FilterArgs {
-    /// Whether there is any condition.
     pub(crate) fn any(&self) -> bool {
         let Self {
             session,
@@ -48,7 +47,7 @@ impl FilterArgs {
             || to.is_some()
     }
 
-    /// The conditions under the API's names.
+    /// The conditions as query parameters of the API.
     pub(crate) fn conditions(
         &self,
         status: Option<String>,
@@ -69,8 +68,8 @@ impl FilterArgs {
             .collect()
     }
 
-    /// Whether a change is one of a delivery that is meant, as far as an announcement tells: it does not say when the
-    /// delivery was accepted.
+    /// Whether a change matches, as far as its notification tells. A notification does not include when the delivery
+    /// was accepted.
     pub(crate) fn wants(&self, change: &Change) -> bool {
         let fits = |wanted: &Option<String>, is: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| Some(wanted) == is)
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_carry_the_apis_names_and_absolute_times() {
+    fn conditions_use_the_apis_names_and_absolute_times() {
         let filter = FilterArgs {
             session: Some("s".to_owned()),
             from: Some("2h".parse().unwrap()),
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_wanted_if_every_condition_holds() {
+    fn a_change_is_wanted_if_every_condition_matches() {
         let change = Change {
             change: "dead".to_owned(),
             at: String::new(),

@@ -1,4 +1,4 @@
-//! Watching deliveries until nothing will happen any more.
+//! `--wait`: watches deliveries until each is delivered or dead.
 
 use std::time::Duration;
 
@@ -15,22 +15,21 @@ use crate::shapes::{Delivery, Planned, Published};
 use crate::table::{Mark, Table};
 use crate::when::{Span, until};
 
-const FIRST_LOOK: Duration = Duration::from_millis(150);
-const SLOWEST_LOOK: Duration = Duration::from_secs(2);
+const FIRST_POLL: Duration = Duration::from_millis(150);
+const SLOWEST_POLL: Duration = Duration::from_secs(2);
 
-/// Whether and how long to watch.
 #[derive(Debug, Args)]
 pub(crate) struct WaitArgs {
-    /// Follow the deliveries until each is delivered or dead; exit code 1 if one is dead
+    /// Wait until each delivery is delivered or dead; exit code 1 if one is dead
     #[arg(long)]
     pub(super) wait: bool,
 
-    /// Follow them no longer than this, such as 30s or 5m; exit code 1 if one is still open then
-    #[arg(long, requires = "wait", value_name = "SPAN")]
+    /// Wait no longer than this, such as 30s or 5m; exit code 1 if a delivery is still open then
+    #[arg(long, requires = "wait", value_name = "DURATION")]
     pub(super) timeout: Option<Span>,
 }
 
-/// Shows what was accepted, then, if asked, follows it.
+/// Shows what was accepted and, with --wait, watches it.
 pub(crate) async fn show_published(
     client: &Client,
     answer: &str,
@@ -53,7 +52,7 @@ pub(crate) async fn show_published(
     watch.ending(settled)
 }
 
-/// Follows one delivery that a person put back.
+/// Watches one requeued delivery.
 pub(crate) async fn show_retried(
     client: &Client,
     delivery: Planned,
@@ -73,7 +72,6 @@ pub(crate) async fn show_retried(
     watch.ending(settled)
 }
 
-/// How watching ended.
 enum Settled {
     Yes(Result<(), Failure>),
     Interrupted,
@@ -82,7 +80,7 @@ enum Settled {
 
 fn headline(published: &Published) -> String {
     let known = if published.duplicate {
-        " (accepted before; nothing new was stored)"
+        " (duplicate; nothing new was stored)"
     } else {
         ""
     };
@@ -92,7 +90,7 @@ fn headline(published: &Published) -> String {
 fn plan(published: &Published, out: Output) -> String {
     let headline = headline(published);
     if published.deliveries.is_empty() {
-        return format!("{headline}\nNo webhook subscribes to it: it is stored and goes nowhere.");
+        return format!("{headline}\nNo webhook subscribes to it. It is stored but not sent.");
     }
     let mut table = Table::new(["DELIVERY", "WEBHOOK"]);
     for delivery in &published.deliveries {
@@ -104,7 +102,7 @@ fn plan(published: &Published, out: Output) -> String {
     format!("{headline}\n{}", table.show(out))
 }
 
-/// One delivery and what was seen of it last.
+/// One delivery and its last known state.
 struct Watched {
     id: String,
     webhook_id: String,
@@ -119,7 +117,7 @@ impl Watched {
     }
 }
 
-/// What programs are told: the answer to the event, then each delivery as it was seen last.
+/// The JSON output: the response to the event, then the last known state of each delivery.
 #[derive(Serialize)]
 struct Followed<'a> {
     event: &'a RawValue,
@@ -153,7 +151,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Watches until all is settled, somebody stops it, or the time is over.
+    /// Watches until all deliveries are settled, Ctrl-C is pressed, or the timeout expires.
     async fn within(&mut self, wait: &WaitArgs) -> Settled {
         let settling = edge::unless_interrupted(self.until_settled());
         let ended = match wait.timeout {
@@ -169,7 +167,7 @@ impl<'a> Watch<'a> {
     }
 
     fn ending(&self, settled: Settled) -> Result<Ending, Failure> {
-        let goes_on = "the gateway goes on. `postrider show ID` tells how it went.";
+        let goes_on = "the gateway continues. To see the result: postrider show ID";
         match settled {
             Settled::Yes(result) => result.map(|()| Ending::of(self.all_delivered())),
             Settled::Interrupted => {
@@ -184,9 +182,9 @@ impl<'a> Watch<'a> {
     }
 
     async fn until_settled(&mut self) -> Result<(), Failure> {
-        let mut wait = FIRST_LOOK;
+        let mut wait = FIRST_POLL;
         loop {
-            self.look().await?;
+            self.poll().await?;
             let open = self
                 .watched
                 .iter()
@@ -199,11 +197,11 @@ impl<'a> Watch<'a> {
                 .set_message(format!("{open} of {} open", self.watched.len()));
             self.bar.tick();
             edge::pause(wait).await;
-            wait = (wait * 3 / 2).min(SLOWEST_LOOK);
+            wait = (wait * 3 / 2).min(SLOWEST_POLL);
         }
     }
 
-    async fn look(&mut self) -> Result<(), Failure> {
+    async fn poll(&mut self) -> Result<(), Failure> {
         for watched in self
             .watched
             .iter_mut()
@@ -248,7 +246,7 @@ impl<'a> Watch<'a> {
         if self.watched.is_empty() {
             return self
                 .out
-                .line("No webhook subscribes to it: it is stored and goes nowhere.");
+                .line("No webhook subscribes to it. It is stored but not sent.");
         }
         self.show_table()
     }

@@ -1,4 +1,4 @@
-//! Bodies given on the command line, in a file or on standard input.
+//! Reads a body from the command line, a file or standard input.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,14 @@ use clap::Args;
 
 use crate::failure::Failure;
 
-/// Where a body comes from: one of three.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct BodyArgs {
-    /// The body itself
+    /// Body as text
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
 
-    /// A file that holds the body, byte for byte
+    /// File with the body, used byte for byte
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
@@ -25,7 +24,6 @@ pub(crate) struct BodyArgs {
 }
 
 impl BodyArgs {
-    /// The bytes, unchanged.
     pub(crate) fn read(self) -> Result<Vec<u8>, Failure> {
         match (self.body, self.file) {
             (Some(body), _) => Ok(body.into_bytes()),
@@ -35,7 +33,7 @@ impl BodyArgs {
     }
 }
 
-/// A file's bytes; `-` is standard input.
+/// Reads a file; `-` is standard input.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     if path == Path::new("-") {
         return read_stdin();
@@ -44,7 +42,6 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::Input(format!("cannot read {}: {error}", path.display())))
 }
 
-/// All of standard input.
 pub(crate) fn read_stdin() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut bytes);

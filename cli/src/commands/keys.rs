@@ -1,4 +1,4 @@
-//! `postrider keys`: who may do what.
+//! `postrider keys`: manage API keys.
 
 use clap::{Args, Subcommand};
 use postrider_domain::key::Scope;
@@ -28,28 +28,28 @@ pub(crate) struct KeysArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the keys; never their text
+    /// List keys, without their tokens
     List,
-    /// Make a key; its text is shown this once
+    /// Create a key; its token is shown only once
     Create(CreateArgs),
-    /// Revoke a key; it opens nothing any more
+    /// Revoke a key; it is no longer accepted
     Revoke {
-        /// The key's id, key_…
+        /// Key id, key_…
         id: String,
     },
 }
 
 #[derive(Debug, Args, Serialize)]
 struct CreateArgs {
-    /// What people call it
+    /// Display name
     #[arg(long)]
     name: String,
 
-    /// What it may do; several by repeating it or with commas
+    /// What the key may do; repeatable or comma-separated
     #[arg(long = "scope", required = true, value_delimiter = ',', value_parser = Scope::ALL.map(Scope::as_str))]
     scopes: Vec<String>,
 
-    /// Whose data it opens [default: as the key that makes it]
+    /// Tenant the key belongs to [default: the tenant of the key used to create it]
     #[arg(long)]
     #[serde(skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
@@ -107,7 +107,7 @@ async fn create(args: &CreateArgs, client: &Client, out: Output) -> Result<(), F
     ))?;
     if let Some(token) = token {
         out.line(format!("\n{token}\n"))?;
-        out.note("Keep it now: the gateway stores only its hash and cannot show it again.");
+        out.note("Save the token now: the gateway stores only its hash and cannot show it again.");
     }
     Ok(())
 }

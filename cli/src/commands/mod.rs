@@ -1,4 +1,4 @@
-//! Everything but `serve`.
+//! All commands except `serve` and `dev`.
 
 mod completions;
 mod deliveries;
@@ -30,46 +30,44 @@ use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
 
-/// What can be asked of a gateway, or without one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Publish an event
     Send(send::SendArgs),
-    /// Receive webhooks here: verify them, show them, answer as told
+    /// Receive webhooks on this machine: verify, show and answer them
     Listen(listen::ListenArgs),
-    /// Keep webhooks: where events go
+    /// Manage webhooks
     Webhooks(webhooks::WebhooksArgs),
-    /// Keep sources: who may post events in, and where those go
+    /// Manage sources of inbound webhooks
     Sources(sources::SourcesArgs),
-    /// Post a signed sample event, as GitHub, Stripe and others do
+    /// Send a signed sample event, as GitHub, Stripe and others would
     Trigger(Box<trigger::TriggerArgs>),
-    /// See what happened to deliveries
+    /// List and follow deliveries
     Deliveries(deliveries::DeliveriesArgs),
-    /// Show one delivery: every attempt, why it failed, what to do
+    /// Show a delivery: every attempt, why it failed, what to do
     Show(show::ShowArgs),
-    /// Send a delivery again, or all that failed
+    /// Retry a delivery, or many
     Retry(retry::RetryArgs),
-    /// Send a delivery to another URL and compare the answers
+    /// Send a delivery to another URL and compare the responses
     Shadow(shadow::ShadowArgs),
-    /// See how the webhooks did: success rate, latency, retries
+    /// Show key stats: success rate, latency, retries
     Stats(stats::StatsArgs),
-    /// Watch it live: the figures, webhooks that need a person, what failed last
+    /// Watch key stats, webhooks needing attention and recent failures, live
     Top(top::TopArgs),
-    /// Keep API keys
+    /// Manage API keys
     Keys(keys::KeysArgs),
     /// Sign a body as the gateway does (no network)
     Sign(sign::SignArgs),
     /// Verify a signature as a receiver should (no network)
     Verify(verify::VerifyArgs),
-    /// Draw a retry schedule and what it makes of an outage (no network)
+    /// Draw a retry schedule and simulate an outage (no network)
     Policy(policy::PolicyArgs),
-    /// Find out what is wrong with the gateway or the way to it
+    /// Check the gateway and the connection to it
     Doctor(doctor::DoctorArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(completions::CompletionsArgs),
 }
 
-/// Does what was asked.
 pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Result<Ending, Failure> {
     match task {
         Task::Send(args) => send::run(args, &Client::new(gateway)?, out).await,

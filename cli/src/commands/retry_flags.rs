@@ -1,49 +1,48 @@
-//! Retry settings as options, for `webhooks` and `policy`.
+//! Retry settings as options of `webhooks` and `policy`.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
 use serde::de::DeserializeOwned;
 
-/// A profile and what is changed about it.
+/// A profile and overrides.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Retries")]
 pub(crate) struct RetryFlags {
-    /// Where the defaults come from [default: gateway]
+    /// Profile that sets the defaults [default: gateway]
     #[arg(long, value_parser = named::<Profile, 4>(Profile::ALL.map(Profile::as_str)))]
     profile: Option<Profile>,
 
-    /// Attempts in all, 1 to 100
+    /// Maximum number of attempts, 1 to 100
     #[arg(long, value_name = "N")]
     max_attempts: Option<u32>,
 
-    /// How far a wait may stray from the schedule, in basis points, 0 to 10000
+    /// How far a delay may deviate from the schedule, in basis points, 0 to 10000
     #[arg(long, value_name = "BPS")]
     jitter_bps: Option<u16>,
 
-    /// Waits after the first, second, … failure; the last repeats
+    /// Delays after the first, second, … failure, in seconds; the last one repeats
     #[arg(long, value_name = "S,S,…", value_delimiter = ',')]
     delays_seconds: Option<Vec<u32>>,
 
-    /// The longest wait
+    /// Longest delay, in seconds
     #[arg(long, value_name = "S")]
     max_backoff_seconds: Option<u32>,
 
-    /// Which answers are retried
+    /// Which failures to retry
     #[arg(long, value_parser = named::<Classifier, 2>(["every-failure", "by-status"]))]
     classifier: Option<Classifier>,
 
-    /// What a 3xx means under by-status
+    /// How by-status treats a 3xx response
     #[arg(long, value_parser = named::<Redirects, 2>(["delivered", "failure"]))]
     redirects: Option<Redirects>,
 
-    /// What becomes of the webhook when a delivery has used up its attempts
+    /// Whether a delivery that uses up its attempts also fails the webhook
     #[arg(long, value_parser = named::<OnExhausted, 2>(["dead-letter", "fail-webhook"]))]
     on_exhausted: Option<OnExhausted>,
 }
 
 impl RetryFlags {
-    /// Whether any is given.
     pub(crate) fn any(&self) -> bool {
         let Self {
             profile,
@@ -65,12 +64,12 @@ impl RetryFlags {
             || on_exhausted.is_some()
     }
 
-    /// Whether they name a profile, and so need no settings to start from.
+    /// Whether a profile is given, so that the current settings do not matter.
     pub(crate) fn names_profile(&self) -> bool {
         self.profile.is_some()
     }
 
-    /// `base` with what is given changed. A profile brings its own defaults, so that nothing of `base` is kept then.
+    /// Applies the options to `base`. A profile has its own defaults and discards `base`.
     pub(crate) fn over(self, base: RetrySettings) -> RetrySettings {
         let base = match self.profile {
             Some(profile) => RetrySettings {
@@ -92,7 +91,7 @@ impl RetryFlags {
     }
 }
 
-/// Reads one of the API's names.
+/// Parses a value as the API spells it.
 fn named<T, const N: usize>(names: [&'static str; N]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_the_api_is_understood() {
+    fn every_value_of_the_api_is_accepted() {
         for profile in Profile::ALL {
             let settings =
                 flags(&format!("--profile {}", profile.as_str())).over(RetrySettings::default());
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn options_change_what_they_name_and_a_profile_starts_afresh() {
+    fn options_override_settings_and_a_profile_discards_them() {
         let before = RetrySettings {
             profile: Profile::Standard,
             jitter_bps: Some(7),

@@ -21,36 +21,36 @@ Examples:
   date | postrider send clock.ticked - --content-type text/plain
   postrider send invoice.paid '{\"no\": 9}' --idempotency-key invoice-9
 
-What is given is sent on byte for byte. Without --content-type it must be JSON.";
+The payload is sent byte for byte. Without --content-type it must be JSON.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct SendArgs {
-    /// What happened, such as task.completed
+    /// Event type, such as task.completed
     #[arg(value_name = "TYPE")]
     event_type: String,
 
-    /// The payload; `-` reads it from standard input
+    /// Payload; `-` reads it from standard input
     #[arg(default_value = "{}", hide_default_value = true)]
     payload: String,
 
-    /// A file that holds the payload
+    /// File with the payload
     #[arg(long, value_name = "FILE", conflicts_with = "payload")]
     file: Option<PathBuf>,
 
-    /// The session it belongs to
+    /// Session of the event
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Send it to this webhook alone, whatever it subscribes to
+    /// Send it only to this webhook, whatever it subscribes to
     #[arg(long, value_name = "ID")]
     webhook: Option<String>,
 
-    /// Sending again under the same key stores nothing new
+    /// Idempotency key: sending again with the same key stores nothing new
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 
-    /// What the payload is [default: application/json]
+    /// Content type of the payload [default: application/json]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
 
@@ -103,8 +103,8 @@ pub(crate) async fn run(args: SendArgs, client: &Client, out: Output) -> Result<
     show_published(client, &answer.text, args.wait, out).await
 }
 
-/// How the bytes travel so that they arrive unchanged. JSON goes as it is written; white space around it would be lost
-/// inside the document that carries it, so that such a text goes as bytes.
+/// Encodes the bytes so that they arrive unchanged. JSON is embedded as written. Whitespace around it would be lost in
+/// the enclosing document, so a text with such whitespace is sent as base64.
 fn encode(
     bytes: &[u8],
     content_type: Option<String>,
@@ -125,7 +125,7 @@ fn encode(
             Ok((Payload::Bytes(BASE64.encode(bytes)), Some(content_type)))
         }
         (Err(error), None) => Err(Failure::Input(format!(
-            "the payload is not JSON ({error}); say what it is with --content-type, such as text/plain"
+            "the payload is not JSON ({error}); set its type with --content-type, such as text/plain"
         ))),
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn json_travels_as_it_is_written() {
+    fn json_is_sent_as_written() {
         let text = r#"{"b": 1.00,  "a":"\u00e4","b":2}"#;
         assert_eq!(
             body(text.as_bytes(), None),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_would_not_keep_travels_as_bytes() {
+    fn bytes_that_a_document_would_change_are_sent_as_base64() {
         let expected = r#"{"type":"t","payload_base64":"e30K","content_type":"application/json"}"#;
         assert_eq!(body(b"{}\n", None), expected);
         let expected = r#"{"type":"t","payload_base64":"/w==","content_type":"image/x"}"#;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_must_say_what_it_is() {
+    fn a_payload_that_is_not_json_needs_a_content_type() {
         assert!(matches!(encode(b"hello", None), Err(Failure::Input(_))));
         assert!(encode(b"hello", Some("text/plain".to_owned())).is_ok());
     }

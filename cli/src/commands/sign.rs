@@ -1,4 +1,4 @@
-//! `postrider sign`: the headers that the gateway would send with a body.
+//! `postrider sign`: the signature headers that the gateway would send with a body.
 
 use clap::Args;
 use postrider_domain::ids::EventId;
@@ -18,12 +18,12 @@ Examples:
 
   printf '%s' '{\"id\": 42}' | postrider sign --secret whsec_… -
 
-A body signed with several secrets, as during a rotation: --secret twice, the newest first.";
+To sign with several secrets, as during a rotation, repeat --secret, newest first.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct SignArgs {
-    /// Signing secret, whsec_…; the newest first
+    /// Signing secret, whsec_…; repeatable, newest first
     #[arg(
         long,
         required = true,
@@ -32,11 +32,11 @@ pub(crate) struct SignArgs {
     )]
     secret: Vec<Hidden>,
 
-    /// Id of the message [default: a fresh one]
+    /// Message id [default: a new one]
     #[arg(long)]
     id: Option<String>,
 
-    /// Seconds since 1970 [default: now]
+    /// Unix time of the signature [default: now]
     #[arg(long, value_name = "SECONDS")]
     timestamp: Option<u32>,
 
@@ -69,7 +69,7 @@ pub(crate) fn run(args: SignArgs, out: Output) -> Result<Ending, Failure> {
     Ok(Ending::Fine)
 }
 
-/// The signature headers of a body, under the names that the gateway uses.
+/// The signature headers of a body, with the names that the gateway uses.
 fn headers(
     secrets: &[SigningSecret],
     id: &str,
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_answer_of_standard_webhooks() {
+    fn the_published_test_vector_of_standard_webhooks_matches() {
         let secret = SigningSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let headers = headers(
             &[secret],

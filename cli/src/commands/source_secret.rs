@@ -1,4 +1,4 @@
-//! The secret that a source shares with its sender: given, in a file, in the environment, or asked for.
+//! Reads the secret that a source shares with its sender: from an option, a file, the environment or a prompt.
 
 use std::path::PathBuf;
 
@@ -11,22 +11,22 @@ use crate::hidden::Hidden;
 
 const VARIABLE: &str = "POSTRIDER_SOURCE_SECRET";
 
-/// Where the secret comes from. Without any of these it is asked for, unseen.
+/// Where the secret comes from. Without any of these, a prompt asks for it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Secret")]
 pub(crate) struct SecretArgs {
-    /// What the sender signs with; others on this machine can see it [env: POSTRIDER_SOURCE_SECRET] [default: asked for]
+    /// The sender's signing secret; other users of this machine can see it [env: POSTRIDER_SOURCE_SECRET] [default: prompt]
     #[arg(long)]
     secret: Option<Hidden>,
 
-    /// A file that holds it; `-` is standard input. A line break at its end does not count
+    /// File with the secret; `-` is standard input. A trailing line break is ignored
     #[arg(long, value_name = "FILE", conflicts_with = "secret")]
     secret_file: Option<PathBuf>,
 }
 
 impl SecretArgs {
-    /// The secret, asking for it with these words if need be.
-    pub(crate) fn read(self, question: &str) -> Result<Hidden, Failure> {
+    /// Reads the secret, with this prompt if necessary.
+    pub(crate) fn read(self, prompt: &str) -> Result<Hidden, Failure> {
         if let Some(secret) = self.secret {
             return Ok(secret);
         }
@@ -36,19 +36,19 @@ impl SecretArgs {
         if let Some(text) = edge::setting(VARIABLE).filter(|text| !text.is_empty()) {
             return Ok(text.into());
         }
-        let asked = edge::ask_hidden(question)?;
-        asked.map(Hidden::from).ok_or_else(|| {
+        let typed = edge::ask_hidden(prompt)?;
+        typed.map(Hidden::from).ok_or_else(|| {
             Failure::Input(format!(
-                "no secret: pass --secret-file FILE (`-` is standard input) or --secret, or set {VARIABLE}"
+                "no secret: set --secret-file FILE (`-` is standard input), --secret or {VARIABLE}"
             ))
         })
     }
 }
 
-/// Editors and `echo` write a line break that is no part of it.
+/// Removes the line break that editors and `echo` add.
 fn from_bytes(bytes: Vec<u8>) -> Result<Hidden, Failure> {
     let mut text = String::from_utf8(bytes)
-        .map_err(|_| Failure::Input("the secret must be text in UTF-8".to_owned()))?;
+        .map_err(|_| Failure::Input("the secret must be UTF-8 text".to_owned()))?;
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_line_break_behind_a_secret_is_cut() {
+    fn only_a_trailing_line_break_is_removed() {
         for (file, secret) in [
             ("It's a Secret\n", "It's a Secret"),
             ("x\r\n", "x"),

@@ -1,4 +1,4 @@
-//! `postrider stats`: how the webhooks did.
+//! `postrider stats`: key stats of the webhooks.
 
 use clap::Args;
 use http::Method;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::client::{Answer, Client};
 use crate::failure::{Ending, Failure};
-use crate::output::{Output, printable_line};
+use crate::output::{Output, plural, printable_line};
 use crate::table::{Mark, Table};
 use crate::when::short_time;
 
@@ -16,22 +16,22 @@ Examples:
   postrider stats --window 7d --webhook wh_…
   postrider stats --json | jq '.hours[] | [.hour, .delivered, .dead]'
 
-A ✗ stands before a figure that is beyond its threshold. Counters are kept by the hour, so the window is \
-widened to whole hours; nothing is shown for a figure in which nothing happened.";
+✗ marks a stat that exceeds its threshold, – a stat without data. Stats are stored by the hour, so the \
+window is widened to whole hours.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct StatsArgs {
-    /// How far back, in hours or days, up to 31 days
-    #[arg(long, default_value = "24h", value_name = "SPAN")]
+    /// How far back to look, in hours or days, up to 31 days
+    #[arg(long, default_value = "24h", value_name = "DURATION")]
     window: String,
 
-    /// Of this webhook only
+    /// Only this webhook
     #[arg(long, value_name = "ID")]
     webhook: Option<String>,
 }
 
-/// How the webhooks did over whole hours.
+/// The stats of whole hours.
 #[derive(Debug, Deserialize)]
 pub(super) struct Stats {
     from: String,
@@ -40,7 +40,7 @@ pub(super) struct Stats {
     webhooks: Vec<OfWebhook>,
 }
 
-/// The five figures, and some of the counters that they come from.
+/// The five key stats, and some of the counters behind them.
 #[derive(Debug, Deserialize)]
 pub(super) struct KeyStats {
     webhook_delivery_success_rate: KeyStat,
@@ -53,7 +53,6 @@ pub(super) struct KeyStats {
     pub(super) attempts: u64,
 }
 
-/// A figure, and whether it is one to worry about.
 #[derive(Debug, Deserialize)]
 pub(super) struct KeyStat {
     value: Option<f64>,
@@ -81,7 +80,7 @@ pub(crate) async fn run(args: StatsArgs, client: &Client, out: Output) -> Result
     Ok(Ending::Fine)
 }
 
-/// Asks for the figures of a window, of one webhook or of all.
+/// Requests the stats of a window, for one webhook or all.
 pub(super) async fn ask(
     client: &Client,
     window: String,
@@ -97,8 +96,10 @@ fn show(stats: Stats, out: Output) -> String {
     let total = &stats.total;
     let span = format!("{} to {}", short_time(&stats.from), short_time(&stats.to));
     let counted = format!(
-        "{} delivered, {} dead, {} attempts",
-        total.delivered, total.dead, total.attempts
+        "{} delivered, {} dead, {}",
+        total.delivered,
+        total.dead,
+        plural(total.attempts, "attempt")
     );
     let mut parts = vec![format!("{span}: {counted}"), in_all(total).show(out)];
     if !stats.webhooks.is_empty() {
@@ -108,7 +109,7 @@ fn show(stats: Stats, out: Output) -> String {
 }
 
 fn in_all(total: &KeyStats) -> Table {
-    let mut table = Table::new(["FIGURE", "VALUE", "BAD WHEN"]);
+    let mut table = Table::new(["STAT", "VALUE", "ALERT WHEN"]);
     for (name, key_stat, unit) in total.all() {
         table.row(
             key_stat.mark(),
@@ -158,7 +159,7 @@ fn by_webhook(webhooks: Vec<OfWebhook>) -> Table {
 }
 
 impl KeyStats {
-    /// All five: name, figure, unit.
+    /// All five: name, stat, unit.
     pub(super) fn all(&self) -> [(&'static str, &KeyStat, &'static str); 5] {
         [
             (
@@ -181,7 +182,7 @@ impl KeyStats {
         ]
     }
 
-    /// Bad if any figure is, or the webhook takes nothing any more.
+    /// Bad if any stat exceeds its threshold or the webhook has failed.
     fn mark(&self, status: &str) -> Mark {
         let key_stats = [
             &self.webhook_delivery_success_rate,
@@ -198,7 +199,6 @@ impl KeyStats {
 }
 
 impl KeyStat {
-    /// Whether it is beyond its threshold.
     pub(super) fn mark(&self) -> Mark {
         match self.value {
             _ if self.alerting => Mark::Bad,
@@ -207,7 +207,7 @@ impl KeyStat {
         }
     }
 
-    /// `99.17 %`; two decimals where there are any.
+    /// `99.17 %`; at most two decimals.
     pub(super) fn show(&self, unit: &str) -> String {
         let Some(value) = self.value else {
             return "–".to_owned();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_short_and_marked() {
+    fn stats_are_short_and_marked() {
         let shown = |value| key_stat(Some(value), false).show(" s");
         assert_eq!(
             (shown(10.0), shown(0.0095), shown(99.166)),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_names_every_figure_and_its_threshold() {
+    fn the_table_lists_every_stat_and_its_threshold() {
         let total = KeyStats {
             webhook_delivery_success_rate: key_stat(Some(100.0), false),
             webhook_delivery_p95_latency: key_stat(Some(2.0), true),
@@ -270,8 +270,8 @@ mod tests {
         };
         assert_eq!(
             show(stats, Output::new(Format::People, true)),
-            "2026-02-20 10:00:00Z to 2026-02-21 11:00:00Z: 1 delivered, 0 dead, 1 attempts\n\n  \
-             FIGURE                            VALUE  BAD WHEN\n\
+            "2026-02-20 10:00:00Z to 2026-02-21 11:00:00Z: 1 delivered, 0 dead, 1 attempt\n\n  \
+             STAT                              VALUE  ALERT WHEN\n\
              ✓ webhook_delivery_success_rate     100 %  above 1.5 %\n\
              ✗ webhook_delivery_p95_latency      2 s    above 1.5 s\n\
              · webhook_retry_rate                –      above 1.5 %\n\

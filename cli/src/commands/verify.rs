@@ -1,4 +1,4 @@
-//! `postrider verify`: is this request what its signer sent?
+//! `postrider verify`: checks the signatures of a request.
 
 use clap::Args;
 use postrider_domain::secret::SigningSecret;
@@ -19,12 +19,12 @@ Examples:
       --signature 'v1,K5oZ…=' --file body.json
   postrider verify --secret whsec_… --plain sha256=757107ea… - < body.json
 
-Exit code 0 if every signature given is genuine, 1 if one is not.";
+Exit code 0 if every given signature is valid, 1 if one is not.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct VerifyArgs {
-    /// Signing secret, whsec_…; with several, any may match
+    /// Signing secret, whsec_…; repeatable, any of them may match
     #[arg(
         long,
         required = true,
@@ -33,23 +33,23 @@ pub(crate) struct VerifyArgs {
     )]
     secret: Vec<Hidden>,
 
-    /// The header webhook-id
+    /// Value of the header webhook-id
     #[arg(long, requires = "signature")]
     id: Option<String>,
 
-    /// The header webhook-timestamp
+    /// Value of the header webhook-timestamp
     #[arg(long, requires = "signature", value_name = "SECONDS")]
     timestamp: Option<String>,
 
-    /// The header webhook-signature, all of it
+    /// Complete value of the header webhook-signature
     #[arg(long, requires_all = ["id", "timestamp"], required_unless_present = "plain", value_name = "V1,BASE64 …")]
     signature: Option<String>,
 
-    /// The header X-Observatory-Signature or X-Webhook-Signature
+    /// Value of the header X-Observatory-Signature or X-Webhook-Signature
     #[arg(long, value_name = "SHA256=HEX")]
     plain: Option<String>,
 
-    /// Judge the timestamp as if it were then: a time, or a span back from now
+    /// Verify as of this time: RFC 3339, or how long ago, such as 10m
     #[arg(long, value_name = "TIME", default_value = "now")]
     at: When,
 
@@ -69,16 +69,13 @@ pub(crate) fn run(args: VerifyArgs, out: Output) -> Result<Ending, Failure> {
     let now = args.at.resolve(edge::now());
     match given.check(&secrets, &body, now) {
         Ok(()) if out.wants_json() => out.value(&json!({ "genuine": true, "reason": null }))?,
-        Ok(()) => out.line(format!("{} genuine", out.paint(Tone::Good, "✓")))?,
+        Ok(()) => out.line(format!("{} valid", out.paint(Tone::Good, "✓")))?,
         Err(forged) => {
             let reason = explain(&given, forged, &secrets, &body, now);
             if out.wants_json() {
                 out.value(&json!({ "genuine": false, "reason": reason }))?;
             } else {
-                out.line(format!(
-                    "{} not genuine: {reason}",
-                    out.paint(Tone::Bad, "✗")
-                ))?;
+                out.line(format!("{} not valid: {reason}", out.paint(Tone::Bad, "✗")))?;
             }
             return Ok(Ending::Negative);
         }
@@ -86,7 +83,6 @@ pub(crate) fn run(args: VerifyArgs, out: Output) -> Result<Ending, Failure> {
     Ok(Ending::Fine)
 }
 
-/// The signature headers of a request.
 struct Given {
     id: String,
     timestamp: String,
@@ -118,7 +114,7 @@ impl Given {
     }
 }
 
-/// Why it is not genuine, and what usually lies behind it.
+/// Why the signature is not valid, with the usual cause.
 fn explain(
     given: &Given,
     forged: Forged,
@@ -130,15 +126,15 @@ fn explain(
     let with_line_break = [body, b"\n"].concat();
     let message = match forged {
         Forged::BadTimestamp => "",
-        Forged::OutOfWindow => "; --at judges it as of another time",
+        Forged::OutOfWindow => "; use --at to verify it as of another time",
         Forged::NoMatch if trimmed.is_some_and(|body| given.check(secrets, body, now).is_ok()) => {
-            "; it would match without the line break at the end of the body (printf '%s' writes none)"
+            "; it would match without the line break at the end of the body (use printf '%s' to write none)"
         }
         Forged::NoMatch if given.check(secrets, &with_line_break, now).is_ok() => {
             "; it would match with a line break at the end of the body"
         }
         Forged::NoMatch => {
-            "; the secret, the id or the timestamp is another one, or the body was changed on the way"
+            "; the secret, id or timestamp differs, or the body was modified in transit"
         }
     };
     format!("{forged}{message}")
@@ -162,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_signed_verifies_and_nothing_else() {
+    fn only_the_signed_body_verifies() {
         let secret = SigningSecret::from_key(&[1; 32]);
         let secrets = [SigningSecret::from_key(&[2; 32]), secret.clone()];
         let given = signed(&secret, b"body");
@@ -180,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn either_signature_may_be_wrong_alone() {
+    fn one_invalid_signature_is_enough_to_fail() {
         let secret = SigningSecret::from_key(&[1; 32]);
         let mut given = signed(&secret, b"body");
         given.plain = Some(plain(&secret, b"other"));
@@ -188,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_break_too_many_is_recognised() {
+    fn an_extra_or_missing_line_break_is_detected() {
         let secrets = [SigningSecret::from_key(&[1; 32])];
         let given = signed(&secrets[0], b"body");
         assert!(

@@ -1,14 +1,14 @@
-//! The first lines a person sees, and what to run next.
+//! What `dev` prints at startup.
 
 use url::Url;
 
 use super::function::Function;
 use crate::serve::admin::{Admin, Secrets};
 
-/// The one of `cargo lambda watch`.
+/// The default port of `cargo lambda watch`.
 const DEFAULT_PORT: u16 = 9000;
 
-/// Prints where the ports are, where the key is, and lines to copy.
+/// Prints the addresses, where the key is, and commands to copy.
 pub(super) fn print(
     dev_url: &str,
     admin: &Admin,
@@ -18,24 +18,26 @@ pub(super) fn print(
 ) {
     let program = crate::edge::program();
     println!(
-        "Postrider {} serves its store and queue to functions; their address is",
+        "Postrider {} is serving its store and queue to functions. Their address:",
         env!("CARGO_PKG_VERSION")
     );
     println!("\n  export POSTRIDER_DEV_URL={dev_url}\n");
     admin.print(Secrets::to_a_terminal());
-    println!("Invokes:  {}", dispatcher.url());
-    println!("          {}", poller.url());
-    println!("\nRun the functions, in a second terminal, with the address above:\n");
+    println!("Invokes:   {}", dispatcher.url());
+    println!("           {}", poller.url());
+    println!("\nTo run the functions, use a second terminal with the address above:\n");
     println!("  export POSTRIDER_EGRESS_ALLOW=127.0.0.1/32");
     println!(
         "  tools/watch --invoke-port {}\n",
         invoke.port_or_known_default().unwrap_or(DEFAULT_PORT)
     );
-    println!("See a webhook arrive, in a third one, with the key above in POSTRIDER_TOKEN:\n");
+    println!(
+        "To see a webhook arrive, use a third terminal with the key above in POSTRIDER_TOKEN:\n"
+    );
     println!("  export POSTRIDER_URL={invoke}lambda-url/postrider-api");
     println!("  {program} listen --port 0 --register &");
     println!("  {program} send task.completed '{{\"task\":\"t-1\",\"ok\":true}}' --wait\n");
     println!(
-        "docs/develop-functions.md has more. One line for each invocation follows; Ctrl-C ends it.\n"
+        "More in docs/develop-functions.md. Each invocation is printed below. Press Ctrl-C to stop.\n"
     );
 }

@@ -1,4 +1,4 @@
-//! What AWS hands to functions, and what they hand back.
+//! The events that AWS passes to functions, and their responses.
 
 use postrider_domain::time::Timestamp;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::queue::Message;
 const REGION: &str = "us-east-1";
 const ACCOUNT: &str = "123456789012";
 
-/// A batch of messages of the hint queue.
+/// A batch of queue messages.
 pub(super) fn sqs(batch: &[Message]) -> Value {
     let records: Vec<_> = batch.iter().map(sqs_record).collect();
     json!({ "Records": records })
@@ -69,11 +69,11 @@ struct ItemFailure {
     item_identifier: String,
 }
 
-/// Those messages of a batch that the function says are not done. An answer that names one that was not in the batch,
-/// or that is none at all, makes the whole batch count as not done, as on AWS.
+/// The messages of a batch that the function reports as failed. As on AWS, the whole batch counts as failed if the
+/// response is invalid or names a message that was not in the batch.
 pub(super) fn not_done(batch: Vec<Message>, answer: &Value) -> Vec<Message> {
     let Ok(response) = BatchResponse::deserialize(answer) else {
-        // A function that reports nothing says null; that is success.
+        // A function that reports nothing returns null; that is success.
         return if answer.is_null() { Vec::new() } else { batch };
     };
     let failed: Vec<_> = response
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_record_says_what_a_record_of_sqs_says() {
+    async fn a_record_has_the_fields_of_an_sqs_record() {
         let batch = batch().await;
         let event = sqs(&batch);
         let record = &event["Records"][0];
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_the_function_names_comes_back() {
+    async fn only_messages_that_the_function_reports_are_returned() {
         let batch = batch().await;
         let second = message_id(&batch[1]);
         let answer = json!({"batchItemFailures": [{"itemIdentifier": second}]});
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_makes_no_sense_brings_everything_back() {
+    async fn an_invalid_response_returns_the_whole_batch() {
         let batch = batch().await;
         for answer in [
             json!({"batchItemFailures": [{"itemIdentifier": "stranger"}]}),

@@ -11,22 +11,20 @@ use super::{Stop, say};
 use crate::edge;
 use crate::output::printable_line;
 
-/// The longest that a function may run on AWS.
+/// The longest that AWS lets a function run.
 const LONGEST_RUN: Duration = Duration::from_secs(900);
-/// How often a function that is not up is looked for.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How often to retry while a function is not running.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 const SHOWN_CHARS: usize = 200;
 
-/// What an invocation came to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It ran, and says this.
+    /// The function returned this.
     Done(Value),
-    /// It ran, and failed.
+    /// The function failed.
     Failed(String),
 }
 
-/// One function.
 pub(super) struct Function {
     name: &'static str,
     url: Url,
@@ -34,7 +32,7 @@ pub(super) struct Function {
 }
 
 impl Function {
-    /// The function of this name at `host`, or at `url` where it is invoked under another name.
+    /// The function of this name at `host`, or at `url` if it has another name there.
     pub(super) fn at(name: &'static str, host: &Url, url: Option<Url>) -> anyhow::Result<Self> {
         let path = format!("/2015-03-31/functions/{name}/invocations");
         let url = match url {
@@ -49,32 +47,32 @@ impl Function {
         Ok(Self { name, url, client })
     }
 
-    /// What it is called.
     pub(super) const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where it is invoked.
     pub(super) const fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Runs it on this event. One that is not up yet is waited for, and that is said once; none when told to stop
-    /// meanwhile.
+    /// Invokes the function. Waits while it is not running, and prints that once; none if stopped meanwhile.
     pub(super) async fn invoke(&self, event: &Value, stop: &mut Stop) -> Option<Answer> {
-        let mut said = false;
+        let mut is_reported = false;
         loop {
             match self.try_invoke(event).await {
                 Ok(answer) => return Some(answer),
-                Err(why) if !said => {
-                    say(format_args!("{}  waiting until it is up: {why}", self.name));
-                    said = true;
+                Err(why) if !is_reported => {
+                    say(format_args!(
+                        "{}  waiting for it to start: {why}",
+                        self.name
+                    ));
+                    is_reported = true;
                 }
                 Err(_) => {}
             }
             tokio::select! {
                 _ = stop.wait_for(|stopped| *stopped) => return None,
-                () = edge::pause(LOOK_AGAIN) => {}
+                () = edge::pause(RETRY_AFTER) => {}
             }
         }
     }
@@ -91,7 +89,7 @@ impl Function {
         } else if status.is_success() {
             Ok(Answer::Done(answer))
         } else {
-            Err(format!("{} answers {status}", self.url))
+            Err(format!("{} responded with {status}", self.url))
         }
     }
 }
@@ -114,7 +112,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio::sync::watch;
 
-    /// A function that answers these, one after the other.
+    /// A function that returns these responses in order.
     async fn answering(answers: &[(u16, &str)]) -> Function {
         let answers: Vec<_> = answers
             .iter()
@@ -132,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_function_that_is_not_up_is_waited_for() {
+    async fn invoke_waits_for_a_function_to_start() {
         let function = answering(&[(502, "not yet"), (200, r#"{"hints_sent": 3}"#)]).await;
         let (_running, mut stop) = watch::channel(false);
         let answer = function.invoke(&json!({}), &mut stop).await;
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_waited_for_when_it_is_time_to_stop() {
+    async fn invoke_does_not_wait_when_stopped() {
         let host = "http://127.0.0.1:1".parse().unwrap();
         let function = Function::at("postrider-poller", &host, None).unwrap();
         let (_stopping, mut stop) = watch::channel(true);
@@ -148,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_of_the_function_is_no_answer() {
+    async fn an_error_of_the_function_is_a_failure() {
         let error = r#"{"errorType": "Broken", "errorMessage": "the store\nis gone"}"#;
         let function = answering(&[(200, error), (500, error)]).await;
         let (_running, mut stop) = watch::channel(false);

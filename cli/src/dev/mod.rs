@@ -1,4 +1,4 @@
-//! `postrider dev`: the store, the queue and the event sources for functions that run on this machine.
+//! `postrider dev`: store, queue and event sources for functions that run on this machine.
 
 mod banner;
 mod events;
@@ -34,41 +34,43 @@ use crate::serve::server::Limits;
 use crate::serve::settings::Settings;
 use crate::serve::{admin, server, start_logging};
 
-/// How long an invocation under way is waited for at the end.
+/// How long shutdown waits for an invocation in flight.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Becomes true when it is time to stop.
+/// Becomes true on shutdown.
 type Stop = watch::Receiver<bool>;
 
-/// How functions are served and found.
 #[derive(Debug, Args)]
 pub(crate) struct DevArgs {
-    /// Address of this machine to serve store and queue on
+    /// Loopback address to serve the store and queue on
     #[arg(long, default_value = "127.0.0.1:8090", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
 
-    /// Where functions are invoked: cargo lambda watch, sam local start-lambda
+    /// Address where functions are invoked, such as of cargo lambda watch or sam local start-lambda
     #[arg(long, default_value = "http://127.0.0.1:9000", value_name = "URL")]
     invoke: Url,
 
-    /// Whole Invoke API address of the dispatcher, where it has another name
+    /// Full Invoke API URL of the dispatcher, if it has another name
     #[arg(long, value_name = "URL")]
     dispatcher: Option<Url>,
 
-    /// Whole Invoke API address of the poller, where it has another name
+    /// Full Invoke API URL of the poller, if it has another name
     #[arg(long, value_name = "URL")]
     poller: Option<Url>,
 
-    /// How often the poller is invoked
+    /// How often to invoke the poller
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     tick_seconds: u64,
 }
 
-/// Serves the directory `data` to functions until it is told to stop.
+/// Serves the data directory to functions until Ctrl-C or SIGTERM.
 pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> {
     if !args.listen.ip().is_loopback() {
-        bail!("{} is not loopback: secrets cross this line", args.listen);
+        bail!(
+            "{} is not a loopback address; secrets are sent over this connection, so it must stay on this machine",
+            args.listen
+        );
     }
     let settings = Settings::read(crate::edge::setting)?;
     start_logging(&settings)?;
@@ -106,27 +108,27 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
         stopped.clone(),
     ));
     running.spawn(sources::tick(poller, every, clock, stopped));
-    // Functions under way may still need the ports, so these are closed last.
-    let told = async {
+    // Functions in flight may still need the store and queue, so these are closed last.
+    let stop = async {
         stop.await;
         stopping.send_replace(true);
         let all = async { while running.join_next().await.is_some() {} };
         if tokio::time::timeout(FINISH_TIMEOUT, all).await.is_err() {
             say(
-                "stopped while a function was running: what it held goes on when its lease has ended",
+                "stopped while a function was running; its deliveries continue when their leases expire",
             );
         }
     };
-    server::serve(listener, router, Limits::default(), told).await;
+    server::serve(listener, router, Limits::default(), stop).await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells whoever watches. That nobody does any more ends nothing.
+/// Prints a line. A failed write is ignored.
 fn say(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// What makes the first key.
+/// The gateway that creates the first key.
 fn gateway(served: &Served, settings: &Settings) -> Gateway {
     let ports = Ports {
         store: Arc::clone(&served.store),

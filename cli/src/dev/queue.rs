@@ -1,4 +1,4 @@
-//! The queue as SQS has it: a message is delayed, handed out, and comes back until it is done or was handed out too
+//! A queue that behaves like SQS: a message is delayed, received, and returned until it is done or was received too
 //! often.
 
 use std::sync::Arc;
@@ -12,35 +12,32 @@ use postrider_ports::clock::Clock;
 use postrider_ports::queue::{Queue, QueueMessage};
 use tokio::sync::Notify;
 
-/// As often as the template's queue hands a message out before it is set aside.
+/// How often the template's queue delivers a message before it goes to the dead-letter queue.
 const MAX_RECEIVES: u32 = 5;
-/// How soon a message that was not done comes back. The template's queue waits six minutes; here somebody watches.
+/// How soon a failed message is visible again. The template's queue waits six minutes; here a developer is watching.
 const BACK_AFTER: Millis = Millis::from_seconds(5);
 
-/// A hint in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
-    /// Tells it from every other one of this run.
+    /// Unique in this run.
     pub(super) number: u64,
-    /// What it says.
     pub(super) body: QueueMessage,
-    /// When it was sent.
     pub(super) sent_at: Timestamp,
-    /// How often it was handed out, this time included.
+    /// How often it was received, including this time.
     pub(super) receives: u32,
     visible_at: Timestamp,
 }
 
-/// What becomes of a message that was not done.
+/// What happened to a failed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Returned {
-    /// It will be handed out again.
-    Kept,
-    /// It was handed out too often and is gone; its row stays.
-    SetAside,
+    /// It will be received again.
+    Requeued,
+    /// It was received too often and is gone; its delivery stays stored.
+    Dropped,
 }
 
-/// The messages. One consumer takes them.
+/// The messages of the queue, for one consumer.
 pub(super) struct Messages {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
@@ -62,7 +59,7 @@ impl Messages {
         }
     }
 
-    /// Waits for messages whose time has come and hands out up to `most` of them, the longest visible first.
+    /// Waits for visible messages and returns up to `most` of them, the longest visible first.
     pub(super) async fn take(&self, most: usize) -> Vec<Message> {
         loop {
             let next = match self.take_visible(most) {
@@ -82,7 +79,7 @@ impl Messages {
         }
     }
 
-    /// At least one message, or when the next one is due.
+    /// At least one message, or when the next one becomes visible.
     fn take_visible(&self, most: usize) -> std::result::Result<Vec<Message>, Option<Timestamp>> {
         let now = self.clock.now();
         let mut state = self.state.lock();
@@ -100,15 +97,15 @@ impl Messages {
         Ok(batch)
     }
 
-    /// Takes back a message that was not done.
+    /// Returns a failed message to the queue.
     pub(super) fn give_back(&self, mut message: Message) -> Returned {
         if message.receives >= MAX_RECEIVES {
-            return Returned::SetAside;
+            return Returned::Dropped;
         }
         message.visible_at = self.clock.now().plus(BACK_AFTER);
         self.state.lock().waiting.push(message);
         self.changed.notify_one();
-        Returned::Kept
+        Returned::Requeued
     }
 }
 
@@ -172,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hint_is_kept_until_it_is_due() {
+    async fn a_message_is_not_received_before_it_is_due() {
         let (clock, messages) = messages();
         messages.send(vec![message(1, 30), message(2, 0)]).await;
         assert_eq!(messages.depth().await, Ok(1));
@@ -200,16 +197,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_that_is_never_done_is_set_aside_after_five_receives() {
+    async fn a_message_that_keeps_failing_is_dropped_after_five_receives() {
         let (clock, messages) = messages();
         messages.send(vec![message(1, 0)]).await;
         for receive in 1..=MAX_RECEIVES {
             let message = messages.take(10).await.remove(0);
             assert_eq!(message.receives, receive);
             let expected = if receive < MAX_RECEIVES {
-                Returned::Kept
+                Returned::Requeued
             } else {
-                Returned::SetAside
+                Returned::Dropped
             };
             assert_eq!(messages.give_back(message), expected);
             assert_eq!(messages.depth().await, Ok(0));

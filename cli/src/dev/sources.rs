@@ -8,11 +8,12 @@ use postrider_ports::clock::Clock;
 use super::function::{Answer, Function};
 use super::queue::{Message, Messages, Returned};
 use super::{Stop, events, say};
+use crate::output::plural;
 
-/// As many messages as the template's event source hands over at once.
+/// The batch size of the template's event source.
 const BATCH: usize = 10;
 
-/// Hands batches of hints to the dispatcher, one after the other, until told to stop.
+/// Passes batches of queue messages to the dispatcher, one at a time, until stopped.
 pub(super) async fn feed(
     messages: Arc<Messages>,
     dispatcher: Function,
@@ -26,41 +27,41 @@ pub(super) async fn feed(
             batch = messages.take(BATCH) => batch,
         };
         let began = clock.now();
-        let size = plural(batch.len(), "hint");
+        let size = plural(batch.len(), "message");
         let event = events::sqs(&batch);
         let Some(answer) = dispatcher.invoke(&event, &mut stop).await else {
             return;
         };
-        let (left, said) = match answer {
+        let (failed, result) = match answer {
             Answer::Done(answer) => {
-                let left = events::not_done(batch, &answer);
-                let said = match left.len() {
+                let failed = events::not_done(batch, &answer);
+                let result = match failed.len() {
                     0 => "done".to_owned(),
-                    some => format!("{some} not done"),
+                    some => format!("{some} failed"),
                 };
-                (left, said)
+                (failed, result)
             }
             Answer::Failed(why) => (batch, why),
         };
-        report(dispatcher.name(), &size, &said, began, clock.now());
-        give_back(&messages, left);
+        report(dispatcher.name(), &size, &result, began, clock.now());
+        give_back(&messages, failed);
     }
 }
 
-fn give_back(messages: &Messages, left: Vec<Message>) {
-    for message in left {
+fn give_back(messages: &Messages, failed: Vec<Message>) {
+    for message in failed {
         let (body, receives) = (message.body.clone(), message.receives);
         match messages.give_back(message) {
-            Returned::Kept => {}
-            Returned::SetAside => say(format_args!(
-                "dropped the queue message for {body}: it failed {receives} times. The poller sends another one when \
-                 the work is overdue."
+            Returned::Requeued => {}
+            Returned::Dropped => say(format_args!(
+                "dropped the queue message for {body}, which failed {receives} times. The delivery is still stored; \
+                 the poller sends a new message when it is overdue."
             )),
         }
     }
 }
 
-/// Ticks the poller at once and then at this interval, until told to stop.
+/// Invokes the poller immediately and then at this interval, until stopped.
 pub(super) async fn tick(poller: Function, every: Millis, clock: Arc<dyn Clock>, mut stop: Stop) {
     loop {
         let began = clock.now();
@@ -68,11 +69,11 @@ pub(super) async fn tick(poller: Function, every: Millis, clock: Arc<dyn Clock>,
         let Some(answer) = poller.invoke(&event, &mut stop).await else {
             return;
         };
-        let said = match answer {
+        let result = match answer {
             Answer::Done(_) => "done".to_owned(),
             Answer::Failed(why) => why,
         };
-        report(poller.name(), "tick", &said, began, clock.now());
+        report(poller.name(), "tick", &result, began, clock.now());
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopped| *stopped) => return,
@@ -81,15 +82,10 @@ pub(super) async fn tick(poller: Function, every: Millis, clock: Arc<dyn Clock>,
     }
 }
 
-/// One line for each invocation.
-fn report(name: &str, about: &str, said: &str, began: Timestamp, ended: Timestamp) {
+/// Prints one line per invocation.
+fn report(name: &str, event: &str, result: &str, began: Timestamp, ended: Timestamp) {
     let took = ended.since(began);
     say(format_args!(
-        "{ended}  {name:<20}  {about:<8}  {said}  {took}"
+        "{ended}  {name:<20}  {event:<11}  {result}  {took}"
     ));
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{s}")
 }

@@ -1,4 +1,4 @@
-//! One connection to the stream, from its place to its end.
+//! One connection to the stream.
 
 use std::time::Duration;
 
@@ -9,34 +9,32 @@ use super::sse::{Event, Parser};
 use crate::client::{Client, why_unreachable};
 use crate::failure::Failure;
 
-/// An open stream is left to last; a gateway that ends it is asked again.
+/// Timeout of an open stream. If the gateway closes it earlier, the client reconnects.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// A quiet stream says each 15 seconds that it lives.
+/// An idle stream sends a keep-alive every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
-/// A gateway that answers what is new and ends brings so many at once; after a full answer there may be more.
+/// The most events that a gateway without open streams returns per response; after a full response there may be more.
 const FULL_ANSWER: usize = 100;
 
-/// An open connection.
 pub(super) struct Connection {
     response: Response,
     parser: Parser,
-    /// Set by a gateway that answers what is new and ends.
+    /// Set by a gateway that returns new events and closes the response.
     come_back_after: Option<Duration>,
     taken: usize,
 }
 
-/// How a connection ended.
 pub(super) enum End {
-    /// As it should: come back after this long.
+    /// As intended: reconnect after this long.
     ComeBack(Duration),
-    /// Before its time, for this reason.
+    /// Unexpectedly, for this reason.
     Broken(String),
-    /// Nobody listens any more.
+    /// The listener is gone.
     Deaf,
 }
 
 impl Connection {
-    /// Connects; what comes after the place will be heard, or what comes next.
+    /// Connects and continues after this position, or with the next event if there is none.
     pub(super) async fn open(client: &Client, place: Option<&str>) -> Result<Self, Failure> {
         let mut request = client.request(Method::GET, &["v1", "stream"])?;
         if let Some(place) = place {
@@ -50,25 +48,25 @@ impl Connection {
         })
     }
 
-    /// The next events; none may be complete yet.
+    /// The next events; empty if none is complete yet.
     pub(super) async fn read(&mut self) -> Result<Vec<Event>, End> {
         let broken = |reason: &str| End::Broken(reason.to_owned());
         match tokio::time::timeout(SILENCE, self.response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
                 let events = self.parser.feed(&bytes);
-                events.map_err(|_| broken("what comes is no stream of events"))
+                events.map_err(|_| broken("the response is not an event stream"))
             }
             Ok(Ok(None)) => Err(match self.come_back_after {
                 Some(_) if self.taken >= FULL_ANSWER => End::ComeBack(Duration::ZERO),
                 Some(pause) => End::ComeBack(pause),
-                None => broken("the gateway ended it"),
+                None => broken("the gateway closed the connection"),
             }),
             Ok(Err(error)) => Err(End::Broken(why_unreachable(&error))),
-            Err(_) => Err(broken("the gateway has become silent")),
+            Err(_) => Err(broken("the gateway stopped sending")),
         }
     }
 
-    /// Takes in what an event says of the connection itself.
+    /// Applies what an event says about the connection itself.
     pub(super) fn note(&mut self, event: &Event) {
         if let Some(pause) = event.retry_ms {
             self.come_back_after = Some(Duration::from_millis(pause));
@@ -79,7 +77,7 @@ impl Connection {
     }
 }
 
-/// The failures that time may mend, as words. A key that is no longer good is not among them.
+/// The text of a failure that may go away, so that retrying makes sense. A key that is no longer valid is not one.
 pub(super) fn lasting(failure: Failure) -> Result<String, Failure> {
     match &failure {
         Failure::Rejected { problem, .. } if problem.status != StatusCode::TOO_MANY_REQUESTS => {
@@ -87,7 +85,7 @@ pub(super) fn lasting(failure: Failure) -> Result<String, Failure> {
         }
         Failure::Input(_) | Failure::Output(_) => Err(failure),
         Failure::Rejected { .. }
-        | Failure::InTrouble(_)
+        | Failure::ServerError(_)
         | Failure::Unreachable { .. }
         | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_) => Ok(failure.to_string()),

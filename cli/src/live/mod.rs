@@ -1,5 +1,5 @@
-//! What happens in a gateway, as it happens. A lost connection is made again, from the place where it broke: nothing is
-//! missed and nothing comes twice.
+//! The gateway's notifications, live. After a lost connection the client reconnects at the last position, so no
+//! notification is missed or shown twice.
 
 mod connection;
 mod notification;
@@ -17,35 +17,32 @@ use crate::client::{Client, read};
 use crate::edge;
 use crate::failure::Failure;
 
-/// How long a stream may take to say where it begins.
+/// How long the gateway may take to send the stream's position.
 const GREETING: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
-/// What a listener is told.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// Something happened.
     StoredNotification(Box<NotificationView>),
-    /// The connection broke, for this reason; it is made again.
+    /// The connection was lost, for this reason; the client is reconnecting.
     Lost(String),
-    /// The connection is there again.
+    /// The client has reconnected.
     Back,
 }
 
-/// Listens to one gateway.
 pub(crate) struct Live<'a> {
     client: &'a Client,
-    /// The last place that is known; where to go on.
+    /// The last known position, where to continue.
     place: Option<String>,
     known: Known,
     connection: Connection,
-    /// What came with the greeting.
+    /// Events received together with the first position.
     early: Vec<Event>,
 }
 
 impl<'a> Live<'a> {
-    /// Begins to listen. What happens from now on will be heard.
+    /// Starts listening. Notifications from now on are received.
     pub(crate) async fn open(client: &'a Client) -> Result<Self, Failure> {
         let connection = Connection::open(client, None).await?;
         let mut live = Self {
@@ -60,12 +57,12 @@ impl<'a> Live<'a> {
             Ok(Ok(())) => Ok(live),
             Ok(Err(End::Broken(reason))) => Err(Failure::NotUnderstood(reason)),
             Ok(Err(End::ComeBack(_) | End::Deaf)) | Err(_) => Err(Failure::NotUnderstood(
-                "/v1/stream does not say where it begins".to_owned(),
+                "/v1/stream does not send its position".to_owned(),
             )),
         }
     }
 
-    /// Reads until the place is known.
+    /// Reads until the position is known.
     async fn greeting(&mut self) -> Result<(), End> {
         while self.place.is_none() {
             let events = self.connection.read().await?;
@@ -75,7 +72,7 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    /// Tells what happens, for as long as somebody wants to know; the failure is one that trying again does not mend.
+    /// Forwards notifications until the receiver is dropped. Returns only failures that reconnecting does not fix.
     pub(crate) async fn tell(mut self, to: mpsc::Sender<Heard>) -> Result<(), Failure> {
         let early = std::mem::take(&mut self.early);
         let mut end = self.pass_on(early, &to).await.err();
@@ -118,7 +115,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Passes on what one connection brings.
+    /// Forwards the notifications of one connection.
     async fn follow(&mut self, to: &mpsc::Sender<Heard>) -> End {
         loop {
             let passed = match self.connection.read().await {
@@ -134,14 +131,14 @@ impl<'a> Live<'a> {
     async fn pass_on(&mut self, events: Vec<Event>, to: &mpsc::Sender<Heard>) -> Result<(), End> {
         for event in events {
             self.connection.note(&event);
-            // One that cannot be read is of a gateway yet to come. Asking for it again would bring it again.
+            // An unreadable event comes from a newer gateway. Requesting it again would return the same event.
             if let Ok(notification) = read::<NotificationView>(&event.data)
                 && self.known.is_new(&notification)
             {
                 let heard = Heard::StoredNotification(Box::new(notification));
                 to.send(heard).await.map_err(|_| End::Deaf)?;
             }
-            // Only now: what was not passed on comes again.
+            // Only now, so that an event that was not forwarded is sent again.
             self.place = event.id.or(self.place.take());
         }
         Ok(())

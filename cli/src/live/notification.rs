@@ -1,20 +1,19 @@
-//! What the gateway announces, as far as people are shown it.
+//! The fields of the gateway's notifications that the command shows.
 
 use std::collections::{HashSet, VecDeque};
 
 use serde::Deserialize;
 
-/// How many announcements are remembered to recognise one that comes twice.
+/// How many notification ids are remembered to detect duplicates.
 const REMEMBERED: usize = 4096;
 
-/// One announcement: a CloudEvent.
+/// One notification: a CloudEvent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct NotificationView {
     id: String,
     /// Such as `delivery.failed`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// When it happened.
     pub(crate) time: String,
     data: Data,
 }
@@ -43,12 +42,12 @@ pub(crate) struct Change {
     pub(crate) event_type: String,
     pub(crate) status: String,
     pub(crate) attempt_count: u32,
-    /// Why it is dead, in a few words.
+    /// Why it is dead, in brief.
     pub(crate) reason: Option<String>,
 }
 
 impl NotificationView {
-    /// The change of a delivery, if that is what is announced.
+    /// The change of a delivery, if the notification is about one.
     pub(crate) fn change(self) -> Option<Change> {
         let change = self.kind.strip_prefix("delivery.")?.to_owned();
         Some(Change {
@@ -65,7 +64,7 @@ impl NotificationView {
     }
 }
 
-/// The last announcements by their ids: they are announced at least once, and shown once.
+/// The ids of recent notifications. Notifications are sent at least once and shown once.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     ids: HashSet<String>,
@@ -73,7 +72,6 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether it comes for the first time.
     pub(super) fn is_new(&mut self, notification: &NotificationView) -> bool {
         if !self.ids.insert(notification.id.clone()) {
             return false;
@@ -92,7 +90,7 @@ impl Known {
 mod tests {
     use super::*;
 
-    fn announced(n: usize) -> NotificationView {
+    fn notification(n: usize) -> NotificationView {
         NotificationView {
             id: format!("dlv_1/{n}/delivery.dead"),
             kind: "delivery.dead".to_owned(),
@@ -102,17 +100,17 @@ mod tests {
     }
 
     #[test]
-    fn an_announcement_is_new_once_and_memory_has_an_end() {
+    fn a_notification_is_new_once_and_memory_is_bounded() {
         let mut known = Known::default();
-        assert!(known.is_new(&announced(0)) && !known.is_new(&announced(0)));
+        assert!(known.is_new(&notification(0)) && !known.is_new(&notification(0)));
         for n in 1..=REMEMBERED {
-            assert!(known.is_new(&announced(n)));
+            assert!(known.is_new(&notification(n)));
         }
         assert_eq!(
             (known.ids.len(), known.order.len()),
             (REMEMBERED, REMEMBERED)
         );
-        assert!(known.is_new(&announced(0)), "long forgotten");
+        assert!(known.is_new(&notification(0)), "no longer remembered");
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! Server-sent events out of the bytes of an answer.
+//! Parses server-sent events from the bytes of a response.
 
-/// A line may not be longer: an announcement has less than a kilobyte.
+/// The longest allowed line. A notification is smaller than 1 KB.
 const MAX_LINE_BYTES: usize = 256 * 1024;
 
-/// One event, or what the server says about the stream itself.
+/// One event, or a message of the server about the stream itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
-    /// The place in the stream.
+    /// The position in the stream.
     pub(super) id: Option<String>,
-    /// When to come back after the answer's end, in milliseconds.
+    /// When to reconnect after the response ends, in milliseconds.
     pub(super) retry_ms: Option<u64>,
-    /// The lines of data; empty if there is none.
+    /// The lines of data; may be empty.
     pub(super) data: String,
 }
 
-/// What came is no stream of events.
+/// The response is not an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineTooLong;
 
-/// Keeps what is not a whole event yet.
+/// Holds the event that is not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     line: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Takes bytes as they come; returns the events that they complete.
+    /// Reads the next bytes and returns the events that they complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, LineTooLong> {
         let mut complete = Vec::new();
         for byte in bytes {
@@ -50,7 +50,7 @@ impl Parser {
 }
 
 impl Event {
-    /// A comment has no name before its colon and is passed over.
+    /// A comment has no name before its colon and is ignored.
     fn take(&mut self, line: &str) {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_bytes_are_cut() {
+    fn events_are_the_same_however_the_bytes_are_split() {
         let expected = [event("4", Some(2000), ""), event("5", None, "{\"ä\":\n1}")];
         for size in 1..=STREAM.len() {
             let mut parser = Parser::default();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_a_line_is_no_stream() {
+    fn an_endless_line_is_an_error() {
         let mut parser = Parser::default();
         assert_eq!(
             parser.feed(&vec![b'x'; MAX_LINE_BYTES + 1]),

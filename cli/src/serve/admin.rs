@@ -10,22 +10,21 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::key::{KeyDigest, Scope};
 use postrider_gateway::Gateway;
 
-/// The file that keeps a key which was made here.
+/// The file that stores a generated key.
 pub(crate) const TOKEN_FILE: &str = "admin-token";
 const FROM_ENVIRONMENT: &str = "POSTRIDER_ADMIN_TOKEN";
-const MADE_HERE: &str = "admin";
+const GENERATED: &str = "admin";
 
-/// Whether the first lines show what lets somebody in.
+/// Whether the startup output contains the key and the login link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Secrets {
-    /// A person reads them.
+    /// The operator reads it on a terminal, or asked for it.
     Shown,
-    /// They end up in a file or a journal, which more people read than may come in.
+    /// It ends up in a file or a journal, which people without access to the gateway may read.
     Withheld,
 }
 
 impl Secrets {
-    /// Shown on a terminal only.
     pub(crate) fn to_a_terminal() -> Self {
         if std::io::stdout().is_terminal() {
             Self::Shown
@@ -35,43 +34,43 @@ impl Secrets {
     }
 }
 
-/// Where the first key is.
 pub(crate) enum Admin {
-    /// In the environment of this process.
+    /// From the environment of this process.
     Environment { digest: KeyDigest },
-    /// In a file, made at an earlier start.
-    Kept { digest: KeyDigest, file: PathBuf },
-    /// In a file, made just now and shown at most this once.
-    Made { token: String, file: PathBuf },
+    /// In a file, generated at an earlier start.
+    Stored { digest: KeyDigest, file: PathBuf },
+    /// In a file, generated just now and shown at most once.
+    Generated { token: String, file: PathBuf },
 }
 
 impl Admin {
-    /// What it is known by.
     pub(crate) fn digest(&self) -> KeyDigest {
         match self {
-            Self::Environment { digest } | Self::Kept { digest, .. } => *digest,
-            Self::Made { token, .. } => KeyDigest::of(token),
+            Self::Environment { digest } | Self::Stored { digest, .. } => *digest,
+            Self::Generated { token, .. } => KeyDigest::of(token),
         }
     }
 
-    /// Tells a person where it is.
+    /// Prints where the key is.
     pub(crate) fn print(&self, secrets: Secrets) {
         match self {
-            Self::Environment { .. } => println!("Key:      the one in POSTRIDER_ADMIN_TOKEN"),
-            Self::Kept { file, .. } => println!("Key:      in {}", file.display()),
-            Self::Made { token, file } if secrets == Secrets::Shown => {
-                println!("Key:      {token}");
-                println!("          shown this once; kept in {}", file.display());
+            Self::Environment { .. } => println!("Key:       set by POSTRIDER_ADMIN_TOKEN"),
+            Self::Stored { file, .. } => println!("Key:       stored in {}", file.display()),
+            Self::Generated { token, file } if secrets == Secrets::Shown => {
+                println!("Key:       {token}");
+                println!("           shown only once; stored in {}", file.display());
             }
-            Self::Made { file, .. } => {
-                println!("Key:      made just now, in {}", file.display());
-                println!("          not printed: this is no terminal; --print-login does");
+            Self::Generated { file, .. } => {
+                println!("Key:       generated and stored in {}", file.display());
+                println!(
+                    "           not printed because stdout is not a terminal (use --print-login)"
+                );
             }
         }
     }
 }
 
-/// Makes sure that there is a key with all scopes.
+/// Ensures that a key with all scopes exists.
 pub(crate) async fn ensure_key(
     gateway: &Gateway,
     data: &Path,
@@ -94,9 +93,9 @@ pub(crate) async fn ensure_key(
             let token = text.trim();
             if gateway.keyring.recognise(token).await?.is_some() {
                 let digest = KeyDigest::of(token);
-                return Ok(Admin::Kept { digest, file });
+                return Ok(Admin::Stored { digest, file });
             }
-            // Somebody revoked it: it must not come back with a restart. Another one takes its place.
+            // The key was revoked and must not be valid again after a restart. A new one replaces it.
             fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -104,24 +103,24 @@ pub(crate) async fn ensure_key(
             return Err(error).with_context(|| format!("cannot read {}", file.display()));
         }
     }
-    let made = gateway
+    let generated = gateway
         .keyring
-        .create(&tenant, MADE_HERE, Scope::ALL.to_vec())
+        .create(&tenant, GENERATED, Scope::ALL.to_vec())
         .await?;
-    keep(&file, &made.token).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(Admin::Made {
-        token: made.token,
+    store(&file, &generated.token).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(Admin::Generated {
+        token: generated.token,
         file,
     })
 }
 
-fn keep(file: &Path, token: &str) -> std::io::Result<()> {
+fn store(file: &Path, token: &str) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
-    let mut kept = options
+    let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(file)?;
-    writeln!(kept, "{token}")?;
-    kept.sync_all()
+    writeln!(file, "{token}")?;
+    file.sync_all()
 }

@@ -1,4 +1,4 @@
-//! Who brings the letters.
+//! Creates the mail sender.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use postrider_ports::clock::Clock;
 
 use crate::serve::settings::mail::MailSettings;
 
-/// A postman by these settings. Calls nobody yet.
+/// Creates a mail sender. It does not connect yet.
 pub(crate) fn mail_sender(
     settings: &MailSettings,
     store: &Arc<SqliteStore>,
     clock: Arc<dyn Clock>,
 ) -> anyhow::Result<MailSender> {
-    let setting = || "POSTRIDER_SMTP_CA_FILE cannot be used";
+    let setting = || "cannot use POSTRIDER_SMTP_CA_FILE";
     let roots = settings.ca_file.as_ref().map(std::fs::read).transpose();
     let roots = roots.with_context(setting)?;
     let mail = SmtpMail::new(

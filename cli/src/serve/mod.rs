@@ -23,7 +23,6 @@ use tracing_subscriber::EnvFilter;
 use crate::serve::admin::Secrets;
 use crate::serve::settings::{LogFormat, Settings};
 
-/// How the embedded gateway is started.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on
@@ -35,16 +34,16 @@ pub(crate) struct ServeArgs {
     )]
     listen: SocketAddr,
 
-    /// Print a new key and the link that logs in even where standard output is no terminal but, say, a log
+    /// Print a new key and the login link even if standard output is not a terminal
     #[arg(long)]
     print_login: bool,
 
-    /// Print the page that explains every setting, and exit
+    /// Print the documentation of all settings and exit
     #[arg(long, hide = true)]
     print_configuration: bool,
 }
 
-/// Runs the gateway on the directory `data` until it is told to stop.
+/// Runs the gateway on the data directory until Ctrl-C or SIGTERM.
 pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode> {
     if args.print_configuration {
         print!("{}", settings::table::page());
@@ -57,7 +56,7 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     let has_keys = service.has_keys().await?;
     if !args.listen.ip().is_loopback() && settings.admin_token.is_none() && !has_keys {
         bail!(
-            "{} can be reached from other machines and there is no key yet: \
+            "{} is reachable from other machines, but no key exists yet: \
              set POSTRIDER_ADMIN_TOKEN, or start once on 127.0.0.1",
             args.listen
         );
@@ -79,10 +78,10 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the log, on standard error.
+/// Starts logging to standard error.
 pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
-    let filter =
-        EnvFilter::try_new(&settings.log_filter).context("POSTRIDER_LOG is no tracing filter")?;
+    let filter = EnvFilter::try_new(&settings.log_filter)
+        .context("POSTRIDER_LOG is not a valid tracing filter")?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -90,7 +89,7 @@ pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
         LogFormat::Text => lines.with_ansi(wants_colour()).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
-    started.map_err(|error| anyhow::anyhow!("logging could not be started: {error}"))
+    started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }
 
 fn start_traces(settings: &Settings) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The HTTP server: bounded in time and in connections, and finishes what it has begun when told to stop.
+//! The HTTP server: limits time and connections, and finishes requests in flight on shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
-/// How long a client may take to send the head of a request, also of the next one on its connection.
+/// How long a client may take to send the head of a request, including the next one on its connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long requests under way are waited for.
+/// How long shutdown waits for requests in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait when no further connection can be taken, such as when the process is out of file descriptors.
+/// How long to wait after a failed accept, such as when the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What strangers may take.
+/// Limits on clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How many connections are held at once. Whoever comes when all are taken waits until one ends.
+    /// Maximum number of open connections. Further clients wait until one closes.
     pub(crate) connections: usize,
-    /// How long a client may read nothing of an answer that is ready.
+    /// How long a client may read nothing while a response is ready.
     pub(crate) write_timeout: Duration,
 }
 
 impl Default for Limits {
-    /// Half of what a process may usually open, and more than there may be streams.
+    /// Half of the usual file descriptor limit, and more than the maximum number of streams.
     fn default() -> Self {
         Self {
             connections: 512,
@@ -39,7 +39,8 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `stop`, then takes no more connections, finishes the requests under way and returns what it said.
+/// Serves until `stop` resolves, then accepts no more connections, finishes the requests in flight and returns the result
+/// of `stop`.
 pub(crate) async fn serve<T>(
     listener: TcpListener,
     router: Router,
@@ -47,15 +48,15 @@ pub(crate) async fn serve<T>(
     stop: impl Future<Output = T>,
 ) -> T {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let slots = Arc::new(Semaphore::new(limits.connections));
     let mut stop = std::pin::pin!(stop);
-    let said = loop {
+    let stopped = loop {
         tokio::select! {
             biased;
-            said = &mut stop => break said,
-            accepted = next(&listener, &places) => match accepted {
-                Ok((stream, place)) => {
-                    let connection = Connection { stream, router: router.clone(), place };
+            stopped = &mut stop => break stopped,
+            accepted = next(&listener, &slots) => match accepted {
+                Ok((stream, slot)) => {
+                    let connection = Connection { stream, router: router.clone(), slot };
                     connection.spawn(limits.write_timeout, &graceful);
                 }
                 Err(error) => {
@@ -72,24 +73,24 @@ pub(crate) async fn serve<T>(
     {
         warn!("server.drain_timed_out");
     }
-    said
+    stopped
 }
 
-/// The next connection, when there is a place for it.
+/// Accepts the next connection once a slot is free.
 async fn next(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    slots: &Arc<Semaphore>,
 ) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await;
-    let place = place.map_err(std::io::Error::other)?;
+    let slot = Arc::clone(slots).acquire_owned().await;
+    let slot = slot.map_err(std::io::Error::other)?;
     let (stream, _) = listener.accept().await?;
-    Ok((stream, place))
+    Ok((stream, slot))
 }
 
 struct Connection {
     stream: TcpStream,
     router: Router,
-    place: OwnedSemaphorePermit,
+    slot: OwnedSemaphorePermit,
 }
 
 impl Connection {
@@ -104,12 +105,12 @@ impl Connection {
             .timer(TokioTimer::new())
             .header_read_timeout(HEADER_TIMEOUT)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
-        let (watched, place) = (graceful.watch(connection), self.place);
+        let (watched, slot) = (graceful.watch(connection), self.slot);
         tokio::spawn(async move {
             if let Err(error) = watched.await {
                 debug!(%error, "server.connection_ended");
             }
-            drop(place);
+            drop(slot);
         });
     }
 }
@@ -121,11 +122,11 @@ mod tests {
     use std::net::SocketAddr;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    /// Far longer than any of this takes.
+    /// Far longer than any step takes.
     const PATIENCE: Duration = Duration::from_secs(30);
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 
-    /// Serves an answer of this size.
+    /// Serves a response of this size.
     async fn serving(size: usize, limits: Limits) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_comes_when_all_places_are_taken_waits_until_one_is_free() {
+    async fn a_client_over_the_connection_limit_waits_for_a_free_slot() {
         let limits = Limits {
             connections: 2,
             ..Limits::default()
@@ -163,7 +164,7 @@ mod tests {
         assert!(answer(&mut second).await.starts_with("HTTP/1.1 200"));
         let mut third = ask(address).await;
         let early = tokio::time::timeout(Duration::from_millis(200), answer(&mut third)).await;
-        assert!(early.is_err(), "there is no place");
+        assert!(early.is_err(), "no slot is free");
         drop(first);
         assert!(answer(&mut third).await.starts_with("HTTP/1.1 200"));
     }
@@ -174,7 +175,7 @@ mod tests {
             connections: 1,
             write_timeout: Duration::from_millis(100),
         };
-        // More than the buffers between the two hold.
+        // More than the socket buffers hold.
         let address = serving(64 << 20, limits).await;
         let _idle = ask(address).await;
         let mut next = ask(address).await;

@@ -1,4 +1,4 @@
-//! The settings of the embedded gateway: read once, all faults reported together.
+//! The settings of the embedded gateway: read once, all errors reported together.
 
 pub(crate) mod mail;
 pub(crate) mod table;
@@ -14,10 +14,8 @@ use postrider_ports::traces::TraceSettings;
 use crate::serve::server::Limits;
 use crate::serve::settings::mail::MailSettings;
 
-/// The shortest admin token that is accepted.
 pub(crate) const MIN_TOKEN_CHARS: usize = 32;
 
-/// What can be set by the environment.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) admin_token: Option<String>,
@@ -32,7 +30,6 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
 }
 
-/// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
@@ -40,7 +37,7 @@ pub(crate) enum LogFormat {
 }
 
 impl Settings {
-    /// Reads every setting from `lookup`; an empty one counts as unset.
+    /// Reads every setting with `lookup`; an empty one counts as unset.
     pub(crate) fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, BadSettings> {
         let mut reader = Reader::new(&lookup);
         let defaults = WorkerSettings::default();
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_is_the_documented_behaviour() {
+    fn without_settings_the_documented_defaults_apply() {
         let settings = read(&[]).unwrap();
         assert_eq!(settings.worker.retry, RuntimeRetry::default());
         assert_eq!(settings.worker.poll_interval, Millis::new(5000));
@@ -151,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_setting_is_named_at_once() {
+    fn all_invalid_settings_are_reported_at_once() {
         let bad = read(&[
             ("POSTRIDER_RETRY_JITTER_BPS", "10001"),
             ("POSTRIDER_RETRY_BUDGET", "-1"),
@@ -173,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_specs_own_names_are_read_too() {
+    fn the_names_of_the_specification_are_also_read() {
         let settings = read(&[
             ("PAYMENT_REQUEST_WEBHOOK_RETRY_JITTER_BPS", "250"),
             ("PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET", "3"),
@@ -189,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn both_names_with_different_values_are_refused() {
+    fn both_names_with_different_values_are_an_error() {
         let both = |ours, theirs| {
             read(&[
                 ("POSTRIDER_RETRY_BUDGET", ours),

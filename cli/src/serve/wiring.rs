@@ -1,4 +1,4 @@
-//! Puts the gateway together.
+//! Assembles the gateway from its parts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,13 +36,12 @@ use crate::serve::admin::Admin;
 use crate::serve::settings::Settings;
 use crate::serve::{mail, server};
 
-/// How long attempts under way are waited for: the longest timeout and a little.
+/// How long shutdown waits for attempts in flight: the longest attempt timeout plus a margin.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// How often observations are sorted into the histograms of `/metrics`.
+/// How often observations are added to the histograms of `/metrics`.
 const SORT_IN_EVERY: Duration = Duration::from_secs(5);
 
-/// Everything that runs.
 pub(crate) struct Service {
     pub(crate) gateway: Arc<Gateway>,
     shadows: Shadows,
@@ -54,7 +53,7 @@ pub(crate) struct Service {
     _lock: ServeLock,
 }
 
-/// Opens the data directory and puts the parts together. Nothing is sent yet.
+/// Opens the data directory and assembles the parts. Nothing is sent yet.
 pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Service> {
     let context = || format!("cannot open the data directory {}", data.display());
     let lock = SqliteStore::lock_for_serving(data).with_context(context)?;
@@ -77,7 +76,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let sender: Arc<dyn Sender> = Arc::new(sender(settings)?);
     let webhook_cache = Arc::new(WebhookCache::new(store));
     let shadows = Shadows::new(ports.clone(), Arc::clone(&sender), settings.egress.clone());
-    let dispatcher = Attempts::new(
+    let attempts = Attempts::new(
         ports.clone(),
         sender,
         Arc::clone(&webhook_cache),
@@ -86,7 +85,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let worker = EmbeddedWorker::new(
         ports.clone(),
         schedule,
-        dispatcher,
+        attempts,
         Arc::clone(&webhook_cache),
         process,
         &settings.worker,
@@ -143,15 +142,15 @@ fn sender(settings: &Settings) -> anyhow::Result<HttpSender> {
     Ok(HttpSender::new(settings)?)
 }
 
-async fn keep_sorted(counters: Counters) {
+async fn sort_periodically(counters: Counters) {
     loop {
         crate::edge::pause(SORT_IN_EVERY).await;
         counters.sort_in();
     }
 }
 
-/// For ever, with or without letters to bring.
-async fn bring_letters(mail_sender: Option<MailSender>) {
+/// Never ends, even without a mail server.
+async fn send_mail(mail_sender: Option<MailSender>) {
     match mail_sender {
         Some(mail_sender) => mail_sender.run().await,
         None => std::future::pending().await,
@@ -159,7 +158,7 @@ async fn bring_letters(mail_sender: Option<MailSender>) {
 }
 
 impl Service {
-    /// Whether anybody could log in.
+    /// Whether any API key exists.
     pub(crate) async fn has_keys(&self) -> anyhow::Result<bool> {
         Ok(!self
             .gateway
@@ -169,7 +168,7 @@ impl Service {
             .is_empty())
     }
 
-    /// A login for whoever sees the first lines, and where a browser goes to use it.
+    /// Creates a one-time login, and the path that uses it.
     pub(crate) fn one_time_login(&self, admin: &Admin) -> (OneTimeLogin, String) {
         let ports = &self.gateway.ports;
         let token = BASE32_NOPAD
@@ -179,12 +178,12 @@ impl Service {
         (login, OneTimeLogin::path(&token))
     }
 
-    /// Runs until it is told to stop: then takes no more requests, finishes those and the attempts under
-    /// way, and returns. Whatever does not finish in time is attempted again at the next start.
+    /// Runs until `stop` resolves, then accepts no more requests, finishes the requests and attempts in flight, and
+    /// returns. Attempts that do not finish in time are repeated at the next start.
     ///
     /// # Errors
-    /// When a part of the gateway has ended by itself. A process that accepts but no longer sends is worse than none:
-    /// whoever looks after it starts it again.
+    /// If a background task stopped unexpectedly. A process that accepts events but no longer sends is worse than none:
+    /// its supervisor can restart it.
     pub(crate) async fn run(
         self,
         listener: TcpListener,
@@ -196,28 +195,28 @@ impl Service {
             listening: self.listening,
             shutdown: stopped,
         };
-        let counters = Counters::install().context("metrics could not be started")?;
+        let counters = Counters::install().context("cannot start metrics")?;
         let gateway = Arc::clone(&self.gateway);
         let router = postrider_api::router_with_login(gateway, self.shadows, streaming, login)
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
             .layer(Extension(counters.clone()));
-        let sorting = tokio::spawn(keep_sorted(counters));
+        let sorting = tokio::spawn(sort_periodically(counters));
         let mut sending = tokio::spawn(Arc::clone(&self.worker).run());
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });
-        let mut mailing = tokio::spawn(bring_letters(self.mail_sender));
-        let told = async {
+        let mut mailing = tokio::spawn(send_mail(self.mail_sender));
+        let stop = async {
             let ended = tokio::select! {
                 () = stop => Ok(()),
-                _ = &mut sending => Err(anyhow!("the part that sends has ended by itself")),
-                _ = &mut sweeping => Err(anyhow!("the part that keeps house has ended by itself")),
-                _ = &mut mailing => Err(anyhow!("the part that sends letters has ended by itself")),
+                _ = &mut sending => Err(anyhow!("the worker stopped unexpectedly")),
+                _ = &mut sweeping => Err(anyhow!("the housekeeping task stopped unexpectedly")),
+                _ = &mut mailing => Err(anyhow!("the mail sender stopped unexpectedly")),
             };
             info!("serve.stopping");
             stopping.send_replace(true);
             ended
         };
-        let ended = server::serve(listener, router, self.limits, told).await;
+        let ended = server::serve(listener, router, self.limits, stop).await;
         sending.abort();
         sweeping.abort();
         mailing.abort();

@@ -1,10 +1,10 @@
-//! A gateway that gives prepared answers, one per connection, and remembers what it was asked.
+//! A gateway that returns prepared responses, one per connection, and records the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// An answer as it goes over the wire.
+/// A response as bytes on the wire.
 pub(crate) fn answer(status: u16, json: &str) -> String {
     format!(
         "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{json}",
@@ -18,7 +18,7 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Gives these answers in order, then hangs up.
+    /// Returns these responses in order, then closes.
     pub(crate) fn start<const N: usize>(answers: [String; N]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

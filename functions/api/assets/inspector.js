@@ -1,4 +1,4 @@
-// What pages do by themselves. Everything works without it, but for live changes and the keyboard.
+// Live updates and keyboard shortcuts. Everything else works without this script.
 "use strict";
 
 const root = document.documentElement;
@@ -8,42 +8,42 @@ if (remembered()) root.dataset.theme = remembered();
 const $ = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
 
-// Times: told as people say them, in their own zone; the exact one in both zones on demand.
-const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+// Times are shown relative to now, with the exact time in the reader's zone and in UTC as a tooltip.
+const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const UNITS = [["second", 60], ["minute", 60], ["hour", 24]];
 
-const told = (at) => {
+const relative = (at) => {
   let span = (at - Date.now()) / 1000;
   for (const [unit, size] of UNITS) {
-    if (Math.abs(span) < size) return words.format(Math.round(span), unit);
+    if (Math.abs(span) < size) return relativeFormat.format(Math.round(span), unit);
     span /= size;
   }
   return day.format(at);
 };
-const tellTimes = (within = document) => {
+const showTimes = (within = document) => {
   for (const time of all("time[datetime]", within)) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    time.textContent = told(at);
+    time.textContent = relative(at);
     time.title = `${exact.format(at)} (${time.dateTime})`;
   }
 };
 
-// Live: something happened, so the page is fetched again, and only what differs is put in. The server bounds what a page
-// holds, so a page that is left open does not grow.
+// Live updates: on a notification the page is fetched again, and only what differs is replaced. The server limits the size
+// of a page, so an open page does not grow.
 const asSent = new WeakMap();
-const PAUSE = 2000, PATIENCE = 15000, OLDEST = 300000, SLEPT = 60000;
+const PAUSE = 2000, TIMEOUT = 15000, MAX_AGE = 300000, SLEPT = 60000;
 let source = null, pending = null, fetching = false, again = false, ended = false;
-let lastLook = 0, lastSeen = Date.now(), lastTick = Date.now(), failures = 0;
+let lastRefresh = 0, lastLoaded = Date.now(), lastTick = Date.now(), failures = 0;
 
 const keyed = (within) => all("[data-key]", within);
-const note = (part) => {
+const remember = (part) => {
   asSent.set(part, part.innerHTML);
   for (const item of keyed(part)) asSent.set(item, item.innerHTML);
 };
-const say = (text, state) => {
+const setLive = (text, state) => {
   const live = $("#live");
   if (!live) return;
   live.hidden = false;
@@ -51,7 +51,7 @@ const say = (text, state) => {
   live.textContent = text;
 };
 
-const takeOver = (part, fresh) => {
+const update = (part, fresh) => {
   if (asSent.get(part) === fresh.innerHTML) return;
   const html = fresh.innerHTML;
   const old = new Map(keyed(part).map((item) => [item.dataset.key, item]));
@@ -73,51 +73,51 @@ const takeOver = (part, fresh) => {
       if (open && opens) opens.open = true;
     }
     if (old.size) item.classList.add("fresh");
-    tellTimes(item);
+    showTimes(item);
   }
   part.replaceChildren(...fresh.childNodes);
   for (const name of ["data-soon"]) part.toggleAttribute(name, fresh.hasAttribute(name));
   asSent.set(part, html);
-  tellTimes(part);
-  countTicks();
+  showTimes(part);
+  countSelected();
   if (focused && !focused.isConnected) {
-    const line = focusKey && keyed(part).find((item) => item.dataset.key === focusKey);
-    (line && $("a.open, a, button", line))?.focus({ preventScroll: true });
+    const row = focusKey && keyed(part).find((item) => item.dataset.key === focusKey);
+    (row && $("a.open, a, button", row))?.focus({ preventScroll: true });
   } else focused?.focus({ preventScroll: true });
 };
 
-const look = async () => {
+const refresh = async () => {
   clearTimeout(pending);
   pending = null;
   if (fetching) { again = true; return; }
   fetching = true;
-  lastLook = Date.now();
-  // A connection may have died without a word, while the machine slept.
-  const given = new AbortController();
-  const patience = setTimeout(() => given.abort(), PATIENCE);
+  lastRefresh = Date.now();
+  // A connection may have died silently while the machine slept.
+  const abort = new AbortController();
+  const timeout = setTimeout(() => abort.abort(), TIMEOUT);
   try {
-    const answer = await fetch(location.href.split("#")[0], { headers: { accept: "text/html" }, signal: given.signal });
-    if (answer.redirected && new URL(answer.url).pathname === "/inspector/login") return over();
-    if (answer.status === 404) return gone();
-    if (answer.status >= 500) throw new Error(answer.statusText);
-    if (failures && source?.readyState === EventSource.OPEN) say("Live", "on");
+    const response = await fetch(location.href.split("#")[0], { headers: { accept: "text/html" }, signal: abort.signal });
+    if (response.redirected && new URL(response.url).pathname === "/inspector/login") return sessionEnded();
+    if (response.status === 404) return gone();
+    if (response.status >= 500) throw new Error(response.statusText);
+    if (failures && source?.readyState === EventSource.OPEN) setLive("Live", "on");
     failures = 0;
-    if (!answer.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    lastSeen = Date.now();
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    lastLoaded = Date.now();
     if (page.body.dataset.live) document.body.dataset.live = page.body.dataset.live;
-    // A menu that is open would vanish under the reader's hand.
+    // An open menu must not disappear while it is in use.
     for (const part of all("[data-part]")) {
       const fresh = $(`[data-part="${part.dataset.part}"]`, page);
-      if (fresh && !$(".ask[open]", part)) takeOver(part, fresh);
+      if (fresh && !$(".ask[open]", part)) update(part, fresh);
     }
   } catch {
-    // The gateway is away, or has trouble: what is shown is old, and is looked at again, less and less often.
+    // The gateway is unreachable or failing: try again, with growing delays.
     failures += 1;
-    say("No answer: this may be old. Looking again…", "off");
-    if (!document.hidden) pending ??= setTimeout(look, backoff(failures));
+    setLive("No response from the gateway. Data may be out of date.", "off");
+    if (!document.hidden) pending ??= setTimeout(refresh, backoff(failures));
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timeout);
     fetching = false;
     if (again) { again = false; soon(); }
     if ($("[data-soon]") && !document.hidden && source) soon();
@@ -125,9 +125,9 @@ const look = async () => {
 };
 const backoff = (times) => Math.min(60, 2 ** times) * 1000;
 const soon = () => {
-  pending ??= setTimeout(look, Math.max(250, lastLook + PAUSE - Date.now()));
+  pending ??= setTimeout(refresh, Math.max(250, lastRefresh + PAUSE - Date.now()));
 };
-const quiet = () => {
+const disconnect = () => {
   source?.close();
   source = null;
   clearTimeout(opening);
@@ -137,36 +137,33 @@ const quiet = () => {
   pending = null;
   again = false;
 };
-const over = () => {
-  quiet();
+const sessionEnded = () => {
+  disconnect();
   ended = true;
-  say("The session is over. ", "off");
+  setLive("Your session has ended. ", "off");
   const here = location.pathname + location.search;
   const link = Object.assign(document.createElement("a"), { href: `/inspector/login?next=${encodeURIComponent(here)}`, textContent: "Log in" });
   $("#live")?.append(link);
 };
 const gone = () => {
-  quiet();
+  disconnect();
   ended = true;
-  say("This was removed meanwhile", "off");
+  setLive("This page no longer exists", "off");
 };
 
-const KINDS = ["delivery.delivered", "delivery.failed", "delivery.dead", "delivery.requeued", "webhook.degraded", "webhook.failed",
-  "webhook.resumed", "webhook.paused", "webhook.disabled", "inbound.accepted", "inbound.unrouted", "inbound.signature_failed",
-  "inbound.too_large"];
-// A stream may end after each answer and be asked again at once, as on AWS: only one that stays away is missed.
+// On AWS a stream ends after each response and is reopened at once, so only a longer gap counts as disconnected.
 const MISSED_AFTER = 6000;
 let tries = 0, opening = null, missing = null, missed = false;
 const miss = () => {
   missing = null;
   missed = true;
-  say("Connecting again…", "off");
+  setLive("Reconnecting…", "off");
 };
 
-// Whoever comes back gets a connection that may have died meanwhile, and is told nothing.
+// A stream that does not open in time is opened again: the browser does not report a connection that died silently.
 const expect = () => {
   clearTimeout(opening);
-  opening = setTimeout(() => { source?.close(); source = null; listen(); }, PATIENCE);
+  opening = setTimeout(() => { source?.close(); source = null; listen(); }, TIMEOUT);
   missing ??= setTimeout(miss, MISSED_AFTER);
 };
 
@@ -175,17 +172,17 @@ const listen = () => {
   expect();
   source = new EventSource(`/inspector/stream?after=${document.body.dataset.live}`);
   const about = $("[data-about]")?.dataset.about;
-  const heard = (event) => { if (!about || event.data.includes(about)) soon(); };
-  for (const kind of KINDS) source.addEventListener(kind, heard);
+  const notified = (event) => { if (!about || event.data.includes(about)) soon(); };
+  for (const kind of document.body.dataset.kinds.split(" ")) source.addEventListener(kind, notified);
   source.onopen = () => {
     clearTimeout(opening);
     clearTimeout(missing);
     missing = null;
-    // What happened meanwhile is looked for in the page: the stream may not reach so far back.
+    // Reload after a gap: the stream may not reach back far enough.
     if (missed) soon();
     missed = false;
     tries = 0;
-    say("Live", "on");
+    setLive("Live", "on");
   };
   source.onerror = async () => {
     if (!source) return;
@@ -194,14 +191,14 @@ const listen = () => {
     source = null;
     tries += 1;
     const session = await fetch("/inspector/session").catch(() => null);
-    if (session?.status === 401) return over();
+    if (session?.status === 401) return sessionEnded();
     clearTimeout(opening);
     opening = setTimeout(listen, backoff(tries));
   };
 };
-// The stream may be dead without knowing it: after a sleep it is opened anew, and nothing that is shown gets very old.
+// After the machine slept the stream may be dead without an error, so it is reopened; and no page gets older than MAX_AGE.
 const wake = () => {
-  quiet();
+  disconnect();
   ended = false;
   if (document.hidden || !("live" in document.body.dataset)) return;
   soon();
@@ -211,45 +208,45 @@ const tick = () => {
   const slept = Date.now() - lastTick > SLEPT;
   lastTick = Date.now();
   if (document.hidden) return;
-  tellTimes();
+  showTimes();
   if (ended || !("live" in document.body.dataset)) return;
   if (slept) wake();
-  else if (Date.now() - lastSeen > OLDEST) soon();
+  else if (Date.now() - lastLoaded > MAX_AGE) soon();
 };
 document.addEventListener("visibilitychange", wake);
 window.addEventListener("online", wake);
 
-// Ticked lines.
-const ticks = () => all("td.tick input");
-const countTicks = () => {
-  const boxes = ticks(), ticked = boxes.filter((box) => box.checked).length;
-  const [button, number, every] = [$("#retry-selected"), $("#ticked"), $("#all")];
+// Selected rows.
+const boxes = () => all("td.select input");
+const countSelected = () => {
+  const inputs = boxes(), selected = inputs.filter((box) => box.checked).length;
+  const [button, number, every] = [$("#retry-selected"), $("#selected-count"), $("#all")];
   if (!button) return;
-  button.disabled = ticked === 0;
-  number.textContent = ticked ? `(${ticked})` : "";
-  every.checked = ticked > 0 && ticked === boxes.length;
-  every.indeterminate = ticked > 0 && ticked < boxes.length;
+  button.disabled = selected === 0;
+  number.textContent = selected ? `(${selected})` : "";
+  every.checked = selected > 0 && selected === inputs.length;
+  every.indeterminate = selected > 0 && selected < inputs.length;
 };
 document.addEventListener("change", (event) => {
-  if (event.target.id === "all") for (const box of ticks()) box.checked = event.target.checked;
-  if (event.target.matches("#all, td.tick input")) countTicks();
+  if (event.target.id === "all") for (const box of boxes()) box.checked = event.target.checked;
+  if (event.target.matches("#all, td.select input")) countSelected();
 });
 
 document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const text = document.getElementById(copy.dataset.copy).textContent;
-    try { await navigator.clipboard.writeText(text); copy.textContent = "Copied"; } catch { copy.textContent = "Not allowed"; }
+    try { await navigator.clipboard.writeText(text); copy.textContent = "Copied"; } catch { copy.textContent = "Copy failed"; }
   }
   for (const menu of all(".ask[open]")) if (!menu.contains(event.target)) menu.open = false;
   if (event.target.closest("#help-open")) $("#help").showModal();
   if (event.target.closest("#theme")) {
     const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = isDark ? "light" : "dark";
-    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* It lasts until the next page then. */ }
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* Then it applies only to this page. */ }
   }
 });
-// A form that was sent is not sent again by a second click.
+// A second click does not submit a form twice.
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post") return;
   if (event.target.dataset.sent) event.preventDefault();
@@ -257,13 +254,13 @@ document.addEventListener("submit", (event) => {
 });
 window.addEventListener("pageshow", () => { for (const form of all("form[data-sent]")) delete form.dataset.sent; });
 
-// The keyboard.
+// Keyboard shortcuts.
 let going = 0;
 const move = (by) => {
-  const lines = all("[data-lines] a.open");
-  const here = lines.findIndex((line) => line.closest("tr").contains(document.activeElement));
-  const there = here < 0 ? (by > 0 ? 0 : lines.length - 1) : here + by;
-  lines[Math.max(0, Math.min(lines.length - 1, there))]?.focus();
+  const rows = all("[data-rows] a.open");
+  const here = rows.findIndex((row) => row.closest("tr").contains(document.activeElement));
+  const next = here < 0 ? (by > 0 ? 0 : rows.length - 1) : here + by;
+  rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -283,7 +280,7 @@ document.addEventListener("keydown", (event) => {
     "?": () => $("#help")?.showModal(),
     j: () => move(1),
     k: () => move(-1),
-    x: () => $("td.tick input", document.activeElement?.closest("tr") ?? document.createElement("i"))?.click(),
+    x: () => $("td.select input", document.activeElement?.closest("tr") ?? document.createElement("i"))?.click(),
     g: () => { going = Date.now(); },
   }[event.key];
   if (!act) return;
@@ -292,28 +289,28 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("DOMContentLoaded", () => {
-  for (const part of all("[data-part]")) note(part);
-  tellTimes();
+  for (const part of all("[data-part]")) remember(part);
+  showTimes();
   setInterval(tick, 20000);
-  countTicks();
-  // On a phone the conditions would be all that is seen.
-  const conditions = $("#conditions");
-  if (conditions && !("used" in conditions.dataset) && matchMedia("(max-width: 800px)").matches) conditions.open = false;
-  // What an action came to is said once: loading the page again, or sharing its address, does not repeat it.
-  const address = new URL(location.href);
-  if (["done", "n", "failed"].filter((name) => address.searchParams.has(name)).length) {
-    for (const name of ["done", "n", "failed"]) address.searchParams.delete(name);
-    history.replaceState(null, "", address);
+  countSelected();
+  // On a phone open filters would fill the screen.
+  const filters = $("#filters");
+  if (filters && !("used" in filters.dataset) && matchMedia("(max-width: 800px)").matches) filters.open = false;
+  // The result of an action is shown once, and not again after a reload or on a shared URL.
+  const url = new URL(location.href);
+  if (["done", "n", "failed"].filter((name) => url.searchParams.has(name)).length) {
+    for (const name of ["done", "n", "failed"]) url.searchParams.delete(name);
+    history.replaceState(null, "", url);
   }
-  // On a phone the menu is wider than the screen.
+  // On a phone the menu is wider than the screen: show the current entry.
   const nav = $(".side nav"), here = $("a[aria-current]", nav ?? document);
   if (nav && here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
   listen();
   if ($("[data-soon]")) soon();
   $("#once")?.requestSubmit();
-  // A link from another site comes without the cookie; from here it is sent.
-  if ($("#login")) fetch("/inspector/session").then((answer) => {
+  // A request that follows a link from another site has no cookie, but a request from this page has.
+  if ($("#login")) fetch("/inspector/session").then((response) => {
     const next = new URL(location.href).searchParams.get("next");
-    if (answer.status === 204) location.replace(next?.startsWith("/inspector") ? next : "/inspector");
+    if (response.status === 204) location.replace(next?.startsWith("/inspector") ? next : "/inspector");
   }).catch(() => {});
 });

@@ -1,4 +1,4 @@
-//! Who calls, and whether they may.
+//! Authentication and authorization of API callers.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,16 +12,13 @@ use postrider_domain::key::{ApiKey, Scope};
 use crate::Api;
 use crate::problem::{Code, Problem};
 
-/// A scope as a type, so that a handler's signature says what it needs.
+/// A scope as a type, so a handler's signature states what it requires.
 pub(crate) trait Needed: Send + Sync {
     const SCOPE: Scope;
 }
 
-/// To publish events.
 pub(crate) struct Publish;
-/// To look at everything.
 pub(crate) struct Read;
-/// To change everything.
 pub(crate) struct Manage;
 
 impl Needed for Publish {
@@ -36,19 +33,17 @@ impl Needed for Manage {
     const SCOPE: Scope = Scope::Manage;
 }
 
-/// A caller whose key has the scope. It is the only way to a tenant, so no handler can forget to ask.
+/// A caller whose key has the scope. Handlers get a tenant only through it, so none can forget the check.
 pub(crate) struct Caller<S> {
     key: Arc<ApiKey>,
     scope: PhantomData<S>,
 }
 
 impl<S: Needed> Caller<S> {
-    /// The key itself.
     pub(crate) fn key(&self) -> &ApiKey {
         &self.key
     }
 
-    /// Whose data the caller may touch.
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.key.tenant
     }
@@ -68,17 +63,15 @@ impl<S: Needed> FromRequestParts<Api> for Caller<S> {
     }
 }
 
-/// The key of a token.
 async fn recognise(api: &Api, token: &str) -> Result<Arc<ApiKey>, Problem> {
     let key = api.gateway.keyring.recognise(token).await?;
-    key.ok_or_else(|| Problem::new(Code::InvalidToken, "the token is unknown or was revoked"))
+    key.ok_or_else(|| Problem::new(Code::InvalidToken, "unknown or revoked token"))
 }
 
-/// The token that a request carries.
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else {
-        let detail = "send the header Authorization: Bearer <token>";
+        let detail = "send the header `Authorization: Bearer <token>`";
         return Err(Problem::new(Code::MissingToken, detail));
     };
     std::str::from_utf8(value.as_bytes())
@@ -88,7 +81,7 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
         .map(|(_, token)| token.trim())
         .filter(|token| !token.is_empty())
         .ok_or_else(|| {
-            let detail = "the header Authorization must be one of the form Bearer <token>";
+            let detail = "expected `Authorization: Bearer <token>`";
             Problem::new(Code::InvalidToken, detail)
         })
 }

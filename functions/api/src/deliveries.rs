@@ -146,7 +146,8 @@ pub(crate) async fn get(
     let event = history.event(tenant, id.event).await?;
     let attempts = history.attempts(tenant, id).await?;
     let webhook = history.webhook(tenant, id.webhook).await?;
-    let why = why::explain(&row, attempts.last(), webhook.as_ref());
+    let pace = why::pace(history.as_ref(), &row).await?;
+    let why = why::explain(&row, attempts.last(), webhook.as_ref(), pace);
     let sent = Sent::of(&row, event.as_deref(), webhook.as_ref());
     let detail = DeliveryDetail::of(&row, event.as_deref(), attempts);
     Ok(Json(detail.told(why, sent)))

@@ -1,4 +1,4 @@
-//! What is the same for every request: headers, the log line, the count.
+//! What applies to every request: response headers, log line, metrics.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ pub(crate) use postrider_web::envelope::{method_not_allowed, unknown_route};
 
 use crate::metrics::{self, ROUTE_NONE};
 
-/// Sets the headers of every answer, logs and counts the request. The log has an allow-list of fields: no query string,
-/// no header, no body.
+/// Sets the response headers, then logs and counts the request. The log has an allow-list of fields: no query string, no
+/// header, no body.
 pub(crate) async fn wrap(request: Request, next: Next) -> Response {
     let line = LogLine::of(&request);
     let cause = traces::cause(request.headers());
@@ -32,7 +32,7 @@ struct LogLine {
 impl LogLine {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a duration that is merely reported"
+        reason = "only measures a duration for the log"
     )]
     fn of(request: &Request) -> Self {
         Self {

@@ -1,10 +1,11 @@
-//! The Inspector: pages for people, rendered here, with one style sheet and one script beside them.
+//! The Inspector: the web UI, rendered on the server, with one style sheet and one script.
 
 mod assets;
 mod charts;
 mod dead;
 mod deliveries;
 mod delivery;
+mod error;
 mod event;
 mod fields;
 mod filter;
@@ -24,7 +25,6 @@ mod session;
 mod source;
 mod sources;
 mod text;
-mod trouble;
 mod webhook;
 mod webhooks;
 
@@ -39,10 +39,8 @@ pub use once::OneTimeLogin;
 
 use crate::{Api, envelope};
 
-/// Where the pages begin.
 pub(crate) const HOME: &str = "/inspector";
 
-/// All pages and actions.
 pub(crate) fn routes(api: &Api) -> Router<Api> {
     Router::new()
         .merge(entrance())
@@ -51,10 +49,10 @@ pub(crate) fn routes(api: &Api) -> Router<Api> {
         .merge(source_pages())
         .route("/inspector/keys", get(keys::list).post(keys::create))
         .route("/inspector/keys/{id}/revoke", post(keys::revoke))
-        .route("/inspector/{*rest}", any(trouble::unknown))
-        .method_not_allowed_fallback(trouble::unknown)
-        .layer(from_fn(guard::refuse_foreign))
-        .layer(from_fn_with_state(Arc::clone(api), trouble::show))
+        .route("/inspector/{*rest}", any(error::unknown))
+        .method_not_allowed_fallback(error::unknown)
+        .layer(from_fn(guard::reject_cross_site))
+        .layer(from_fn_with_state(Arc::clone(api), error::show))
         .layer(from_fn(envelope::wrap))
         .layer(from_fn(guard::set_headers))
 }

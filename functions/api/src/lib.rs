@@ -1,4 +1,4 @@
-//! The HTTP API as an axum router.
+//! The HTTP API and the Inspector as an axum router.
 
 mod auth;
 mod deliveries;
@@ -36,20 +36,18 @@ pub use metrics::Counters;
 use postrider_web::{body, problem};
 pub use problem::{Code, Problem};
 
-/// What every handler works with.
 struct Shared {
     gateway: Arc<Gateway>,
     shadows: Shadows,
     streaming: Streaming,
     streams: Arc<Semaphore>,
-    /// A login for whoever started the gateway.
+    /// The one-time login of the operator who started the gateway.
     once: Option<OneTimeLogin>,
 }
 
 type Api = Arc<Shared>;
 
 impl Shared {
-    /// The gateway's time.
     fn now(&self) -> Timestamp {
         self.gateway.ports.clock.now()
     }
@@ -58,24 +56,24 @@ impl Shared {
 /// How `/v1/stream` answers.
 #[derive(Clone)]
 pub enum Streaming {
-    /// It stays open until `shutdown` turns true or its sender is gone; every other request is short and is left to
-    /// end by itself.
+    /// The stream stays open until `shutdown` becomes true or its sender is dropped.
     Open {
-        /// Tells when there is something new.
+        /// Signals new notifications.
         listening: Arc<dyn NotificationListener>,
-        /// Tells when to end.
+        /// Signals the end.
         shutdown: watch::Receiver<bool>,
     },
-    /// It says what is new and ends; the client comes back. For functions, which pay for every second.
+    /// The stream sends new notifications and ends; the client reconnects. For Lambda functions, which are billed per
+    /// second.
     Polled,
 }
 
-/// The whole API over this gateway, and the Inspector.
+/// The API and the Inspector.
 pub fn router(gateway: Arc<Gateway>, shadows: Shadows, streaming: Streaming) -> Router {
     routes_over(gateway, shadows, streaming, None)
 }
 
-/// The same, with a login for whoever started the gateway.
+/// The API and the Inspector, with a one-time login.
 pub fn router_with_login(
     gateway: Arc<Gateway>,
     shadows: Shadows,

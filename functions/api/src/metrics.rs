@@ -24,7 +24,7 @@ pub(crate) use counters::{ROUTE_NONE, requested};
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Over how long the five figures are taken.
+/// The window of the key stats.
 #[derive(Debug, Default)]
 pub(crate) struct MetricsParameters(WindowInput);
 
@@ -36,14 +36,14 @@ impl Parameters for MetricsParameters {
     }
 }
 
-/// Figures and counters for Prometheus
+/// Get metrics for Prometheus
 ///
-/// The five figures of ADR-0040 as gauges, over the same window as `/v1/stats`; one in which nothing happened is left
-/// out. Keys of the tenant `default` also get what the process counts, over all tenants.
+/// The five key stats of ADR-0040 as gauges, over the same window as `/v1/stats`; a stat without data is left out. Keys
+/// of the tenant `default` also get the metrics of the process, across all tenants.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "get_metrics", tag = "stats", security(("token" = ["read"])),
-    params(("window" = Option<String>, Query, description = "How far back the figures go, in hours or days, up to 31 days; 24h unless set.", example = "1h")),
-    responses((status = 200, description = "Prometheus' text format.", body = String, content_type = "text/plain"), Problems)
+    params(("window" = Option<String>, Query, description = "How far back the key stats go, in hours or days, up to 31 days. Default: 24h.", example = "1h")),
+    responses((status = 200, description = "Metrics in the Prometheus text format.", body = String, content_type = "text/plain"), Problems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
@@ -65,7 +65,7 @@ pub(crate) async fn get(
         .collect();
     let paces = ports.store.paces(tenant, &ids).await?;
     let mut text = gauges::of_tenant(&report, &paces);
-    // What the process counts tells of every tenant: only whoever runs it may know.
+    // The metrics of the process cover every tenant, so only its operator may see them.
     if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
         let oldest_due_age = stats::oldest_due_age(ports, now).await?;
         text.push_str(&gauges::of_process(oldest_due_age));

@@ -1,17 +1,19 @@
-//! Why a delivery has not arrived, in plain words, and what to do about it.
+//! Why a delivery has not arrived, and what to do about it.
 
+mod held;
 mod network;
 mod status;
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
-use postrider_domain::health::WebhookStatus;
 use postrider_domain::outcome::FailureKind;
+use postrider_domain::pace::Pace;
 use postrider_domain::webhook::Webhook;
+use postrider_ports::Store;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Every kind of failure, with the words that an attempt's record begins with.
+/// The kinds of failure; the error of an attempt without a response starts with one of their names.
 const KINDS: [FailureKind; 7] = [
     FailureKind::Timeout,
     FailureKind::Dns,
@@ -22,36 +24,36 @@ const KINDS: [FailureKind; 7] = [
     FailureKind::Blocked,
 ];
 
-/// Why a delivery has not arrived, in plain words.
+/// Why a delivery has not arrived.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Why {
     /// What happened, in a few words.
     pub(crate) title: String,
     /// What that means.
     pub(crate) meaning: String,
-    /// What to do, one thing each.
+    /// What to do, one step per entry.
     pub(crate) advice: Vec<String>,
-    /// What comes next by itself.
+    /// What happens next without intervention.
     pub(crate) outlook: String,
 }
 
-/// What happened, what it means, what to do.
-type Told = (String, String, Vec<String>);
+/// Title, meaning and advice.
+type Explanation = (String, String, Vec<String>);
 
-/// Explains a delivery that has not arrived; none for one that has, or that nobody has attempted yet.
+/// Explains a delivery that has not arrived. None if it was delivered or not attempted yet.
 pub(crate) fn explain(
     row: &Delivery,
     last: Option<&Attempt>,
     webhook: Option<&Webhook>,
+    pace: Pace,
 ) -> Option<Why> {
-    let told = match (row.status, row.dead_cause) {
+    let (title, meaning, advice) = match (row.status, row.dead_cause) {
         (Status::Delivered, _) => return None,
         (Status::Dead, Some(DeadCause::Expired)) => expired(),
         (Status::Dead, Some(DeadCause::WebhookDeleted)) => deleted(),
-        (Status::Pending | Status::Failed, _) if row.parked => held_back(webhook),
+        (Status::Pending | Status::Failed, _) if row.parked => held::explain(webhook, pace),
         (Status::Pending | Status::Failed | Status::Dead, _) => failed(row, last?, webhook)?,
     };
-    let (title, meaning, advice) = told;
     Some(Why {
         title,
         meaning,
@@ -60,10 +62,19 @@ pub(crate) fn explain(
     })
 }
 
-fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Option<Told> {
+/// The webhook's current rate. Read only for a delivery that may be waiting for it.
+pub(crate) async fn pace(store: &dyn Store, row: &Delivery) -> postrider_ports::Result<Pace> {
+    if !row.parked {
+        return Ok(Pace::default());
+    }
+    let paces = store.paces(&row.tenant, &[row.id.webhook]).await?;
+    Ok(paces.first().copied().unwrap_or_default())
+}
+
+fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Option<Explanation> {
     let error = attempt.error.as_deref()?;
     if let Some(status) = attempt.status_code {
-        return Some(status::told(status, row));
+        return Some(status::explain(status, row));
     }
     let kind = KINDS
         .into_iter()
@@ -71,7 +82,7 @@ fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Optio
     let detail = error.split_once(": ").map_or(error, |(_, detail)| detail);
     let timeout = webhook.map(|webhook| webhook.settings.timeout.get() / 1000);
     Some(match kind {
-        Some(kind) => network::told(
+        Some(kind) => network::explain(
             kind,
             attempt.phase.as_deref(),
             detail,
@@ -86,83 +97,65 @@ fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Optio
     })
 }
 
-fn deleted() -> Told {
+fn deleted() -> Explanation {
     (
         "The webhook was deleted".to_owned(),
-        "The delivery was still open when somebody deleted its webhook, so it was given up."
-            .to_owned(),
-        vec![
-            "If the event still matters, make the webhook anew and publish the event again."
-                .to_owned(),
-        ],
+        "The webhook was deleted before this delivery arrived.".to_owned(),
+        vec![RECREATE.to_owned()],
     )
 }
 
-fn expired() -> Told {
-    (
-        "Its time ran out".to_owned(),
-        "The delivery was still open when its time to be kept was over, most likely because its webhook was paused or failed all the while.".to_owned(),
-        vec!["Resume webhooks before their deliveries run out, or let them be kept longer: see the retention in the settings.".to_owned()],
-    )
-}
+const RECREATE: &str =
+    "If the event still matters, recreate the webhook and publish the event again.";
 
-fn held_back(webhook: Option<&Webhook>) -> Told {
-    let status = webhook.map(|webhook| webhook.health.status);
-    let state = match status {
-        Some(WebhookStatus::Paused) => "was paused by a person",
-        Some(WebhookStatus::Failed) => "has failed and waits for a person",
-        Some(WebhookStatus::Disabled) => "is disabled",
-        Some(WebhookStatus::Active) => "has just been resumed",
-        None => "is gone",
-    };
+fn expired() -> Explanation {
     (
-        "It waits for its webhook".to_owned(),
-        format!("Nothing is wrong with this delivery: its webhook {state}, and deliveries are kept until it is resumed."),
-        vec!["Put right what stopped the webhook, then resume it. Everything that waits goes out by itself.".to_owned()],
+        "Expired".to_owned(),
+        "The retention period ended before this delivery arrived. Usually its webhook was paused or failed the whole time.".to_owned(),
+        vec!["Resume webhooks before their deliveries expire, or raise the retention in the configuration.".to_owned()],
     )
 }
 
 fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
-    let resumes = webhook.is_some_and(|webhook| webhook.health.status.parks());
     match row.status {
         Status::Delivered => String::new(),
-        Status::Pending | Status::Failed if row.parked => {
-            "It goes out when the webhook is resumed.".to_owned()
-        }
-        Status::Pending => "It is attempted as soon as there is a place.".to_owned(),
+        Status::Pending | Status::Failed if row.parked => held::outlook(webhook).to_owned(),
+        Status::Pending => "It will be attempted as soon as a worker is free.".to_owned(),
         Status::Failed => format!(
-            "It is tried again by itself: {} of {} attempts are used.",
+            "It will be retried automatically: {} of {} attempts used.",
             row.attempt_count, row.max_attempts
         ),
         Status::Dead => {
-            let given_up = match row.dead_cause {
-                Some(DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook) => {
-                    let s = if row.attempt_count == 1 { "" } else { "s" };
-                    format!("Given up after {} attempt{s}.", row.attempt_count)
-                }
-                Some(DeadCause::Rejected) => {
-                    "Given up at once: the webhook's policy takes this answer for final.".to_owned()
-                }
-                Some(DeadCause::Gone | DeadCause::Declined) => {
-                    "Given up at once, and the webhook was disabled.".to_owned()
-                }
-                Some(DeadCause::Aborted) => {
-                    "Given up at once: the receiver said not to send it again.".to_owned()
-                }
-                Some(DeadCause::Blocked) => {
-                    "Given up at once: another attempt would be refused as well.".to_owned()
-                }
-                Some(DeadCause::Expired | DeadCause::WebhookDeleted) | None => {
-                    "Given up.".to_owned()
-                }
-            };
-            let then = if resumes {
+            let then = if webhook.is_some_and(|webhook| webhook.health.status.parks()) {
                 " Resume the webhook first."
             } else {
                 ""
             };
-            format!("{given_up} It stays dead until somebody retries it.{then}")
+            format!("{} It stays dead until it is retried.{then}", ended(row))
         }
+    }
+}
+
+/// Why there are no more attempts.
+fn ended(row: &Delivery) -> String {
+    match row.dead_cause {
+        Some(DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook) => {
+            let s = if row.attempt_count == 1 { "" } else { "s" };
+            format!("Given up after {} attempt{s}.", row.attempt_count)
+        }
+        Some(DeadCause::Rejected) => {
+            "Not retried: the retry policy treats this response as permanent.".to_owned()
+        }
+        Some(DeadCause::Gone | DeadCause::Declined) => {
+            "Not retried, and the webhook was disabled.".to_owned()
+        }
+        Some(DeadCause::Aborted) => {
+            "Not retried: the receiver asked not to be sent it again.".to_owned()
+        }
+        Some(DeadCause::Blocked) => {
+            "Not retried: another attempt would be blocked again.".to_owned()
+        }
+        Some(DeadCause::Expired | DeadCause::WebhookDeleted) | None => "Given up.".to_owned(),
     }
 }
 

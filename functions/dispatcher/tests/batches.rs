@@ -13,10 +13,12 @@ use lambda_runtime::{Context, LambdaEvent};
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_dispatcher::Batches;
-use postrider_domain::delivery::Status;
+use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retry::RuntimeRetry;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::clock::Clock;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::Deliveries;
 use postrider_ports::history::History;
@@ -24,14 +26,22 @@ use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_testkit::builders::{NOW, acceptance, event, webhook};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::line::Line;
-use postrider_testkit::receiver::Receiver;
+use postrider_testkit::receiver::{Answer, Receiver};
 use postrider_wiring::Parts;
+use postrider_wiring::settings::DispatcherSettings;
 use serde_json::{Value, json};
 
 const SAMPLE: &str = include_str!("../../../infra/events/dispatcher.json");
+const REQUIRED: [(&str, &str); 4] = [
+    ("POSTRIDER_DELIVERIES_TABLE", "deliveries"),
+    ("POSTRIDER_CONFIGS_TABLE", "configs"),
+    ("POSTRIDER_QUEUE_URL", "http://127.0.0.1/queue"),
+    ("POSTRIDER_KMS_KEY", "key"),
+];
 
 struct Stage {
     _directory: tempfile::TempDir,
+    clock: Arc<SteppedClock>,
     receiver: Receiver,
     store: Arc<SqliteStore>,
     batches: Batches,
@@ -41,6 +51,21 @@ struct Stage {
 impl Stage {
     /// One delivery, due now.
     async fn set() -> Self {
+        Self::with_retry(RuntimeRetry::default()).await
+    }
+
+    /// One delivery, due now, in a function with these variables.
+    async fn with_environment(variables: &[(&str, &str)]) -> Self {
+        let lookup = |name: &str| {
+            let mut found = REQUIRED.iter().chain(variables);
+            let (_, value) = found.find(|(known, _)| *known == name)?;
+            Some((*value).to_owned())
+        };
+        let settings = DispatcherSettings::read(&lookup).unwrap();
+        Self::with_retry(settings.retry).await
+    }
+
+    async fn with_retry(retry: RuntimeRetry) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
         let receiver = Receiver::start().await;
@@ -63,16 +88,18 @@ impl Stage {
             rules: rules.unwrap(),
             ..SenderSettings::default()
         });
+        let clock = Arc::new(SteppedClock::at(NOW));
         let parts = Parts::over(
             Arc::clone(&store) as _,
             Arc::new(Line::default()),
-            Arc::new(SteppedClock::at(NOW)),
+            Arc::clone(&clock) as _,
             store.process().to_owned(),
             None,
         );
-        let batches = Batches::new(parts, Arc::new(sender.unwrap()), RuntimeRetry::default());
+        let batches = Batches::new(parts, Arc::new(sender.unwrap()), retry);
         Self {
             _directory: directory,
+            clock,
             receiver,
             store,
             batches,
@@ -81,13 +108,36 @@ impl Stage {
     }
 
     fn message(&self) -> String {
+        self.message_at(NOW)
+    }
+
+    fn message_at(&self, next_retry_at: Timestamp) -> String {
         let message = AttemptMessage {
             tenant: TenantId::default(),
             id: self.id,
-            next_retry_at: NOW,
+            next_retry_at,
             asked_again: false,
         };
         serde_json::to_string(&QueueMessage::from(message)).unwrap()
+    }
+
+    async fn row(&self) -> Delivery {
+        let row = self.store.delivery(&TenantId::default(), self.id).await;
+        row.unwrap().unwrap()
+    }
+
+    /// Attempts the delivery when it is due, until it is closed; returns the waits between its attempts.
+    async fn exhaust(&self) -> Vec<Millis> {
+        self.receiver.answer(Answer::status(500));
+        let mut waits = Vec::new();
+        while let Some(due_at) = self.row().await.next_retry_at {
+            waits.push(due_at.since(self.clock.now()));
+            self.clock.set(due_at);
+            let message = self.message_at(due_at);
+            assert!(self.hand_over(&[&message]).await.is_empty());
+        }
+        // The first attempt was due at once.
+        waits.split_off(1)
     }
 
     /// Hands over messages with these bodies, called 0, 1, … ; returns the ids that failed.
@@ -118,8 +168,7 @@ async fn a_message_that_is_no_hint_fails_alone() {
         .await;
     assert_eq!(failed, ["0", "2", "3"]);
     assert_eq!(stage.receiver.requests().len(), 1);
-    let row = stage.store.delivery(&TenantId::default(), stage.id).await;
-    assert_eq!(row.unwrap().unwrap().status, Status::Delivered);
+    assert_eq!(stage.row().await.status, Status::Delivered);
 }
 
 #[tokio::test]
@@ -130,4 +179,28 @@ async fn the_recorded_sample_names_a_row_that_is_gone_and_is_dropped() {
     let response = stage.batches.handle(event).await.unwrap();
     assert!(response.batch_item_failures.is_empty());
     assert!(stage.receiver.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_retry_budget_of_the_environment_ends_a_delivery_early() {
+    let stage = Stage::with_environment(&[("POSTRIDER_RETRY_BUDGET", "2")]).await;
+    assert_eq!(stage.exhaust().await, [30_000, 120_000].map(Millis::new));
+    let row = stage.row().await;
+    assert_eq!(
+        (row.status, row.attempt_count, row.max_attempts),
+        (Status::Dead, 3, 5)
+    );
+}
+
+#[tokio::test]
+async fn the_retry_jitter_of_the_environment_spreads_each_wait() {
+    let stage = Stage::with_environment(&[("POSTRIDER_RETRY_JITTER_BPS", "2500")]).await;
+    let waits = stage.exhaust().await;
+    let schedule = [30_000, 120_000, 600_000, 3_600_000];
+    assert_eq!(waits.len(), schedule.len());
+    for (wait, base) in waits.iter().zip(schedule) {
+        let window = Millis::new(base * 3 / 4)..=Millis::new(base * 5 / 4);
+        assert!(window.contains(wait), "{wait} in {window:?}");
+    }
+    assert_ne!(waits, schedule.map(Millis::new));
 }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use lambda_runtime::{Context, LambdaEvent};
 use parking_lot::Mutex;
 use postrider_domain::alert::Alert;
+use postrider_domain::health::given_up;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_gateway::mail::Addresses;
@@ -163,6 +164,26 @@ async fn trouble_is_mailed_to_the_owner_once() {
             );
         }
     }
+}
+
+/// The sample is what developers invoke the function with, so it must be a message that the gateway writes today.
+#[tokio::test]
+async fn the_sample_event_is_mailed_to_the_owner() {
+    let sample: Value =
+        serde_json::from_str(include_str!("../../../infra/events/notifier.json")).unwrap();
+    let body = sample["Records"][0]["body"].as_str().unwrap();
+    let notification: Value = serde_json::from_str(body).unwrap();
+    let error = notification["data"]["last_failure"]["error"]
+        .as_str()
+        .unwrap();
+    assert_eq!(notification["data"]["reason"], given_up(5, error));
+    let (response, emails) = Scene::default().handle(sample).await;
+    assert_eq!(response, failures(&[]));
+    assert_eq!(
+        emails[0].subject,
+        "Webhook 'orders' has failed after 5 retries"
+    );
+    assert!(emails[0].text.contains("task.completed"));
 }
 
 #[tokio::test]

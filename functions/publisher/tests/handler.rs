@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use lambda_runtime::{Context, LambdaEvent};
 use parking_lot::Mutex;
 use postrider_adapter_aws::dynamodb::Record;
+use postrider_domain::key_stats::KeyStat;
 use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::Timestamp;
 use postrider_ports::notifications::Topic;
@@ -142,6 +143,17 @@ async fn what_could_not_be_announced_is_told_again() {
     let expected = [UNREADABLE_SEQUENCE, "4421584500000000017450439094"];
     assert_eq!(response, failures(&expected));
     assert_eq!(published, [ROW, STATE]);
+}
+
+#[tokio::test]
+async fn the_sample_event_is_a_delivery_that_was_delivered() {
+    let sample =
+        serde_json::from_str(include_str!("../../../infra/events/publisher.json")).unwrap();
+    let (response, seen, published) = handled(Changes::default(), Board::default(), sample).await;
+    assert_eq!(response, failures(&[]));
+    assert_eq!(published, [ROW]);
+    let finished = seen[0].finished().unwrap();
+    assert_eq!(finished.observed(KeyStat::SuccessRate), Some(100.0));
 }
 
 #[tokio::test]

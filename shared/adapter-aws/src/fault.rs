@@ -1,11 +1,11 @@
-//! What can go wrong between us and AWS, and what a caller of a port is told of it.
+//! What can go wrong in calls to AWS, and the port error it becomes.
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use postrider_ports::Error;
 
-/// Refusals that pass by themselves.
-const PASSING: [&str; 13] = [
+/// Error codes that are worth a retry.
+const TRANSIENT: [&str; 13] = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "Throttling",
@@ -21,42 +21,42 @@ const PASSING: [&str; 13] = [
     "KMSInternalException",
 ];
 
-/// A failed call in the words of the ports. Throttling, timeouts, lost connections and the service's own faults may pass;
-/// everything else will not go away by itself.
+/// A failed call as a port error. Throttling, timeouts, lost connections and errors on the side of AWS may pass;
+/// everything else needs an operator.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK's errors may grow")]
 pub(crate) fn of<E>(error: &SdkError<E, HttpResponse>) -> Error
 where
     E: ProvideErrorMetadata,
 {
     match error {
-        SdkError::TimeoutError(_) => Error::Unavailable("aws: no answer in time".to_owned()),
+        SdkError::TimeoutError(_) => Error::Unavailable("aws: request timed out".to_owned()),
         SdkError::DispatchFailure(failure) => {
             let why = failure.as_connector_error().map(ToString::to_string);
             Error::Unavailable(format!("aws: {}", why.unwrap_or_default()))
         }
-        SdkError::ResponseError(_) => Error::Unavailable("aws: half an answer".to_owned()),
-        SdkError::ServiceError(refusal) => {
-            let code = refusal.err().code().unwrap_or("unknown error");
-            let message = refusal.err().message().unwrap_or_default();
-            let said = format!("aws: {code}: {message}");
-            let status = refusal.raw().status();
-            if PASSING.contains(&code) || status.is_server_error() || status.as_u16() == 429 {
-                Error::Unavailable(said)
+        SdkError::ResponseError(_) => Error::Unavailable("aws: incomplete response".to_owned()),
+        SdkError::ServiceError(failure) => {
+            let code = failure.err().code().unwrap_or("unknown error");
+            let message = failure.err().message().unwrap_or_default();
+            let text = format!("aws: {code}: {message}");
+            let status = failure.raw().status();
+            if TRANSIENT.contains(&code) || status.is_server_error() || status.as_u16() == 429 {
+                Error::Unavailable(text)
             } else {
-                Error::Broken(said)
+                Error::Broken(text)
             }
         }
-        // A request that could not be built, and whatever the SDK learns to say later.
-        _ => Error::Broken("aws: the request could not be made".to_owned()),
+        // A request that could not be built, and any variant that the SDK adds later.
+        _ => Error::Broken("aws: could not build the request".to_owned()),
     }
 }
 
-/// Names what cannot be read, never what it holds.
+/// Names what cannot be read, never its content.
 pub(crate) fn unreadable(what: &str) -> Error {
     Error::Broken(format!("the table cannot be read: {what}"))
 }
 
 /// A race that was lost too often; the same call may win later.
 pub(crate) fn contended(what: &str) -> Error {
-    Error::Unavailable(format!("{what} is being changed by too many at once"))
+    Error::Unavailable(format!("too many concurrent changes to {what}"))
 }

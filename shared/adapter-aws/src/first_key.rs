@@ -1,4 +1,4 @@
-//! The first API key, which the stack made and keeps in Secrets Manager.
+//! The first API key, created by the stack and stored in Secrets Manager.
 
 use std::sync::Arc;
 
@@ -13,41 +13,41 @@ use tokio::sync::Mutex;
 
 use crate::fault;
 
-/// How soon a key that does not fit has the secret read again: it may have been changed.
-const READ_AGAIN_AFTER: Millis = Millis::from_seconds(60);
-/// How soon it is read again when it could not be: whoever tries keys must not make us call all the time.
-const TRY_AGAIN_AFTER: Millis = Millis::from_seconds(5);
-/// Shorter texts are no keys: an empty secret would let an empty token in.
-const LEAST_BYTES: usize = 32;
+/// How soon a key that does not match triggers another read of the secret: it may have been changed.
+const REREAD_AFTER: Millis = Millis::from_seconds(60);
+/// How soon a failed read is repeated: guessing keys must not cause a call each time.
+const RETRY_AFTER: Millis = Millis::from_seconds(5);
+/// Shorter secrets are not accepted as keys: an empty secret would accept an empty token.
+const MIN_BYTES: usize = 32;
 
-/// A key kept in Secrets Manager. It is asked for only when somebody comes with a key that the store does not know.
+/// A key stored in Secrets Manager. Read only when a request arrives with a key that is not in the store.
 pub struct SecretsManagerKey {
     client: aws_sdk_secretsmanager::Client,
     secret: String,
     clock: Arc<dyn Clock>,
-    known: Mutex<Option<Known>>,
+    cached: Mutex<Option<CachedKey>>,
 }
 
-struct Known {
+struct CachedKey {
     digest: Result<KeyDigest>,
     read_at: Timestamp,
 }
 
-impl Known {
-    /// What it says of a key; none when the secret should be read again first. That is so for every key that fits: it
-    /// would be let in, and may have been replaced since.
-    fn fits(&self, given: KeyDigest, now: Timestamp) -> Option<Result<bool>> {
+impl CachedKey {
+    /// Whether a key matches; `None` if the secret must be read first. That includes every key that matches the cached
+    /// value: it would grant access, and may have been replaced since.
+    fn matches(&self, candidate: KeyDigest, now: Timestamp) -> Option<Result<bool>> {
         let age = now.since(self.read_at);
         match &self.digest {
-            Ok(digest) if is_equal(given, *digest) => None,
-            Ok(_) => (age < READ_AGAIN_AFTER).then_some(Ok(false)),
-            Err(error) => (age < TRY_AGAIN_AFTER).then(|| Err(error.clone())),
+            Ok(digest) if is_equal(candidate, *digest) => None,
+            Ok(_) => (age < REREAD_AFTER).then_some(Ok(false)),
+            Err(error) => (age < RETRY_AFTER).then(|| Err(error.clone())),
         }
     }
 }
 
 impl SecretsManagerKey {
-    /// The key in the entry with this name or ARN. Calls nobody yet.
+    /// The key in the entry with this name or ARN. Makes no call yet.
     #[must_use]
     pub fn new(
         client: aws_sdk_secretsmanager::Client,
@@ -58,7 +58,7 @@ impl SecretsManagerKey {
             client,
             secret,
             clock,
-            known: Mutex::default(),
+            cached: Mutex::default(),
         }
     }
 
@@ -66,9 +66,11 @@ impl SecretsManagerKey {
         let call = self.client.get_secret_value().secret_id(&self.secret);
         let answer = call.send().await.map_err(|error| fault::of(&error))?;
         let key = answer.secret_string().unwrap_or_default();
-        if key.len() < LEAST_BYTES {
-            let said = format!("the first key has less than {LEAST_BYTES} characters");
-            return Err(Error::Broken(said));
+        if key.len() < MIN_BYTES {
+            let message = format!(
+                "the first key has fewer than {MIN_BYTES} characters; set a longer one in Secrets Manager"
+            );
+            return Err(Error::Broken(message));
         }
         Ok(KeyDigest::of(key))
     }
@@ -77,20 +79,22 @@ impl SecretsManagerKey {
 #[async_trait]
 impl FirstKey for SecretsManagerKey {
     async fn is_first(&self, token: &str) -> Result<bool> {
-        let given = KeyDigest::of(token);
+        let candidate = KeyDigest::of(token);
         let now = self.clock.now();
-        // Held while it is read, so that many wrong keys at once cost one call.
-        let mut known = self.known.lock().await;
-        let fits = known.as_ref().and_then(|known| known.fits(given, now));
-        if let Some(fits) = fits {
-            return fits;
+        // Locked during the read, so that many wrong keys at once cost one call.
+        let mut cached = self.cached.lock().await;
+        let matches = cached
+            .as_ref()
+            .and_then(|cached| cached.matches(candidate, now));
+        if let Some(matches) = matches {
+            return matches;
         }
         let digest = self.read().await;
-        *known = Some(Known {
+        *cached = Some(CachedKey {
             digest: digest.clone(),
             read_at: now,
         });
-        digest.map(|digest| is_equal(given, digest))
+        digest.map(|digest| is_equal(candidate, digest))
     }
 }
 
@@ -103,37 +107,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_does_not_fit_has_the_secret_read_once_a_minute() {
+    fn a_wrong_key_causes_a_read_once_a_minute() {
         let wrong = KeyDigest::of("wrong");
-        let known = Known {
+        let cached = CachedKey {
             digest: Ok(KeyDigest::of("right")),
             read_at: Timestamp::ZERO,
         };
         let at = |seconds| Timestamp::ZERO.plus(Millis::from_seconds(seconds));
-        assert_eq!(known.fits(wrong, at(59)), Some(Ok(false)));
-        assert_eq!(known.fits(wrong, at(60)), None);
+        assert_eq!(cached.matches(wrong, at(59)), Some(Ok(false)));
+        assert_eq!(cached.matches(wrong, at(60)), None);
     }
 
     #[test]
-    fn nobody_is_let_in_by_what_was_read_before() {
-        let known = Known {
+    fn a_cached_value_never_grants_access() {
+        let cached = CachedKey {
             digest: Ok(KeyDigest::of("right")),
             read_at: Timestamp::ZERO,
         };
-        let fits = known.fits(KeyDigest::of("right"), Timestamp::ZERO);
-        assert_eq!(fits, None);
+        let matches = cached.matches(KeyDigest::of("right"), Timestamp::ZERO);
+        assert_eq!(matches, None);
     }
 
     #[test]
-    fn a_secret_that_cannot_be_read_is_tried_again_soon() {
+    fn a_failed_read_is_retried_soon() {
         let down = Error::Unavailable("down".to_owned());
-        let known = Known {
+        let cached = CachedKey {
             digest: Err(down.clone()),
             read_at: Timestamp::ZERO,
         };
         let at = |seconds| Timestamp::ZERO.plus(Millis::from_seconds(seconds));
-        let given = KeyDigest::of("any");
-        assert_eq!(known.fits(given, at(4)), Some(Err(down)));
-        assert_eq!(known.fits(given, at(5)), None);
+        let candidate = KeyDigest::of("any");
+        assert_eq!(cached.matches(candidate, at(4)), Some(Err(down)));
+        assert_eq!(cached.matches(candidate, at(5)), None);
     }
 }

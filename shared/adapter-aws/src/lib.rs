@@ -1,4 +1,15 @@
-//! The ports on AWS: DynamoDB holds what is stored, SQS brings hints, SNS announces, SES mails.
+//! The ports on AWS: DynamoDB stores everything, SQS carries queue messages, SNS publishes notifications, SES sends
+//! e-mail.
+//!
+//! Two rules carry most of the design. Every change is one conditional write or one transaction, and calls that need
+//! several order them so that repeating an interrupted call completes it. So any number of functions can work on the
+//! tables at once, and a crash loses nothing that was acknowledged. And the queue carries only ids: DynamoDB is the
+//! source of truth, the poller replaces a lost message, and a duplicate finds nothing to claim. What follows from a
+//! change (webhook state, counters, notifications) is derived from the table's stream.
+//!
+//! Start with `dynamodb/keys.rs` and `dynamodb/row.rs` for the layout of the tables, then follow one delivery through
+//! `accept.rs`, `claim.rs` and `apply.rs`, and its effects through `follow.rs`. `calls.rs` wraps the SDK. What DynamoDB
+//! Local does not simulate is described in `dynamodb/mod.rs`.
 
 pub mod dynamodb;
 mod fault;

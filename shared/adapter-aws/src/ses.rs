@@ -1,4 +1,4 @@
-//! Letters by SES.
+//! Sends e-mail with SES.
 
 use async_trait::async_trait;
 use aws_sdk_sesv2::error::BuildError;
@@ -8,14 +8,14 @@ use postrider_ports::{Error, Result};
 
 use crate::fault;
 
-/// Sends letters from one address, which SES must know as ours.
+/// Sends from one address, which must be verified in SES.
 pub struct SesMail {
     client: aws_sdk_sesv2::Client,
     from: String,
 }
 
 impl SesMail {
-    /// Letters from this address. Calls nobody yet.
+    /// Sends from this address. Makes no call yet.
     #[must_use]
     pub const fn new(client: aws_sdk_sesv2::Client, from: String) -> Self {
         Self { client, from }
@@ -43,7 +43,7 @@ fn message(email: &Email) -> std::result::Result<Message, BuildError> {
     let body = Body::builder()
         .text(utf8(&email.text)?)
         .html(utf8(&email.html)?);
-    // Tells mailboxes not to answer that somebody is on holiday. https://www.rfc-editor.org/rfc/rfc3834#section-5
+    // Tells mailboxes not to send automatic replies. https://www.rfc-editor.org/rfc/rfc3834#section-5
     let automatic = MessageHeader::builder()
         .name("Auto-Submitted")
         .value("auto-generated")

@@ -1,4 +1,4 @@
-//! Announcements on an SNS topic.
+//! Publishes notifications to an SNS topic.
 
 use async_trait::async_trait;
 use aws_sdk_sns::error::BuildError;
@@ -14,15 +14,15 @@ use crate::fault;
 /// <https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html>
 const BATCH: usize = 10;
 
-/// A topic that everything is announced on, as CloudEvents JSON. Type, tenant, webhook, session and source are attributes,
-/// too, for subscribers to filter by.
+/// A topic that receives every notification as CloudEvents JSON. Type, tenant, webhook, session and source are also
+/// message attributes, so that subscribers can filter by them.
 pub struct SnsTopic {
     client: aws_sdk_sns::Client,
     arn: String,
 }
 
 impl SnsTopic {
-    /// The topic with this ARN. Calls nobody yet.
+    /// The topic with this ARN. Makes no call yet.
     #[must_use]
     pub const fn new(client: aws_sdk_sns::Client, arn: String) -> Self {
         Self { client, arn }
@@ -32,18 +32,20 @@ impl SnsTopic {
         let entries = notifications
             .iter()
             .enumerate()
-            .map(|(place, notification)| entry(place, notification))
+            .map(|(index, notification)| entry(index, notification))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| Error::Broken(error.to_string()))?;
         let call = self.client.publish_batch().topic_arn(&self.arn);
         let call = call.set_publish_batch_request_entries(Some(entries));
         let answer = call.send().await.map_err(|error| fault::of(&error))?;
-        // One that is named nowhere was not taken.
-        let unnamed = Err(Error::Unavailable("aws: no word of a message".to_owned()));
-        let mut results = vec![unnamed; notifications.len()];
+        // A message that the response does not mention was not accepted.
+        let missing = Err(Error::Unavailable(
+            "aws: no result for a message".to_owned(),
+        ));
+        let mut results = vec![missing; notifications.len()];
         let mut set = |id: Option<&str>, result| {
-            let place = id.and_then(|id| id.parse::<usize>().ok());
-            if let Some(found) = place.and_then(|place| results.get_mut(place)) {
+            let index = id.and_then(|id| id.parse::<usize>().ok());
+            if let Some(found) = index.and_then(|index| results.get_mut(index)) {
                 *found = result;
             }
         };
@@ -51,11 +53,11 @@ impl SnsTopic {
             set(taken.id(), Ok(()));
         }
         for failed in answer.failed() {
-            let said = format!("aws: {}", failed.code());
+            let text = format!("aws: {}", failed.code());
             let error = if failed.sender_fault() {
-                Error::Broken(said)
+                Error::Broken(text)
             } else {
-                Error::Unavailable(said)
+                Error::Unavailable(text)
             };
             set(Some(failed.id()), Err(error));
         }
@@ -78,11 +80,11 @@ impl Topic for SnsTopic {
 }
 
 fn entry(
-    place: usize,
+    index: usize,
     notification: &Notification,
 ) -> std::result::Result<PublishBatchRequestEntry, BuildError> {
     let mut entry = PublishBatchRequestEntry::builder()
-        .id(place.to_string())
+        .id(index.to_string())
         .message(notification.to_cloud_event().to_string());
     for (name, value) in attributes(notification) {
         let value = MessageAttributeValue::builder()
@@ -93,9 +95,9 @@ fn entry(
     entry.build()
 }
 
-/// What subscribers may filter by.
+/// The attributes that subscribers can filter by.
 fn attributes(notification: &Notification) -> Vec<(&'static str, &str)> {
-    let said = |name: &'static str| {
+    let value_of = |name: &'static str| {
         let text = notification.data.get(name).and_then(Value::as_str);
         text.map(|text| (name, text))
     };
@@ -103,9 +105,9 @@ fn attributes(notification: &Notification) -> Vec<(&'static str, &str)> {
         ("type", notification.kind.as_str()),
         ("tenant", notification.tenant.as_str()),
     ];
-    let known = ["webhook_id", "session_id", "source_id"];
-    let known = known.into_iter().filter_map(said);
-    always.into_iter().chain(known).collect()
+    let optional = ["webhook_id", "session_id", "source_id"];
+    let optional = optional.into_iter().filter_map(value_of);
+    always.into_iter().chain(optional).collect()
 }
 
 #[cfg(test)]
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_can_be_filtered_by_what_it_is_about() {
+    fn a_message_can_be_filtered_by_its_subject() {
         let about =
             notification(json!({"webhook_id": "wh_1", "session_id": "s", "status": "dead"}));
         let expected = [
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_no_attribute() {
+    fn a_missing_value_is_not_an_attribute() {
         let about = notification(json!({"source_id": "src_1"}));
         assert_eq!(attributes(&about).last(), Some(&("source_id", "src_1")));
         let about = notification(json!({"webhook_id": "wh_1", "session_id": null}));

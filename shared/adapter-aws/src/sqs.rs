@@ -1,4 +1,4 @@
-//! The queue of hints: an SQS standard queue, fair between webhooks.
+//! The queue: an SQS standard queue, fair between webhooks.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::fault;
 /// The most messages of one call.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 const BATCH: usize = 10;
-/// How many calls are under way at once for one `send`.
+/// How many calls one `send` makes concurrently.
 const BATCHES_AT_ONCE: usize = 4;
-/// How often a message is tried; a batch can fail in part, and the SDK repeats only whole calls.
+/// How many times a message is tried; a batch can fail in part, and the SDK retries only whole calls.
 const TRIES: usize = 2;
 
-/// Sends hints to a queue.
+/// Sends queue messages.
 pub struct SqsQueue {
     client: Client,
     url: String,
@@ -31,13 +31,13 @@ pub struct SqsQueue {
 }
 
 impl SqsQueue {
-    /// The queue at this URL. Calls nobody yet.
+    /// The queue at this URL. Makes no call yet.
     #[must_use]
     pub fn new(client: Client, url: String, clock: Arc<dyn Clock>) -> Self {
         Self { client, url, clock }
     }
 
-    /// Sends up to ten hints; one result each.
+    /// Sends up to ten messages; one result each.
     async fn send_batch(&self, messages: &[QueueMessage]) -> Vec<Result<()>> {
         let mut results: Vec<Result<()>> = vec![Err(unanswered()); messages.len()];
         for _ in 0..TRIES {
@@ -52,7 +52,7 @@ impl SqsQueue {
         results
     }
 
-    /// Sends those hints of a batch that stand at `open`, and notes what became of them.
+    /// Sends the messages of a batch with the indexes in `open`, and records the results.
     async fn try_batch(
         &self,
         messages: &[QueueMessage],
@@ -61,8 +61,8 @@ impl SqsQueue {
     ) {
         let now = self.clock.now();
         let mut note = |n: usize, result: Result<()>| {
-            if let Some(place) = results.get_mut(n) {
-                *place = result;
+            if let Some(slot) = results.get_mut(n) {
+                *slot = result;
             }
         };
         let mut call = self.client.send_message_batch().queue_url(&self.url);
@@ -82,8 +82,8 @@ impl SqsQueue {
                 }
                 for failed in answer.failed {
                     if let Ok(n) = failed.id.parse() {
-                        let said = format!("aws: a hint was refused: {}", failed.code);
-                        note(n, Err(Error::Unavailable(said)));
+                        let text = format!("aws: a queue message was rejected: {}", failed.code);
+                        note(n, Err(Error::Unavailable(text)));
                     }
                 }
             }
@@ -119,12 +119,12 @@ impl Queue for SqsQueue {
             .and_then(|known| known.get(&name));
         depth
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| Error::Broken("aws: the queue does not say how deep it is".to_owned()))
+            .ok_or_else(|| Error::Broken("aws: the queue did not report its depth".to_owned()))
     }
 }
 
 fn entry(n: usize, message: &QueueMessage, now: Timestamp) -> Result<SendMessageBatchRequestEntry> {
-    let unwritable = |_| Error::Broken("a hint cannot be written".to_owned());
+    let unwritable = |_| Error::Broken("cannot encode a queue message".to_owned());
     SendMessageBatchRequestEntry::builder()
         .id(n.to_string())
         .message_body(serde_json::to_string(message).map_err(|_| unwritable(()))?)
@@ -134,14 +134,14 @@ fn entry(n: usize, message: &QueueMessage, now: Timestamp) -> Result<SendMessage
         .map_err(|_| unwritable(()))
 }
 
-/// Whole seconds until a row is due, rounded up so that its hint does not come early; at most what SQS takes.
+/// Whole seconds until a row is due, rounded up so that its message does not arrive early; at most what SQS allows.
 fn delay_seconds(due_at: Timestamp, now: Timestamp) -> i32 {
     let left = due_at.since(now).min(MESSAGE_REACH).get().div_ceil(1000);
     i32::try_from(left).unwrap_or(i32::MAX)
 }
 
 fn unanswered() -> Error {
-    Error::Unavailable("aws: the queue did not answer for a hint".to_owned())
+    Error::Unavailable("aws: no result for a queue message".to_owned())
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_is_rounded_up_and_never_more_than_the_queue_takes() {
+    fn a_delay_is_rounded_up_and_never_more_than_the_queue_allows() {
         let after = |ms| delay_seconds(NOW.plus(Millis::new(ms)), NOW);
         assert_eq!((after(0), after(1), after(1000), after(1001)), (0, 1, 1, 2));
         assert_eq!((after(900_000), after(900_001)), (900, 900));

@@ -1,4 +1,4 @@
-//! The side of the functions.
+//! The client, used by functions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::pass::Pass;
 use crate::server::{HELLO, Hello, PORTS};
 use crate::wire::Wire;
 
-/// Longer than anything on one machine takes, shorter than a function lives.
+/// Longer than any call on one machine takes, shorter than a function's timeout.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The store of a running `postrider dev`.
 pub struct DevStore {
-    pub(crate) line: Arc<DevConnection>,
+    pub(crate) connection: Arc<DevConnection>,
     pub(crate) shards: u16,
     process: String,
 }
@@ -28,19 +28,21 @@ impl DevStore {
     /// Connects to the `postrider dev` that printed this URL.
     ///
     /// # Errors
-    /// When the URL is not one of those, or nobody answers there.
+    /// If the URL has another form, or nothing answers there.
     pub async fn connect(url: &str) -> Result<Self> {
-        let line = Arc::new(DevConnection::to(url)?);
-        let hello: Hello = line.read(line.post(HELLO, Vec::new()).await?).await?;
+        let connection = Arc::new(DevConnection::to(url)?);
+        let hello: Hello = connection
+            .read(connection.post(HELLO, Vec::new()).await?)
+            .await?;
         Ok(Self {
-            line,
+            connection,
             shards: hello.shards,
             process: hello.process,
         })
     }
 
-    /// The process for the owners of leases: the one that holds the store. Leases under any other name are void at
-    /// once, as those of a process that is gone.
+    /// The process to use as the owner of leases: the one that holds the store. A lease in any other name is void
+    /// immediately, like that of a process that is gone.
     #[must_use]
     pub fn process(&self) -> &str {
         &self.process
@@ -49,24 +51,24 @@ impl DevStore {
 
 /// The queue of a running `postrider dev`.
 pub struct DevQueue {
-    pub(crate) line: DevConnection,
+    pub(crate) connection: DevConnection,
 }
 
 impl DevQueue {
     /// Connects to the `postrider dev` that printed this URL.
     ///
     /// # Errors
-    /// When the URL is not one of those.
+    /// If the URL has another form.
     pub fn connect(url: &str) -> Result<Self> {
         Ok(Self {
-            line: DevConnection::to(url)?,
+            connection: DevConnection::to(url)?,
         })
     }
 }
 
-/// An answer that can also be that there was none.
+/// An answer that can also represent a failed call.
 pub(crate) trait Answer: Wire {
-    /// The answer to a call that failed on its way; `results` is how many were asked for.
+    /// The answer to a call that failed in transit; `results` is how many results it should have.
     fn failed(error: &Error, results: usize) -> Self;
 }
 
@@ -82,7 +84,7 @@ impl<T: Wire> Answer for Vec<Result<T>> {
     }
 }
 
-/// The way to the other side.
+/// The connection to `postrider dev`.
 pub(crate) struct DevConnection {
     client: reqwest::Client,
     origin: Url,
@@ -108,23 +110,23 @@ impl DevConnection {
         })
     }
 
-    /// A call ready to be sent.
+    /// Encodes a call.
     pub(crate) fn pack<T: Serialize>(
         &self,
-        asked: impl FnOnce(&Vault) -> Result<T>,
+        call: impl FnOnce(&Vault) -> Result<T>,
     ) -> Result<Vec<u8>> {
-        serde_json::to_vec(&asked(&self.vault)?).map_err(|error| Error::Broken(error.to_string()))
+        serde_json::to_vec(&call(&self.vault)?).map_err(|error| Error::Broken(error.to_string()))
     }
 
-    /// Sends a call and brings the answer.
+    /// Sends a call and returns the answer.
     pub(crate) async fn ask<A: Answer>(
         &self,
         verb: &str,
-        asked: Result<Vec<u8>>,
+        call: Result<Vec<u8>>,
         results: usize,
     ) -> A {
         let answered = async {
-            let response = self.post(&format!("{PORTS}{verb}"), asked?).await?;
+            let response = self.post(&format!("{PORTS}{verb}"), call?).await?;
             A::unpack(self.read(response).await?, &self.vault)
         };
         answered
@@ -148,7 +150,8 @@ impl DevConnection {
                 serde_json::from_slice(&bytes).map_err(|_| crate::wire::unfit("an answer"))
             }
             StatusCode::UNAUTHORIZED => Err(Error::Broken(
-                "this is not the pass of the `postrider dev` that runs now: take the URL that it printed".to_owned(),
+                "the pass does not match the running `postrider dev`; use the URL that it printed"
+                    .to_owned(),
             )),
             status => Err(Error::Broken(format!(
                 "`postrider dev` answered {status}: {}",
@@ -160,5 +163,5 @@ impl DevConnection {
 
 fn unreachable(error: reqwest::Error) -> Error {
     let error = error.without_url();
-    Error::Unavailable(format!("`postrider dev` cannot be reached: {error}"))
+    Error::Unavailable(format!("cannot reach `postrider dev`: {error}"))
 }

@@ -1,7 +1,7 @@
 //! The ports over HTTP, for developing functions on one machine: `postrider dev` serves its store and its queue on
 //! loopback, and functions built with the feature `local` use them as their own.
 //!
-//! One verb of a port is one `POST /ports/<verb>`; the table of them stands in `verbs`, once for both sides.
+//! Each port method is one `POST /ports/<verb>`; `verbs.rs` lists them once for both sides.
 
 mod client;
 mod pass;

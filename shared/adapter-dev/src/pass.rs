@@ -1,4 +1,4 @@
-//! What a function must have to be let in: drawn anew for each run of `postrider dev`, and handed on in its URL.
+//! The pass that a function needs for access: drawn for each run of `postrider dev`, and passed on in its URL.
 
 use std::net::SocketAddr;
 
@@ -10,13 +10,13 @@ use subtle::ConstantTimeEq;
 use url::Url;
 use zeroize::Zeroizing;
 
-/// Opens the ports to whoever has it, and to no web page. Secrets cross the wire sealed with it, so it stays off the
-/// wire itself: what is shown at the door is derived from it.
+/// Grants access to the ports; a web page, which does not have it, gets none. Secrets on the wire are sealed with it, so
+/// the pass itself is never sent: the bearer token is derived from it.
 #[derive(Clone)]
 pub struct Pass(Zeroizing<[u8; KEY_BYTES]>);
 
 impl Pass {
-    /// A pass of these random bytes.
+    /// A pass made of these random bytes.
     #[must_use]
     pub fn new(drawn: [u8; KEY_BYTES]) -> Self {
         Self(Zeroizing::new(drawn))
@@ -28,14 +28,14 @@ impl Pass {
         format!("http://{address}/{}", HEXLOWER.encode(&*self.0))
     }
 
-    /// Takes such a value apart: where the ports are, and the pass.
+    /// Splits such a value into the address of the ports and the pass.
     ///
     /// # Errors
-    /// When it is not one. Never shows it.
+    /// If it has another form. The error never contains the value.
     pub fn from_url(url: &str) -> Result<(Url, Self)> {
         let unfit = || {
             Error::Broken(
-                "the address of `postrider dev` must be given as it prints it: http://127.0.0.1:<port>/<pass>"
+                "use the URL exactly as `postrider dev` printed it: http://127.0.0.1:<port>/<pass>"
                     .to_owned(),
             )
         };
@@ -52,7 +52,7 @@ impl Pass {
         Ok((url, Self::new(pass)))
     }
 
-    /// What is shown at the door.
+    /// The value of the `Authorization` header.
     pub(crate) fn bearer(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"postrider dev");
@@ -60,12 +60,12 @@ impl Pass {
         format!("Bearer {}", HEXLOWER.encode(&hash.finalize()))
     }
 
-    /// Whether this was shown.
-    pub(crate) fn admits(&self, shown: &[u8]) -> bool {
-        self.bearer().as_bytes().ct_eq(shown).into()
+    /// Whether this is the right `Authorization` header.
+    pub(crate) fn admits(&self, header: &[u8]) -> bool {
+        self.bearer().as_bytes().ct_eq(header).into()
     }
 
-    /// What seals secrets on their way.
+    /// Seals secrets on the wire.
     pub(crate) fn vault(&self) -> Result<Vault> {
         Vault::with_key(&self.0)
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_gives_back_what_it_was_made_of() {
+    fn a_url_reads_back_as_its_parts() {
         let pass = Pass::new([7; KEY_BYTES]);
         let url = pass.url("127.0.0.1:8090".parse().unwrap());
         let (origin, again) = Pass::from_url(&url).unwrap();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pass_shows_neither_at_the_door_nor_in_an_error() {
+    fn the_pass_appears_neither_in_the_header_nor_in_an_error() {
         let pass = Pass::new([0xab; KEY_BYTES]);
         assert!(!pass.bearer().contains("abab"));
         assert!(!format!("{pass:?}").contains("ab"));

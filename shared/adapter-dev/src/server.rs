@@ -1,4 +1,4 @@
-//! The side of `postrider dev`.
+//! The server, run by `postrider dev`.
 
 use std::sync::Arc;
 
@@ -20,14 +20,11 @@ use crate::pass::Pass;
 pub(crate) const HELLO: &str = "/hello";
 pub(crate) const PORTS: &str = "/ports/";
 
-/// What is served.
 #[derive(Clone)]
 pub struct Served {
-    /// The store.
     pub store: Arc<dyn Store>,
-    /// The process that holds it, for the owners of leases.
+    /// The process that holds the store, for the owners of leases.
     pub process: String,
-    /// The queue.
     pub queue: Arc<dyn Queue>,
 }
 
@@ -38,18 +35,15 @@ pub(crate) struct Hello {
     pub(crate) shards: u16,
 }
 
-struct Side {
+struct Server {
     served: Served,
     vault: Vault,
     pass: Pass,
 }
 
-/// The ports, for whoever has the pass.
-///
-/// # Errors
-/// When the pass cannot be used.
+/// The ports, for clients that have the pass.
 pub fn router(served: Served, pass: Pass) -> Result<Router> {
-    let side = Arc::new(Side {
+    let server = Arc::new(Server {
         served,
         vault: pass.vault()?,
         pass,
@@ -57,32 +51,36 @@ pub fn router(served: Served, pass: Pass) -> Result<Router> {
     Ok(Router::new()
         .route(HELLO, post(hello))
         .route(&format!("{PORTS}{{verb}}"), post(call))
-        .layer(middleware::from_fn_with_state(Arc::clone(&side), admit))
-        // A batch of the largest events; only who has the pass comes this far.
+        .layer(middleware::from_fn_with_state(Arc::clone(&server), admit))
+        // For a batch of the largest events; only clients with the pass get this far.
         .layer(DefaultBodyLimit::disable())
-        .with_state(side))
+        .with_state(server))
 }
 
-async fn admit(State(side): State<Arc<Side>>, request: Request, next: Next) -> Response {
+async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(AUTHORIZATION);
-    if shown.is_some_and(|shown| side.pass.admits(shown.as_bytes())) {
+    if shown.is_some_and(|shown| server.pass.admits(shown.as_bytes())) {
         next.run(request).await
     } else {
         StatusCode::UNAUTHORIZED.into_response()
     }
 }
 
-async fn hello(State(side): State<Arc<Side>>) -> Json<Hello> {
+async fn hello(State(server): State<Arc<Server>>) -> Json<Hello> {
     Json(Hello {
-        process: side.served.process.clone(),
-        shards: side.served.store.shards(),
+        process: server.served.process.clone(),
+        shards: server.served.store.shards(),
     })
 }
 
-async fn call(State(side): State<Arc<Side>>, Path(verb): Path<String>, asked: Bytes) -> Response {
-    match crate::verbs::answer(&side.served, &side.vault, &verb, &asked).await {
+async fn call(
+    State(server): State<Arc<Server>>,
+    Path(verb): Path<String>,
+    body: Bytes,
+) -> Response {
+    match crate::verbs::answer(&server.served, &server.vault, &verb, &body).await {
         Ok(Some(answer)) => ([(CONTENT_TYPE, "application/json")], answer).into_response(),
-        Ok(None) => (StatusCode::NOT_FOUND, format!("no verb {verb}")).into_response(),
+        Ok(None) => (StatusCode::NOT_FOUND, format!("unknown verb {verb}")).into_response(),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     }
 }

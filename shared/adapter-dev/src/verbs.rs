@@ -1,7 +1,7 @@
-//! Every verb of every port, once for both sides: what the client asks and what the server answers.
+//! Every method of every port, once for both sides: what the client sends and what the server answers.
 //!
-//! `[&]` is an argument that is lent. An argument that holds a reference inside says what it is when owned, how it is
-//! made so, and how it is lent again. `one for each` names the batch that an answer has one result for each item of.
+//! `[&]` marks an argument passed by reference. An argument that contains a reference names its owned type, how it is
+//! made owned, and how it is borrowed again. `one for each` names the batch whose items each get one result.
 
 use std::sync::Arc;
 
@@ -62,21 +62,21 @@ macro_rules! verbs {
             $(async fn $verb(&self, $($arg: $($by)? $given),*) -> $answer {
                 let results = [$($batch.len())?].first().copied().unwrap_or(1);
                 $($(let $arg = $arg.$own();)?)*
-                let asked = self.line.pack(|_vault| Ok(($($arg.pack(_vault)?,)*)));
-                self.line.ask(stringify!($verb), asked, results).await
+                let call = self.connection.pack(|_vault| Ok(($($arg.pack(_vault)?,)*)));
+                self.connection.ask(stringify!($verb), call, results).await
             })+
         })+
 
-        /// What the named verb answers; none when there is no such verb.
+        /// The answer to a verb; `None` if there is no such verb.
         pub(crate) async fn answer(
             served: &Served,
             vault: &Vault,
             verb: &str,
-            asked: &[u8],
+            call: &[u8],
         ) -> Result<Option<Vec<u8>>> {
             match verb {
                 $($(stringify!($verb) => {
-                    let ($($arg,)*): ($(Form<owned!($given $(, $owned)?)>,)*) = read(asked)?;
+                    let ($($arg,)*): ($(Form<owned!($given $(, $owned)?)>,)*) = read(call)?;
                     $(let $arg = <owned!($given $(, $owned)?)>::unpack($arg, vault)?;)*
                     let answer = served.$side.$verb($($($by)? $arg $(.$lend())?),*).await;
                     written(&answer.pack(vault)?).map(Some)
@@ -186,8 +186,8 @@ verbs! {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(asked: &[u8]) -> Result<T> {
-    serde_json::from_slice(asked).map_err(|_| crate::wire::unfit("a call"))
+fn read<T: serde::de::DeserializeOwned>(call: &[u8]) -> Result<T> {
+    serde_json::from_slice(call).map_err(|_| crate::wire::unfit("a call"))
 }
 
 fn written<T: serde::Serialize>(answer: &T) -> Result<Vec<u8>> {

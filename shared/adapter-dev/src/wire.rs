@@ -1,5 +1,5 @@
-//! What crosses the wire for a value. Most values cross as they are; those that must not be written out by accident,
-//! or that only a claim can make, have a form of their own.
+//! How values are encoded on the wire. Most are serialized directly; those that must not be written out by accident, or
+//! that only a claim can create, have a separate form.
 
 mod deliveries;
 mod rejected;
@@ -32,19 +32,16 @@ use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// A value that can cross.
+/// A value that can be sent.
 pub(crate) trait Wire: Sized {
-    /// What crosses.
     type Form: Serialize + DeserializeOwned + Send;
 
-    /// Makes it ready.
     fn pack(&self, vault: &Vault) -> Result<Self::Form>;
 
-    /// The value again.
     fn unpack(form: Self::Form, vault: &Vault) -> Result<Self>;
 }
 
-/// What crosses for a value.
+/// The encoded form of a value.
 pub(crate) type Form<T> = <T as Wire>::Form;
 
 macro_rules! as_they_are {
@@ -180,7 +177,7 @@ impl<T: Wire> Wire for Result<T> {
     }
 }
 
-/// Bytes, as base64: as numbers they would be four times as long.
+/// Bytes as base64: as numbers they would be four times as long.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub(crate) struct Binary(Vec<u8>);
@@ -199,9 +196,9 @@ impl TryFrom<String> for Binary {
     }
 }
 
-/// What the other side says a form is that cannot be one.
+/// A form that the other side sent and that cannot be decoded.
 pub(crate) fn unfit(what: &str) -> Error {
     Error::Broken(format!(
-        "{what} cannot be read: `postrider dev` and the function are of different versions"
+        "cannot decode {what}: `postrider dev` and the function have different versions"
     ))
 }

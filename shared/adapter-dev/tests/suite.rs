@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "test code: a broken expectation ends the run, with its place"
+    reason = "test code: a failed expectation panics with its location"
 )]
 
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use postrider_testkit::store_suite::{Fixture, Handle};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-/// A queue that keeps what it is sent, and takes no hint of another tenant.
+/// A queue that records what it is sent, and rejects messages of another tenant.
 #[derive(Default)]
-struct Kept(Mutex<Vec<QueueMessage>>);
+struct RecordingQueue(Mutex<Vec<QueueMessage>>);
 
 #[async_trait]
-impl Queue for Kept {
+impl Queue for RecordingQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let take = |message: QueueMessage| {
             let QueueMessage::Attempt(attempt) = &message else {
@@ -34,7 +34,7 @@ impl Queue for Kept {
                 self.0.lock().push(message);
                 Ok(())
             } else {
-                Err(Error::Unavailable("not mine".to_owned()))
+                Err(Error::Unavailable("another tenant".to_owned()))
             }
         };
         messages.into_iter().map(take).collect()
@@ -47,15 +47,15 @@ impl Queue for Kept {
 
 struct Dev {
     url: String,
-    queue: Arc<Kept>,
-    // Before the directory, so that it is closed when that is removed.
+    queue: Arc<RecordingQueue>,
+    // Declared before the directory, so that it is closed before the directory is deleted.
     store: Arc<DevStore>,
     dir: TempDir,
 }
 
 async fn fixture() -> Dev {
     let dir = tempfile::tempdir().unwrap();
-    let queue = Arc::new(Kept::default());
+    let queue = Arc::new(RecordingQueue::default());
     let url = serve(&dir, Arc::clone(&queue)).await;
     Dev {
         store: Arc::new(DevStore::connect(&url).await.unwrap()),
@@ -65,8 +65,8 @@ async fn fixture() -> Dev {
     }
 }
 
-/// A server with a store of its own on the directory. It ends with the test's runtime.
-async fn serve(dir: &TempDir, queue: Arc<Kept>) -> String {
+/// A server with its own store in the directory. It ends with the test's runtime.
+async fn serve(dir: &TempDir, queue: Arc<RecordingQueue>) -> String {
     let path = dir.path().to_owned();
     let opening = move || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
     let store = tokio::task::spawn_blocking(opening).await.unwrap();
@@ -125,24 +125,24 @@ fn message(tenant: &str) -> QueueMessage {
 }
 
 #[tokio::test]
-async fn hints_arrive_with_a_result_each() {
+async fn queue_messages_arrive_and_each_gets_a_result() {
     let dev = fixture().await;
     let queue = DevQueue::connect(&dev.url).unwrap();
     let sent = queue.send(vec![message("default"), message("other")]).await;
-    let refused = Err(Error::Unavailable("not mine".to_owned()));
-    assert_eq!(sent, [Ok(()), refused]);
+    let rejected = Err(Error::Unavailable("another tenant".to_owned()));
+    assert_eq!(sent, [Ok(()), rejected]);
     assert_eq!(*dev.queue.0.lock(), [message("default")]);
     assert_eq!(queue.depth().await, Ok(1));
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_the_pass() {
+async fn a_client_without_the_pass_is_rejected() {
     let dev = fixture().await;
     let (origin, _) = Pass::from_url(&dev.url).unwrap();
     let address = origin.socket_addrs(|| None).unwrap()[0];
     let wrong = Pass::new([8; 32]).url(address);
-    let refused = DevStore::connect(&wrong).await.err().unwrap();
-    assert!(!refused.is_transient(), "{refused}");
+    let error = DevStore::connect(&wrong).await.err().unwrap();
+    assert!(!error.is_transient(), "{error}");
     let queue = DevQueue::connect(&wrong).unwrap();
     assert!(queue.send(vec![message("default")]).await[0].is_err());
     assert_eq!(dev.queue.0.lock().len(), 0);

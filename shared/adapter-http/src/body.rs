@@ -1,32 +1,31 @@
-//! The start of a response's body: read within bounds, kept as text.
+//! The start of a response body: read within limits, kept as text.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use postrider_domain::outcome::KEPT_BODY_BYTES;
 
-/// How much of a body is read before the connection is dropped. A shorter one is read to its end, so that the
-/// connection can be used again.
+/// How much of a body is read before the connection is dropped. A shorter body is read to its end, so that the
+/// connection can be reused.
 const MAX_READ_BYTES: usize = 16 * 1024;
 
-/// The start of a body, as far as it came.
+/// The start of a body, as far as it was received.
 #[derive(Default)]
 pub(crate) struct BodyStart {
     kept: Vec<u8>,
     seen: usize,
 }
 
-/// How reading a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// With its last byte.
     Complete,
-    /// Before it: too long, broken off or malformed. The status line has decided already.
+    /// Before that: too long, interrupted or malformed. The status line has already decided.
     CutShort,
 }
 
 impl BodyStart {
-    /// Reads on until the end, a failure or too much.
+    /// Reads until the end, a failure or the limit.
     pub(crate) async fn read(&mut self, mut body: Incoming) -> Ending {
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else {
@@ -49,7 +48,7 @@ impl BodyStart {
         self.seen = self.seen.saturating_add(data.len());
     }
 
-    /// What is kept, with invalid bytes replaced, cut between characters.
+    /// The kept bytes as text: invalid bytes are replaced, and the cut is between characters.
     pub(crate) fn into_text(self) -> String {
         let was_cut = self.seen > self.kept.len();
         let mut text = String::with_capacity(self.kept.len());
@@ -66,7 +65,7 @@ impl BodyStart {
     }
 }
 
-/// Replacing invalid bytes makes a text longer than they were; what is stored stays within the same limit.
+/// Replacing invalid bytes makes the text longer; what is stored stays within the same limit.
 fn push_within(text: &mut String, more: &str) {
     let room = KEPT_BODY_BYTES.saturating_sub(text.len());
     let end = more.floor_char_boundary(room);
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_body_is_kept_as_it_is() {
+    fn a_short_body_is_kept_unchanged() {
         assert_eq!(text_of(&[b"{\"ok\":", b"true}"]), "{\"ok\":true}");
         assert_eq!(text_of(&[]), "");
     }

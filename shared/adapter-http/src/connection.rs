@@ -1,4 +1,4 @@
-//! A connection to a receiver, which delivers no more than it is allowed to.
+//! A connection to a receiver that limits how much is read.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,32 +13,31 @@ use tokio_rustls::client::TlsStream;
 
 use crate::dialling::Dialling;
 
-/// How much may be read for one response: its head, the part of its body that is read, and what was read ahead. A
-/// flood of 1xx responses is stopped by nothing else.
+/// How much may be read for one response: its head, the part of its body that is read, and what was read ahead. Nothing
+/// else stops a flood of 1xx responses.
 pub(crate) const READ_ALLOWANCE: usize = 256 * 1024;
 
-/// A connection, plain or within TLS.
+/// A connection, plain or TLS.
 pub(crate) struct HttpConnection {
     stream: Stream,
     about: AboutConnection,
 }
 
-/// The bytes' way.
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// What the client hands on about the connection that a request went out on.
+/// What the client passes on about the connection that carried a request.
 #[derive(Clone)]
 pub(crate) struct AboutConnection {
     dialled_by: Arc<Dialling>,
     allowance: Arc<AtomicUsize>,
 }
 
-/// More came than one response may have.
+/// The receiver sent more than one response may have.
 #[derive(Debug, thiserror::Error)]
-#[error("more than {} KiB came without a complete response", READ_ALLOWANCE / 1024)]
+#[error("received more than {} KiB without a complete response", READ_ALLOWANCE / 1024)]
 pub(crate) struct TooMuch;
 
 impl HttpConnection {
@@ -59,12 +58,12 @@ impl HttpConnection {
 }
 
 impl AboutConnection {
-    /// Whether the connection was made for this attempt, and not reused.
+    /// Whether the connection was opened for this attempt, not reused.
     pub(crate) fn is_dialled_by(&self, dialling: &Arc<Dialling>) -> bool {
         Arc::ptr_eq(&self.dialled_by, dialling)
     }
 
-    /// Allows as much again, now that a response is complete.
+    /// Resets the allowance after a complete response.
     pub(crate) fn renew_allowance(&self) {
         self.allowance.store(READ_ALLOWANCE, Ordering::Relaxed);
     }
@@ -82,18 +81,19 @@ impl AsyncRead for HttpConnection {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let line = self.get_mut();
+        let connection = self.get_mut();
         let before = buf.filled().len();
-        ready!(match &mut line.stream {
+        ready!(match &mut connection.stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Stream::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
         })?;
         let came = buf.filled().len() - before;
         let spent = |left: usize| left.checked_sub(came);
-        let within = line
-            .about
-            .allowance
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
+        let within =
+            connection
+                .about
+                .allowance
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
         Poll::Ready(within.map(drop).map_err(|_| io::Error::other(TooMuch)))
     }
 }

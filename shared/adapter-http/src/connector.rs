@@ -1,4 +1,4 @@
-//! The only way out: whoever wants a connection gets it here, after the addresses were checked.
+//! The only way out: every connection is opened here, after its addresses were checked.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -23,7 +23,8 @@ use crate::dialling::Dialling;
 use crate::failure::{self, DialError};
 use crate::resolve::Names;
 
-/// Resolves once, refuses if any answer is closed, dials exactly what it checked. Cheap to clone.
+/// Resolves once, blocks the request if any of the addresses is not allowed, dials exactly what it checked. Cheap to
+/// clone.
 #[derive(Clone)]
 pub(crate) struct Connector(Arc<Parts>);
 
@@ -34,7 +35,7 @@ struct Parts {
     connect_timeout: Duration,
 }
 
-/// The receiver's end, as a URL names it.
+/// The receiver's endpoint, as a URL names it.
 pub(crate) struct Endpoint<'a> {
     scheme: UrlScheme,
     host: &'a str,
@@ -95,7 +96,7 @@ impl Connector {
             UrlScheme::Http => Stream::Plain(tcp),
             UrlScheme::Https => {
                 dialling.enter(Phase::Tls);
-                Stream::Tls(Box::new(self.shake_hands(&endpoint, tcp).await?))
+                Stream::Tls(Box::new(self.handshake(&endpoint, tcp).await?))
             }
         };
         dialling.enter(Phase::FirstByte);
@@ -105,7 +106,7 @@ impl Connector {
         )))
     }
 
-    /// The addresses behind an endpoint, every one of them checked.
+    /// The addresses of an endpoint, every one of them checked.
     pub(crate) async fn checked_addresses(
         &self,
         endpoint: &Endpoint<'_>,
@@ -124,12 +125,12 @@ impl Connector {
             self.0
                 .rules
                 .check_address(*ip, endpoint.scheme, endpoint.port)
-                .map_err(|blocked| failure::refused(&blocked, phase))?;
+                .map_err(|blocked| failure::blocked(&blocked, phase))?;
         }
         Ok(addresses)
     }
 
-    async fn shake_hands(
+    async fn handshake(
         &self,
         endpoint: &Endpoint<'_>,
         tcp: TcpStream,
@@ -146,10 +147,10 @@ impl Connector {
 }
 
 impl<'a> Endpoint<'a> {
-    /// The endpoint of a URI that came out of a checked URL.
+    /// The endpoint of a URI that was built from a checked URL.
     pub(crate) fn of(uri: &'a Uri) -> Result<Self, Failure> {
         let scheme = UrlScheme::parse(uri.scheme_str().unwrap_or_default());
-        let scheme = scheme.map_err(|blocked| failure::refused(&blocked, Phase::Check))?;
+        let scheme = scheme.map_err(|blocked| failure::blocked(&blocked, Phase::Check))?;
         let port = uri.port_u16().unwrap_or(match scheme {
             UrlScheme::Https => 443,
             UrlScheme::Http => 80,
@@ -174,7 +175,7 @@ impl<'a> Endpoint<'a> {
         bare.parse().ok()
     }
 
-    /// The name that the certificate must be for; the dot that ends a full name is no part of it.
+    /// The name that the certificate must be for, without the trailing dot of a fully qualified name.
     fn server_name(&self) -> Option<ServerName<'static>> {
         if let Some(ip) = self.literal() {
             return Some(ServerName::from(ip));

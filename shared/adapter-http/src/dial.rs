@@ -1,4 +1,4 @@
-//! From checked addresses to one connection.
+//! Connects to one of the checked addresses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,17 +11,17 @@ use tokio::time::timeout;
 use crate::dialling::now;
 use crate::failure;
 
-/// More addresses than this are not tried; a name may have hundreds.
+/// No more addresses than this are tried; a name may have hundreds.
 const MAX_TRIED: usize = 6;
 
-/// Tries the addresses in turn until one answers. Each gets its share of the time left, so that one that swallows
-/// packets does not hide those after it.
+/// Tries the addresses one after another until one answers. Each gets a share of the remaining time, so that an address
+/// that swallows packets does not hide those after it.
 pub(crate) async fn dial(
     addresses: &[IpAddr],
     port: u16,
     budget: Duration,
 ) -> Result<TcpStream, Failure> {
-    let begun_at = now();
+    let started_at = now();
     let mut last = failure::no_address("the host");
     let mut candidates = alternating(addresses)
         .take(MAX_TRIED)
@@ -29,7 +29,7 @@ pub(crate) async fn dial(
         .into_iter();
     while let Some(ip) = candidates.next() {
         let to = SocketAddr::new(ip, port);
-        let share = share(begun_at, budget, candidates.len());
+        let share = share(started_at, budget, candidates.len());
         last = match timeout(share, connect(to)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => failure::from_connect(to, &error),
@@ -45,12 +45,12 @@ async fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn share(begun_at: Instant, budget: Duration, others: usize) -> Duration {
-    let left = budget.saturating_sub(begun_at.elapsed());
+fn share(started_at: Instant, budget: Duration, others: usize) -> Duration {
+    let left = budget.saturating_sub(started_at.elapsed());
     left / u32::try_from(others.saturating_add(1)).unwrap_or(u32::MAX)
 }
 
-/// IPv4 and IPv6 in turns, so that a family without a route costs one try, not all.
+/// Alternates IPv4 and IPv6, so that a family without a route costs one try, not all.
 fn alternating(addresses: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
     let (v4, v6): (Vec<IpAddr>, Vec<IpAddr>) = addresses.iter().partition(|ip| ip.is_ipv4());
     let longer = v4.len().max(v6.len());
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_take_turns() {
+    fn address_families_alternate() {
         let ips = |texts: &[&str]| {
             texts
                 .iter()

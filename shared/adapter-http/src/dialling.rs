@@ -1,7 +1,7 @@
-//! How far the connecting for one attempt has come.
+//! The progress of connecting for one attempt.
 //!
-//! The client's connector is told a URI and nothing else, so the attempt that it dials for is handed over as a task-local
-//! value: the connector is first called while that attempt's request is being polled.
+//! The client calls its connector with a URI and nothing else, so the attempt is passed as a task-local value: the
+//! connector is first called while that attempt's request is being polled.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ tokio::task_local! {
     pub(crate) static CURRENT: Arc<Dialling>;
 }
 
-/// The steps of connecting that one attempt has gone through.
+/// The connection steps of one attempt.
 pub(crate) struct Dialling {
     /// How long all steps may take together.
     pub(crate) budget: Duration,
     steps: Mutex<Steps>,
 }
 
-/// A step, since when, and how long those before it took.
+/// The current step, when it started, and how long the earlier ones took.
 #[derive(Clone, Copy)]
 pub(crate) struct Steps {
     pub(crate) phase: Phase,
@@ -49,21 +49,20 @@ impl Dialling {
             .unwrap_or_else(|_| Arc::new(Self::new(budget)))
     }
 
-    /// Ends the step before and begins this one.
+    /// Ends the previous step and starts this one.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut steps = self.steps.lock();
         *steps = steps.ended(now());
         steps.phase = phase;
     }
 
-    /// Where it stands.
     pub(crate) fn steps(&self) -> Steps {
         *self.steps.lock()
     }
 }
 
 impl Steps {
-    /// With the present step's time noted.
+    /// Records the duration of the current step.
     pub(crate) fn ended(mut self, at: Instant) -> Self {
         let took = Some(millis(at.saturating_duration_since(self.since)));
         match self.phase {
@@ -77,16 +76,15 @@ impl Steps {
     }
 }
 
-/// The present instant, for durations that are reported but decide nothing.
+/// The current instant, for durations that are reported but decide nothing.
 #[expect(
     clippy::disallowed_methods,
-    reason = "timings are reported, and nothing is decided by them"
+    reason = "timings are reported; no decision depends on them"
 )]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// A span in whole milliseconds.
 pub(crate) fn millis(span: Duration) -> u32 {
     u32::try_from(span.as_millis()).unwrap_or(u32::MAX)
 }

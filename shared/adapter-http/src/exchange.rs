@@ -1,4 +1,4 @@
-//! One request and what has come of it so far, so that a timeout loses nothing that is known.
+//! One request and its progress, so that a timeout loses nothing that is known.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use crate::connector::Connector;
 use crate::dialling::{Dialling, millis, now};
 use crate::failure;
 
-/// Longer than any media type that is meant.
+/// Longer than any legitimate media type.
 const MAX_CONTENT_TYPE_CHARS: usize = 100;
 
-/// A request on its way.
+/// A request in flight.
 pub(crate) struct Exchange {
     begun_at: Instant,
     dialling: Arc<Dialling>,
@@ -29,21 +29,20 @@ pub(crate) struct Exchange {
     stage: Stage,
 }
 
-/// How far it has come.
 enum Stage {
     Waiting,
     Answered(Head, BodyStart),
     Failed(Failure),
 }
 
-/// A status line and what matters beside it.
+/// A status line and the other parts of the head that matter.
 struct Head {
     came_at: Instant,
     status: u16,
     retry_after: Option<RetryAfter>,
     control: Option<Control>,
     content_type: Option<String>,
-    line: Option<AboutConnection>,
+    connection: Option<AboutConnection>,
 }
 
 impl Exchange {
@@ -60,7 +59,7 @@ impl Exchange {
         }
     }
 
-    /// Sends the request and reads the answer as far as it is wanted. May be given up at any point.
+    /// Sends the request and reads the response as far as needed. May be cancelled at any point.
     pub(crate) async fn run(
         &mut self,
         client: &Client<Connector, Full<Bytes>>,
@@ -74,7 +73,7 @@ impl Exchange {
             }
         };
         let (mut parts, incoming) = response.into_parts();
-        let line: Option<AboutConnection> = parts.extensions.remove();
+        let connection: Option<AboutConnection> = parts.extensions.remove();
         let (retry_after, control) = (retry_after(&parts.headers), control(&parts.headers));
         let head = Head {
             came_at: now(),
@@ -82,18 +81,19 @@ impl Exchange {
             retry_after,
             control,
             content_type: content_type(&parts.headers),
-            line: line.clone(),
+            connection: connection.clone(),
         };
         self.stage = Stage::Answered(head, BodyStart::default());
         if let Stage::Answered(_, body) = &mut self.stage
             && body.read(incoming).await == Ending::Complete
-            && let Some(line) = line
+            && let Some(connection) = connection
         {
-            line.renew_allowance();
+            connection.renew_allowance();
         }
     }
 
-    /// What came of it, if it ended or was given up after `within`. A status line decides, whatever happened afterwards.
+    /// The outcome, whether the exchange ended or was cancelled after `within`. A status line decides, whatever
+    /// happened afterwards.
     pub(crate) fn into_outcome(self, within: Duration) -> Outcome {
         let timings = self.timings(now());
         let result = match self.stage {
@@ -131,14 +131,16 @@ impl Exchange {
         let span = |from: Instant, to: Instant| millis(to.saturating_duration_since(from));
         let total_ms = span(self.begun_at, ended_at);
         let steps = self.dialling.steps();
-        let (dialled, sent_at) = match self.line() {
+        let (dialled, sent_at) = match self.connection() {
             None => {
                 return Timings {
                     total_ms,
                     ..steps.ended(ended_at).timings
                 };
             }
-            Some(line) if line.is_dialled_by(&self.dialling) => (steps.timings, steps.since),
+            Some(connection) if connection.is_dialled_by(&self.dialling) => {
+                (steps.timings, steps.since)
+            }
             Some(_) => (Timings::default(), self.begun_at),
         };
         let answered_at = match &self.stage {
@@ -153,10 +155,10 @@ impl Exchange {
         }
     }
 
-    /// The connection that the request went out on, if it has come that far.
-    fn line(&self) -> Option<AboutConnection> {
+    /// The connection that carried the request, once there is one.
+    fn connection(&self) -> Option<AboutConnection> {
         if let Stage::Answered(head, _) = &self.stage {
-            return head.line.clone();
+            return head.connection.clone();
         }
         let mut extras = Extensions::new();
         self.captured
@@ -167,7 +169,7 @@ impl Exchange {
     }
 }
 
-/// What stands there as text; a receiver may write anything.
+/// The header as text; a receiver may write anything.
 fn content_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     Some(text.chars().take(MAX_CONTENT_TYPE_CHARS).collect())

@@ -1,4 +1,4 @@
-//! What went wrong, as data: kind, phase and a reason in plain words. No reason repeats a URL's query or a body.
+//! Failures as data: kind, phase and a reason in plain words. No reason repeats a URL's query or a body.
 
 use std::error::Error as StdError;
 use std::io;
@@ -14,10 +14,10 @@ use rustls::{CertificateError, Error as TlsError};
 
 use crate::connection::TooMuch;
 
-/// How many bytes the head of a response may have.
+/// The maximum size of a response head, in bytes.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// Why no connection could be made, on its way through the client.
+/// Why a connection could not be opened, passed through the client.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.detail)]
 pub(crate) struct DialError(pub(crate) Failure);
@@ -30,7 +30,7 @@ fn failure(kind: FailureKind, phase: Phase, detail: impl Into<String>) -> Failur
     }
 }
 
-pub(crate) fn refused(blocked: &Blocked, phase: Phase) -> Failure {
+pub(crate) fn blocked(blocked: &Blocked, phase: Phase) -> Failure {
     failure(FailureKind::Blocked, phase, blocked.to_string())
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn unsendable() -> Failure {
     failure(
         FailureKind::Blocked,
         Phase::Check,
-        "the URL cannot be sent in an HTTP request",
+        "the URL cannot be used in an HTTP request",
     )
 }
 
@@ -46,10 +46,10 @@ pub(crate) fn timed_out(phase: Phase, after: Duration) -> Failure {
     let what = match phase {
         Phase::Check => "nothing was sent",
         Phase::Dns => "the name could not be resolved",
-        Phase::Connect => "no connection could be made",
-        Phase::Tls => "the TLS handshake did not end",
-        Phase::FirstByte => "no answer came",
-        Phase::Body => "the answer did not end",
+        Phase::Connect => "no connection was established",
+        Phase::Tls => "the TLS handshake did not complete",
+        Phase::FirstByte => "no response arrived",
+        Phase::Body => "the response did not complete",
     };
     failure(
         FailureKind::Timeout,
@@ -85,11 +85,11 @@ pub(crate) fn from_dns(name: &str, error: &NetError) -> Failure {
         return failure(
             FailureKind::Timeout,
             Phase::Dns,
-            format!("no name server answered for {name} in time"),
+            format!("no name server answered in time for {name}"),
         );
     }
     let detail = if let NetError::Dns(DnsError::ResponseCode(code)) = error {
-        format!("the name server answered «{code}» for {name}")
+        format!("the name server answered {code} for {name}")
     } else {
         format!("the name {name} could not be resolved: {error}")
     };
@@ -100,7 +100,7 @@ pub(crate) fn from_connect(to: SocketAddr, error: &io::Error) -> Failure {
     let detail = if error.kind() == io::ErrorKind::ConnectionRefused {
         format!("{to} refused the connection")
     } else {
-        format!("no connection to {to}: {error}")
+        format!("cannot connect to {to}: {error}")
     };
     failure(FailureKind::Connect, Phase::Connect, detail)
 }
@@ -118,7 +118,7 @@ pub(crate) fn from_handshake(host: &str, error: &io::Error) -> Failure {
         Some(TlsError::InvalidCertificate(problem)) => certificate_problem(host, problem),
         Some(TlsError::InvalidMessage(_)) => format!("{host} does not speak TLS on this port"),
         Some(other) => format!("the TLS handshake failed: {other}"),
-        None => format!("the connection broke off during the TLS handshake: {error}"),
+        None => format!("the connection closed during the TLS handshake: {error}"),
     };
     failure(FailureKind::Tls, Phase::Tls, detail)
 }
@@ -135,14 +135,14 @@ fn certificate_problem(host: &str, problem: &CertificateError) -> String {
     } else if matches!(problem, NotValidForName | NotValidForNameContext { .. }) {
         "is for another name"
     } else if matches!(problem, UnknownIssuer) {
-        "is self-signed or comes from an authority that is not trusted"
+        "is self-signed or issued by an authority that is not trusted"
     } else {
-        return format!("the certificate of {host} is not accepted: {problem}");
+        return format!("the certificate of {host} is not valid: {problem}");
     };
     format!("the certificate of {host} {what}")
 }
 
-/// What the client says about a request that got no response.
+/// A client error for a request that got no response.
 pub(crate) fn from_client(error: &ClientError) -> Failure {
     if let Some(DialError(dialled)) = find(error) {
         return dialled.clone();
@@ -157,36 +157,36 @@ pub(crate) fn from_client(error: &ClientError) -> Failure {
     match find::<hyper::Error>(error) {
         Some(http) if http.is_parse_too_large() => {
             let kib = MAX_HEAD_BYTES / 1024;
-            let detail = format!("the answer's headers are more than 100 or larger than {kib} KiB");
+            let detail =
+                format!("the response has more than 100 headers or more than {kib} KiB of them");
             failure(FailureKind::Malformed, Phase::FirstByte, detail)
         }
         Some(http) if http.is_parse() => {
-            let detail = format!("the answer is no HTTP/1.1 response: {http}");
+            let detail = format!("the response is not valid HTTP/1.1: {http}");
             failure(FailureKind::Malformed, Phase::FirstByte, detail)
         }
-        Some(http) => failure(FailureKind::Reset, Phase::FirstByte, broken_off(http)),
+        Some(http) => failure(FailureKind::Reset, Phase::FirstByte, interrupted(http)),
         None => failure(
             FailureKind::Connect,
             Phase::Connect,
-            format!("no connection could be used: {error}"),
+            format!("no connection was usable: {error}"),
         ),
     }
 }
 
-fn broken_off(error: &hyper::Error) -> String {
+fn interrupted(error: &hyper::Error) -> String {
     if error.is_canceled() {
-        "the receiver closed the connection, or spoke out of turn, before the request was sent"
-            .to_owned()
+        "the receiver closed the connection, or sent data, before the request was sent".to_owned()
     } else if error.is_incomplete_message() {
-        "the receiver closed the connection before an answer came".to_owned()
+        "the receiver closed the connection before responding".to_owned()
     } else if let Some(cause) = find::<io::Error>(error) {
-        format!("the connection broke off before an answer came: {cause}")
+        format!("the connection failed before a response arrived: {cause}")
     } else {
-        format!("the connection broke off before an answer came: {error}")
+        format!("the connection failed before a response arrived: {error}")
     }
 }
 
-/// The first cause of this type. An I/O error hides its own cause from the chain, so it is looked into.
+/// The first cause of this type. An I/O error hides its cause from the chain, so its inner error is checked, too.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(cause) = next {

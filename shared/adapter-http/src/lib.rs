@@ -1,8 +1,14 @@
-//! The sender: one connector that owns resolving, checking and dialling.
+//! Sends webhook requests over HTTP/1.1 and turns whatever happens into an `Outcome`.
 //!
-//! A webhook's URL is chosen by a stranger and its receiver may be hostile. So every connection goes through
-//! the connector, which takes names and IP literals alike, resolves once, refuses if any answer is closed and dials
-//! exactly the addresses it checked; and every response is read within bounds of time and size.
+//! A webhook's URL is chosen by a stranger and its receiver may be hostile. Two rules follow. Every connection goes
+//! through the connector, which treats names and IP literals alike, resolves once, blocks the request if any address is
+//! not allowed, and dials exactly the addresses it checked. And every response is read within limits of time and size,
+//! so a receiver can exhaust neither memory nor time.
+//!
+//! The sender never follows a redirect, uses a proxy or repeats a request; retries are up to the gateway.
+//!
+//! Start with `sender.rs` (one POST), then `exchange.rs` (its progress) and `connector.rs` with `resolve.rs` and
+//! `dial.rs`. `failure.rs` has every reason that a user may read. `tests/suite/hostile.rs` lists what receivers try.
 
 mod body;
 mod connection;

@@ -1,4 +1,4 @@
-//! From a name to its addresses, by asking name servers directly.
+//! Resolves a name to its addresses, by asking name servers directly.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,21 +15,20 @@ use postrider_domain::outcome::Failure;
 use crate::failure;
 use crate::settings::HttpSetupError;
 
-/// The first query and two more fit into the time for connecting.
+/// The first query and two more fit into the connect timeout.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(1500);
-/// A receiver that moves is found again within this time, whatever its records promise.
+/// A receiver that moves is found again within this time, whatever the TTL of its records.
 const MAX_TTL: Duration = Duration::from_secs(60);
-/// A record that was just created is seen by the first retry.
+/// The first retry sees a record that was just created.
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(5);
 const CACHED_NAMES: u64 = 4096;
 
-/// Asks name servers for addresses.
 pub(crate) struct Names {
     resolver: TokioResolver,
 }
 
 impl Names {
-    /// Asks these name servers, or the system's own.
+    /// Asks these name servers, or those of the system.
     pub(crate) fn new(name_servers: Option<&[SocketAddr]>) -> Result<Self, HttpSetupError> {
         let mut builder = match name_servers {
             None => Resolver::builder_tokio()?,
@@ -48,10 +47,10 @@ impl Names {
         })
     }
 
-    /// All addresses of a name, of both families: what is not seen here cannot be checked.
+    /// All addresses of a name, of both families: an address that is not seen here cannot be checked.
     pub(crate) async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
         let mut full_name = Name::from_ascii(name).map_err(|_| failure::no_such_name(name))?;
-        // Without this the system's search list would turn the name into others.
+        // Without this, the system's search list would add suffixes to the name.
         full_name.set_fqdn(true);
         let found = self
             .resolver

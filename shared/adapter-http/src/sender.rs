@@ -1,4 +1,4 @@
-//! The sender: one POST, bounded in time and size, never repeated.
+//! The sender: one POST, limited in time and size, never repeated.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::resolve::Names;
 use crate::settings::{HttpSetupError, SenderSettings};
 use crate::tls;
 
-/// How long a connection is kept for the next request: less than the five seconds after which Node.js, and others
-/// after it, close theirs, so that a request does not run into a connection being closed.
+/// How long an idle connection is kept: less than the five seconds after which Node.js and other servers close theirs,
+/// so that a request does not hit a connection that is being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Sends requests over HTTP/1.1, to where the egress rules allow. Follows no redirect, honours no proxy variable,
-/// decodes nothing and never repeats a request.
+/// Sends requests over HTTP/1.1 to addresses that the egress rules allow. Follows no redirects, ignores proxy
+/// variables, decodes nothing and never repeats a request.
 pub struct HttpSender {
     rules: Rules,
     connect_timeout: Duration,
@@ -39,10 +39,10 @@ pub struct HttpSender {
 }
 
 impl HttpSender {
-    /// A sender with its own pool of connections.
+    /// A sender with its own connection pool.
     ///
     /// # Errors
-    /// When the name servers or the further certificate authorities cannot be used.
+    /// If the name servers or the additional certificate authorities cannot be used.
     pub fn new(settings: SenderSettings) -> Result<Self, HttpSetupError> {
         let SenderSettings {
             rules,
@@ -72,7 +72,7 @@ impl HttpSender {
     /// Resolves and checks where a request to this URL would go, without connecting.
     ///
     /// # Errors
-    /// Why it would go nowhere.
+    /// Why the request would not be sent.
     pub async fn addresses_of(&self, url: &Url) -> Result<Vec<SocketAddr>, Failure> {
         let uri = self.checked(url)?;
         let endpoint = Endpoint::of(&uri)?;
@@ -92,7 +92,7 @@ impl HttpSender {
     fn checked(&self, url: &Url) -> Result<Uri, Failure> {
         self.rules
             .check(url)
-            .map_err(|blocked| failure::refused(&blocked, Phase::Check))?;
+            .map_err(|blocked| failure::blocked(&blocked, Phase::Check))?;
         Uri::try_from(url.as_str()).map_err(|_| failure::unsendable())
     }
 }
@@ -103,9 +103,9 @@ impl Sender for HttpSender {
         let begun_at = now();
         let uri = match self.checked(&post.target_url) {
             Ok(uri) => uri,
-            Err(refused) => {
+            Err(failure) => {
                 return Outcome {
-                    result: Answer::Failed(refused),
+                    result: Answer::Failed(failure),
                     timings: Timings::default(),
                 };
             }
@@ -116,13 +116,13 @@ impl Sender for HttpSender {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;
         *request.headers_mut() = post.headers;
-        // Said even when it is 0: without it some receivers answer 411.
+        // Sent even if it is 0: without it some receivers answer 411.
         request.headers_mut().insert(CONTENT_LENGTH, length);
 
         let dialling = Arc::new(Dialling::new(self.connect_timeout.min(within)));
         let mut exchange = Exchange::new(begun_at, Arc::clone(&dialling), &mut request);
         let run = CURRENT.scope(dialling, exchange.run(&self.client, request));
-        // Ended or given up: what is known by then stands in the exchange.
+        // Completed or cancelled: the exchange holds what is known.
         let _ = timeout(within, run).await;
         exchange.into_outcome(within)
     }

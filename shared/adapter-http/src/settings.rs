@@ -1,22 +1,21 @@
-//! What the sender is made from.
+//! The sender's settings.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use postrider_domain::egress::Rules;
 
-/// What the sender is made from.
 #[derive(Clone, Debug)]
 pub struct SenderSettings {
-    /// Where requests may go.
+    /// Which addresses requests may go to.
     pub rules: Rules,
-    /// The name servers to ask; the system's own when `None`.
+    /// The name servers to ask; those of the system if `None`.
     pub name_servers: Option<Vec<SocketAddr>>,
-    /// Certificates of further authorities to trust beside the public ones, as PEM.
+    /// Certificates of additional authorities to trust, as PEM.
     pub extra_roots_pem: Option<Vec<u8>>,
-    /// How much of an attempt resolving, connecting and the TLS handshake may take together.
+    /// How long resolving, connecting and the TLS handshake may take together.
     pub connect_timeout: Duration,
-    /// How many connections to one receiver are kept for the next request.
+    /// How many idle connections to one receiver are kept.
     pub max_idle_per_host: usize,
 }
 
@@ -32,19 +31,15 @@ impl Default for SenderSettings {
     }
 }
 
-/// Why no sender could be made.
+/// Why a sender could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpSetupError {
-    /// The resolver could not be set up.
-    #[error("the resolver cannot be set up: {0}")]
+    #[error("cannot set up the DNS resolver: {0}")]
     Resolver(#[from] hickory_resolver::net::NetError),
-    /// The further authorities could not be read.
-    #[error("the file of further certificate authorities cannot be read as PEM: {0}")]
+    #[error("the file of additional certificate authorities is not valid PEM: {0}")]
     RootsUnreadable(#[from] rustls::pki_types::pem::Error),
-    /// The further authorities are none.
-    #[error("the file of further certificate authorities holds no certificate")]
+    #[error("the file of additional certificate authorities contains no certificate")]
     RootsEmpty,
-    /// TLS could not be set up.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }

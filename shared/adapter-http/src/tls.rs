@@ -1,4 +1,4 @@
-//! TLS towards receivers: public authorities, those the operator adds, HTTP/1.1 only.
+//! TLS to receivers: public authorities, those the operator adds, HTTP/1.1 only.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use tokio_rustls::TlsConnector;
 
 use crate::settings::HttpSetupError;
 
-/// A connector that trusts the public authorities and these.
+/// Trusts the public authorities and these.
 pub(crate) fn connector(extra_roots_pem: Option<&[u8]>) -> Result<TlsConnector, HttpSetupError> {
-    // The provider is named here, so that no other crate's choice of a process-wide one can matter.
+    // The provider is explicit, so that another crate's choice of a process-wide provider does not matter.
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots(extra_roots_pem)?)
@@ -24,11 +24,11 @@ pub(crate) fn connector(extra_roots_pem: Option<&[u8]>) -> Result<TlsConnector, 
 fn roots(extra_pem: Option<&[u8]>) -> Result<RootCertStore, HttpSetupError> {
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(pem) = extra_pem {
-        let known = roots.len();
+        let public_roots = roots.len();
         for certificate in CertificateDer::pem_slice_iter(pem) {
             roots.add(certificate?)?;
         }
-        if roots.len() == known {
+        if roots.len() == public_roots {
             return Err(HttpSetupError::RootsEmpty);
         }
     }

@@ -1,9 +1,9 @@
-//! What is true of the SQLite store alone.
+//! Behaviour specific to the SQLite store.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::wildcard_enum_match_arm,
-    reason = "test code: any other answer is a failure"
+    reason = "test code: any other result is a failure"
 )]
 
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ fn directory() -> TempDir {
 }
 
 #[tokio::test]
-async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
+async fn a_full_disk_loses_nothing_and_the_store_recovers_when_there_is_space() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);
@@ -68,7 +68,7 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
         held.push(scene.claimed(id, NOW).await);
     }
     store.limit_pages(1).await.unwrap();
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     let mut stored = Vec::new();
     for _ in 0..40 {
         let event = Event {
@@ -79,12 +79,12 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
         let id = acceptance.rows[0].id;
         match scene.accept_one(acceptance.clone()).await {
             Ok(Accepted::New { .. }) => stored.push(id),
-            Err(Error::Unavailable(_)) => refused.push(acceptance),
+            Err(Error::Unavailable(_)) => rejected.push(acceptance),
             other => panic!("{other:?}"),
         }
     }
-    assert!(!refused.is_empty());
-    for acceptance in &refused {
+    assert!(!rejected.is_empty());
+    for acceptance in &rejected {
         let id = acceptance.rows[0].id;
         assert_eq!(scene.delivery(&scene.tenant, id).await, Ok(None));
         let event = scene.handle.store.event(&scene.tenant, id.event).await;
@@ -92,7 +92,7 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
     }
     let mut failed = Vec::new();
     for claimed in &held {
-        let applied = scene.apply(claimed, long_answer(claimed), NOW).await;
+        let applied = scene.apply(claimed, long_response(claimed), NOW).await;
         if let Err(error) = applied {
             assert!(error.is_transient(), "{error}");
             let id = claimed.delivery().id;
@@ -105,7 +105,7 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
     assert!(!failed.is_empty());
     store.limit_pages(u32::MAX - 1).await.unwrap();
     for claimed in failed {
-        let applied = scene.apply(claimed, long_answer(claimed), NOW).await;
+        let applied = scene.apply(claimed, long_response(claimed), NOW).await;
         assert!(matches!(applied, Ok(Applied::Done(_))));
         let attempts = scene
             .attempts(&scene.tenant, claimed.delivery().id)
@@ -113,7 +113,7 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
             .unwrap();
         assert_eq!(attempts.len(), 1);
     }
-    for acceptance in refused {
+    for acceptance in rejected {
         scene.accept_new(acceptance).await;
     }
     for id in stored {
@@ -121,7 +121,7 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_when_there_is_room() {
     }
 }
 
-fn long_answer(claimed: &Claimed) -> Completion {
+fn long_response(claimed: &Claimed) -> Completion {
     let exhausted = Transition::Die {
         cause: DeadCause::Exhausted,
     };
@@ -131,14 +131,14 @@ fn long_answer(claimed: &Claimed) -> Completion {
 }
 
 #[tokio::test]
-async fn a_part_that_fails_takes_nothing_else_with_it() {
+async fn one_failing_item_does_not_affect_the_others() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);
     let webhook = scene.webhook().await.id;
     let good = scene.plan(scene.event(NOW), &[webhook]).await;
     let mut bad = scene.plan(scene.event(NOW), &[webhook]).await;
-    // The schema refuses an open row that is never due: nobody would ever find it.
+    // The schema rejects an open row that is never due: it would never be found.
     bad.rows[0].next_retry_at = None;
     let also_good = scene.plan(scene.event(NOW), &[webhook]).await;
     let results = scene
@@ -156,11 +156,11 @@ async fn a_part_that_fails_takes_nothing_else_with_it() {
         scene.stored(stored.rows[0].id).await;
     }
     let event = scene.handle.store.event(&scene.tenant, bad.event.id).await;
-    assert_eq!(event, Ok(None), "its event is not left behind");
+    assert_eq!(event, Ok(None), "the event is not left behind");
 }
 
 #[tokio::test]
-async fn a_file_that_another_process_writes_to_is_unavailable_until_it_is_done() {
+async fn the_store_is_unavailable_while_another_process_writes() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);
@@ -173,14 +173,14 @@ async fn a_file_that_another_process_writes_to_is_unavailable_until_it_is_done()
     assert_eq!(
         scene.all(&Filter::default(), 10).await,
         [],
-        "readers go on meanwhile"
+        "readers still work"
     );
     other.execute_batch("COMMIT").unwrap();
     scene.accept_new(acceptance).await;
 }
 
 #[tokio::test]
-async fn what_a_closed_process_held_is_free_at_once() {
+async fn rows_held_by_a_closed_process_are_free_immediately() {
     let dir = directory();
     let store = open(dir.path());
     let ours = scene(&store);
@@ -212,7 +212,7 @@ async fn due(store: &SqliteStore, webhook: WebhookId) -> Vec<DeliveryId> {
 }
 
 #[tokio::test]
-async fn what_a_killed_process_held_goes_out_in_the_first_cycle() {
+async fn rows_held_by_a_killed_process_are_due_in_the_first_cycle() {
     let dir = directory();
     let id = {
         let store = open(dir.path());
@@ -247,7 +247,7 @@ async fn what_a_killed_process_held_goes_out_in_the_first_cycle() {
     scene.claimed(id, NOW).await;
 }
 
-/// Not a test: the process that is killed. Run by hand it finds no input and ends.
+/// Not a test: the process that is killed. Without input it returns immediately.
 #[tokio::test]
 #[ignore = "started by the test that kills it"]
 async fn child_that_claims_and_hangs() {
@@ -285,16 +285,16 @@ async fn opening_a_store_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused_and_left_as_it_is() {
+async fn a_newer_file_is_rejected_and_left_unchanged() {
     let dir = directory();
     drop(open(dir.path()));
     raw(dir.path())
         .pragma_update(None, "user_version", 99)
         .unwrap();
-    let refused = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap_err();
+    let error = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap_err();
     assert!(
-        refused.to_string().contains("newer version of Postrider"),
-        "{refused}"
+        error.to_string().contains("newer version of Postrider"),
+        "{error}"
     );
     let version: i64 = raw(dir.path())
         .pragma_query_value(None, "user_version", |row| row.get(0))
@@ -303,7 +303,7 @@ async fn a_newer_file_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn no_secret_can_be_read_in_any_file() {
+async fn no_file_contains_a_secret_in_plain_text() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);
@@ -347,31 +347,31 @@ fn assert_absent(dir: &Path, canaries: &[&[u8]]) {
 }
 
 #[tokio::test]
-async fn a_missing_or_wrong_key_is_named() {
+async fn a_missing_or_wrong_key_is_reported() {
     let dir = directory();
     drop(open(dir.path()));
     let key = dir.path().join("secret.key");
     let right = fs::read(&key).unwrap();
-    let refusal = || {
-        let refused = SqliteStore::open(dir.path(), SqliteOptions::default());
-        match refused.unwrap_err() {
+    let open_error = || {
+        let opened = SqliteStore::open(dir.path(), SqliteOptions::default());
+        match opened.unwrap_err() {
             Error::Broken(why) => why,
             other => panic!("{other}"),
         }
     };
     fs::remove_file(&key).unwrap();
-    assert!(refusal().contains("secret.key is missing"));
-    assert!(!key.exists(), "no new key in its place");
+    assert!(open_error().contains("secret.key is missing"));
+    assert!(!key.exists(), "no new key is created");
     for wrong in [vec![1; 32], vec![1; 31], vec![1; 33], Vec::new()] {
         fs::write(&key, wrong).unwrap();
-        assert!(refusal().contains("is not the key"));
+        assert!(open_error().contains("is not the key"));
     }
     fs::write(&key, right).unwrap();
     open(dir.path());
 }
 
 #[tokio::test]
-async fn files_are_their_owners_alone() {
+async fn files_are_private_to_their_owner() {
     let parent = directory();
     let dir = parent.path().join("data");
     let store = open(&dir);
@@ -393,7 +393,7 @@ async fn files_are_their_owners_alone() {
 }
 
 #[tokio::test]
-async fn a_directory_of_other_things_keeps_its_permissions() {
+async fn a_directory_with_other_contents_keeps_its_permissions() {
     let dir = directory();
     fs::write(dir.path().join("notes.txt"), "mine").unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -407,10 +407,10 @@ fn one_process_serves_a_directory() {
     let parent = directory();
     let dir = parent.path().join("data");
     let serving = SqliteStore::lock_for_serving(&dir).unwrap();
-    let refused = SqliteStore::lock_for_serving(&dir).unwrap_err();
+    let error = SqliteStore::lock_for_serving(&dir).unwrap_err();
     assert!(
-        refused.to_string().contains("another process serves"),
-        "{refused}"
+        error.to_string().contains("another process already serves"),
+        "{error}"
     );
     drop(serving);
     SqliteStore::lock_for_serving(&dir).unwrap();
@@ -437,7 +437,7 @@ async fn the_view_shows_a_delivery_with_its_payload() {
 }
 
 #[tokio::test]
-async fn what_was_handed_over_is_written_before_a_store_is_closed() {
+async fn queued_writes_finish_before_a_store_closes() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);
@@ -454,7 +454,7 @@ async fn what_was_handed_over_is_written_before_a_store_is_closed() {
     assert!(found.unwrap().is_some());
 }
 
-/// Through the writer as ever, a slice at a time; no row is lost and none gets another one's turn.
+/// Released slice by slice through the writer; no row is lost and no two share a turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
     const WAITING: usize = 10_000;
@@ -488,14 +488,14 @@ async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
         freed.extend(messages.into_iter().map(|message| message.id));
     }
     assert_eq!(freed, ids);
-    assert_eq!(turns.len(), WAITING, "each has a turn of its own");
+    assert_eq!(turns.len(), WAITING, "every row has its own turn");
     let last = turns.last().unwrap().since(after(60));
     assert_eq!(last, Millis::from_seconds(WAITING as u64 - 1));
 }
 
-/// Somebody's disk had a bad day; the others' rows come all the same.
+/// Damaged records of one webhook do not hold up the rows of others.
 #[tokio::test]
-async fn what_cannot_be_read_strands_no_row_behind_it() {
+async fn an_unreadable_record_does_not_block_the_rows_behind_it() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);
@@ -521,9 +521,9 @@ async fn what_cannot_be_read_strands_no_row_behind_it() {
     assert_eq!(freed, rows[4..]);
 }
 
-/// Even where more of them come first than there are rows to free.
+/// Even if there are more of them in front than rows to free.
 #[tokio::test]
-async fn rows_that_cannot_be_read_take_no_turn_from_those_behind_them() {
+async fn unreadable_rows_take_no_turn_from_the_rows_behind_them() {
     let dir = directory();
     let store = open(dir.path());
     let scene = scene(&store);

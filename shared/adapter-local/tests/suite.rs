@@ -10,7 +10,7 @@ use postrider_testkit::store_suite::{EmbeddedFixture, Fixture, Handle};
 use tempfile::TempDir;
 
 struct Sqlite {
-    // Before the directory, so that it is closed when that is removed.
+    // Declared before the directory, so that it is closed before the directory is deleted.
     store: Arc<SqliteStore>,
     dir: TempDir,
 }

@@ -1,4 +1,4 @@
-//! The HTTP client that brings batches to the collector.
+//! The HTTP client that sends batches to the collector.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,23 +19,23 @@ use tokio::runtime::Handle;
 use crate::SEND_TIMEOUT;
 use crate::collector::CollectorHealth;
 
-/// The largest answer that is read: it says at most how many spans were refused, and why.
+/// The largest response that is read: it contains at most the number of rejected spans and the reason.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-/// A collector is near; one that does not connect within this is not there.
+/// A collector is nearby; if it does not connect within this time, it is not running.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Inner = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Posts batches. The exporter calls it from a thread of its own, so that it brings the runtime along.
+/// Posts batches. The exporter calls it from its own thread, so the client holds a handle to the runtime.
 #[derive(Debug)]
 pub(crate) struct Client {
     runtime: Handle,
     inner: Inner,
-    line: Arc<CollectorHealth>,
+    health: Arc<CollectorHealth>,
 }
 
 impl Client {
-    pub(crate) fn new(line: Arc<CollectorHealth>) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(health: Arc<CollectorHealth>) -> Result<Self, rustls::Error> {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.enforce_http(false);
@@ -47,7 +47,7 @@ impl Client {
         Ok(Self {
             runtime: Handle::current(),
             inner: legacy::Client::builder(TokioExecutor::new()).build(connector),
-            line,
+            health,
         })
     }
 }
@@ -56,7 +56,7 @@ impl Client {
 impl HttpClient for Client {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let exchange = exchange(self.inner.clone(), request);
-        // Made within the runtime, too: a timer belongs to one.
+        // Created inside the runtime, too, because a timer belongs to a runtime.
         let in_time = async { tokio::time::timeout(SEND_TIMEOUT, exchange).await };
         let done = self.runtime.spawn(in_time).await;
         let answer = done
@@ -64,9 +64,9 @@ impl HttpClient for Client {
             .and_then(|in_time| in_time.map_err(HttpError::from))
             .flatten();
         match &answer {
-            Ok(answer) if answer.status().is_success() => self.line.worked(),
-            Ok(answer) => self.line.failed(&answer.status().to_string()),
-            Err(error) => self.line.failed(&error.to_string()),
+            Ok(answer) if answer.status().is_success() => self.health.worked(),
+            Ok(answer) => self.health.failed(&answer.status().to_string()),
+            Err(error) => self.health.failed(&error.to_string()),
         }
         answer
     }
@@ -79,8 +79,8 @@ async fn exchange(client: Inner, request: Request<Bytes>) -> Result<Response<Byt
     Ok(Response::from_parts(head, body.to_bytes()))
 }
 
-/// Trusts the public authorities. The provider is named here, so that no other crate's choice of a process-wide one can
-/// matter.
+/// Trusts the public authorities. The provider is explicit, so that another crate's choice of a process-wide provider
+/// does not matter.
 fn tls() -> Result<ClientConfig, rustls::Error> {
     let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));

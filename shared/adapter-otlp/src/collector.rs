@@ -1,10 +1,10 @@
-//! Whether the collector answers.
+//! Whether the collector accepts batches.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::{info, warn};
 
-/// Whether the last batch was taken. Logged when it changes, not for each batch: a collector may be gone for days.
+/// Whether the last batch was accepted. Logged when it changes, not per batch: a collector may be down for days.
 #[derive(Debug, Default)]
 pub(crate) struct CollectorHealth {
     is_broken: AtomicBool,

@@ -1,4 +1,4 @@
-//! Our spans as OpenTelemetry's.
+//! Converts Postrider's spans to OpenTelemetry's.
 
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +25,7 @@ pub(crate) fn span(span: Span, scope: InstrumentationScope) -> SpanData {
             TraceState::NONE,
         ),
         parent_span_id: parent,
-        // Whoever made it was perhaps another process; nobody can tell.
+        // The parent may belong to another process; a span does not say.
         parent_span_is_remote: span.parent.is_some(),
         span_kind: kind(span.kind),
         name: span.name.into(),

@@ -1,7 +1,7 @@
-//! Spans for an OpenTelemetry collector, over OTLP/HTTP.
+//! Exports spans to an OpenTelemetry collector, over OTLP/HTTP.
 //!
-//! Spans are queued, up to a bound, and sent in batches by a thread of their own. A collector that is slow or gone costs
-//! spans, and never the time of whoever recorded them.
+//! Spans are queued, up to a limit, and sent in batches by a separate thread. A collector that is slow or down costs
+//! spans, never the time of the code that recorded them.
 
 mod client;
 mod collector;
@@ -23,15 +23,14 @@ use tokio::sync::oneshot;
 use crate::client::Client;
 use crate::collector::CollectorHealth;
 
-/// How long one batch may take to be sent, every try included.
+/// How long sending one batch may take, including retries.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a flush waits.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Sends spans to a collector.
 pub struct OtlpTraces {
     processor: Arc<BatchSpanProcessor>,
-    line: Arc<CollectorHealth>,
+    health: Arc<CollectorHealth>,
     scope: InstrumentationScope,
     share: Share,
 }
@@ -39,25 +38,24 @@ pub struct OtlpTraces {
 /// Why spans cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpSetupError {
-    /// TLS cannot be set up.
-    #[error("TLS towards the collector: {0}")]
+    #[error("cannot set up TLS to the collector: {0}")]
     Tls(#[from] rustls::Error),
-    /// A setting of OpenTelemetry's own does not fit.
+    /// One of OpenTelemetry's own settings is invalid.
     #[error("traces: {0}")]
     Exporter(#[from] ExporterBuildError),
 }
 
 impl OtlpTraces {
-    /// Sends to the collector that these settings name. Calls nobody yet. Must be called within a runtime, which then
+    /// Sends to the collector named by these settings. Makes no call yet. Must be called within a runtime, which then
     /// does the sending.
     ///
     /// # Errors
-    /// When a setting does not fit.
+    /// If a setting is invalid.
     pub fn new(settings: &TraceSettings) -> Result<Self, OtlpSetupError> {
-        let line = Arc::new(CollectorHealth::default());
+        let health = Arc::new(CollectorHealth::default());
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client::new(Arc::clone(&line))?)
+            .with_http_client(Client::new(Arc::clone(&health))?)
             .with_endpoint(settings.endpoint.as_str())
             .with_timeout(SEND_TIMEOUT)
             .build()?;
@@ -67,7 +65,7 @@ impl OtlpTraces {
         let version = env!("CARGO_PKG_VERSION");
         Ok(Self {
             processor: Arc::new(processor),
-            line,
+            health,
             scope: InstrumentationScope::builder("postrider")
                 .with_version(version)
                 .build(),
@@ -87,22 +85,22 @@ impl Traces for OtlpTraces {
             .on_end(convert::span(span, self.scope.clone()));
     }
 
-    /// Waits only for a collector that took the batch before: one that does not answer would keep every invocation of
-    /// a function waiting. What is left is sent at its time, or lost.
+    /// Waits only for a collector that accepted the previous batch: one that does not answer would delay every
+    /// invocation of a function. Spans that remain are sent with a later batch, or lost.
     async fn flush(&self) {
-        if !self.line.is_good() {
+        if !self.health.is_good() {
             return;
         }
         let (done, flushed) = oneshot::channel();
         let processor = Arc::clone(&self.processor);
-        // Not on the runtime: its end would wait for it.
+        // Not on the runtime: its shutdown would wait for this.
         thread::spawn(move || {
-            // Whether it worked is the line's to know, and whether anybody waits is not ours.
+            // The client records whether it worked, and the caller may have stopped waiting.
             let _ = processor.force_flush();
             let _ = done.send(());
         });
         if tokio::time::timeout(FLUSH_TIMEOUT, flushed).await.is_err() {
-            self.line.failed("no answer in time");
+            self.health.failed("timed out");
         }
     }
 }

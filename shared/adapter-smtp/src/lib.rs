@@ -1,4 +1,4 @@
-//! Letters by SMTP, one connection each: they are few.
+//! Sends e-mail over SMTP, one connection per message: there are few.
 
 mod message;
 mod server;
@@ -16,32 +16,32 @@ use postrider_ports::{Error, Result};
 pub use message::{BadAddress, FromAddress, is_address};
 pub use server::{BadServer, Security, Server};
 
-/// How long a letter may take, from the first byte to the server's word that it has it.
+/// How long sending a message may take, from the first byte to the server's confirmation.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Codes by which a server does not let us in. They speak of our settings, not of the letter.
+/// Codes with which a server denies access. They concern the settings, not the message.
 /// <https://www.rfc-editor.org/rfc/rfc4954#section-6>
-const NOT_LET_IN: [u16; 4] = [530, 534, 535, 538];
+const ACCESS_DENIED: [u16; 4] = [530, 534, 535, 538];
 
 const PEM_BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// Hands letters to one mail server.
+/// Sends messages through one mail server.
 pub struct SmtpMail {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: FromAddress,
 }
 
-/// The connection cannot be set up as told.
+/// The connection cannot be set up with these certificates.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadTls(String);
 
 impl SmtpMail {
-    /// Letters from this sender by this server, which may show a certificate of these authorities (PEM) beside the public
-    /// ones. Calls nobody yet.
+    /// Sends from this address through this server, whose certificate may be issued by one of these authorities (PEM)
+    /// or by a public one. Makes no call yet.
     ///
     /// # Errors
-    /// When the certificates cannot be read.
+    /// If the certificates cannot be read.
     pub fn new(
         server: Server,
         from: FromAddress,
@@ -74,9 +74,9 @@ fn parameters(
     let bad = |error: SmtpError| BadTls(error.to_string());
     let mut tls = TlsParametersBuilder::new(host.to_owned());
     if let Some(pem) = extra_roots_pem {
-        // The library takes a file without any for an empty list.
+        // The library accepts a file without certificates as an empty list.
         if !pem.windows(PEM_BEGIN.len()).any(|part| part == PEM_BEGIN) {
-            return Err(BadTls("it holds no certificate".to_owned()));
+            return Err(BadTls("it contains no certificate".to_owned()));
         }
         tls = tls.add_root_certificate(Certificate::from_pem(pem).map_err(bad)?);
     }
@@ -87,34 +87,34 @@ fn parameters(
 impl Mail for SmtpMail {
     async fn send(&self, email: Email) -> Result<()> {
         let message = message::message(&self.from, email)?;
-        // Once it is connected, the library waits for ever.
+        // Once connected, the library waits forever.
         match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(fault(&error)),
-            Err(_) => Err(Error::Unavailable("smtp: it took too long".to_owned())),
+            Ok(Err(error)) => Err(port_error(&error)),
+            Err(_) => Err(Error::Unavailable("smtp: timed out".to_owned())),
         }
     }
 }
 
-/// A refusal of this letter, or trouble of the service.
-fn fault(error: &SmtpError) -> Error {
-    let said = format!("smtp: {}", in_full(error));
+/// A rejection of this message, or a failure of the server.
+fn port_error(error: &SmtpError) -> Error {
+    let text = format!("smtp: {}", with_causes(error));
     let code = error.status().map(u16::from);
-    if error.is_permanent() && !code.is_some_and(|code| NOT_LET_IN.contains(&code)) {
-        Error::Broken(said)
+    if error.is_permanent() && !code.is_some_and(|code| ACCESS_DENIED.contains(&code)) {
+        Error::Broken(text)
     } else {
-        Error::Unavailable(said)
+        Error::Unavailable(text)
     }
 }
 
-/// An error with what led to it.
-fn in_full(error: &dyn std::error::Error) -> String {
+/// An error with its causes.
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
-        let said = next.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
+        let reason = next.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
         }
         cause = next.source();
     }

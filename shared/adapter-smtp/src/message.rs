@@ -1,4 +1,4 @@
-//! A letter as a message: plain text and HTML, made by nobody who would read an answer.
+//! An e-mail as a MIME message: plain text and HTML, marked as automatic.
 
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
@@ -6,32 +6,28 @@ use lettre::message::{Mailbox, MultiPart};
 use postrider_ports::mail::Email;
 use postrider_ports::{Error, Result};
 
-/// Who letters come from: `alerts@example.com` or `Postrider <alerts@example.com>`.
+/// The sender of e-mail: `alerts@example.com` or `Postrider <alerts@example.com>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FromAddress(Mailbox);
 
-/// A text that is no mail address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be a mail address such as alerts@example.com")]
+#[error("must be an e-mail address such as alerts@example.com")]
 pub struct BadAddress;
 
 impl FromAddress {
-    /// Reads an address, with or without a name.
-    ///
-    /// # Errors
-    /// A text that is none.
+    /// Parses an address, with or without a display name.
     pub fn parse(text: &str) -> std::result::Result<Self, BadAddress> {
         text.parse().map(Self).map_err(|_| BadAddress)
     }
 }
 
-/// Whether letters can be sent to it.
+/// Whether e-mail can be sent to it.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     text.parse::<lettre::Address>().is_ok()
 }
 
-/// The message of a letter. Its id is the letter's, so that a mailbox can tell a letter that comes twice.
+/// The message id is that of the e-mail, so that a mailbox can detect a message that arrives twice.
 pub(crate) fn message(from: &FromAddress, email: Email) -> Result<Message> {
     let FromAddress(from) = from;
     let to = email
@@ -49,7 +45,7 @@ pub(crate) fn message(from: &FromAddress, email: Email) -> Result<Message> {
     built.map_err(|_| broken("the message"))
 }
 
-/// Tells mailboxes not to answer that somebody is on holiday. <https://www.rfc-editor.org/rfc/rfc3834#section-5>
+/// Tells mailboxes not to send automatic replies. <https://www.rfc-editor.org/rfc/rfc3834#section-5>
 fn automatic() -> HeaderValue {
     HeaderValue::new(
         HeaderName::new_from_ascii_str("Auto-Submitted"),
@@ -58,5 +54,5 @@ fn automatic() -> HeaderValue {
 }
 
 fn broken(what: &str) -> Error {
-    Error::Broken(format!("smtp: {what} cannot be used"))
+    Error::Broken(format!("smtp: {what} is not valid"))
 }

@@ -1,4 +1,4 @@
-//! Which mail server, and how it is spoken to: `smtps://user:password@host:port`.
+//! The mail server and how to connect to it: `smtps://user:password@host:port`.
 
 use std::fmt;
 
@@ -8,42 +8,39 @@ use zeroize::Zeroizing;
 
 /// The port for TLS from the first byte. <https://www.rfc-editor.org/rfc/rfc8314#section-3.3>
 const TLS_PORT: u16 = 465;
-/// The port for letters that are handed in. <https://www.rfc-editor.org/rfc/rfc6409#section-3.1>
+/// The port for message submission. <https://www.rfc-editor.org/rfc/rfc6409#section-3.1>
 const SUBMISSION_PORT: u16 = 587;
 
-/// A mail server. Shown without its password.
+/// A mail server. Its debug output omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its name or address.
     pub host: String,
-    /// Its port.
     pub port: u16,
-    /// How the way there is kept private.
     pub security: Security,
     pub(crate) login: Option<(String, Zeroizing<String>)>,
 }
 
-/// How the way to a server is kept private.
+/// How the connection is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
     /// TLS from the first byte: `smtps://`.
     Tls,
-    /// TLS before anything that matters, or nothing is sent: `smtp://`.
+    /// TLS before anything that matters; without it nothing is sent: `smtp://`.
     StartTls,
     /// Not at all: `smtp://…?tls=none`.
     None,
 }
 
-/// What is wrong with a server's URL. Never repeats it: it may hold a password.
+/// What is wrong with a server's URL. Never repeats the URL, which may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadServer(&'static str);
 
 impl Server {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// A URL that is none of a mail server, or would send a password in the clear.
+    /// If the URL does not name a mail server, or would send a password unencrypted.
     pub fn parse(text: &str) -> Result<Self, BadServer> {
         const FORM: BadServer = BadServer(
             "must be smtps://user:password@host:port or smtp://user:password@host:port; \
@@ -97,7 +94,7 @@ fn login(url: &Url) -> Result<Option<(String, Zeroizing<String>)>, BadServer> {
     }
 }
 
-/// A scheme that the URL standard does not know leaves addresses as they are written.
+/// For schemes outside the URL standard, addresses are not parsed.
 fn host_name(host: &Host<&str>) -> String {
     match host {
         Host::Domain(name) => (*name).to_owned(),
@@ -137,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_says_how_the_way_is_kept_private() {
+    fn the_scheme_says_how_the_connection_is_encrypted() {
         let host = || "mail.example.com".to_owned();
         for (text, port, security) in [
             ("smtps://mail.example.com", 465, Security::Tls),
@@ -172,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_cannot_be_meant_is_refused_and_not_repeated() {
+    fn an_invalid_url_is_rejected_and_not_repeated() {
         for text in [
             "",
             "mail.example.com:587",
@@ -185,13 +182,13 @@ mod tests {
             "smtp://:secret@mail.example.com",
             "smtp://u:%ff@mail.example.com",
         ] {
-            let refused = parsed(text).unwrap_err();
-            assert!(!refused.contains("secret"), "{text}: {refused}");
+            let error = parsed(text).unwrap_err();
+            assert!(!error.contains("secret"), "{text}: {error}");
         }
     }
 
     #[test]
-    fn a_password_goes_in_the_clear_to_this_machine_only() {
+    fn a_password_is_sent_unencrypted_to_this_machine_only() {
         let plain = |host: &str| parsed(&format!("smtp://u:p@{host}:25?tls=none"));
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             assert!(plain(host).is_ok(), "{host}");

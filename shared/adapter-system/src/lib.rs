@@ -1,4 +1,4 @@
-//! The machine's own clock and random numbers.
+//! The system's clock and random numbers.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,19 +6,15 @@ use async_trait::async_trait;
 use postrider_domain::time::Timestamp;
 use postrider_ports::clock::{Clock, Entropy};
 
-/// The longest single sleep: after it the time of day is read again, so that a clock that was set is noticed.
+/// The longest single sleep: after it the time of day is read again, so that a changed clock is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
-/// The time of day.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 #[async_trait]
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the edge where time comes in"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the edge: time enters here")]
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -26,12 +22,9 @@ impl Clock for SystemClock {
         Timestamp::ZERO.plus(since_epoch.into())
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the edge where waiting happens"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the edge: waiting happens here")]
     async fn sleep_until(&self, at: Timestamp) {
-        // No longer than it looked at first, or a clock that is set back would prolong every sleep.
+        // No longer than calculated at first: otherwise a clock that is set back would extend every sleep.
         let longest = Instant::now() + Duration::from(at.since(self.now()));
         loop {
             let left = Duration::from(at.since(self.now()))
@@ -44,21 +37,21 @@ impl Clock for SystemClock {
     }
 }
 
-/// The operating system's generator.
+/// The operating system's random number generator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the edge where randomness comes in"
+        reason = "the edge: randomness enters here"
     )]
     #[expect(
         clippy::expect_used,
-        reason = "without random numbers there are no safe ids or secrets to go on with"
+        reason = "without random numbers there are no safe ids or secrets"
     )]
     fn fill(&self, bytes: &mut [u8]) {
-        getrandom::fill(bytes).expect("the operating system gives random numbers");
+        getrandom::fill(bytes).expect("the operating system provides random numbers");
     }
 }
 
@@ -68,7 +61,7 @@ mod tests {
     use postrider_domain::time::Millis;
 
     #[tokio::test]
-    async fn a_sleep_ends_when_its_time_has_come() {
+    async fn a_sleep_ends_at_its_time() {
         let until = SystemClock.now().plus(Millis::new(20));
         SystemClock.sleep_until(until).await;
         assert!(SystemClock.now() >= until);

@@ -1,4 +1,4 @@
-//! What people are written to about: the trouble of a webhook, read from its announcement.
+//! What webhook owners are e-mailed about, read from notifications.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,41 +9,33 @@ use crate::notification::NotificationKind;
 use crate::pattern::EventType;
 use crate::time::{Millis, Timestamp};
 
-/// For how long no further warning is mailed of the same webhook. One that wavers would fill its owner's mailbox.
+/// The minimum time between two warnings about the same webhook. A flapping one would fill its owner's mailbox.
 pub const WARNINGS_APART: Millis = Millis::from_seconds(3600);
 
-/// What a webhook's owner is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// The announcement's id, the same whenever it is told.
+    /// The notification's id, the same each time the notification is delivered.
     pub id: String,
-    /// Whose webhook it is.
     pub tenant: TenantId,
-    /// The webhook.
     pub webhook: WebhookId,
-    /// What is wrong with it.
     pub trouble: Trouble,
-    /// How often a person had changed its status by then.
+    /// How often an operator had changed the webhook's status by then.
     pub generation: u32,
-    /// Since when.
     pub at: Timestamp,
-    /// Why its status changed, if it did.
     pub reason: Option<String>,
-    /// What failed last.
     pub last_failure: Option<LastFailure>,
 }
 
-/// What is wrong with a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// A delivery was given up after so many retries, and the webhook waits for a person.
+    /// A delivery exhausted its retries, and the webhook waits for an operator.
     Failed {
-        /// The retries, where they are known.
+        /// `None` in notifications of earlier releases.
         retries: Option<u32>,
     },
-    /// It goes on, but nothing arrives.
+    /// Deliveries are still attempted, but they fail.
     Degraded {
-        /// Failed attempts in a row.
+        /// Consecutive failed attempts.
         failures: u32,
     },
 }
@@ -59,9 +51,8 @@ impl Trouble {
     }
 }
 
-/// A text that is no announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no announcement: {0}")]
+#[error("not a notification: {0}")]
 pub struct Unreadable(&'static str);
 
 #[derive(Deserialize)]
@@ -75,7 +66,7 @@ struct NotificationView {
     data: Value,
 }
 
-/// Announcements of earlier releases lack some of it.
+/// Notifications of earlier releases lack some of these fields.
 #[derive(Deserialize)]
 struct Data {
     webhook_id: WebhookId,
@@ -102,28 +93,22 @@ struct Failure {
 }
 
 impl Alert {
-    /// Reads an announcement in CloudEvents JSON; none when nobody is to be told of it.
-    ///
-    /// # Errors
-    /// A text that is no announcement.
+    /// Reads a notification in CloudEvents JSON; `None` if it does not warrant an e-mail.
     pub fn read(text: &str) -> Result<Option<Self>, Unreadable> {
         let event = serde_json::from_str(text).map_err(|_| Unreadable("not JSON"))?;
         Self::of(event)
     }
 
-    /// The same, of an announcement that is JSON already.
-    ///
-    /// # Errors
-    /// A value that is no announcement.
+    /// As [`Alert::read`], from parsed JSON.
     pub fn of(event: Value) -> Result<Option<Self>, Unreadable> {
-        let said: NotificationView =
-            serde_json::from_value(event).map_err(|_| Unreadable("not the form of one"))?;
-        let is_failed = said.kind == NotificationKind::WebhookFailed.as_str();
-        if !is_failed && said.kind != NotificationKind::WebhookDegraded.as_str() {
+        let notification: NotificationView =
+            serde_json::from_value(event).map_err(|_| Unreadable("unexpected fields"))?;
+        let is_failed = notification.kind == NotificationKind::WebhookFailed.as_str();
+        if !is_failed && notification.kind != NotificationKind::WebhookDegraded.as_str() {
             return Ok(None);
         }
         let data: Data =
-            serde_json::from_value(said.data).map_err(|_| Unreadable("not the data of one"))?;
+            serde_json::from_value(notification.data).map_err(|_| Unreadable("unexpected data"))?;
         if data.again {
             return Ok(None);
         }
@@ -136,10 +121,13 @@ impl Alert {
                 failures: data.failure_count,
             }
         };
-        let time = said.time.as_deref().map(instant).transpose()?;
+        let time = notification.time.as_deref().map(instant).transpose()?;
         Ok(Some(Self {
-            id: said.id,
-            tenant: said.tenant.parse().map_err(|_| Unreadable("no tenant"))?,
+            id: notification.id,
+            tenant: notification
+                .tenant
+                .parse()
+                .map_err(|_| Unreadable("invalid tenant"))?,
             webhook: data.webhook_id,
             trouble,
             generation: data.generation,
@@ -149,8 +137,8 @@ impl Alert {
         }))
     }
 
-    /// Names the episode that it is about; later ones have greater numbers. One of `failed` lasts until a person changes
-    /// the webhook's status, a warning stands for itself.
+    /// The number of the episode; later ones have greater numbers. A failure lasts until an operator changes the webhook's
+    /// status; each warning is its own episode.
     #[must_use]
     pub fn episode(&self) -> i64 {
         match self.trouble {
@@ -159,7 +147,7 @@ impl Alert {
         }
     }
 
-    /// A letter about any episode after this one, this one's own included, makes a further letter superfluous.
+    /// No e-mail is sent if one was already sent about an episode greater than this number.
     #[must_use]
     pub fn silenced_after(&self) -> i64 {
         match self.trouble {
@@ -181,7 +169,7 @@ impl Failure {
 }
 
 fn instant(text: &str) -> Result<Timestamp, Unreadable> {
-    Timestamp::parse_rfc3339(text).map_err(|_| Unreadable("no time"))
+    Timestamp::parse_rfc3339(text).map_err(|_| Unreadable("invalid time"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Why a refused request was refused: what would have matched.
+//! Why a request was rejected: what would have matched.
 //!
-//! One thing is changed at a time, and the signature looked at as always, without regard to its time: another secret,
-//! another scheme, another body, another URL. The work is bounded: each look costs a digest of the body per way and
-//! secret, and there are at most [`MAX_LOOKS`] of them.
+//! Changes one thing at a time (secret, scheme, body or URL) and checks the signature as usual, ignoring its timestamp.
+//! The work is bounded: each check costs one digest of the body per way and secret, and there are at most
+//! [`MAX_LOOKS`] checks.
 
 mod bodies;
 mod finding;
@@ -16,12 +16,12 @@ use crate::secret::SharedSecret;
 use crate::source::Source;
 use crate::time::Timestamp;
 
-/// The most looks at a request.
+/// Maximum number of checks per request.
 pub const MAX_LOOKS: usize = 128;
-/// The longest body that is changed in search of the one that was signed; longer ones are not kept either.
+/// Longer bodies are not modified in search of the signed one; they are not stored either.
 pub const MAX_CHANGED_BYTES: usize = 64 * 1024;
 
-/// Says what would have matched; `now` is when the request came in. Nothing that is said holds a secret or a signature.
+/// Finds what would have matched; `now` is when the request was received. No finding contains a secret or a signature.
 #[must_use]
 pub fn diagnose(inbound: &Inbound, source: &Source, now: Timestamp) -> Vec<Finding> {
     let mut bench = Bench::new(inbound, source, now);
@@ -41,7 +41,7 @@ pub fn diagnose(inbound: &Inbound, source: &Source, now: Timestamp) -> Vec<Findi
     findings
 }
 
-/// As [`diagnose`], for a request whose body is not whole: what can be said without it.
+/// As [`diagnose`], for a request whose body is incomplete.
 #[must_use]
 pub fn diagnose_without_body(inbound: &Inbound, source: &Source, now: Timestamp) -> Vec<Finding> {
     let mut findings = Bench::new(inbound, source, now).missing_parts();
@@ -51,7 +51,7 @@ pub fn diagnose_without_body(inbound: &Inbound, source: &Source, now: Timestamp)
     findings
 }
 
-/// A request on the bench, and how often it may still be looked at.
+/// A request under diagnosis, and how many checks are left.
 struct Bench<'a> {
     inbound: &'a Inbound,
     scheme: &'a Scheme,
@@ -62,7 +62,7 @@ struct Bench<'a> {
     looks_left: usize,
 }
 
-/// What a look shows: a right signature, and how far its time is off.
+/// A valid signature, and how far off its timestamp is.
 struct Right {
     time: TimeFit,
 }
@@ -87,11 +87,11 @@ impl<'a> Bench<'a> {
         secrets: &[&SharedSecret],
     ) -> Option<Right> {
         self.looks_left = self.looks_left.checked_sub(1)?;
-        let mut shown = scheme
+        let mut evidence = scheme
             .ways
             .iter()
             .map(|way| way.evidence(request, secrets, self.now));
-        let right = shown.find(|Evidence { is_right, .. }| *is_right)?;
+        let right = evidence.find(|Evidence { is_right, .. }| *is_right)?;
         Some(Right { time: right.time })
     }
 
@@ -174,7 +174,7 @@ impl<'a> Bench<'a> {
             .collect()
     }
 
-    /// What the scheme looks for and the request does not have: signatures, or the time that they cover.
+    /// What the scheme expects and the request lacks: signatures, or the signed timestamp.
     fn missing_parts(&self) -> Vec<Finding> {
         let is_signed = |way: &&Way| !way.given(self.inbound).is_empty();
         let mut findings = Vec::new();
@@ -195,7 +195,7 @@ impl<'a> Bench<'a> {
 
     fn unsigned(&self, way: &Way) -> Finding {
         let written = match way.encoding {
-            Encoding::Hex => "hex, lower case",
+            Encoding::Hex => "lowercase hex",
             Encoding::Base64 => "base64",
             Encoding::Text => "secret",
         };

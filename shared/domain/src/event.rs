@@ -1,4 +1,4 @@
-//! One accepted thing: stored once, sent on byte for byte.
+//! An accepted event: stored once, delivered byte for byte.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,22 +14,20 @@ use crate::time::Timestamp;
 /// The longest session id, intent and content type, in bytes.
 pub const MAX_LABEL_BYTES: usize = 128;
 
-/// A short printable text that may travel in a header: 1 to 128 visible ASCII characters or inner spaces.
+/// A short text that can be sent in a header: 1 to 128 visible ASCII characters or inner spaces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Label(String);
 
 impl Label {
-    /// The text itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A text that cannot be a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to 128 printable ASCII characters without a space at either end")]
+#[error("must be 1 to 128 printable ASCII characters without leading or trailing spaces")]
 pub struct LabelError;
 
 impl TryFrom<String> for Label {
@@ -65,11 +63,10 @@ impl From<Label> for String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Origin {
-    /// Published through the API.
     Api,
-    /// Made by the gateway itself when somebody tests a webhook.
+    /// Created by the gateway when an operator sends a test event.
     Test,
-    /// Sent by a source, whose signature was verified.
+    /// Received from a source and verified.
     Source(SourceId),
 }
 
@@ -109,34 +106,28 @@ impl From<Origin> for String {
     }
 }
 
-/// An event as it is stored. It never changes.
+/// A stored event. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its id.
     pub id: EventId,
-    /// Its owner.
     pub tenant: TenantId,
-    /// What happened.
     pub event_type: EventType,
-    /// The session it belongs to.
     pub session_id: Option<Label>,
-    /// What the body is.
     pub content_type: Label,
-    /// The body, as received.
+    /// As received, byte for byte.
     pub body: Bytes,
-    /// Where it came from.
     pub origin: Origin,
-    /// When it was accepted.
     pub created_at: Timestamp,
 }
 
-/// A digest of everything a caller said about an event; tells a repeated call from another one under the same key.
+/// A digest of a publish request; distinguishes a repeated call from a different one with the same idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestHash(pub [u8; 32]);
 
 impl RequestHash {
-    /// The digest of a request that its id alone stands for. A provider that repeats a delivery may write it anew, with
-    /// another time or order of fields; a conflict would make it repeat for ever, so whatever has the id is the same.
+    /// The digest of a request that is identified by its id alone. A provider that repeats a delivery may serialise it
+    /// again with another time or field order. A conflict would make it repeat forever, so the same id means the same
+    /// event.
     #[must_use]
     pub fn of_id(event: EventId) -> Self {
         Self(Sha256::digest(event.as_bytes()).into())
@@ -144,7 +135,7 @@ impl RequestHash {
 }
 
 impl Event {
-    /// The digest of the request that made this event.
+    /// The digest of the request that created this event.
     #[must_use]
     pub fn request_hash(&self, named: Option<WebhookId>) -> RequestHash {
         let mut hash = Sha256::new();
@@ -169,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_read_as_it_is_written() {
+    fn an_origin_is_parsed_as_it_is_written() {
         let source = Origin::Source(SourceId::from_bytes([7; 16]));
         for origin in [Origin::Api, Origin::Test, source] {
             assert_eq!(origin.to_string().parse(), Ok(origin));

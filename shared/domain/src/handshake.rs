@@ -1,4 +1,4 @@
-//! What some senders ask before they send events: whether the address is its owner's.
+//! Handshakes: some senders verify that the URL belongs to its owner before they send events.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -11,17 +11,13 @@ use crate::signature;
 use crate::source::Source;
 use crate::time::Timestamp;
 
-/// The longest text that is sent back.
 const MAX_ECHO_BYTES: usize = 256;
 
-/// What a sender is answered instead of an event being stored.
+/// The response to a handshake; no event is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandshakeReply {
-    /// The status.
     pub status: u16,
-    /// What the body is.
     pub content_type: &'static str,
-    /// The body.
     pub body: String,
 }
 
@@ -43,8 +39,8 @@ impl HandshakeReply {
     }
 }
 
-/// The answer to a request that is a handshake and genuine. Any other is left to [`verify`](crate::inbound::verify),
-/// which refuses those that are not: Discord sends such ones on purpose.
+/// The response to a genuine handshake. Every other request is left to [`verify`](crate::inbound::verify), which
+/// rejects forged handshakes: Discord sends some on purpose.
 #[must_use]
 pub fn handshake(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     match source.settings.scheme.handshake? {
@@ -55,7 +51,7 @@ pub fn handshake(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<H
     }
 }
 
-/// The secret by which a request is genuine.
+/// The secret that the request is signed with.
 fn signer<'a>(inbound: &Inbound, source: &'a Source, now: Timestamp) -> Option<&'a SharedSecret> {
     let mut secrets = source.secrets.live(now);
     secrets.find(|secret| is_genuine(inbound, source, &[secret], now).is_ok())
@@ -71,9 +67,9 @@ fn slack(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<Handshake
     Some(HandshakeReply::text(challenge)).filter(|reply| reply.body.len() <= MAX_ECHO_BYTES)
 }
 
-/// <https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint>. What is answered is a digest by the
-/// very secret that signs events: only a signed request gets one, and only of what cannot be a signed message, which
-/// would have colons.
+/// <https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint>. The response contains a digest keyed
+/// with the secret that also signs events. So only a signed request gets one, and only for a token that cannot be a
+/// signed message: those contain colons.
 fn zoom(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     if word_at(inbound, "/event")? != "endpoint.url_validation" {
         return None;
@@ -101,9 +97,9 @@ fn meta(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeR
         return None;
     }
     let token = Sha256::digest(query_field(query, "hub.verify_token")?);
-    let is_it = |known: &SharedSecret| token.ct_eq(&Sha256::digest(known.expose())).into();
+    let is_it = |secret: &SharedSecret| token.ct_eq(&Sha256::digest(secret.expose())).into();
     let is_known = match &source.settings.verify_token {
-        Some(known) => is_it(known),
+        Some(secret) => is_it(secret),
         None => source.secrets.live(now).any(is_it),
     };
     let challenge = query_field(query, "hub.challenge").filter(|_| is_known)?;
@@ -112,8 +108,9 @@ fn meta(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeR
     fits.then(|| HandshakeReply::text(challenge))
 }
 
-/// A PING is of type 1 among interactions, where `{"type":1}` is the answer, and of type 0 among events, where 204 is;
-/// type 1 among events is an event. <https://docs.discord.com/developers/events/webhook-events#preparing-for-events>
+/// For interactions, a PING has type 1 and is answered with `{"type":1}`. For webhook events, a PING has type 0 and is
+/// answered with 204; type 1 is an event.
+/// <https://docs.discord.com/developers/events/webhook-events#preparing-for-events>
 fn discord(inbound: &Inbound, source: &Source, now: Timestamp) -> Option<HandshakeReply> {
     let is_event = word_at(inbound, "/event/type").is_some();
     let reply = match text_at(inbound, "/type")?.as_str() {

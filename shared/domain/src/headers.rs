@@ -1,12 +1,11 @@
-//! A webhook's own headers: parsed, bounded, and none that are ours to set.
+//! A webhook's own headers: parsed, limited, and none that the gateway sets.
 
 use http::{HeaderName, HeaderValue};
 
 use crate::invalid::Invalid;
 
-/// The most headers a webhook may add.
 pub const MAX_HEADERS: usize = 32;
-/// The most bytes they may take together.
+/// Names and values together.
 pub const MAX_HEADER_BYTES: usize = 8192;
 
 const RESERVED: [&str; 12] = [
@@ -35,45 +34,44 @@ const REVEALING: [&str; 8] = [
     "credential",
 ];
 
-/// Checked headers, in the order given. Values may be credentials: `Debug` shows names only.
+/// Checked headers in their original order. Values may be credentials: `Debug` shows names only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CustomHeaders(Vec<(HeaderName, HeaderValue)>);
 
 impl CustomHeaders {
-    /// Checks names and values.
-    ///
     /// # Errors
-    /// Every fault, each under `headers.<name>`.
-    pub fn parse<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, Invalid> {
-        let mut faults = Invalid::default();
-        let mut headers: Vec<(HeaderName, HeaderValue)> = Vec::new();
+    /// Every error, each under `headers.<name>`.
+    pub fn parse<'a>(
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, Invalid> {
+        let mut errors = Invalid::default();
+        let mut parsed: Vec<(HeaderName, HeaderValue)> = Vec::new();
         let mut bytes = 0;
-        for (name, value) in given {
+        for (name, value) in headers {
             bytes += name.len() + value.len();
             match parse_one(name, value) {
-                Ok((name, _)) if headers.iter().any(|(known, _)| *known == name) => {
-                    faults.add(format!("headers.{name}"), "is named twice");
+                Ok((name, _)) if parsed.iter().any(|(other, _)| *other == name) => {
+                    errors.add(format!("headers.{name}"), "is set twice");
                 }
-                Ok(header) => headers.push(header),
-                Err(message) => faults.add(format!("headers.{name}"), message),
+                Ok(header) => parsed.push(header),
+                Err(message) => errors.add(format!("headers.{name}"), message),
             }
         }
-        faults.require(headers.len() <= MAX_HEADERS, "headers", || {
+        errors.require(parsed.len() <= MAX_HEADERS, "headers", || {
             format!("must be at most {MAX_HEADERS} headers")
         });
-        faults.require(bytes <= MAX_HEADER_BYTES, "headers", || {
-            format!("must be at most {MAX_HEADER_BYTES} bytes in all")
+        errors.require(bytes <= MAX_HEADER_BYTES, "headers", || {
+            format!("must be at most {MAX_HEADER_BYTES} bytes in total")
         });
-        faults.into_result()?;
-        Ok(Self(headers))
+        errors.into_result()?;
+        Ok(Self(parsed))
     }
 
-    /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// Whether the value under this name looks like a credential and is better not shown.
+    /// Whether a header of this name probably holds a credential and should not be shown.
     #[must_use]
     pub fn is_revealing(name: &HeaderName) -> bool {
         REVEALING.iter().any(|part| name.as_str().contains(part))
@@ -114,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_ours_are_refused() {
+    fn headers_set_by_the_gateway_are_rejected() {
         for name in [
             "Host",
             "content-length",
@@ -130,15 +128,15 @@ mod tests {
             "X-Observatory-Signature",
             "Postrider-Shadow",
         ] {
-            let faults = CustomHeaders::parse([(name, "x")])
+            let errors = CustomHeaders::parse([(name, "x")])
                 .unwrap_err()
                 .into_fields();
-            assert!(faults[0].message.contains("set by the gateway"), "{name}");
+            assert!(errors[0].message.contains("set by the gateway"), "{name}");
         }
     }
 
     #[test]
-    fn headers_are_parsed_and_bounded() {
+    fn headers_are_parsed_and_limited() {
         assert!(CustomHeaders::parse([("Authorization", "Bearer x"), ("X-Env", "prod")]).is_ok());
         for (name, value) in [
             ("a b", "x"),

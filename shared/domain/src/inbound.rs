@@ -1,4 +1,4 @@
-//! A request from a source: is it genuine, and what does it say?
+//! Requests from sources: verification, and reading the event from them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,28 +18,25 @@ use crate::secret::SharedSecret;
 use crate::source::Source;
 use crate::time::Timestamp;
 
-/// The type of an event whose sender names none.
+/// The type of an event whose sender does not specify one.
 const UNKNOWN: &str = "unknown";
-/// What a body is taken for whose sender does not say it in a form that can be passed on.
+/// The content type if the sender's is missing or cannot be forwarded.
 const BYTES: &str = "application/octet-stream";
 
-/// A request as it came in. Nothing about it is believed yet.
+/// A request as received. Nothing about it is verified yet.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Inbound {
-    /// Its method.
     pub method: Method,
-    /// Its path, as received; signed URLs are made of the source's own.
+    /// As received; signed URLs are built from the source's public URL instead.
     pub path: String,
-    /// Its query, as received, without the question mark.
+    /// As received, without the question mark.
     pub query: Option<String>,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body, as received.
+    /// As received.
     pub body: Bytes,
 }
 
 impl Inbound {
-    /// A POST without a query.
     #[must_use]
     pub fn post(headers: HeaderMap, body: Bytes) -> Self {
         Self {
@@ -52,7 +49,7 @@ impl Inbound {
 }
 
 impl fmt::Debug for Inbound {
-    /// Bodies, queries and the values of headers are nobody's who reads a log.
+    /// Omits the body, the query and header values: they must not appear in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
             .field("method", &self.method)
@@ -62,7 +59,7 @@ impl fmt::Debug for Inbound {
     }
 }
 
-/// A request that its source has signed. Only [`verify`] makes one.
+/// A request that its source has signed. Only [`verify`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified<'a> {
     source: &'a Source,
@@ -72,35 +69,31 @@ pub struct Verified<'a> {
     body: Bytes,
 }
 
-/// Why a request was refused. For the operator; the sender is told the same for every reason. The later ones are
-/// closer to being accepted.
+/// Why a request was rejected. For the operator only; the sender gets the same response for every reason. Ordered from
+/// furthest from being accepted to closest.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
-    /// There is no such source.
     #[error("no source has this id")]
     UnknownSource,
-    /// Its body is larger than may be stored; nobody looked for a signature.
+    /// The body is larger than may be stored; its signature was not checked.
     #[error("the body is too large")]
     TooLarge,
-    /// It carries no signature in the form of the scheme.
-    #[error("no signature in the form of the scheme")]
+    #[error("no signature in the scheme's format")]
     Unsigned,
-    /// None of its signatures is one of the source's secrets'.
+    /// None of its signatures was made with one of the source's secrets.
     #[error("no signature matches")]
     NoMatch,
-    /// A signature is right, but it names no time where the scheme has one.
-    #[error("the signature is right, but the time is missing or not in its form")]
+    #[error("the signature is valid, but the timestamp is missing or malformed")]
     BadTime,
-    /// A signature is right, but the time is too far off: a wrong clock, or a request sent again.
-    #[error("the signature is right, but the time lies outside the window")]
+    /// A wrong clock or a replayed request.
+    #[error("the signature is valid, but the timestamp is outside the allowed window")]
     OutOfWindow,
 }
 
 impl Rejection {
-    /// Every reason.
     pub const ALL: [Self; 6] = [
         Self::UnknownSource,
         Self::TooLarge,
@@ -110,7 +103,7 @@ impl Rejection {
         Self::OutOfWindow,
     ];
 
-    /// How programs know it.
+    /// The stable code used in the API.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -124,12 +117,9 @@ impl Rejection {
     }
 }
 
-/// Checks a request against its source: every signature that it carries against every live secret, in every way that
-/// the scheme knows, all evaluated and compared in constant time. Without a source the digest of the body is made as
-/// well, so that no sender can tell by the time it takes.
-///
-/// # Errors
-/// Why it is not genuine.
+/// Checks a request against its source: every signature in it against every live secret, in every way of the scheme.
+/// All are evaluated, and compared in constant time. Without a source the body is still digested, so that response
+/// times do not reveal which sources exist.
 pub fn verify(
     inbound: Inbound,
     source: Option<&Source>,
@@ -141,7 +131,7 @@ pub fn verify(
             inbound: &inbound,
             public_url: None,
         };
-        // The outcome does not matter, but the work must not be left out because of that.
+        // The result is not needed, but the optimiser must not skip the work.
         let secrets: Vec<_> = stand_in.iter().collect();
         let _ = std::hint::black_box(check(request, Scheme::stand_in(), &secrets, now));
         return Err(Rejection::UnknownSource);
@@ -152,7 +142,7 @@ pub fn verify(
     Ok(read(inbound, source, delivery_id))
 }
 
-/// As [`verify`], with these secrets of the source: the way in which it is signed.
+/// As [`verify`], with only these secrets of the source. Returns the way in which the request is signed.
 pub(crate) fn is_genuine<'a>(
     inbound: &Inbound,
     source: &'a Source,
@@ -182,7 +172,7 @@ fn check<'a>(
 ) -> Result<&'a Way, Rejection> {
     let mut genuine = None;
     let mut closest = Rejection::Unsigned;
-    // Every way is looked at, also when one has been found to fit.
+    // Checks every way even after one has matched.
     for way in &scheme.ways {
         match verdict(way.evidence(request, secrets, now)) {
             Ok(()) => genuine = genuine.or(Some(way)),
@@ -192,8 +182,8 @@ fn check<'a>(
     genuine.ok_or(closest)
 }
 
-/// What tells a delivery from others of its source: the sender's id of it. Where there is none but a time is signed, what
-/// was signed: a request that is sent again as it is has the same, and one that is sent anew has another time.
+/// Identifies a delivery within its source: the sender's id or, if there is none but a time is signed, a digest of the
+/// signed content. A replayed request has the same digest; one that the sender signs again has another time.
 fn delivery_id(inbound: &Inbound, source: &Source, way: &Way) -> Option<String> {
     let mut ids = source.settings.scheme.delivery_id.iter();
     let named = ids.find_map(|at| at.text(inbound)).map(Cow::into_owned);
@@ -239,7 +229,7 @@ fn read(inbound: Inbound, source: &Source, delivery_id: Option<String>) -> Verif
     }
 }
 
-/// The type that a sender named, with `_` for white space. A suffix that makes no type of it is left out.
+/// The sender's event type, with `_` for whitespace. A suffix that would make the type invalid is dropped.
 fn event_type(named: Option<&str>, suffix: Option<&str>) -> EventType {
     let fit = |text: &str| text.trim().replace(char::is_whitespace, "_");
     let fitted: Option<EventType> = named.and_then(|text| {
@@ -251,33 +241,31 @@ fn event_type(named: Option<&str>, suffix: Option<&str>) -> EventType {
 }
 
 fn content_type(headers: &HeaderMap) -> Label {
-    let given = headers
+    let header = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
-    given
+    header
         .and_then(|text| text.parse().ok())
         .unwrap_or_else(|| constant(BYTES))
 }
 
-#[expect(clippy::expect_used, reason = "constants, read by every test below")]
+#[expect(clippy::expect_used, reason = "constants, parsed by the tests")]
 fn constant<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().expect("a constant of this type")
 }
 
 impl<'a> Verified<'a> {
-    /// Who sent it.
     #[must_use]
     pub const fn source(&self) -> &'a Source {
         self.source
     }
 
-    /// What happened.
     #[must_use]
     pub const fn event_type(&self) -> &EventType {
         &self.event_type
     }
 
-    /// The id of the event, when something tells the delivery from others: the same delivery always has the same.
+    /// The event id derived from the delivery id, if there is one: repeats of a delivery have the same event id.
     #[must_use]
     pub fn keyed_id(&self) -> Option<EventId> {
         let key = self.delivery_id.as_deref()?;
@@ -285,7 +273,6 @@ impl<'a> Verified<'a> {
         Some(EventId::keyed(&self.source.tenant, &scope, key))
     }
 
-    /// The event to be stored.
     #[must_use]
     pub fn into_event(self, id: EventId, now: Timestamp) -> Event {
         Event {

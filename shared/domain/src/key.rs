@@ -1,4 +1,4 @@
-//! API keys: what they may do, and how they are kept.
+//! API keys: what they may do, and how they are stored.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -6,20 +6,16 @@ use sha2::{Digest, Sha256};
 use crate::ids::{KeyId, TenantId};
 use crate::time::Timestamp;
 
-/// What a key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Publish events.
     Publish,
-    /// Look at everything.
     Read,
-    /// Change everything, and look at it.
+    /// Includes [`Scope::Read`].
     Manage,
 }
 
 impl Scope {
-    /// Every scope.
     pub const ALL: [Self; 3] = [Self::Publish, Self::Read, Self::Manage];
 
     /// The name used in the API.
@@ -33,27 +29,21 @@ impl Scope {
     }
 }
 
-/// A key as it is kept: its digest, never the key.
+/// A stored key: its digest, never the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
-    /// The id it is listed and revoked by.
+    /// Used to list and revoke the key.
     pub id: KeyId,
-    /// Whose data it opens.
     pub tenant: TenantId,
-    /// What people call it.
     pub name: String,
-    /// What it may do.
     pub scopes: Vec<Scope>,
-    /// The SHA-256 of the key.
     pub digest: KeyDigest,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was used last, to the minute.
+    /// To the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
 impl ApiKey {
-    /// Whether the key may do this.
     #[must_use]
     pub fn allows(&self, needed: Scope) -> bool {
         self.scopes.contains(&needed)
@@ -66,7 +56,6 @@ impl ApiKey {
 pub struct KeyDigest(pub [u8; 32]);
 
 impl KeyDigest {
-    /// The digest of a key as presented.
     #[must_use]
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())

@@ -1,4 +1,4 @@
-//! The five figures by which ADR-0040 watches webhooks, from the counters of a stretch of time.
+//! ADR-0040's five key stats, computed from the counters of a period.
 
 mod finished;
 
@@ -6,28 +6,24 @@ use crate::stats::LATENCY_BOUNDS_MS;
 
 pub use finished::Finished;
 
-/// Buckets of the latency histogram: one for each bound, and one beyond the last.
+/// One bucket per bound, and one beyond the last.
 const BUCKETS: usize = LATENCY_BOUNDS_MS.len() + 1;
 
-/// What was counted in a stretch of time.
+/// The counters of a period, added up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatTotals {
-    /// Deliveries that arrived.
     pub delivered: u64,
-    /// Deliveries given up.
     pub dead: u64,
-    /// Attempts made.
     pub attempts: u64,
     /// Finished deliveries that needed more than one attempt.
     pub retried: u64,
-    /// Attempts beyond the first, over finished deliveries.
+    /// Attempts beyond the first, of finished deliveries.
     pub retries: u64,
-    /// How many arrived within each of [`LATENCY_BOUNDS_MS`], and beyond the last.
+    /// Deliveries per bucket of [`LATENCY_BOUNDS_MS`], and beyond the last bound.
     pub latency: [u64; BUCKETS],
 }
 
 impl StatTotals {
-    /// Adds what was counted elsewhere.
     pub fn add(&mut self, other: &Self) {
         self.delivered += other.delivered;
         self.dead += other.dead;
@@ -39,18 +35,17 @@ impl StatTotals {
         }
     }
 
-    /// Deliveries that arrived or were given up.
+    /// Delivered or dead.
     #[must_use]
     pub const fn finished(&self) -> u64 {
         self.delivered + self.dead
     }
 
-    /// The time within which 95 % of what arrived did so, in seconds. Within a bucket times are taken to be spread
-    /// evenly, as Prometheus' `histogram_quantile` does; beyond the last bound there is only that bound to tell. The
-    /// 10 s of the alert are a bound, so whether it is exceeded does not depend on that.
+    /// Interpolates linearly within a bucket, as Prometheus' `histogram_quantile` does; beyond the last bound the
+    /// result is that bound. The alert's 10 s are a bound, so interpolation never decides whether the alert fires.
     fn p95_latency_seconds(&self) -> Option<f64> {
-        let arrived: u64 = self.latency.iter().sum();
-        let rank = as_f64(arrived * 19) / 20.0;
+        let delivered: u64 = self.latency.iter().sum();
+        let rank = as_f64(delivered * 19) / 20.0;
         let mut before = 0;
         let mut lower = 0;
         for (count, upper) in self.latency.into_iter().zip(LATENCY_BOUNDS_MS) {
@@ -62,41 +57,36 @@ impl StatTotals {
             before += count;
             lower = upper;
         }
-        (arrived > 0).then(|| as_f64(lower) / 1000.0)
+        (delivered > 0).then(|| as_f64(lower) / 1000.0)
     }
 
-    /// A part of the finished deliveries, times `scale`.
     fn per_finished(&self, part: u64, scale: f64) -> Option<f64> {
         (self.finished() > 0).then(|| scale * as_f64(part) / as_f64(self.finished()))
     }
 }
 
-/// One of the five, under ADR-0040's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyStat {
-    /// Percentage of finished deliveries that arrived, after retries or at once.
+    /// Percentage of finished deliveries that were delivered, after retries or at once.
     SuccessRate,
-    /// Seconds from event to delivered, retries included, for all but the slowest 5 %.
+    /// Seconds from event to delivery including retries, 95th percentile.
     P95Latency,
     /// Percentage of finished deliveries that needed more than one attempt.
     RetryRate,
-    /// Webhooks that are failed now.
+    /// Webhooks whose status is `failed` now.
     FailedCount,
-    /// Attempts beyond the first for each finished delivery.
+    /// Attempts beyond the first per finished delivery.
     AvgRetries,
 }
 
-/// On which side of its threshold a figure is bad.
+/// On which side of the threshold a value is bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// Below it.
     Below,
-    /// Above it.
     Above,
 }
 
 impl Comparison {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Below, Self::Above];
 
     /// The name used in the API.
@@ -110,7 +100,6 @@ impl Comparison {
 }
 
 impl KeyStat {
-    /// All five.
     pub const ALL: [Self; 5] = [
         Self::SuccessRate,
         Self::P95Latency,
@@ -131,23 +120,20 @@ impl KeyStat {
         }
     }
 
-    /// What it says, in a line.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
-            Self::SuccessRate => "Percentage of finished deliveries that arrived",
-            Self::P95Latency => {
-                "Seconds from event to delivered, retries included, 95th percentile"
-            }
+            Self::SuccessRate => "Percentage of finished deliveries that were delivered",
+            Self::P95Latency => "Seconds from event to delivery including retries, 95th percentile",
             Self::RetryRate => {
                 "Percentage of finished deliveries that needed more than one attempt"
             }
-            Self::FailedCount => "Webhooks in state failed now",
-            Self::AvgRetries => "Attempts beyond the first for each finished delivery",
+            Self::FailedCount => "Webhooks whose status is failed now",
+            Self::AvgRetries => "Attempts beyond the first per finished delivery",
         }
     }
 
-    /// Where ADR-0040 alerts.
+    /// ADR-0040's alert threshold.
     #[must_use]
     pub const fn threshold(self) -> (Comparison, f64) {
         match self {
@@ -159,7 +145,6 @@ impl KeyStat {
         }
     }
 
-    /// Whether this value is one to alert on.
     #[must_use]
     pub fn alerts_at(self, value: f64) -> bool {
         match self.threshold() {
@@ -168,22 +153,22 @@ impl KeyStat {
         }
     }
 
-    /// Its value; none when nothing happened that it could tell of.
+    /// `None` if there is no data.
     #[must_use]
-    pub fn value(self, tally: &StatTotals, failed_webhooks: u64) -> Option<f64> {
+    pub fn value(self, totals: &StatTotals, failed_webhooks: u64) -> Option<f64> {
         match self {
-            Self::SuccessRate => tally.per_finished(tally.delivered, 100.0),
-            Self::P95Latency => tally.p95_latency_seconds(),
-            Self::RetryRate => tally.per_finished(tally.retried, 100.0),
+            Self::SuccessRate => totals.per_finished(totals.delivered, 100.0),
+            Self::P95Latency => totals.p95_latency_seconds(),
+            Self::RetryRate => totals.per_finished(totals.retried, 100.0),
             Self::FailedCount => Some(as_f64(failed_webhooks)),
-            Self::AvgRetries => tally.per_finished(tally.retries, 1.0),
+            Self::AvgRetries => totals.per_finished(totals.retries, 1.0),
         }
     }
 }
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 do not happen, and these are ratios for people"
+    reason = "counts stay below 2^53, and the result is a ratio for display"
 )]
 const fn as_f64(count: u64) -> f64 {
     count as f64

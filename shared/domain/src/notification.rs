@@ -61,6 +61,21 @@ pub enum NotificationKind {
 }
 
 impl NotificationKind {
+    pub const ALL: [Self; 12] = [
+        Self::DeliveryDelivered,
+        Self::DeliveryFailed,
+        Self::DeliveryDead,
+        Self::DeliveryRequeued,
+        Self::WebhookDegraded,
+        Self::WebhookFailed,
+        Self::WebhookResumed,
+        Self::WebhookDisabled,
+        Self::InboundAccepted,
+        Self::InboundUnrouted,
+        Self::InboundSignatureFailed,
+        Self::InboundTooLarge,
+    ];
+
     /// The CloudEvents type.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -151,6 +151,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    pub const ALL: [Self; 6] = [
+        Self::Check,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::FirstByte,
+        Self::Body,
+    ];
+
     /// The name used in API, logs and stores.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -14,16 +14,16 @@ pub const MAX_TYPE_BYTES: usize = 128;
 pub struct EventType(String);
 
 impl EventType {
-    /// The name itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A text that is no event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be 1 to 128 visible ASCII characters without `*`, in segments parted by single dots")]
+#[error(
+    "must be 1 to 128 visible ASCII characters without `*`, in segments separated by single dots"
+)]
 pub struct EventTypeError;
 
 fn is_dotted(text: &str) -> bool {
@@ -64,34 +64,31 @@ impl fmt::Display for EventType {
     }
 }
 
-/// Which event types a webhook wants. `*` stands for one segment, as the last segment for all that follow (at least
-/// one), and so does a last `**`; `*` alone is everything.
+/// Which event types a webhook subscribes to. `*` matches one segment; as the last segment, `*` and `**` match one or
+/// more. So `*` alone matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(String);
 
-/// A text that is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "must be a dotted event type of 1 to 128 visible ASCII characters, where a whole segment may be `*` and the last one `**`"
+    "must be 1 to 128 visible ASCII characters in segments separated by single dots; a whole segment may be `*`, the last also `**`"
 )]
 pub struct PatternError;
 
 impl Pattern {
-    /// The pattern as written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether events of this type are wanted.
     #[must_use]
     pub fn matches(&self, event_type: &EventType) -> bool {
-        let mut wanted = self.0.split('.').peekable();
-        let mut given = event_type.0.split('.');
-        while let Some(segment) = wanted.next() {
-            let is_last = wanted.peek().is_none();
-            let Some(name) = given.next() else {
+        let mut segments = self.0.split('.').peekable();
+        let mut names = event_type.0.split('.');
+        while let Some(segment) = segments.next() {
+            let is_last = segments.peek().is_none();
+            let Some(name) = names.next() else {
                 return false;
             };
             match segment {
@@ -101,7 +98,7 @@ impl Pattern {
                 _ => return false,
             }
         }
-        given.next().is_none()
+        names.next().is_none()
     }
 }
 
@@ -181,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_names_are_refused() {
+    fn malformed_types_and_patterns_are_rejected() {
         for bad in [
             "",
             ".",

@@ -1,7 +1,7 @@
-//! Refused requests that are kept for a while, so that their owner can see what was wrong with them.
+//! Rejected requests, stored for a while so that the source's owner can see what was wrong with them.
 //!
-//! A stranger can send as many as it likes, so all of it is bounded: how much of one is kept, how many of a source, and
-//! how many in a minute. What is beyond is counted.
+//! Anyone can send any number of them, so everything is limited: how much of a request is stored, how many per source
+//! and how many per minute. The rest are only counted.
 
 mod bound;
 mod counts;
@@ -20,43 +20,38 @@ use crate::inbound::{Inbound, Rejection};
 use crate::source::Source;
 use crate::time::{Millis, Timestamp};
 
-/// How many refused requests of a source are kept: the last ten minutes of a flood.
+/// Stored rejected requests per source: the last ten minutes of a flood.
 pub const RING: u64 = 100;
-/// How many of a source are kept within a minute.
+/// Requests stored per source and minute.
 pub const PER_MINUTE: u32 = 10;
-/// How long one is kept.
 pub const KEPT_FOR: Millis = Millis::from_seconds(7 * 86_400);
-/// How much of one is kept, in bytes.
+/// Bytes stored per request.
 pub const MAX_BYTES: usize = 32 * 1024;
 
-/// A refused request as it is kept.
+/// A rejected request as it is stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RejectedRequest {
-    /// Whose source it was sent to.
     pub tenant: TenantId,
-    /// [`SourceId::UNKNOWN`] when no source has the id in the path.
+    /// [`SourceId::UNKNOWN`] if the source does not exist.
     pub source: SourceId,
-    /// When it came in.
     pub at: Timestamp,
-    /// Why it was refused.
     pub reason: Rejection,
-    /// What is kept of it.
+    /// Truncated to [`MAX_BYTES`].
     pub request: Inbound,
-    /// How long its body was; of one that was too large, how long its sender said it was.
+    /// The length of the received body; for one that was too large, the declared `Content-Length`.
     pub body_bytes: u64,
-    /// Whether some of it was left out.
+    /// Whether `request` was truncated.
     pub is_cut: bool,
 }
 
 impl RejectedRequest {
-    /// What is kept of a request to this source.
     #[must_use]
     pub fn of(source: &Source, request: Inbound, reason: Rejection, at: Timestamp) -> Self {
         Self::bounded(source.tenant.clone(), source.id, request, reason, at)
     }
 
-    /// Stands in for a request to a source that does not exist: as long, but blank. It has no owner to show it to, and yet
-    /// must not be answered sooner than others.
+    /// The placeholder for a request to a source that does not exist: just as long, but blank. It has no owner to be
+    /// stored for, but answering it must not take less time than others.
     #[must_use]
     pub fn to_unknown_source(request: Inbound, reason: Rejection, at: Timestamp) -> Self {
         let mut blank = Self::bounded(TenantId::default(), SourceId::UNKNOWN, request, reason, at);
@@ -95,13 +90,13 @@ impl RejectedRequest {
         }
     }
 
-    /// Whether it was sent to a source that does not exist.
+    /// Whether the source does not exist.
     #[must_use]
     pub fn is_to_unknown_source(&self) -> bool {
         self.source == SourceId::UNKNOWN
     }
 
-    /// What would have matched, by the secrets that the source has and had.
+    /// What would have matched, given the source's current and former secrets.
     #[must_use]
     pub fn diagnose(&self, source: &Source) -> Vec<Finding> {
         if self.is_cut {
@@ -113,9 +108,9 @@ impl RejectedRequest {
 }
 
 impl fmt::Debug for RejectedRequest {
-    /// What it holds is nobody's who reads a log.
+    /// Omits the request: its contents must not appear in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusedRequest")
+        f.debug_struct("RejectedRequest")
             .field("source", &self.source)
             .field("at", &self.at)
             .field("reason", &self.reason)
@@ -124,18 +119,15 @@ impl fmt::Debug for RejectedRequest {
     }
 }
 
-/// A refused request in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRejection {
-    /// Its id.
     pub id: RejectedId,
-    /// The request.
     pub refused: RejectedRequest,
 }
 
 fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
     let declared = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
-    // A stranger says so. Stores count with signed numbers.
+    // Untrusted input, and stores use signed integers.
     let declared: i64 = declared.parse().ok()?;
     u64::try_from(declared).ok()
 }

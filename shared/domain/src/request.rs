@@ -14,7 +14,7 @@ const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const X_OBSERVATORY_SIGNATURE: HeaderName = HeaderName::from_static("x-observatory-signature");
 const X_WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("x-webhook-signature");
-/// Headers with a signature of the body alone. It is good for as long as its secret is.
+/// Headers that sign only the body. Such a signature is valid for as long as its secret.
 pub(crate) const TIMELESS_SIGNATURES: [HeaderName; 2] =
     [X_OBSERVATORY_SIGNATURE, X_WEBHOOK_SIGNATURE];
 const X_WEBHOOK_RETRY: HeaderName = HeaderName::from_static("x-webhook-retry");
@@ -22,16 +22,16 @@ const X_WEBHOOK_EVENT: HeaderName = HeaderName::from_static("x-webhook-event");
 const X_WEBHOOK_SESSION: HeaderName = HeaderName::from_static("x-webhook-session");
 const X_WEBHOOK_INTENT: HeaderName = HeaderName::from_static("x-webhook-intent");
 
-/// The headers of an attempt, and the plain signature that the row remembers.
+/// The headers of an attempt, and the plain signature that the row stores.
 #[derive(Debug)]
 pub struct SignedHeaders {
-    /// All headers but those of the transport.
+    /// All headers except those of the transport.
     pub headers: HeaderMap,
     /// `sha256=<hex>` of the body.
     pub signature: String,
 }
 
-/// The headers of one attempt of `row`, made at `now` with the webhook's current secrets.
+/// The headers of one attempt of `row` at `now`, signed with the webhook's current secrets.
 #[must_use]
 pub fn signed_headers(
     row: &Delivery,

@@ -1,12 +1,10 @@
-//! How long rows are kept.
-
 use crate::delivery::{Delivery, Status};
 use crate::time::{Millis, Timestamp};
 
-/// How long finished rows are kept.
+/// How long rows are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Delivered rows, and events that nobody wanted.
+    /// Delivered rows, and events without a matching webhook.
     pub delivered: Millis,
     /// Dead rows, and rows still open.
     pub dead: Millis,
@@ -22,7 +20,6 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// When a row's time to be kept is over.
     #[must_use]
     pub fn expires_at(&self, row: &Delivery) -> Timestamp {
         let touched_at = row

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::invalid::Invalid;
 use crate::time::Millis;
 
+/// The most delays one schedule may list.
+pub const MAX_DELAYS: usize = 100;
 /// The most attempts a delivery may be given.
 pub const MAX_ATTEMPTS: u32 = 100;
 /// The longest single delay, a week, in seconds.
@@ -102,6 +104,19 @@ pub enum Classifier {
     ByStatus,
 }
 
+impl Classifier {
+    pub const ALL: [Self; 2] = [Self::EveryFailure, Self::ByStatus];
+
+    /// The name used in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::EveryFailure => "every-failure",
+            Self::ByStatus => "by-status",
+        }
+    }
+}
+
 /// What a 3xx means under [`Classifier::ByStatus`]. It is never followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -112,6 +127,19 @@ pub enum Redirects {
     Failure,
 }
 
+impl Redirects {
+    pub const ALL: [Self; 2] = [Self::Delivered, Self::Failure];
+
+    /// The name used in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Failure => "failure",
+        }
+    }
+}
+
 /// What becomes of the webhook when a delivery has used up its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -120,6 +148,19 @@ pub enum OnExhausted {
     DeadLetter,
     /// It fails and waits for a person.
     FailWebhook,
+}
+
+impl OnExhausted {
+    pub const ALL: [Self; 2] = [Self::DeadLetter, Self::FailWebhook];
+
+    /// The name used in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeadLetter => "dead-letter",
+            Self::FailWebhook => "fail-webhook",
+        }
+    }
 }
 
 /// A profile and what the webhook's owner changed about it, as given.
@@ -178,10 +219,10 @@ impl RetrySettings {
         );
         match &self.delays_seconds {
             Some(delays) => {
-                let fits = (1..=100).contains(&delays.len())
+                let fits = (1..=MAX_DELAYS).contains(&delays.len())
                     && delays.iter().all(|n| in_range(*n, MAX_DELAY_SECONDS));
                 faults.require(fits, "retry.delays_seconds", || {
-                    format!("must be 1 to 100 values of 1 to {MAX_DELAY_SECONDS}")
+                    format!("must be 1 to {MAX_DELAYS} values of 1 to {MAX_DELAY_SECONDS}")
                 });
             }
             None => faults.require(
@@ -321,6 +362,25 @@ fn jittered(base: Millis, jitter_bps: u16, Jitter(drawn): Jitter, max: Millis) -
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn names_are_the_same_in_the_api_and_in_the_store() {
+        fn stored<T: Serialize>(value: T) -> serde_json::Value {
+            serde_json::to_value(value).unwrap()
+        }
+        for one in Profile::ALL {
+            assert_eq!(stored(one), one.as_str());
+        }
+        for one in Classifier::ALL {
+            assert_eq!(stored(one), one.as_str());
+        }
+        for one in Redirects::ALL {
+            assert_eq!(stored(one), one.as_str());
+        }
+        for one in OnExhausted::ALL {
+            assert_eq!(stored(one), one.as_str());
+        }
+    }
 
     fn seconds(policy: &Policy, attempts: u32) -> Vec<u64> {
         (1..attempts)

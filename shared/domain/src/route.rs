@@ -9,21 +9,16 @@ use crate::invalid::Invalid;
 use crate::pattern::{EventType, Pattern};
 use crate::webhook::Webhook;
 
-/// Why a named webhook cannot be delivered to.
+/// Why an event cannot be sent to the webhook it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unroutable {
-    /// The tenant has no such webhook.
     #[error("no webhook has this id")]
     Unknown,
-    /// It wants no more.
     #[error("this webhook is disabled")]
     Disabled,
 }
 
-/// The webhooks that an event goes to: the one it names, whatever that subscribes to, or all that want it.
-///
-/// # Errors
-/// When the named one cannot be delivered to.
+/// The webhooks that an event goes to: the one it names, whatever its subscriptions, or all that subscribe to its type.
 pub fn plan<'a>(
     event: &Event,
     named: Option<WebhookId>,
@@ -45,58 +40,50 @@ pub fn plan<'a>(
     }
 }
 
-/// Where a source's events of some types go, and to what end.
+/// Where a source's events of some types go, and what the receiver should do with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// Which types it is for.
     pub event_type: Pattern,
-    /// What the receiver shall do with them.
+    /// What the receiver should do with the events.
     pub intent: Label,
-    /// The session of the deliveries.
     pub target_session: Option<Label>,
-    /// Where they go, whatever that webhook subscribes to.
+    /// Gets the events whatever it subscribes to.
     pub webhook_id: WebhookId,
 }
 
-/// What an owner says of a route, unchecked.
+/// A route as submitted, unchecked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteDraft {
-    /// A pattern.
     pub event_type: String,
-    /// 1 to 128 printable characters.
     pub intent: String,
-    /// 1 to 128 printable characters.
     pub target_session: Option<String>,
-    /// The id of a webhook.
     pub webhook_id: String,
 }
 
 impl RouteDraft {
-    /// Checks every field; faults are named below `path`.
-    ///
     /// # Errors
-    /// All faults at once.
+    /// All errors at once, with their fields below `path`.
     pub(crate) fn check(
         self,
         path: &str,
         exists: impl Fn(WebhookId) -> bool,
     ) -> Result<Route, Invalid> {
-        let mut faults = Invalid::default();
+        let mut errors = Invalid::default();
         let at = |field: &str| format!("{path}.{field}");
-        let event_type = faults.take(&at("event_type"), Pattern::try_from(self.event_type));
-        let intent = faults.take(&at("intent"), Label::try_from(self.intent));
+        let event_type = errors.take(&at("event_type"), Pattern::try_from(self.event_type));
+        let intent = errors.take(&at("intent"), Label::try_from(self.intent));
         let target_session = self
             .target_session
-            .map(|text| faults.take(&at("target_session"), Label::try_from(text)));
-        let webhook_id: Option<WebhookId> = faults.take(&at("webhook_id"), self.webhook_id.parse());
-        faults.require(webhook_id.is_none_or(exists), &at("webhook_id"), || {
+            .map(|text| errors.take(&at("target_session"), Label::try_from(text)));
+        let webhook_id: Option<WebhookId> = errors.take(&at("webhook_id"), self.webhook_id.parse());
+        errors.require(webhook_id.is_none_or(exists), &at("webhook_id"), || {
             Unroutable::Unknown.to_string()
         });
         let (Some(event_type), Some(intent), Some(webhook_id)) = (event_type, intent, webhook_id)
         else {
-            return Err(faults);
+            return Err(errors);
         };
-        faults.into_result()?;
+        errors.into_result()?;
         Ok(Route {
             event_type,
             intent,
@@ -117,17 +104,15 @@ impl From<&Route> for RouteDraft {
     }
 }
 
-/// A webhook that a source's event goes to, and the route that leads there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routed<'a> {
-    /// The webhook.
     pub webhook: &'a Webhook,
-    /// The first of the source's routes to it that matches.
+    /// The source's first matching route to this webhook.
     pub route: &'a Route,
 }
 
-/// The webhooks that a source's event goes to, in the order of the routes, each once. A webhook that is gone or wants
-/// no more is passed over: its sender can do nothing about it.
+/// The webhooks that a source's event goes to, in the order of the routes, each once. Deleted and disabled webhooks are
+/// skipped: the sender cannot do anything about them.
 #[must_use]
 pub fn follow<'a>(
     routes: &'a [Route],
@@ -138,7 +123,7 @@ pub fn follow<'a>(
     for route in routes {
         let is_new = planned
             .iter()
-            .all(|known| known.route.webhook_id != route.webhook_id);
+            .all(|other| other.route.webhook_id != route.webhook_id);
         if !is_new || !route.event_type.matches(event_type) {
             continue;
         }
@@ -195,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_gets_an_event_once_by_the_first_route_that_matches() {
+    fn a_webhook_gets_an_event_once_through_the_first_matching_route() {
         use WebhookStatus::{Active, Disabled, Failed, Paused};
         let webhooks = [
             webhook(1, Active),

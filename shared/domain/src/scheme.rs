@@ -1,4 +1,4 @@
-//! Signature schemes as data: how a sender proves that a request is its own, one row of the table for each.
+//! Signature schemes as data: one row of a table per scheme.
 
 mod custom;
 mod digest;
@@ -33,76 +33,65 @@ pub(crate) use way::{Evidence, Request};
 use crate::inbound::Inbound;
 use crate::secret::SharedSecret;
 
-/// A text of the table, or of a user's own row.
+/// Borrowed in rows of the table, owned in custom schemes.
 pub type Text = Cow<'static, str>;
 
-/// One row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheme {
-    /// What a source calls it.
     pub name: &'static str,
-    /// The ways of signing that it knows; one that fits is enough. The first is the one that is preferred.
+    /// One match is enough. The first way is the preferred one.
     pub ways: Vec<Way>,
-    /// Where the event's type stands: the first place that has one.
+    /// Where to find the event type: the first of these fields that is present.
     pub event_type: Vec<Field>,
-    /// What follows the type after a dot, where there is something.
+    /// Appended to the event type after a dot, if present.
     pub event_suffix: Option<Field>,
-    /// Where the sender's id of the delivery stands: the first place that has one.
+    /// Where to find the sender's delivery id: the first of these fields that is present.
     pub delivery_id: Vec<Field>,
-    /// What the sender asks before it sends events.
     pub handshake: Option<Handshake>,
 }
 
-/// What a sender asks, to see that an address is its owner's.
+/// How a sender verifies that a URL belongs to its owner before it sends events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// A signed `url_verification`, whose `challenge` is sent back.
+    /// A signed `url_verification`; the response repeats its `challenge`.
     Slack,
-    /// A signed `endpoint.url_validation`, whose `plainToken` is signed.
+    /// A signed `endpoint.url_validation`; the response signs its `plainToken`.
     Zoom,
-    /// GET with `hub.verify_token`; `hub.challenge` is sent back.
+    /// GET with `hub.verify_token`; the response repeats `hub.challenge`.
     Meta,
-    /// A signed PING, of interactions or of events.
+    /// A signed PING for interactions or for webhook events.
     Discord,
 }
 
-/// A part of what is signed.
+/// A part of the signed message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// This text.
     Text(Text),
-    /// The time that the request names, as written.
+    /// The timestamp as it appears in the request.
     Time,
-    /// The id that the request names.
+    /// The id as it appears in the request.
     Id,
-    /// The request's method.
     Method,
-    /// The URL that was called, in this form.
     Url(UrlForm),
-    /// The body as received.
     Body,
-    /// The fields of a form body, sorted and each once: name and value in a row.
+    /// The fields of a form body, sorted and without duplicates: each name followed by its value.
     SortedForm,
-    /// Nothing, but the query's `bodySHA256` must be the body's digest.
+    /// Adds nothing, but the query's `bodySHA256` must be the body's digest.
     HashedBody,
 }
 
-/// A text that names no scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is not a known scheme; expected one of {}", Scheme::names().collect::<Vec<_>>().join(", "))]
+#[error("is not a known scheme; use one of {}", Scheme::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownScheme;
 
 impl Scheme {
-    /// The row of this name.
-    ///
-    /// # Errors
-    /// When there is none. `custom` has none: its row is what its owner says.
+    /// Looks up a row of the table. `custom` is not in it.
     pub fn named(name: &str) -> Result<Arc<Self>, UnknownScheme> {
         let row = table::TABLE.iter().find(|row| row.name == name);
         row.cloned().ok_or(UnknownScheme)
     }
 
-    /// The scheme that stands in for one that is not known, so that no answer tells by its time which sources exist.
+    /// Used when the source is unknown, so that response times do not reveal which sources exist.
     #[must_use]
     pub fn stand_in() -> &'static Self {
         static BODY_ALONE: LazyLock<Scheme> = LazyLock::new(|| Scheme {
@@ -112,24 +101,24 @@ impl Scheme {
         &BODY_ALONE
     }
 
-    /// The rows of the table.
+    /// All rows of the table, so without `custom`.
     pub fn all() -> impl Iterator<Item = &'static Arc<Self>> {
         table::TABLE.iter()
     }
 
-    /// The names of all, `custom` included.
+    /// All names, including `custom`.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::all().map(|row| row.name).chain([CUSTOM])
     }
 
-    /// Whether it signs the URL that was called, so that a source must know it.
+    /// Whether the scheme signs the called URL, so that a source needs its `public_url`.
     #[must_use]
     pub fn signs_url(&self) -> bool {
         let mut parts = self.ways.iter().flat_map(|way| &way.signed);
         parts.any(|part| matches!(part, Part::Url(_)))
     }
 
-    /// Whether a header of this name may hold the secret itself.
+    /// Whether this header may contain the secret itself.
     #[must_use]
     pub fn sends_secret_in(&self, header: &str) -> bool {
         let tokens = self.ways.iter().filter(|way| way.digest == Digest::Token);
@@ -137,7 +126,7 @@ impl Scheme {
         places.any(|field| matches!(&field.at, At::Header(name) if name == header))
     }
 
-    /// A secret made of these bytes, as its preferred way of signing takes it; none when only the sender can make one.
+    /// Creates a secret from random bytes for the first way that allows it; `None` if only the sender can create one.
     #[must_use]
     pub fn draw_secret(&self, bytes: &[u8; 32]) -> Option<SharedSecret> {
         self.ways
@@ -145,26 +134,23 @@ impl Scheme {
             .find_map(|way| way.key.draw(way.digest, bytes))
     }
 
-    /// Checks that a secret is one that some way of this scheme can use.
-    ///
-    /// # Errors
-    /// What it must be.
+    /// Checks that at least one way of this scheme can use the secret.
     pub fn check_secret(&self, secret: &SharedSecret) -> Result<(), Misfit> {
         if self.ways.iter().any(|way| way.key(secret).is_some()) {
             return Ok(());
         }
-        let mut wanted: Vec<&str> = Vec::new();
+        let mut expected: Vec<&str> = Vec::new();
         for way in &self.ways {
             let form = way.key.wanted(way.digest);
-            if !wanted.contains(&form) {
-                wanted.push(form);
+            if !expected.contains(&form) {
+                expected.push(form);
             }
         }
-        Err(Misfit::new(self.name, &wanted))
+        Err(Misfit::new(self.name, &expected))
     }
 }
 
-/// The string at this pointer of a request's body.
+/// The string at this JSON pointer into the body.
 pub(crate) fn word_at(inbound: &Inbound, pointer: &str) -> Option<String> {
     match pick::pick(&inbound.body, pointer)? {
         pick::Leaf::Text(text) => Some(text.into_owned()),
@@ -172,7 +158,7 @@ pub(crate) fn word_at(inbound: &Inbound, pointer: &str) -> Option<String> {
     }
 }
 
-/// The string or number at this pointer of a request's body.
+/// The string or number at this JSON pointer into the body.
 pub(crate) fn text_at(inbound: &Inbound, pointer: &str) -> Option<String> {
     match pick::pick(&inbound.body, pointer)? {
         pick::Leaf::Text(text) => Some(text.into_owned()),
@@ -180,7 +166,6 @@ pub(crate) fn text_at(inbound: &Inbound, pointer: &str) -> Option<String> {
     }
 }
 
-/// The field of a query.
 pub(crate) fn query_field(query: &str, name: &str) -> Option<String> {
     form::field(query.as_bytes(), name)
 }

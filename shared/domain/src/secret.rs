@@ -1,4 +1,4 @@
-//! Signing secrets: cannot be printed or serialised by accident, wiped when dropped.
+//! Signing secrets: they cannot be printed or serialised by accident and are wiped on drop.
 
 use std::fmt;
 
@@ -7,19 +7,16 @@ use zeroize::Zeroizing;
 
 use crate::time::{Millis, Timestamp};
 
-/// How a secret begins.
 pub const PREFIX: &str = "whsec_";
-/// How long an old secret stays valid after a rotation.
+/// How long the old secret stays valid after a rotation.
 pub const OVERLAP: Millis = Millis::from_seconds(86_400);
-/// The longest secret of a source, in bytes.
 pub const MAX_SHARED_BYTES: usize = 1024;
 
-/// A secret that is replaced while the old one stays valid for a while.
+/// A secret that can be rotated; the old one stays valid for a while.
 pub trait Rotating: Clone {
-    /// The most that may be valid at once.
     const MAX_LIVE: usize;
-    /// How many are remembered when they are valid no more. They verify nothing; they tell a sender that still uses one
-    /// from a stranger.
+    /// How many expired secrets are stored. They verify nothing; they only help to recognise a sender that still uses
+    /// one.
     const MAX_REMEMBERED: usize;
 }
 
@@ -29,7 +26,7 @@ impl Rotating for SigningSecret {
 }
 
 impl Rotating for SharedSecret {
-    // Each costs a request a digest of its whole body.
+    // Each one costs another digest of the whole body per request.
     const MAX_LIVE: usize = 3;
     const MAX_REMEMBERED: usize = 10;
 }
@@ -41,13 +38,12 @@ pub struct SigningSecret {
     key: Zeroizing<Vec<u8>>,
 }
 
-/// A text that is no signing secret. Never shows the text.
+/// Never shows the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be `whsec_` followed by the base64 of 24 to 64 bytes")]
 pub struct SecretError;
 
 impl SigningSecret {
-    /// A secret of these random bytes.
     #[must_use]
     pub fn from_key(key: &[u8; 32]) -> Self {
         let text = Zeroizing::new(format!("{PREFIX}{}", BASE64.encode(key)));
@@ -57,10 +53,6 @@ impl SigningSecret {
         }
     }
 
-    /// Reads a secret that was brought along.
-    ///
-    /// # Errors
-    /// When it does not have the form.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         let encoded = text.strip_prefix(PREFIX).ok_or(SecretError)?;
         let key = Zeroizing::new(BASE64.decode(encoded.as_bytes()).map_err(|_| SecretError)?);
@@ -79,7 +71,7 @@ impl SigningSecret {
         &self.key
     }
 
-    /// The written form: the key of the plain signatures, and what is shown once.
+    /// The text: the key of the plain signatures, and what is shown once to the operator.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.text
@@ -92,20 +84,16 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// What a source and the gateway both know, in whatever form the source's provider gives it out.
+/// A secret shared by a source and the gateway, in the format its provider issues.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedSecret(Zeroizing<String>);
 
-/// A text that is no secret of a source. Never shows the text.
+/// Never shows the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to {MAX_SHARED_BYTES} bytes")]
 pub struct SharedSecretError;
 
 impl SharedSecret {
-    /// Reads a secret that was brought along.
-    ///
-    /// # Errors
-    /// When it is empty or too long.
     pub fn parse(text: &str) -> Result<Self, SharedSecretError> {
         if (1..=MAX_SHARED_BYTES).contains(&text.len()) {
             Ok(Self(Zeroizing::new(text.to_owned())))
@@ -114,7 +102,6 @@ impl SharedSecret {
         }
     }
 
-    /// The secret as it was given.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -127,15 +114,11 @@ impl fmt::Debug for SharedSecret {
     }
 }
 
-/// A text that shall be a secret of a source, unchecked.
+/// A source's secret as submitted, unchecked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UncheckedSecret(Zeroizing<String>);
 
 impl UncheckedSecret {
-    /// The secret, if it is one.
-    ///
-    /// # Errors
-    /// When it is empty or too long.
     pub fn check(&self) -> Result<SharedSecret, SharedSecretError> {
         SharedSecret::parse(&self.0)
     }
@@ -159,34 +142,28 @@ impl fmt::Debug for UncheckedSecret {
     }
 }
 
-/// A secret that has been replaced and is still valid for a while.
+/// A replaced secret, valid until `expires_at`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetiringSecret<S = SigningSecret> {
-    /// The secret.
     pub secret: S,
-    /// Until when it is valid.
     pub expires_at: Timestamp,
 }
 
-/// The secrets of one webhook or source: the newest, and those that retire.
+/// The secrets of one webhook or source: the current one and those it replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretRing<S = SigningSecret> {
-    /// The newest.
     pub current: S,
-    /// Those it replaced, newest first; some of them may have run out.
+    /// Newest first; some may have expired.
     pub retiring: Vec<RetiringSecret<S>>,
 }
 
-/// Too many secrets would be valid at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at most {limit} secrets may be valid at once; wait until an older one has run out")]
+#[error("at most {limit} secrets may be valid at once; wait until an older one expires")]
 pub struct TooManySecrets {
-    /// How many may be.
     pub limit: usize,
 }
 
 impl<S: Rotating> SecretRing<S> {
-    /// A ring of one.
     #[must_use]
     pub const fn new(current: S) -> Self {
         Self {
@@ -195,10 +172,7 @@ impl<S: Rotating> SecretRing<S> {
         }
     }
 
-    /// The ring with a new secret; the old one stays valid for [`OVERLAP`].
-    ///
-    /// # Errors
-    /// When too many would be valid at once.
+    /// Adds a new secret; the old one stays valid for [`OVERLAP`].
     pub fn rotated(&self, next: S, now: Timestamp) -> Result<Self, TooManySecrets> {
         let (live, expired): (Vec<_>, Vec<_>) = self
             .retiring
@@ -227,12 +201,12 @@ impl<S: Rotating> SecretRing<S> {
         std::iter::once(&self.current).chain(replaced)
     }
 
-    /// Those that were replaced and are still valid at `now`, newest first.
+    /// Replaced secrets that are still valid at `now`, newest first.
     pub fn replaced(&self, now: Timestamp) -> impl Iterator<Item = &RetiringSecret<S>> {
         self.retiring.iter().filter(move |old| old.expires_at > now)
     }
 
-    /// Those that have run out by `now` and are remembered, newest first.
+    /// Stored secrets that have expired by `now`, newest first.
     pub fn expired(&self, now: Timestamp) -> impl Iterator<Item = &S> {
         let expired = self
             .retiring
@@ -271,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_secret_is_anything_but_empty_or_endless() {
+    fn a_shared_secret_is_any_text_that_is_not_empty_or_too_long() {
         assert_eq!(
             SharedSecret::parse(" It's a Secret ").unwrap().expose(),
             " It's a Secret "
@@ -301,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_secrets_of_a_source_are_remembered_and_valid_no_more() {
+    fn the_last_expired_secrets_of_a_source_are_stored_but_not_valid() {
         let secret = |n: u64| SharedSecret::parse(&format!("secret {n}")).unwrap();
         let days = |n: u64| Timestamp::from_millis(0).plus(Millis::from_seconds(n * 86_400));
         let mut ring = SecretRing::new(secret(0));
@@ -314,7 +288,7 @@ mod tests {
         let newest: Vec<_> = (9..20).rev().map(secret).collect();
         assert_eq!(
             expired, newest,
-            "the one that has just run out, and ten more"
+            "the one that has just expired, and ten more"
         );
         let signing = SecretRing::new(SigningSecret::from_key(&[1; 32]));
         let next = signing.rotated(SigningSecret::from_key(&[2; 32]), days(1));
@@ -325,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rotating_too_often_is_refused() {
+    fn rotating_too_often_is_an_error() {
         let mut ring = SecretRing::new(SigningSecret::from_key(&[0; 32]));
         for n in 1..5 {
             ring = ring

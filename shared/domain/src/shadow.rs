@@ -1,5 +1,5 @@
-//! A shadow: the request of a delivery, sent once to another URL so that the answers can be compared. Nothing of the
-//! delivery changes by it.
+//! Shadow requests: the request of a delivery, sent once to another URL to compare the responses. The delivery does not
+//! change.
 
 mod compare;
 
@@ -19,77 +19,71 @@ use crate::webhook::Webhook;
 
 pub use compare::{Aspect, Compared, Likeness, compare};
 
-/// The longest time of a shadow: whoever asks waits for it, and an HTTP API on AWS waits no longer than 30 seconds.
+/// The caller waits for the response, and an HTTP API on AWS gives up after 30 seconds.
 pub const MAX_TIMEOUT_SECONDS: u32 = 20;
-/// Tells a receiver that this is a shadow. No webhook may have a header of this name.
+/// Marks a shadow request for its receiver. Webhooks cannot set this header.
 pub const HEADER: HeaderName = HeaderName::from_static("postrider-shadow");
-/// Stands for a value that is sent and not shown.
+/// Replaces a value that is sent but not shown.
 const HIDDEN: &str = "***";
 
-/// What somebody asks for, unchecked.
+/// A shadow request as submitted, unchecked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShadowDraft {
-    /// An https URL that egress rules allow.
+    /// An https URL that the egress rules allow.
     pub url: String,
-    /// 1 to 20; the webhook's, up to that, unless set.
+    /// 1 to 20; by default the webhook's timeout, at most 20.
     pub timeout_seconds: Option<u32>,
-    /// What becomes of headers that are for the webhook's URL alone.
     pub own_headers: OwnHeaders,
 }
 
-/// What becomes of headers that are for the webhook's URL alone: those it was given, any of which may be a credential, and
-/// the signatures without a time, with which whoever holds them could repeat the request for ever.
+/// Whether to send the headers meant only for the webhook's URL: its own headers, any of which may be a credential, and
+/// the signatures without a timestamp, with which the other receiver could replay the request indefinitely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OwnHeaders {
-    /// They are left out.
     #[default]
     LeftOut,
-    /// They are sent along, because somebody said so.
+    /// At the operator's request.
     Sent,
 }
 
-/// What somebody asks for, checked.
+/// A shadow request, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowWish {
-    /// Where to, as serialised after the check.
+    /// As serialised after the check.
     pub target_url: Url,
-    /// How long it may take; the webhook's time, up to [`MAX_TIMEOUT_SECONDS`], unless set.
+    /// By default the webhook's timeout, at most [`MAX_TIMEOUT_SECONDS`].
     pub timeout: Option<Millis>,
-    /// What becomes of headers that are for the webhook's URL alone.
     pub own_headers: OwnHeaders,
 }
 
 impl ShadowDraft {
-    /// Checks every field.
-    ///
     /// # Errors
-    /// All faults at once.
+    /// All errors at once.
     pub fn check(self, rules: &Rules) -> Result<ShadowWish, Invalid> {
-        let mut faults = Invalid::default();
-        let target_url = faults.take("url", rules.check_url(&self.url));
+        let mut errors = Invalid::default();
+        let target_url = errors.take("url", rules.check_url(&self.url));
         let fits = |seconds| (1..=MAX_TIMEOUT_SECONDS).contains(&seconds);
-        faults.require(
+        errors.require(
             self.timeout_seconds.is_none_or(fits),
             "timeout_seconds",
-            || format!("must be 1 to {MAX_TIMEOUT_SECONDS}"),
+            || format!("must be 1 to {MAX_TIMEOUT_SECONDS} seconds"),
         );
         let timeout = self.timeout_seconds.map(u64::from);
         match target_url {
             Some(target_url) => {
-                faults.into_result()?;
+                errors.into_result()?;
                 Ok(ShadowWish {
                     target_url,
                     timeout: timeout.map(Millis::from_seconds),
                     own_headers: self.own_headers,
                 })
             }
-            None => Err(faults),
+            None => Err(errors),
         }
     }
 }
 
 impl ShadowWish {
-    /// How long a shadow of a delivery to this webhook may take.
     #[must_use]
     pub fn timeout_for(&self, webhook: &Webhook) -> Millis {
         let longest = Millis::from_seconds(u64::from(MAX_TIMEOUT_SECONDS));
@@ -98,21 +92,20 @@ impl ShadowWish {
             .min(longest)
     }
 
-    /// The names of the headers that are left out.
     #[must_use]
     pub fn left_out(&self, webhook: &Webhook) -> Vec<HeaderName> {
         match self.own_headers {
             OwnHeaders::LeftOut => {
-                let given = webhook.settings.headers.iter();
-                let given = given.map(|(name, _)| name.clone());
-                given.chain(TIMELESS_SIGNATURES).collect()
+                let own = webhook.settings.headers.iter();
+                let own = own.map(|(name, _)| name.clone());
+                own.chain(TIMELESS_SIGNATURES).collect()
             }
             OwnHeaders::Sent => Vec::new(),
         }
     }
 
-    /// The headers that an attempt of `row` would have now, but for [those left out](Self::left_out), and
-    /// [what tells](HEADER) that it is a shadow.
+    /// The headers that an attempt of `row` would have now, without [those left out](Self::left_out) and with
+    /// [`HEADER`].
     #[must_use]
     pub fn headers(
         &self,
@@ -130,7 +123,7 @@ impl ShadowWish {
     }
 }
 
-/// Names and values as people may see them: no signature, and nothing that looks like a credential.
+/// Names and values for display, without signatures and anything that looks like a credential.
 #[must_use]
 pub fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
     let shown = headers.iter().map(|(name, value)| {
@@ -143,27 +136,22 @@ pub fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
     shown.collect()
 }
 
-/// What a shadow got, told as the record of an attempt tells it, and a little more: nothing of it is stored.
+/// The response to a shadow request, in the terms of an attempt record. It is not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowReply {
-    /// When it was sent.
     pub at: Timestamp,
-    /// The status code, if a status line arrived.
+    /// `None` if no status line was received.
     pub status_code: Option<u16>,
-    /// Why it is no success, in plain words.
+    /// Why it failed, in plain words.
     pub error: Option<String>,
-    /// The phase in which it failed.
     pub phase: Option<String>,
-    /// Where the time went.
     pub timings: Timings,
-    /// The response's `Content-Type`.
     pub content_type: Option<String>,
-    /// The start of the response, of a success, too.
+    /// The start of the response, also for a success.
     pub response_body: Option<String>,
 }
 
 impl ShadowReply {
-    /// What came back from a shadow sent at `at`.
     #[must_use]
     pub fn of(at: Timestamp, outcome: &Outcome) -> Self {
         let verdict = match outcome.status() {
@@ -188,7 +176,6 @@ impl ShadowReply {
         }
     }
 
-    /// Whether it says «received».
     #[must_use]
     pub const fn is_success(&self) -> bool {
         matches!(self.status_code, Some(200..=299))

@@ -8,12 +8,12 @@ use subtle::{Choice, ConstantTimeEq};
 use crate::secret::SigningSecret;
 use crate::time::Timestamp;
 
-/// How far a timestamp may lie from now, in seconds.
+/// How far a timestamp may be from now.
 pub const TOLERANCE_SECONDS: i64 = 300;
-/// How many signatures of one request are looked at.
+/// Further signatures of a request are ignored.
 pub const MAX_SIGNATURES: usize = 10;
 
-/// HMAC-SHA256 of the parts in a row.
+/// HMAC-SHA256 of the concatenated parts.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any key length");
@@ -32,7 +32,7 @@ pub fn plain(secret: &SigningSecret, body: &[u8]) -> String {
     )
 }
 
-/// `v1,<base64>` for each secret, parted by spaces.
+/// `v1,<base64>` per secret, separated by spaces.
 #[must_use]
 pub fn standard<'a>(
     secrets: impl Iterator<Item = &'a SigningSecret>,
@@ -56,21 +56,18 @@ pub fn standard<'a>(
     header
 }
 
-/// Why a request is not what its signer sent.
+/// Why a request is not genuine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forged {
-    /// `webhook-timestamp` is no whole number.
     #[error("the timestamp is not a whole number of seconds")]
     BadTimestamp,
-    /// The time is too far off.
-    #[error("the timestamp lies more than {TOLERANCE_SECONDS} s from now")]
+    #[error("the timestamp is more than {TOLERANCE_SECONDS} s from now")]
     OutOfWindow,
-    /// No signature matches.
     #[error("no signature matches")]
     NoMatch,
 }
 
-/// A signed request, as its receiver sees it.
+/// A signed request, as received.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedRequest<'a> {
     /// `webhook-id`.
@@ -79,15 +76,11 @@ pub struct SignedRequest<'a> {
     pub timestamp: &'a str,
     /// `webhook-signature`.
     pub signatures: &'a str,
-    /// The body, as received.
     pub body: &'a [u8],
 }
 
-/// Checks a Standard Webhooks request against every live secret. All signatures are evaluated and compared in
+/// Checks a Standard Webhooks request against every live secret. All signatures are evaluated, and compared in
 /// constant time.
-///
-/// # Errors
-/// Why it is not genuine.
 pub fn verify_standard<'a>(
     request: SignedRequest<'_>,
     secrets: impl Iterator<Item = &'a SigningSecret> + Clone,
@@ -104,7 +97,7 @@ pub fn verify_standard<'a>(
     if seconds.abs_diff(now.as_seconds()) > TOLERANCE_SECONDS.unsigned_abs() {
         return Err(Forged::OutOfWindow);
     }
-    let given: Vec<Vec<u8>> = request
+    let signatures: Vec<Vec<u8>> = request
         .signatures
         .split(' ')
         .filter_map(|signature| {
@@ -124,7 +117,7 @@ pub fn verify_standard<'a>(
             request.body,
         ];
         let expected = hmac(secret.key(), &parts);
-        for signature in &given {
+        for signature in &signatures {
             matched |= expected.as_slice().ct_eq(signature);
         }
     }
@@ -136,9 +129,6 @@ pub fn verify_standard<'a>(
 }
 
 /// Checks a `sha256=<hex>` header over the body.
-///
-/// # Errors
-/// When it does not match.
 pub fn verify_plain(header: &str, secret: &SigningSecret, body: &[u8]) -> Result<(), Forged> {
     let given = header
         .strip_prefix("sha256=")
@@ -171,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_answer_of_standard_webhooks() {
+    fn the_published_signature_of_standard_webhooks() {
         let header = standard(once(&secret()), ID, AT, BODY);
         assert_eq!(header, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
         let request = SignedRequest {

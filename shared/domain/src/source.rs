@@ -1,4 +1,4 @@
-//! An inbound sender and what its owner may say about it.
+//! Sources (inbound senders) and their settings.
 
 use std::sync::Arc;
 
@@ -12,132 +12,118 @@ use crate::secret::{SecretRing, SharedSecret, UncheckedSecret};
 use crate::time::Timestamp;
 use crate::webhook::{MAX_NAME_CHARS, is_name};
 
-/// The most sources of one tenant.
+/// Per tenant.
 pub const MAX_SOURCES: usize = 1000;
-/// The most routes of one source.
+/// Per source.
 pub const MAX_ROUTES: usize = 100;
-/// The longest public URL, in characters.
 pub const MAX_PUBLIC_URL_CHARS: usize = 2048;
 
-/// An inbound sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its id, which stands in the path that it posts to.
+    /// Part of the path that the sender posts to.
     pub id: SourceId,
-    /// Its owner.
     pub tenant: TenantId,
-    /// What can be changed about it.
     pub settings: SourceSettings,
-    /// What it signs with.
     pub secrets: SecretRing<SharedSecret>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When its settings or secrets changed last.
+    /// When the settings or secrets last changed.
     pub updated_at: Timestamp,
 }
 
 impl Source {
-    /// Where it posts to, behind the gateway's own address.
+    /// Where the sender posts to, relative to the gateway's URL.
     #[must_use]
     pub fn path(id: SourceId) -> String {
         format!("/gateway/webhooks/{id}")
     }
 }
 
-/// What an owner may set, checked.
+/// The settings of a source, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceSettings {
-    /// What people call it.
     pub name: String,
-    /// How it signs.
     pub scheme: Arc<Scheme>,
-    /// The URL that it calls, for schemes that sign it.
+    /// The URL that the sender calls, for schemes that sign it.
     pub public_url: Option<Url>,
-    /// What Meta says when it asks whether the address is its owner's; the secret, where there is none.
+    /// What Meta sends in its handshake; the secret, if unset.
     pub verify_token: Option<SharedSecret>,
-    /// Where its events go; the first that matches counts for a webhook.
+    /// The first matching route to a webhook counts.
     pub routes: Vec<Route>,
 }
 
 impl SourceSettings {
-    /// Checks that a secret has the form of the scheme's.
-    ///
-    /// # Errors
-    /// What it must be, under `secret`.
+    /// Checks that the scheme can use this secret.
     pub fn check_secret(&self, secret: &SharedSecret) -> Result<(), Invalid> {
         let checked = self.scheme.check_secret(secret);
         checked.map_err(|misfit| Invalid::field("secret", misfit.to_string()))
     }
 }
 
-/// What an owner says, unchecked.
+/// The settings of a source as submitted, unchecked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceDraft {
-    /// 1 to 100 characters.
     pub name: String,
-    /// The name of a scheme.
     pub scheme: String,
-    /// What the scheme is, if it is `custom`.
+    /// Describes the scheme `custom`.
     pub custom: Option<CustomDraft>,
-    /// A URL without query; schemes that sign it need it.
+    /// A URL without a query; required by schemes that sign it.
     pub public_url: Option<String>,
-    /// For the scheme `meta`: 1 to 1024 bytes.
+    /// Only for the scheme `meta`: 1 to 1024 bytes.
     pub verify_token: Option<UncheckedSecret>,
-    /// At most 100 routes.
     pub routes: Vec<RouteDraft>,
 }
 
 impl SourceDraft {
-    /// Checks every field. `exists` tells whether the owner has a webhook of this id.
+    /// Checks every field. `exists` tells whether the tenant has a webhook with this id.
     ///
     /// # Errors
-    /// All faults at once.
+    /// All errors at once.
     pub fn check(self, exists: impl Fn(WebhookId) -> bool) -> Result<SourceSettings, Invalid> {
-        let mut faults = Invalid::default();
+        let mut errors = Invalid::default();
         let name = self.name.trim().to_owned();
-        faults.require(is_name(&name), "name", || {
-            format!("must be 1 to {MAX_NAME_CHARS} characters, none of them a control character")
+        errors.require(is_name(&name), "name", || {
+            format!("must be 1 to {MAX_NAME_CHARS} characters, without control characters")
         });
         let scheme = match check_scheme(&self.scheme, self.custom) {
             Ok(scheme) => Some(scheme),
             Err(found) => {
-                faults.extend(found);
+                errors.extend(found);
                 None
             }
         };
         let needs_url = scheme.as_ref().is_some_and(|scheme| scheme.signs_url());
-        faults.require(
+        errors.require(
             !needs_url || self.public_url.is_some(),
             "public_url",
-            || "must be given: the scheme signs the URL that it calls".to_owned(),
+            || "must be set, because the scheme signs the URL it calls".to_owned(),
         );
         let asks = scheme
             .as_ref()
             .is_none_or(|scheme| scheme.handshake == Some(Handshake::Meta));
-        faults.require(asks || self.verify_token.is_none(), "verify_token", || {
-            "must be given for the scheme `meta` only".to_owned()
+        errors.require(asks || self.verify_token.is_none(), "verify_token", || {
+            "must be set only for the scheme `meta`".to_owned()
         });
         let verify_token = self
             .verify_token
-            .map(|token| faults.take("verify_token", token.check()));
+            .map(|token| errors.take("verify_token", token.check()));
         let public_url = self
             .public_url
-            .map(|text| faults.take("public_url", check_public_url(&text)));
+            .map(|text| errors.take("public_url", check_public_url(&text)));
         let count = self.routes.len();
-        faults.require(count <= MAX_ROUTES, "routes", || {
-            format!("must be at most {MAX_ROUTES}")
+        errors.require(count <= MAX_ROUTES, "routes", || {
+            format!("must be at most {MAX_ROUTES} routes")
         });
         let mut routes = Vec::with_capacity(count.min(MAX_ROUTES));
         for (n, draft) in self.routes.into_iter().take(MAX_ROUTES).enumerate() {
             match draft.check(&format!("routes[{n}]"), &exists) {
                 Ok(route) => routes.push(route),
-                Err(found) => faults.extend(found),
+                Err(found) => errors.extend(found),
             }
         }
         let Some(scheme) = scheme else {
-            return Err(faults);
+            return Err(errors);
         };
-        faults.into_result()?;
+        errors.into_result()?;
         Ok(SourceSettings {
             name,
             scheme,
@@ -148,17 +134,16 @@ impl SourceDraft {
     }
 }
 
-/// The row of this name, or the one that its owner describes.
 fn check_scheme(name: &str, custom: Option<CustomDraft>) -> Result<Arc<Scheme>, Invalid> {
     match custom {
         Some(custom) if name == CUSTOM => custom.check().map(Arc::new),
         Some(_) => Err(Invalid::field(
             "custom",
-            "must be given for the scheme `custom` only",
+            "must be set only for the scheme `custom`",
         )),
         None if name == CUSTOM => Err(Invalid::field(
             "custom",
-            "must be given for the scheme `custom`",
+            "must be set for the scheme `custom`",
         )),
         None => Scheme::named(name).map_err(|error| Invalid::field("scheme", error.to_string())),
     }
@@ -177,22 +162,19 @@ impl From<&SourceSettings> for SourceDraft {
     }
 }
 
-/// Checks a secret that an owner brings along.
-///
 /// # Errors
-/// When it is empty or too long, under `secret`.
+/// Under the field `secret`.
 pub fn check_shared_secret(text: &str) -> Result<SharedSecret, Invalid> {
     SharedSecret::parse(text).map_err(|error| Invalid::field("secret", error.to_string()))
 }
 
-/// A text that cannot be the URL that a source calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "must be an http or https URL of at most {MAX_PUBLIC_URL_CHARS} characters, without user, query or fragment"
+    "must be an http or https URL of at most {MAX_PUBLIC_URL_CHARS} characters, without a user name, password, query or fragment"
 )]
 struct PublicUrlError;
 
-/// It is never called, only compared: what stands behind its host does not matter.
+/// The gateway never calls this URL, it only builds signed messages from it, so egress rules do not apply.
 fn check_public_url(text: &str) -> Result<Url, PublicUrlError> {
     let url = Url::parse(text).map_err(|_| PublicUrlError)?;
     let fits = text.chars().count() <= MAX_PUBLIC_URL_CHARS
@@ -228,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_and_can_be_said_again() {
+    fn valid_settings_survive_a_round_trip() {
         let settings = draft().check(|_| true).unwrap();
         assert_eq!(settings.name, "Peer");
         let again = SourceDraft::from(&settings).check(|_| true);
@@ -236,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_named_at_once() {
+    fn all_errors_are_reported_at_once() {
         let bad = SourceDraft {
             name: String::new(),
             scheme: "rot13".to_owned(),
@@ -252,8 +234,8 @@ mod tests {
             ],
             ..SourceDraft::default()
         };
-        let faults = bad.check(|_| false).unwrap_err().into_fields();
-        let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+        let errors = bad.check(|_| false).unwrap_err().into_fields();
+        let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
         let expected = [
             "name",
             "scheme",
@@ -268,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_counted() {
+    fn the_number_of_routes_is_limited() {
         let many = |count| SourceDraft {
             routes: vec![route(WebhookId::from_bytes([1; 16])); count],
             ..draft()
@@ -278,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_url_is_one_that_a_sender_could_call() {
+    fn a_public_url_is_a_plain_http_or_https_url() {
         for good in ["http://h/", "https://h.example:8443/in", "https://[::1]/"] {
             assert!(check_public_url(good).is_ok(), "{good}");
         }

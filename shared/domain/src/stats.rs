@@ -1,15 +1,14 @@
-//! Hourly counters from which the figures of a webhook are made.
+//! Hourly counters per webhook, from which stats are computed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::{Delivery, Status};
 use crate::time::{Millis, Timestamp};
 
-/// How long counters are kept: a year can be compared with the one before.
+/// Long enough to compare a year with the previous one.
 pub const KEPT_FOR: Millis = Millis::from_seconds(800 * 86_400);
 
-/// Upper bounds of the latency histogram in milliseconds; the last bucket has none. Finer around the 10 s at which
-/// ADR-0040 alerts.
+/// Upper bounds of the latency histogram; the last bucket has none. Finer around the 10 s at which ADR-0040 alerts.
 pub const LATENCY_BOUNDS_MS: [u64; 23] = [
     10,
     25,
@@ -39,23 +38,20 @@ pub const LATENCY_BOUNDS_MS: [u64; 23] = [
 /// What one change adds to the counters of its webhook and hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatsDelta {
-    /// Deliveries that arrived.
     pub delivered: u32,
-    /// Deliveries given up.
     pub dead: u32,
-    /// Attempts made.
     pub attempts: u32,
     /// Finished deliveries that needed more than one attempt.
     pub retried: u32,
-    /// Attempts beyond the first, over finished deliveries.
+    /// Attempts beyond the first, of finished deliveries.
     pub retries: u32,
-    /// The bucket of the latency histogram, for a delivery that arrived.
+    /// Only for a successful delivery.
     pub latency_bucket: Option<u8>,
 }
 
 impl StatsDelta {
-    /// What the change from `before` to `after` at that instant counts for, if anything. A latency runs to the change,
-    /// not to the beginning of the attempt that led to it: a receiver may take its time.
+    /// What the change from `before` to `after` adds, if anything. The latency ends at the change, not at the start of
+    /// the attempt, so that it includes the receiver's response time.
     #[must_use]
     pub fn of_change(before: &Delivery, after: &Delivery, at: Timestamp) -> Option<Self> {
         let attempts = after.attempts_total.saturating_sub(before.attempts_total);
@@ -81,7 +77,6 @@ impl StatsDelta {
     }
 }
 
-/// The bucket that a latency falls into.
 #[must_use]
 pub fn latency_bucket(elapsed: Millis) -> u8 {
     let below = LATENCY_BOUNDS_MS.partition_point(|bound| *bound < elapsed.get());

@@ -1,4 +1,4 @@
-//! The event that a webhook is tested with.
+//! The test event: sent by operators, and by the gateway to probe a failed webhook.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -7,24 +7,22 @@ use crate::event::{Event, Origin};
 use crate::ids::{EventId, TenantId, WebhookId};
 use crate::time::Timestamp;
 
-/// Its type.
 pub const TYPE: &str = "postrider.test";
-/// What its body is.
 pub const CONTENT_TYPE: &str = "application/json";
 
-/// Its body: nothing of anybody's, and it says so.
+/// A body without any customer data.
 #[must_use]
 pub fn body(webhook: WebhookId, now: Timestamp) -> Bytes {
     let payload = json!({
         "type": TYPE,
-        "message": "This is a test of the webhook. Nothing happened.",
+        "message": "This is a test event. Nothing happened.",
         "webhook_id": webhook,
         "sent_at": now.to_string(),
     });
     Bytes::from(payload.to_string())
 }
 
-/// The event itself, for a test that nobody asked for and that is not stored.
+/// The event of a probe, which is not stored.
 #[must_use]
 pub fn event(tenant: &TenantId, webhook: WebhookId, id: EventId, now: Timestamp) -> Option<Event> {
     Some(Event {
@@ -44,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_can_be_made() {
+    fn a_test_event_can_be_created() {
         let (webhook, id) = (WebhookId::from_bytes([1; 16]), EventId::from_bytes([2; 16]));
         let event = event(&TenantId::default(), webhook, id, Timestamp::ZERO).unwrap();
         assert_eq!(event.event_type.as_str(), TYPE);

@@ -13,10 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The epoch itself. As a lease's end it means «free».
+    /// The Unix epoch. As the end of a lease it means that the delivery is free.
     pub const ZERO: Self = Self(0);
 
-    /// The instant `ms` milliseconds after the epoch.
     #[must_use]
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms)
@@ -34,35 +33,32 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// The start of the hour this instant lies in; the key of an hourly counter.
+    /// The start of this instant's hour; the key of an hourly counter.
     #[must_use]
     pub const fn hour(self) -> Self {
         Self(self.0.div_euclid(3_600_000).saturating_mul(3_600_000))
     }
 
-    /// This instant moved forward, stopping at the end of time.
+    /// Saturates at the latest instant.
     #[must_use]
     pub const fn plus(self, by: Millis) -> Self {
         Self(self.0.saturating_add_unsigned(by.0))
     }
 
-    /// This instant moved back, stopping at the beginning of time.
+    /// Saturates at the earliest instant.
     #[must_use]
     pub const fn minus(self, by: Millis) -> Self {
         Self(self.0.saturating_sub_unsigned(by.0))
     }
 
-    /// How long after `earlier` this instant lies; zero if it does not.
+    /// The time from `earlier` to this instant; zero if this instant is not later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Millis {
         let gap = self.0.saturating_sub(earlier.0);
         Millis(if gap < 0 { 0 } else { gap.unsigned_abs() })
     }
 
-    /// Reads an RFC 3339 time such as `2026-02-21T10:00:00Z`.
-    ///
-    /// # Errors
-    /// When the text is not such a time or lies outside what can be written back.
+    /// Parses an RFC 3339 time such as `2026-02-21T10:00:00Z`.
     pub fn parse_rfc3339(text: &str) -> Result<Self, TimeError> {
         let at: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
         Ok(Self(at.as_millisecond()))
@@ -79,7 +75,6 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A text that is no RFC 3339 time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an RFC 3339 time such as 2026-02-21T10:00:00Z")]
 pub struct TimeError;
@@ -92,22 +87,18 @@ pub struct TimeError;
 pub struct Millis(u64);
 
 impl Millis {
-    /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// A span of `ms` milliseconds.
     #[must_use]
     pub const fn new(ms: u64) -> Self {
         Self(ms)
     }
 
-    /// A span of `seconds` seconds.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// The span in milliseconds.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -133,7 +124,7 @@ impl From<Duration> for Millis {
 }
 
 impl fmt::Display for Millis {
-    /// For people: `350ms`, `5s`, `2m 30s`, `6h`, `3d 3h`.
+    /// Human-readable: `350ms`, `5s`, `2m 30s`, `6h`, `3d 3h`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 < 1000 {
             return write!(f, "{}ms", self.0);
@@ -171,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_stops_at_the_ends_of_time() {
+    fn arithmetic_saturates() {
         let last = Timestamp::from_millis(i64::MAX);
         assert_eq!(last.plus(Millis::new(u64::MAX)), last);
         assert_eq!(
@@ -182,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_read_like_people_say_them() {
+    fn spans_are_human_readable() {
         assert_eq!(Millis::new(350).to_string(), "350ms");
         assert_eq!(Millis::from_seconds(150).to_string(), "2m 30s");
         assert_eq!(Millis::from_seconds(272_105).to_string(), "3d 3h 35m 5s");

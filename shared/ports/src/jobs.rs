@@ -41,6 +41,20 @@ pub enum JobState {
     Cancelled,
 }
 
+impl JobState {
+    pub const ALL: [Self; 3] = [Self::Running, Self::Done, Self::Cancelled];
+
+    /// The name used in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// Keeps jobs.
 #[async_trait]
 pub trait Jobs: Send + Sync {

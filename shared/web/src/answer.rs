@@ -1,4 +1,4 @@
-//! The answer to whoever brings an event.
+//! The response to a publisher or an inbound sender.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -7,18 +7,18 @@ use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
 use postrider_gateway::ingest::{Published, Repeated};
 use serde::Serialize;
 
-/// An event that is stored.
+/// An accepted event.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct EventAnswer {
     #[schema(value_type = String, example = "evt_abgkzo5adn36vn6vlk3u2gdxky")]
     id: EventId,
-    /// Whether an earlier call with this key and content stored it.
+    /// Whether an earlier request with the same idempotency key and content already stored the event.
     duplicate: bool,
-    /// One for each webhook that gets it; empty when nobody subscribed.
+    /// One per webhook that gets the event; empty if none is subscribed.
     deliveries: Vec<DeliveryAnswer>,
 }
 
-/// One event for one webhook.
+/// A delivery of the event to a webhook.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct DeliveryAnswer {
     #[schema(value_type = String)]

@@ -1,4 +1,4 @@
-//! Reading a request's body: bounded in size and in time.
+//! Reading a request's body with limits on size and time.
 
 use std::time::Duration;
 
@@ -11,28 +11,27 @@ use postrider_domain::invalid::Invalid;
 
 use crate::problem::{Code, Problem};
 
-/// How long a body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of a body that is too large is read and thrown away. Closing the connection on a client that still writes
-/// resets it, and the answer that says why would be lost.
+/// How much of a body that is too large is read and discarded. Closing the connection while the client is still writing
+/// resets it, and the client would never see the response.
 const DRAINED_BYTES: usize = 32 * 1024 * 1024;
 
-/// The whole body of a JSON request, at most `limit` bytes of it.
+/// Reads the body of a JSON request of at most `limit` bytes.
 ///
 /// # Errors
-/// When it is too large, does not come in time, or says that it is something else.
+/// If the body is too large or too slow, or its content type is not JSON.
 pub async fn read_json(request: Request, limit: usize) -> Result<Bytes, Problem> {
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers)?;
     read_bytes(&parts.headers, body, limit).await
 }
 
-/// The whole body of a request with these headers, at most `limit` bytes of it.
+/// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
-/// When it is too large, or does not come in time.
+/// If the body is too large or too slow.
 pub async fn read_bytes(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
-    // A client that waits for `100 Continue` has sent nothing yet: it is told before it does.
+    // A client that waits for `100 Continue` has sent nothing yet, so it gets the error before it does.
     let waits = headers.contains_key(header::EXPECT);
     if waits && declared_length(headers).is_some_and(|length| length > limit) {
         return Err(Problem::too_large("request body", limit));
@@ -53,7 +52,7 @@ async fn read_within(patience: Duration, body: Body, limit: usize) -> Result<Byt
 async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
     let (mut whole, mut seen) = (Collected::default(), 0_usize);
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Invalid::field("body", "could not be read to its end"))?;
+        let frame = frame.map_err(|_| Invalid::field("body", "could not be read completely"))?;
         let Ok(chunk) = frame.into_data() else {
             continue;
         };
@@ -73,7 +72,7 @@ async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
     Ok(whole.into_bytes())
 }
 
-/// What has arrived. Most bodies come in one piece and are not copied.
+/// Most bodies arrive in one piece and are not copied.
 #[derive(Default)]
 struct Collected {
     first: Bytes,
@@ -111,7 +110,7 @@ fn declared_length(headers: &HeaderMap) -> Option<usize> {
         .ok()
 }
 
-/// JSON in UTF-8, or nothing said about it.
+/// JSON in UTF-8, or no content type at all.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
@@ -130,7 +129,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     } else {
         Err(Problem::new(
             Code::UnsupportedMediaType,
-            "the Content-Type must be application/json in UTF-8",
+            "the Content-Type must be application/json (UTF-8)",
         ))
     }
 }
@@ -143,14 +142,14 @@ mod tests {
     type Piece = Result<Bytes, std::io::Error>;
 
     #[tokio::test]
-    async fn a_body_that_does_not_come_is_given_up() {
+    async fn reading_a_body_that_never_arrives_times_out() {
         let body = Body::from_stream(stream::pending::<Piece>());
         let problem = read_within(Duration::ZERO, body, 10).await.unwrap_err();
         assert_eq!(problem.code(), Code::RequestTimeout);
     }
 
     #[tokio::test]
-    async fn a_body_without_end_is_given_up() {
+    async fn an_endless_body_is_rejected() {
         let piece = Bytes::from(vec![b' '; 1024 * 1024]);
         let endless = stream::repeat_with(move || Piece::Ok(piece.clone()));
         let problem = read(Body::from_stream(endless), 10).await.unwrap_err();

@@ -1,22 +1,22 @@
-//! What is the same for every request: answers to paths and methods that do not exist, and headers.
+//! Shared by all routers: responses for unknown paths and methods, and common headers.
 
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::problem::{Code, Problem};
 
-/// Answers a path that does not exist. The path is not repeated: it may be a mistyped secret.
+/// The response for an unknown path. It does not repeat the path, which may contain a mistyped secret.
 pub async fn unknown_route() -> Problem {
-    let detail = "there is no such path; /openapi.json lists every path";
+    let detail = "this path does not exist; /openapi.json lists all paths";
     Problem::new(Code::UnknownRoute, detail)
 }
 
-/// Answers a method that a path does not know; axum adds `Allow`.
+/// The response for an unsupported method; axum adds `Allow`.
 pub async fn method_not_allowed() -> Problem {
-    let detail = "the header Allow names the methods that the path knows";
+    let detail = "the header Allow lists the supported methods";
     Problem::new(Code::MethodNotAllowed, detail)
 }
 
-/// Sets the headers of every answer: it is what it says it is, and nobody keeps it.
+/// Sets the headers of every response: no content sniffing, no caching.
 pub fn set_headers(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,

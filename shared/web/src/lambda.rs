@@ -1,7 +1,7 @@
-//! A router as a function behind API Gateway.
+//! Runs a router as a Lambda function behind API Gateway.
 //!
-//! `lambda_http` panics on an event that it can make no request of, and a function that panics is gone: the next caller
-//! waits for a cold start. So what a stranger can bring about is put right first.
+//! `lambda_http` panics on an event that it cannot turn into a request, and after a panic the next caller waits for a
+//! cold start. So everything a caller controls is sanitized first.
 
 use axum::Router;
 use data_encoding::BASE64;
@@ -15,46 +15,44 @@ use lambda_http::{Adapter, Error, LambdaEvent, lambda_runtime};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use url::Url;
 
-/// More than API Gateway takes as a whole, and far less than makes a URI too long even if all of it is escaped.
+/// More than API Gateway accepts in total, and far less than makes a URI too long even if fully escaped.
 /// <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html>
 const MAX_PART_BYTES: usize = 12 * 1024;
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-/// What no URI may have in its query.
+/// Not allowed in the query of a URI.
 const NOT_IN_A_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
-/// Runs a router as the function.
-///
 /// # Errors
-/// When the runtime cannot be reached.
+/// If the Lambda runtime cannot be reached.
 pub async fn run(router: Router) -> Result<(), Error> {
-    let sound = |event: LambdaEvent<LambdaRequest>| LambdaEvent {
-        payload: mended(event.payload),
+    let sanitize = |event: LambdaEvent<LambdaRequest>| LambdaEvent {
+        payload: sanitized(event.payload),
         ..event
     };
-    lambda_runtime::run(Adapter::from(router).map_request(sound)).await
+    lambda_runtime::run(Adapter::from(router).map_request(sanitize)).await
 }
 
-/// The event, such that a request can be made of it.
+/// The event with everything fixed or removed that cannot become part of a request.
 #[must_use]
-pub fn mended(mut event: LambdaRequest) -> LambdaRequest {
+pub fn sanitized(mut event: LambdaRequest) -> LambdaRequest {
     if let LambdaRequest::ApiGatewayV2(event) = &mut event {
-        mend_path(event);
-        mend_query(event);
-        mend_address(&mut event.headers);
+        fix_path(event);
+        fix_query(event);
+        fix_host(&mut event.headers);
         let named = &mut event.request_context.domain_name;
         *named = named.take().filter(|name| is_host(name));
-        mend_body(event);
+        fix_body(event);
     }
     event
 }
 
-fn mend_path(event: &mut ApiGatewayV2httpRequest) {
+fn fix_path(event: &mut ApiGatewayV2httpRequest) {
     let fits = |path: &String| path.starts_with('/') && path.len() <= MAX_PART_BYTES;
     let path = event.raw_path.take().filter(fits);
     event.raw_path = Some(path.unwrap_or_else(|| "/".to_owned()));
 }
 
-fn mend_query(event: &mut ApiGatewayV2httpRequest) {
+fn fix_query(event: &mut ApiGatewayV2httpRequest) {
     let escaped = event
         .raw_query_string
         .take()
@@ -62,8 +60,8 @@ fn mend_query(event: &mut ApiGatewayV2httpRequest) {
     event.raw_query_string = escaped.filter(|query| query.len() <= MAX_PART_BYTES);
 }
 
-/// Both make the request's URI, and both may have been the caller's.
-fn mend_address(headers: &mut HeaderMap) {
+/// Both headers become part of the request's URI, and the caller controls both.
+fn fix_host(headers: &mut HeaderMap) {
     let keep = |name: &HeaderName, is_good: fn(&str) -> bool| {
         let value = headers.get(name);
         value.is_none_or(|value| value.to_str().is_ok_and(is_good))
@@ -83,8 +81,8 @@ fn is_host(text: &str) -> bool {
     text.len() <= 255 && text.parse::<Authority>().is_ok() && is_url()
 }
 
-/// API Gateway encodes a body itself; what cannot be decoded comes from somewhere else.
-fn mend_body(event: &mut ApiGatewayV2httpRequest) {
+/// API Gateway encodes the body itself; one that cannot be decoded did not come through it.
+fn fix_body(event: &mut ApiGatewayV2httpRequest) {
     let body = event.body.as_deref().unwrap_or_default();
     if event.is_base64_encoded && BASE64.decode(body.as_bytes()).is_err() {
         event.body = None;
@@ -103,28 +101,28 @@ mod tests {
         let mut event: Value = serde_json::from_str(SAMPLE).unwrap();
         change(&mut event);
         let event: LambdaRequest = serde_json::from_str(&event.to_string()).unwrap();
-        mended(event).into()
+        sanitized(event).into()
     }
 
     #[test]
-    fn an_event_that_is_sound_stays_as_it_is() {
+    fn a_valid_event_is_unchanged() {
         let plain: lambda_http::Request = lambda_http::request::from_str(SAMPLE).unwrap();
-        let mended = request(|_| {});
-        assert_eq!(mended.uri(), plain.uri());
-        assert_eq!(mended.headers(), plain.headers());
+        let sanitized = request(|_| {});
+        assert_eq!(sanitized.uri(), plain.uri());
+        assert_eq!(sanitized.headers(), plain.headers());
         let queried = request(|event| event["rawQueryString"] = json!("a=%20b&c[]=%7B"));
         assert_eq!(queried.uri().query(), Some("a=%20b&c[]=%7B"));
     }
 
     #[test]
-    fn what_no_uri_may_hold_is_escaped() {
+    fn characters_not_allowed_in_a_uri_are_escaped() {
         let request = request(|event| event["rawQueryString"] = json!("a=\"<ü \u{7f}#>"));
         let escaped = "a=%22%3C%C3%BC%20%7F%23%3E";
         assert_eq!(request.uri().query(), Some(escaped));
     }
 
     #[test]
-    fn what_cannot_be_put_right_is_left_out() {
+    fn what_cannot_be_fixed_is_removed() {
         let long = "x".repeat(MAX_PART_BYTES + 1);
         for (pointer, value) in [
             ("/rawPath", json!("no slash")),

@@ -1,4 +1,4 @@
-//! What every function that speaks HTTP has in common: answers, problems, and bodies bounded in size and time.
+//! Shared by all HTTP functions: responses, problems, and reading bodies with limits on size and time.
 
 pub mod answer;
 pub mod body;
@@ -9,7 +9,7 @@ pub mod problem;
 
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
-/// A string that is one of a few words.
+/// The schema of a string that is one of these values.
 pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::String))

@@ -1,4 +1,4 @@
-//! Every error that is answered: an RFC 9457 problem with a stable code. The one place that maps refusals to answers.
+//! Errors as RFC 9457 problems with a stable code. The only place that maps gateway errors to responses.
 
 mod code;
 
@@ -14,16 +14,14 @@ use serde::Serialize;
 
 pub use code::Code;
 
-/// Where the codes are explained; the code follows.
+/// The page that explains the codes; the code is appended.
 const PAGE: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/problems.md#");
-/// When to try again after a 429 or 503, in seconds.
+/// The `Retry-After` of a 429 or 503.
 const RETRY_AFTER_SECONDS: &str = "2";
-/// The most faults that are listed.
 const MAX_ERRORS: usize = 100;
-/// The most bytes of a text that may repeat what a caller wrote.
+/// The maximum length of a text that may repeat a caller's input.
 const MAX_TEXT_BYTES: usize = 500;
 
-/// One thing that went wrong, ready to be answered.
 #[derive(Clone, Debug)]
 pub struct Problem {
     code: Code,
@@ -32,7 +30,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of this code.
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -41,32 +38,30 @@ impl Problem {
         }
     }
 
-    /// A body or payload over a limit, which it names.
+    /// A body or payload over a limit, which the detail names.
     #[must_use]
     pub fn too_large(what: &str, limit: usize) -> Self {
-        let detail = format!("the {what} is larger than the {limit} bytes allowed");
+        let detail = format!("the {what} is larger than the limit of {limit} bytes");
         Self::new(Code::PayloadTooLarge, detail)
     }
 
-    /// Nothing has this id, or it belongs to somebody else: the same for both.
+    /// No object has this id, or it belongs to another tenant: the response is the same.
     #[must_use]
     pub fn not_found(what: &'static str) -> Self {
         GatewayError::NotFound { what }.into()
     }
 
-    /// What went wrong.
     #[must_use]
     pub const fn code(&self) -> Code {
         self.code
     }
 
-    /// What went wrong this time, in words.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// Every field at fault.
+    /// The invalid fields.
     #[must_use]
     pub fn errors(&self) -> &[FieldError] {
         &self.errors
@@ -78,7 +73,6 @@ impl Problem {
         self
     }
 
-    /// What is answered.
     #[must_use]
     pub fn body(&self) -> ProblemBody {
         ProblemBody {
@@ -87,46 +81,47 @@ impl Problem {
             status: self.code.status().as_u16(),
             detail: self.detail.clone().into_owned(),
             code: self.code.as_str(),
-            errors: self.errors.iter().map(Fault::from).collect(),
+            errors: self.errors.iter().map(InvalidField::from).collect(),
         }
     }
 }
 
-/// An RFC 9457 problem, as every error is answered.
+/// An RFC 9457 problem, the body of every error response.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemBody {
-    /// Where the code is explained.
+    /// The page that explains the code.
     #[serde(rename = "type")]
     kind: String,
-    /// The same for every problem of this code.
+    /// The same for every problem with this code.
     title: &'static str,
-    /// The status of the answer.
+    /// The HTTP status.
     status: u16,
-    /// What went wrong this time.
+    /// What went wrong, in words that may change.
     detail: String,
-    /// What went wrong, for programs; never changes.
+    /// What went wrong, for programs. Codes never change.
     #[schema(schema_with = codes)]
     code: &'static str,
-    /// Every field at fault; empty when none is.
-    errors: Vec<Fault>,
+    /// The invalid fields; empty if there are none.
+    errors: Vec<InvalidField>,
 }
 
-/// One field and what it must be.
+/// An invalid field.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = FieldError)]
-pub struct Fault {
-    /// The path of the field, such as `retry.delays_seconds`; a header or parameter by its name; `body` for the whole.
+pub struct InvalidField {
+    /// The path of the field, such as `retry.delays_seconds`; the name of a header or parameter; or `body` for the whole
+    /// body.
     field: String,
-    /// What it must be, naming the limit.
+    /// What the field must be, including the limit.
     message: String,
 }
 
-impl From<&FieldError> for Fault {
-    fn from(fault: &FieldError) -> Self {
+impl From<&FieldError> for InvalidField {
+    fn from(error: &FieldError) -> Self {
         Self {
-            field: cut(&fault.field).to_owned(),
-            message: cut(&fault.message).to_owned(),
+            field: cut(&error.field).to_owned(),
+            message: cut(&error.message).to_owned(),
         }
     }
 }
@@ -135,7 +130,7 @@ fn codes() -> utoipa::openapi::Object {
     crate::words(Code::ALL.map(Code::as_str))
 }
 
-/// The start of a text, so that an answer does not repeat without end what a caller wrote.
+/// Bounds how much of a caller's input a response repeats.
 fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_TEXT_BYTES))
         .unwrap_or_default()
@@ -185,25 +180,25 @@ impl From<Invalid> for Problem {
 }
 
 impl From<GatewayError> for Problem {
-    fn from(refusal: GatewayError) -> Self {
-        let said = refusal.to_string();
-        match refusal {
+    fn from(error: GatewayError) -> Self {
+        let detail = error.to_string();
+        match error {
             GatewayError::Invalid(invalid) => invalid.into(),
             GatewayError::TooLarge { limit } => Self::too_large("payload", limit),
-            GatewayError::Unverified => Self::new(Code::InvalidSignature, said),
-            GatewayError::KeyReused => Self::new(Code::IdempotencyKeyReused, said)
-                .with_error("Idempotency-Key", "was used for another request"),
+            GatewayError::Unverified => Self::new(Code::InvalidSignature, detail),
+            GatewayError::KeyReused => Self::new(Code::IdempotencyKeyReused, detail)
+                .with_error("Idempotency-Key", "was already used for another request"),
             GatewayError::Unroutable(reason) => {
                 let code = match reason {
                     Unroutable::Unknown => Code::NotFound,
                     Unroutable::Disabled => Code::WebhookDisabled,
                 };
-                Self::new(code, said.clone()).with_error("webhook_id", &said)
+                Self::new(code, detail.clone()).with_error("webhook_id", &detail)
             }
-            GatewayError::NotFound { .. } => Self::new(Code::NotFound, said),
-            GatewayError::Conflict(conflict) => Self::new(conflict_code(conflict), said),
-            GatewayError::TooMany { .. } => Self::new(Code::LimitReached, said),
-            GatewayError::TooManyShadows { .. } => Self::new(Code::TooManyShadows, said),
+            GatewayError::NotFound { .. } => Self::new(Code::NotFound, detail),
+            GatewayError::Conflict(conflict) => Self::new(conflict_code(conflict), detail),
+            GatewayError::TooMany { .. } => Self::new(Code::LimitReached, detail),
+            GatewayError::TooManyShadows { .. } => Self::new(Code::TooManyShadows, detail),
             GatewayError::Store(error) => error.into(),
         }
     }
@@ -214,17 +209,17 @@ impl From<postrider_ports::Error> for Problem {
         match error {
             postrider_ports::Error::Unavailable(_) => {
                 tracing::warn!(%error, "api.store_unavailable");
-                let detail = "the store cannot be reached right now; try again in a moment";
+                let detail = "the store cannot be reached; try again in a moment";
                 Self::new(Code::Unavailable, detail)
             }
             postrider_ports::Error::InvalidCursor => Invalid::field(
                 "cursor",
-                "must be a next_cursor of this list with this filter",
+                "must be a `next_cursor` of this list with the same filter",
             )
             .into(),
             postrider_ports::Error::Broken(_) => {
                 tracing::error!(%error, "api.store_broken");
-                let detail = "what went wrong is in the gateway's log";
+                let detail = "an internal error occurred; see the gateway's log";
                 Self::new(Code::Internal, detail)
             }
         }
@@ -249,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_broken_inside_stays_inside() {
+    fn internal_details_are_not_exposed() {
         let broken = GatewayError::Store(postrider_ports::Error::Broken("row 7 of canary".into()));
         let problem = Problem::from(broken);
         assert_eq!(problem.code(), Code::Internal);
@@ -286,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_does_not_repeat_without_end_what_a_caller_wrote() {
+    fn a_response_repeats_only_a_bounded_part_of_the_input() {
         let mut faults = Invalid::default();
         for _ in 0..1000 {
-            faults.add("ä".repeat(100_000), "is not known");
+            faults.add("ä".repeat(100_000), "is unknown");
         }
         let body = Problem::from(faults).body();
         assert_eq!(body.errors.len(), MAX_ERRORS);

@@ -1,4 +1,4 @@
-//! The SDK, set up once: one configuration, one client for each service.
+//! The AWS SDK, set up once: one configuration, one client per service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use postrider_adapter_aws::dynamodb::{DataKeys, DynamoOptions, DynamoStore};
 
 use crate::settings::StoreSettings;
 
-/// A service of the same region answers in milliseconds; one that does not connect within this is not there.
+/// A service in the same region answers in milliseconds; one that does not connect within this time is not available.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long one try may take.
+/// How long one attempt of a call may take.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a call may take with all its tries; well below what a function has.
+/// How long a call may take with all its attempts; well below a function's timeout.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(6);
 const ATTEMPTS: u32 = 3;
 
@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 3;
 pub struct Aws(SdkConfig);
 
 impl Aws {
-    /// From the environment of the function.
+    /// Reads the environment of the function.
     pub async fn load() -> Self {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -34,7 +34,7 @@ impl Aws {
             .operation_timeout(OPERATION_TIMEOUT)
             .build();
         let retries = RetryConfig::standard().with_max_attempts(ATTEMPTS);
-        // Pinned: a newer SDK must not change how calls behave by itself.
+        // Pinned: an SDK update must not change the behaviour of calls.
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .http_client(https_when_called())
             .timeout_config(timeouts)
@@ -42,15 +42,14 @@ impl Aws {
         Self(config.load().await)
     }
 
-    /// What every client is made from.
     #[must_use]
     pub const fn config(&self) -> &SdkConfig {
         &self.0
     }
 }
 
-/// One HTTPS client for all services. The SDK's own reads the machine's certificates when a client is made, once for each
-/// service; that is most of a cold start. This one reads them once, with the first call.
+/// One HTTPS client for all services. The SDK's default client reads the system's certificates when it is created, once
+/// per service, which is most of a cold start. This one reads them once, with the first call.
 fn https_when_called() -> SharedHttpClient {
     let https = Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
@@ -58,11 +57,11 @@ fn https_when_called() -> SharedHttpClient {
     http_client_fn(move |settings, components| https.http_connector(settings, components))
 }
 
-/// The store that these settings name. Calls nobody yet.
+/// The store named by these settings. Makes no call yet.
 #[must_use]
 pub fn store(aws: &Aws, settings: &StoreSettings) -> Arc<DynamoStore> {
     let kms = aws_sdk_kms::Client::new(aws.config());
-    // Without a key it can do all but unseal, which its function has no need and no permission for.
+    // Without a key it can do everything except unseal, which its function neither needs nor is permitted to do.
     let data_keys = DataKeys::new(kms, settings.kms_key.clone().unwrap_or_default());
     let options = DynamoOptions {
         tables: settings.tables.clone(),

@@ -1,5 +1,5 @@
-//! Metrics in CloudWatch's embedded format: a log line that CloudWatch reads figures from. By gateway, never by webhook:
-//! each combination of dimensions is a metric that is paid for.
+//! Metrics in CloudWatch's embedded format: a log line from which CloudWatch reads metrics. Per gateway, never per
+//! webhook: each combination of dimensions is a metric that costs money.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use std::io::{self, Write};
@@ -13,16 +13,12 @@ const DIMENSION: &str = "gateway";
 /// The most observations of one metric in a line.
 const OBSERVATIONS: usize = 100;
 
-/// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
     Count,
-    /// Time.
     Seconds,
-    /// Parts of a hundred.
     Percent,
-    /// How many of one thing for each other one.
+    /// A ratio.
     None,
 }
 
@@ -46,7 +42,7 @@ impl Unit {
     }
 }
 
-/// One metric with what was observed of it.
+/// One metric with its observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     name: &'static str,
@@ -65,7 +61,6 @@ impl Metric {
         }
     }
 
-    /// How many webhooks are failed.
     #[must_use]
     pub fn failed_webhooks(count: u64) -> Self {
         let key_stat = KeyStat::FailedCount;
@@ -80,8 +75,8 @@ impl Metric {
     }
 }
 
-/// The figures that finished deliveries speak of, each delivery an observation: CloudWatch makes averages and
-/// percentiles of them, over any time.
+/// The key stats of finished deliveries, with one observation per delivery: CloudWatch computes averages and
+/// percentiles over any period.
 #[must_use]
 pub fn of_finished(finished: &[Finished]) -> Vec<Metric> {
     let metric = |key_stat: KeyStat| {
@@ -96,13 +91,10 @@ pub fn of_finished(finished: &[Finished]) -> Vec<Metric> {
     KeyStat::ALL.into_iter().filter_map(metric).collect()
 }
 
-/// Writes the metrics of one instant to standard output, in as many lines as they need; none for none.
-///
-/// # Errors
-/// When nobody takes them.
+/// Writes the metrics of one instant to standard output, in as many lines as needed; none without metrics.
 pub fn emit(gateway: &str, at: Timestamp, metrics: &[Metric]) -> io::Result<()> {
     for line in lines(gateway, at, metrics) {
-        // In one write, so that no log line gets in between.
+        // In a single write, so that no log line gets in between.
         io::stdout()
             .lock()
             .write_all(format!("{line}\n").as_bytes())?;

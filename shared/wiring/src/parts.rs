@@ -1,52 +1,35 @@
-//! What a function works with.
+//! What a function works with: store, queue, clock, and clients for AWS.
 
 use std::sync::Arc;
 
+use postrider_adapter_aws::first_key::SecretsManagerKey;
 use postrider_adapter_aws::sqs::SqsQueue;
+#[cfg(feature = "local")]
+use postrider_adapter_dev::{DevQueue, DevStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
 use postrider_gateway::Ports;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
+use postrider_ports::first_key::FirstKey;
 use postrider_ports::queue::Queue;
 
 use crate::aws::{self, Aws};
-use crate::settings::{Backend, CommonSettings};
-use crate::{environment, logging, traces};
+use crate::settings::{Backend, variable};
 
-/// What a function works with.
 pub struct Parts {
-    /// Store, clock and randomness.
     pub ports: Ports,
-    /// The webhooks it remembers.
     pub webhook_cache: Arc<WebhookCache>,
-    /// The queue of hints.
     pub queue: Arc<dyn Queue>,
-    /// What it claims rows in the name of.
+    /// The owner of the leases of this process.
     pub process: String,
-    /// For further clients; none where there is no AWS.
+    /// For further clients; `None` outside AWS.
     pub aws: Option<Aws>,
 }
 
-impl CommonSettings {
-    /// Starts logging, and traces if they are on.
-    ///
-    /// # Errors
-    /// When the filter is none, or a setting of traces does not fit.
-    pub fn start(&self) -> anyhow::Result<()> {
-        logging::start(&self.log_filter)?;
-        if let Some(settings) = &self.traces {
-            traces::start(settings)?;
-        }
-        Ok(())
-    }
-}
-
 impl Parts {
-    /// Puts them together.
-    ///
     /// # Errors
-    /// When a `postrider dev` that was named does not answer.
+    /// If the configured `postrider dev` does not answer.
     pub async fn assemble(backend: &Backend) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         match backend {
@@ -55,7 +38,7 @@ impl Parts {
                 let store = aws::store(&aws, store);
                 let sqs = aws_sdk_sqs::Client::new(aws.config());
                 let queue = SqsQueue::new(sqs, queue_url.clone(), Arc::clone(&clock));
-                let process = process(environment::variable("AWS_LAMBDA_LOG_STREAM_NAME"));
+                let process = process(variable("AWS_LAMBDA_LOG_STREAM_NAME"));
                 Ok(Self::over(
                     store,
                     Arc::new(queue),
@@ -65,11 +48,19 @@ impl Parts {
                 ))
             }
             #[cfg(feature = "local")]
-            Backend::Dev(url) => crate::dev::connect(url, clock).await,
+            Backend::Dev(url) => Self::connect_to_dev(url, clock).await,
         }
     }
 
-    /// The same, over a store and a queue that are there already.
+    #[cfg(feature = "local")]
+    async fn connect_to_dev(url: &str, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let store = DevStore::connect(url).await?;
+        let process = store.process().to_owned();
+        let queue = Arc::new(DevQueue::connect(url)?);
+        Ok(Self::over(Arc::new(store), queue, clock, process, None))
+    }
+
+    /// The parts on an existing store and queue.
     #[must_use]
     pub fn over(
         store: Arc<dyn Store>,
@@ -90,10 +81,19 @@ impl Parts {
             aws,
         }
     }
+
+    /// The first API key, from this entry of Secrets Manager; `None` outside AWS. Makes no call yet.
+    #[must_use]
+    pub fn first_key(&self, secret: String) -> Option<Arc<dyn FirstKey>> {
+        let aws = self.aws.as_ref()?;
+        let client = aws_sdk_secretsmanager::Client::new(aws.config());
+        let clock = Arc::clone(&self.ports.clock);
+        Some(Arc::new(SecretsManagerKey::new(client, secret, clock)))
+    }
 }
 
-/// The part of a log stream's name that no other has, so that an operator finds the log of whoever holds a row; a drawn
-/// name outside of Lambda.
+/// The unique part of the log stream's name, so that an operator can find the log of the process that holds a row; a
+/// random name outside Lambda.
 fn process(log_stream: Option<String>) -> String {
     let of_stream = log_stream.and_then(|name| name.rsplit(']').next().map(str::to_owned));
     of_stream
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_log_stream_a_name_is_drawn() {
+    fn without_a_log_stream_the_name_is_random() {
         assert_ne!(process(None), process(Some(String::new())));
     }
 }

@@ -8,10 +8,7 @@ use postrider_domain::egress::Rules;
 use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Timings};
 use postrider_ports::sender::{Post, Sender};
 
-/// A sender that goes where these rules allow.
-///
-/// # Errors
-/// When the resolver or TLS cannot be set up.
+/// A sender that may reach the addresses that these rules allow.
 pub fn sender(rules: Rules) -> anyhow::Result<HttpSender> {
     Ok(HttpSender::new(SenderSettings {
         rules,
@@ -19,42 +16,41 @@ pub fn sender(rules: Rules) -> anyhow::Result<HttpSender> {
     })?)
 }
 
-/// The same, made with its first request: a function that seldom sends does not pay for it when it starts.
+/// Created with its first request: a function that seldom sends does not pay for it at startup.
 pub struct LateSender {
     rules: Rules,
-    made: OnceLock<HttpSender>,
+    created: OnceLock<HttpSender>,
 }
 
 impl LateSender {
-    /// Will go where these rules allow.
     #[must_use]
     pub const fn new(rules: Rules) -> Self {
         Self {
             rules,
-            made: OnceLock::new(),
+            created: OnceLock::new(),
         }
     }
 
-    /// One that could not be made is tried again with the next request.
-    fn made(&self) -> anyhow::Result<&HttpSender> {
-        if let Some(made) = self.made.get() {
-            return Ok(made);
+    /// If creating it fails, the next request tries again.
+    fn created(&self) -> anyhow::Result<&HttpSender> {
+        if let Some(created) = self.created.get() {
+            return Ok(created);
         }
         let sender = sender(self.rules.clone())?;
-        Ok(self.made.get_or_init(|| sender))
+        Ok(self.created.get_or_init(|| sender))
     }
 }
 
 #[async_trait]
 impl Sender for LateSender {
     async fn post(&self, request: Post) -> Outcome {
-        match self.made() {
+        match self.created() {
             Ok(sender) => sender.post(request).await,
             Err(error) => Outcome {
                 result: Answer::Failed(Failure {
                     kind: FailureKind::Connect,
                     phase: Phase::Check,
-                    detail: format!("the gateway cannot send: {error}"),
+                    detail: format!("the gateway cannot send requests: {error}"),
                 }),
                 timings: Timings::default(),
             },

@@ -1,4 +1,4 @@
-//! The settings of the functions: typed, read once, few for each, all faults reported together.
+//! The settings of the functions: typed, read once, few per function, all errors reported together.
 
 use postrider_adapter_aws::dynamodb::{DEFAULT_SHARDS, Tables};
 use postrider_domain::egress::Rules;
@@ -8,124 +8,97 @@ use postrider_domain::time::Millis;
 use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES_ON_AWS, Reader};
 use postrider_ports::traces::TraceSettings;
 
-use crate::environment;
-
-/// The most shards; three digits in an index key.
+/// The most shards: an index key has three digits.
 const MAX_SHARDS: u16 = 999;
 
-/// A look-up of settings by name.
+/// Looks up a setting by name.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The tables and how they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Their names.
     pub tables: Tables,
-    /// Over how many shards each index is spread.
     pub shards: u16,
-    /// How long rows are kept.
     pub retention: Retention,
-    /// The KMS key of the envelope; for functions that unseal secrets.
+    /// The KMS key that encrypts data keys; for functions that unseal secrets.
     pub kms_key: Option<String>,
 }
 
-/// Where rows and hints are.
+/// Where rows and queue messages are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// In DynamoDB and SQS.
     Aws {
-        /// The store.
         store: StoreSettings,
-        /// The queue of hints.
         queue_url: String,
     },
-    /// With a running `postrider dev`, which printed this URL.
+    /// In a running `postrider dev`, which printed this URL.
     #[cfg(feature = "local")]
     Dev(String),
 }
 
-/// What every function is told.
+/// The settings of every function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonSettings {
-    /// What is logged.
     pub log_filter: String,
-    /// Which gateway this is, among others of the same account.
+    /// The name of this gateway, among others in the same account.
     pub gateway: String,
-    /// Where traces go; none when they are off.
+    /// `None` when traces are off.
     pub traces: Option<TraceSettings>,
 }
 
-/// The settings of the API.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
-    /// What every function is told.
     pub common: CommonSettings,
-    /// Where rows and hints are.
     pub backend: Backend,
-    /// The limits in force.
     pub limits: GatewaySettings,
-    /// The Secrets Manager entry that holds the first key.
+    /// The Secrets Manager entry that contains the first key.
     pub first_key_secret: Option<String>,
 }
 
 /// The settings of the receiver of inbound webhooks.
 #[derive(Clone, Debug)]
 pub struct ReceiverSettings {
-    /// What every function is told.
     pub common: CommonSettings,
-    /// Where rows and hints are.
     pub backend: Backend,
-    /// The limits in force.
     pub limits: GatewaySettings,
 }
 
-/// The settings of the dispatcher.
 #[derive(Clone, Debug)]
 pub struct DispatcherSettings {
-    /// What every function is told.
     pub common: CommonSettings,
-    /// Where rows and hints are.
     pub backend: Backend,
-    /// Where webhooks may point.
+    /// Which addresses webhooks may target.
     pub egress: Rules,
-    /// The gateway's own retry settings.
+    /// The retry settings of the gateway.
     pub retry: RuntimeRetry,
 }
 
-/// The settings of the poller.
 #[derive(Clone, Debug)]
 pub struct PollerSettings {
-    /// What every function is told.
     pub common: CommonSettings,
-    /// Where rows and hints are.
     pub backend: Backend,
-    /// How late a row may be before it is poked.
+    /// How late a row may be before the poller sends another queue message for it.
     pub grace: Millis,
 }
 
-/// The settings of the publisher.
 #[derive(Clone, Debug)]
 pub struct PublisherSettings {
-    /// What every function is told.
     pub common: CommonSettings,
-    /// The store.
     pub store: StoreSettings,
-    /// The topic that announcements go to.
+    /// The topic that notifications are published to.
     pub topic_arn: String,
 }
 
-/// The settings of the notifier.
 #[derive(Clone, Debug)]
 pub struct NotifierSettings {
-    /// What every function is told.
     pub common: CommonSettings,
-    /// The store.
     pub store: StoreSettings,
-    /// Who mails come from; without it none is sent.
+    /// The sender of e-mail; without it none is sent.
     pub mail_from: Option<String>,
-    /// Who gets the mail of a webhook without an owner.
+    /// The recipient of e-mail about webhooks without an owner.
     pub alert_address: Option<String>,
-    /// The address of the API, for links.
+    /// The URL of the API, for links.
     pub public_url: Option<String>,
 }
 
@@ -139,18 +112,18 @@ enum Unseals {
 macro_rules! from_environment {
     ($($settings:ty),+) => {$(
         impl $settings {
-            /// From the environment of this process.
+            /// Reads the environment of this process.
             ///
             /// # Errors
-            /// Every setting that does not fit.
+            /// Every invalid setting.
             pub fn from_environment() -> Result<Self, BadSettings> {
-                Self::read(&environment::variable)
+                Self::read(&variable)
             }
 
-            /// From any look-up; an empty setting counts as unset.
+            /// Reads from any lookup; an empty setting counts as unset.
             ///
             /// # Errors
-            /// Every setting that does not fit.
+            /// Every invalid setting.
             pub fn read(lookup: Lookup<'_>) -> Result<Self, BadSettings> {
                 let mut reader = Reader::new(lookup);
                 let settings = Self::read_from(&mut reader);
@@ -232,6 +205,14 @@ impl NotifierSettings {
             public_url: reader.text("POSTRIDER_PUBLIC_URL"),
         }
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where functions read their environment"
+)]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 fn common(reader: &mut Reader<'_>) -> CommonSettings {

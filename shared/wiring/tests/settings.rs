@@ -1,9 +1,9 @@
-//! What functions make of their environment.
+//! How functions read their environment.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "test code: a broken expectation ends the run, with its place"
+    reason = "test code: a failed expectation panics with its location"
 )]
 
 use postrider_adapter_aws::dynamodb::Tables;
@@ -17,7 +17,7 @@ use postrider_wiring::settings::{
 const AWS: [(&str, &str); 4] = [
     ("POSTRIDER_DELIVERIES_TABLE", "deliveries"),
     ("POSTRIDER_CONFIGS_TABLE", "configs"),
-    ("POSTRIDER_QUEUE_URL", "http://127.0.0.1/hints"),
+    ("POSTRIDER_QUEUE_URL", "http://127.0.0.1/queue"),
     ("POSTRIDER_KMS_KEY", "key"),
 ];
 
@@ -28,17 +28,17 @@ fn lookup(pairs: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
     move |name| {
-        let found = pairs.iter().rev().find(|(known, _)| known == name);
+        let found = pairs.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.clone())
     }
 }
 
-fn faults<T: std::fmt::Debug>(read: Result<T, BadSettings>) -> Vec<String> {
+fn errors<T: std::fmt::Debug>(read: Result<T, BadSettings>) -> Vec<String> {
     read.unwrap_err().0
 }
 
 #[test]
-fn what_is_not_set_has_the_documented_default() {
+fn an_unset_setting_has_the_documented_default() {
     let settings = PollerSettings::read(&lookup(&[])).unwrap();
     assert_eq!(settings.grace.get(), 180_000);
     assert_eq!(settings.common.log_filter, "info");
@@ -51,7 +51,7 @@ fn what_is_not_set_has_the_documented_default() {
         retention: Retention::default(),
         kms_key: None,
     };
-    let queue_url = "http://127.0.0.1/hints".to_owned();
+    let queue_url = "http://127.0.0.1/queue".to_owned();
     assert_eq!(settings.backend, Backend::Aws { store, queue_url });
     let api = ApiSettings::read(&lookup(&[("POSTRIDER_FIRST_KEY_SECRET", " ")])).unwrap();
     assert_eq!(api.first_key_secret, None, "an empty setting is unset");
@@ -59,7 +59,7 @@ fn what_is_not_set_has_the_documented_default() {
 }
 
 #[test]
-fn everything_wrong_with_a_function_is_named_at_once() {
+fn all_invalid_settings_are_reported_together() {
     let bad = lookup(&[
         ("POSTRIDER_DELIVERIES_TABLE", ""),
         ("POSTRIDER_KMS_KEY", ""),
@@ -67,18 +67,18 @@ fn everything_wrong_with_a_function_is_named_at_once() {
         ("POSTRIDER_RETRY_BUDGET", "many"),
         ("POSTRIDER_EGRESS_HTTP", "maybe"),
     ]);
-    let faults = faults(DispatcherSettings::read(&bad));
-    assert_eq!(faults.len(), 5, "{faults:?}");
+    let errors = errors(DispatcherSettings::read(&bad));
+    assert_eq!(errors.len(), 5, "{errors:?}");
 }
 
 #[test]
-fn a_function_asks_for_nothing_it_does_not_use() {
+fn a_function_requires_no_setting_it_does_not_use() {
     let bad = lookup(&[
         ("POSTRIDER_KMS_KEY", ""),
         ("POSTRIDER_EGRESS_HTTP", "maybe"),
     ]);
     assert!(PollerSettings::read(&bad).is_ok());
     assert!(NotifierSettings::read(&lookup(&[("POSTRIDER_QUEUE_URL", "")])).is_ok());
-    let faults = faults(PublisherSettings::read(&bad));
-    assert_eq!(faults, ["POSTRIDER_TOPIC_ARN: must be set"]);
+    let errors = errors(PublisherSettings::read(&bad));
+    assert_eq!(errors, ["POSTRIDER_TOPIC_ARN: must be set"]);
 }

@@ -1,4 +1,4 @@
-// Markup stored in every field there is stays text.
+// Markup stored in any field stays text.
 import { assert } from "../stage.mjs";
 import { github } from "../sender.mjs";
 
@@ -20,12 +20,12 @@ export default async function (stage) {
     name: EVIL, scheme: "github", secret: "a secret of some length", routes: [{ event_type: "push", intent: LABEL, target_session: LABEL, webhook_id: webhook.id }],
   });
   await github(`${stage.calls}${source.url}`, EVIL, EVIL, { headers: { "x-evil": EVIL, "content-type": `text/html; ${LABEL}` } });
-  const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
+  const [rejected] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   const page = await stage.inside({}, key);
   const paths = [
     "", "/deliveries", `/deliveries/${id}`, `/deliveries/${id}?view=raw`, `/deliveries/${id}/shadow`, `/deliveries/${raw.deliveries[0].id}`, "/dead", `/dead/retry?webhook_id=${webhook.id}`,
     "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/edit`, "/sources", `/sources/${source.id}`, `/sources/${source.id}/edit`,
-    `/sources/${source.id}/refused/${refused.id}`, `/events/${raw.id}`, "/keys",
+    `/sources/${source.id}/refused/${rejected.id}`, `/events/${raw.id}`, "/keys",
   ];
   const odd = encodeURIComponent(EVIL);
   for (const name of ["session_id", "status", "webhook_id", "event_type", "from", "to", "cursor", "done", "view", "window"]) {
@@ -39,21 +39,21 @@ export default async function (stage) {
     const inline = await page.evaluate(() => document.querySelectorAll("[style], style, script:not([src])").length);
     assert.equal(inline, 0, `inline style or script on ${path}`);
   }
-  // This one goes on by itself: a link that is none.
+  // A forged one-time link, which the page submits automatically.
   const outside = await stage.page();
   await stage.goto(outside, `/inspector/login?once=${odd}&next=${odd}`);
-  await outside.getByRole("alert").getByText("used before").waitFor();
+  await outside.getByRole("alert").getByText("already been used").waitFor();
   assert.equal(await outside.locator("main img").count(), 1);
 
   await stage.goto(page, `/inspector/deliveries/${id}?view=raw`);
-  assert((await page.locator("#payload-text").innerText()).includes(EVIL.replaceAll('"', '\\"')), "it is shown as it is");
+  assert((await page.locator("#payload-text").innerText()).includes(EVIL.replaceAll('"', '\\"')), "it is shown unchanged");
   await stage.goto(page, `/inspector/webhooks/${webhook.id}`);
   assert.equal((await page.locator("h1").innerText()).includes(EVIL), true);
 
-  await stage.goto(page, `/inspector/sources/${source.id}/refused/${refused.id}`);
+  await stage.goto(page, `/inspector/sources/${source.id}/refused/${rejected.id}`);
   assert.equal(await page.locator("pre.payload").innerText(), EVIL);
 
-  // A payload is a file, never a page.
+  // A payload is a download, never a page.
   const headers = (path) => page.evaluate(async (path) => Object.fromEntries((await fetch(path)).headers), path);
   const file = await headers(`/inspector/deliveries/${raw.deliveries[0].id}/payload`);
   assert.equal(file["content-type"], "application/octet-stream");

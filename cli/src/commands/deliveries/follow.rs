@@ -1,4 +1,4 @@
-//! Deliveries as they change, until somebody has seen enough.
+//! `postrider deliveries --follow`: changes of deliveries, live.
 
 mod line;
 
@@ -17,13 +17,13 @@ use crate::pages;
 use crate::shapes::Delivery;
 
 const DEFAULT_LIMIT: usize = 10;
-/// How much may wait to be printed before the gateway is read no further.
+/// How many notifications may wait to be printed before reading from the gateway pauses.
 const WAITING: usize = 1000;
 
 pub(super) async fn run(args: &ListArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     let (sender, heard) = mpsc::channel(WAITING);
     let following = async {
-        // It listens before it lists, so that nothing falls in between.
+        // Listen before listing, so that no change is missed in between.
         let live = Live::open(client).await?;
         let mut follow = Follow {
             args,
@@ -51,14 +51,14 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    /// Begins with what there is, the oldest first.
+    /// Prints the existing deliveries, oldest first.
     async fn list(&mut self) -> Result<(), Failure> {
         let conditions = self
             .args
             .filter
             .conditions(self.args.status.clone(), edge::now());
         let limit = self.args.limit.unwrap_or(DEFAULT_LIMIT);
-        // One at least, so that a condition that the gateway does not understand is refused.
+        // At least one, so that the gateway rejects an invalid condition.
         let path = ["v1", "deliveries"];
         let listing = pages::first(self.client, &path, &conditions, limit.max(1)).await?;
         let deliveries: Vec<Delivery> = listing.read()?;
@@ -79,10 +79,10 @@ impl Follow<'_> {
                         self.show(&Line::changed(&change, error.as_deref()))?;
                     }
                 }
-                Heard::Lost(reason) => self
-                    .out
-                    .note(format!("Lost the gateway ({reason}); trying again …")),
-                Heard::Back => self.out.note("Connected again; nothing was left out."),
+                Heard::Lost(reason) => self.out.note(format!(
+                    "Lost the connection to the gateway ({reason}); reconnecting …"
+                )),
+                Heard::Back => self.out.note("Reconnected; no change was missed."),
             }
         }
         Ok(())
@@ -91,12 +91,12 @@ impl Follow<'_> {
     fn wants(&mut self, change: &Change) -> bool {
         let status = self.args.status.as_deref();
         let fits = status.is_none_or(|status| status == change.status);
-        // Asked in any case: what was listed is told apart by every change of it.
+        // Evaluated for every change, because each one updates what is known of a listed delivery.
         let is_new = self.listed.is_new(change);
         is_new && fits && self.args.filter.wants(change)
     }
 
-    /// What went wrong, in the gateway's words: for people, and when there is time to ask.
+    /// Why it failed, as the gateway explains it. Not with --json, and not while further changes are waiting.
     async fn why(&self, change: &Change, has_time: bool) -> Option<String> {
         let failed = change.status == "failed" || change.status == "dead";
         if self.out.wants_json() || !has_time || !failed {
@@ -118,7 +118,7 @@ impl Follow<'_> {
     }
 }
 
-/// What was listed, with how far it was: its changes up to there have been shown.
+/// The listed deliveries with their state at that time; changes up to that state have been shown.
 #[derive(Debug, Default)]
 struct Listed(HashMap<String, (String, u32)>);
 
@@ -130,7 +130,7 @@ impl<'a> FromIterator<&'a Delivery> for Listed {
 }
 
 impl Listed {
-    /// Whether a change came after the list was made.
+    /// Whether a change happened after the list was read.
     fn is_new(&mut self, change: &Change) -> bool {
         let Some((status, attempts)) = self.0.get(&change.id) else {
             return true;
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_the_list_has_shown_is_not_shown_again() {
+    fn a_change_that_the_list_shows_is_not_shown_again() {
         let listed = || Listed([("dlv_1".to_owned(), ("failed".to_owned(), 2))].into());
         let mut overlapping = listed();
         assert!(!overlapping.is_new(&change("failed", "failed", 1)));
@@ -173,7 +173,7 @@ mod tests {
         assert!(later.is_new(&change("requeued", "pending", 0)));
         assert!(
             later.is_new(&change("failed", "failed", 1)),
-            "after a retry by hand it counts anew"
+            "a manual retry resets the attempt count"
         );
         assert!(listed().is_new(&change("dead", "dead", 3)));
     }

@@ -24,17 +24,18 @@ pub(super) async fn run(args: ListArgs, client: &Client, out: Output) -> Result<
         return Ok(Ending::Fine);
     }
     if listing.items.is_empty() {
-        out.note("No delivery fits.");
+        out.note("No deliveries match.");
         return Ok(Ending::Fine);
     }
     out.line(table(listing.read()?, now).show(out))?;
     if listing.next_cursor.is_some() {
-        out.note(format!("There are more; --limit shows more than {limit}."));
+        out.note(format!(
+            "Only the first {limit} are shown; use --limit to see more."
+        ));
     }
     Ok(Ending::Fine)
 }
 
-/// Deliveries in a table, as they come.
 pub(in crate::commands) fn table(deliveries: Vec<Delivery>, now: Timestamp) -> Table {
     let mut table = Table::new([
         "ID",

@@ -1,4 +1,4 @@
-//! `postrider deliveries`: what happened.
+//! `postrider deliveries`: list and follow deliveries.
 
 mod follow;
 mod list;
@@ -22,10 +22,10 @@ Examples:
   postrider deliveries --follow --limit 0 --status dead --json | jq -r .id
   postrider deliveries show dlv_…
 
---follow goes on until Ctrl-C, which is its good end (exit code 0). It prints a line for each change: \
-delivered, failed (will be tried again), dead, requeued (a person put it back). A delivery is first heard \
-of after its first attempt. A lost connection is made again, and nothing is left out. With --json each \
-line is a document: change, at, id, event_type, webhook_id, session_id, status, attempt_count, error.";
+--follow runs until Ctrl-C (exit code 0) and prints a line per change: delivered, failed (will be \
+retried), dead, requeued (an operator retried it). A delivery first appears after its first attempt. After \
+a lost connection it reconnects and misses no change. With --json each line is a document: change, at, id, \
+event_type, webhook_id, session_id, status, attempt_count, error.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -39,24 +39,24 @@ pub(crate) struct DeliveriesArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List deliveries, the newest first; the same as without `list`
+    /// List deliveries, newest first; the same as `postrider deliveries`
     #[command(after_help = AFTER_HELP)]
     List(ListArgs),
-    /// Show one with its attempts and why it failed; the same as `postrider show`
+    /// Show a delivery with its attempts and why it failed; the same as `postrider show`
     Show(ShowArgs),
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Go on with every change as it happens
+    /// Print changes as they happen
     #[arg(long, short, conflicts_with = "to")]
     follow: bool,
 
-    /// How many at the most; with --follow how many to begin with [default: 50, with --follow 10]
+    /// Maximum number of deliveries; with --follow, how many to start with [default: 50, with --follow 10]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// In this status
+    /// Status of the delivery
     #[arg(long, value_parser = Status::ALL.map(Status::as_str))]
     status: Option<String>,
 
@@ -65,7 +65,6 @@ struct ListArgs {
 }
 
 impl ListArgs {
-    /// Whether there is any option.
     fn any(&self) -> bool {
         self.follow || self.limit.is_some() || self.status.is_some() || self.filter.any()
     }
@@ -78,7 +77,7 @@ pub(crate) async fn run(
 ) -> Result<Ending, Failure> {
     if args.action.is_some() && args.list.any() {
         return Err(Failure::Input(
-            "put the options behind `list`; `show` takes none of them".to_owned(),
+            "put the options after `list`; `show` does not take them".to_owned(),
         ));
     }
     match args.action.unwrap_or(Action::List(args.list)) {

@@ -1,4 +1,4 @@
-//! What a request is answered, and why.
+//! The response to a request.
 
 use axum::body::Body;
 use http::{HeaderMap, Response, StatusCode};
@@ -6,23 +6,22 @@ use http::{HeaderMap, Response, StatusCode};
 use super::forward::Answered;
 use super::verdict::Verdict;
 
-/// The answer to one request.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// As told on the command line.
-    Told(StatusCode),
-    /// What the program said that it was passed on to.
+    /// The status from the command line.
+    Configured(StatusCode),
+    /// The response of the program that it was forwarded to.
     Forwarded(Answered),
-    /// The program did not say anything; with the reason.
+    /// The program did not respond; with the reason.
     Unreachable(String),
-    /// It was not passed on, because it is not known to be genuine.
+    /// It was not forwarded, because it is not verified.
     Withheld,
 }
 
 impl Answer {
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::Told(status) => *status,
+            Self::Configured(status) => *status,
             Self::Forwarded(answered) => answered.status,
             Self::Unreachable(_) => StatusCode::BAD_GATEWAY,
             Self::Withheld => StatusCode::UNAUTHORIZED,
@@ -33,7 +32,7 @@ impl Answer {
         let status = self.status();
         let (headers, body) = match self {
             Self::Forwarded(answered) => (answered.headers, Body::from(answered.body)),
-            Self::Told(_) | Self::Unreachable(_) | Self::Withheld => {
+            Self::Configured(_) | Self::Unreachable(_) | Self::Withheld => {
                 (HeaderMap::new(), Body::empty())
             }
         };
@@ -44,22 +43,21 @@ impl Answer {
     }
 }
 
-/// Whether a request may be passed on: a program behind this one may rely on its having been verified.
-pub(super) fn may_pass(verdict: &Verdict, unverified: Unverified) -> bool {
+/// Whether a request may be forwarded: the program may rely on requests having been verified.
+pub(super) fn may_forward(verdict: &Verdict, unverified: Unverified) -> bool {
     match (verdict, unverified) {
-        (Verdict::Genuine, _) | (Verdict::Unsigned | Verdict::Unverified, Unverified::Passed) => {
-            true
-        }
+        (Verdict::Genuine, _)
+        | (Verdict::Unsigned | Verdict::Unverified, Unverified::Forwarded) => true,
         (Verdict::Unsigned | Verdict::Unverified, Unverified::Withheld)
         | (Verdict::Forged(_), _) => false,
     }
 }
 
-/// What becomes of requests that cannot be verified.
+/// What to do with requests that cannot be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unverified {
     Withheld,
-    Passed,
+    Forwarded,
 }
 
 #[cfg(test)]
@@ -67,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forged_never_passes() {
+    fn forged_requests_are_never_forwarded() {
         let forged = Verdict::Forged(String::new());
-        for unverified in [Unverified::Withheld, Unverified::Passed] {
-            assert!(may_pass(&Verdict::Genuine, unverified));
-            assert!(!may_pass(&forged, unverified));
-            let passes = unverified == Unverified::Passed;
-            assert_eq!(may_pass(&Verdict::Unsigned, unverified), passes);
-            assert_eq!(may_pass(&Verdict::Unverified, unverified), passes);
+        for unverified in [Unverified::Withheld, Unverified::Forwarded] {
+            assert!(may_forward(&Verdict::Genuine, unverified));
+            assert!(!may_forward(&forged, unverified));
+            let may = unverified == Unverified::Forwarded;
+            assert_eq!(may_forward(&Verdict::Unsigned, unverified), may);
+            assert_eq!(may_forward(&Verdict::Unverified, unverified), may);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `postrider listen`: a receiver to play with. It verifies, shows and answers as told, or as a program behind it does.
+//! `postrider listen`: a test receiver that verifies and shows requests, and answers them itself or forwards them.
 
 mod answer;
 mod forward;
@@ -28,27 +28,27 @@ use crate::output::{Output, Tone};
 
 const AFTER_HELP: &str = "\
 Examples:
-  postrider listen --register                 make a webhook for it, remove it on Ctrl-C
+  postrider listen --register                 create a webhook, delete it on Ctrl-C
   postrider listen --register --event-types 'task.*' --fail 2
   postrider listen --port 9001 --secret whsec_… --status 503
   postrider listen --register --forward-to http://localhost:3000/hook
   postrider listen --register --source src_… --intent code_review --event-types 'pull_request.*'
 
-The gateway sends nothing to this machine unless it was started with
+By default, the gateway does not send to this machine. To allow it, start it with
   POSTRIDER_EGRESS_ALLOW=127.0.0.1/32";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct ListenArgs {
-    /// Port on 127.0.0.1; 0 takes a free one
+    /// Port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 9000)]
     port: u16,
 
-    /// Signing secret to verify with, whsec_…; repeat it for several
+    /// Signing secret to verify with, whsec_…; repeatable
     #[arg(long, env = "POSTRIDER_SECRET", hide_env_values = true)]
     secret: Vec<Hidden>,
 
-    /// Status to answer with
+    /// HTTP status to answer with
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..=599))]
     status: u16,
 
@@ -56,19 +56,19 @@ pub(crate) struct ListenArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     fail: u32,
 
-    /// Pass each verified request on, headers and body byte for byte, and answer what comes back: a URL, or a port
+    /// URL or port to forward verified requests to, byte for byte; its response is returned
     #[arg(long, value_name = "URL", value_parser = destination, conflicts_with = "status")]
     forward_to: Option<Url>,
 
-    /// Pass on also what cannot be verified, but never what is forged
+    /// Also forward requests that cannot be verified; forged ones never are
     #[arg(long, requires = "forward_to")]
     forward_unverified: bool,
 
-    /// Make a webhook for this receiver, verify with its secret, and delete it at the end
+    /// Create a webhook for this receiver, verify with its secret, and delete it at the end
     #[arg(long)]
     register: bool,
 
-    /// What the webhook subscribes to
+    /// Event types or patterns to subscribe to
     #[arg(
         long,
         value_name = "TYPE,TYPE,…",
@@ -78,19 +78,19 @@ pub(crate) struct ListenArgs {
     )]
     event_types: Vec<String>,
 
-    /// Lead events of this source here, too, as long as it runs: a route for each of the event types
+    /// Also route this source's events here while it runs, with one route per event type
     #[arg(long, value_name = "ID", requires = "register")]
     source: Option<String>,
 
-    /// The intent of what the source's routes lead here
+    /// Intent of the routes from the source
     #[arg(long, default_value = "listen", requires = "source")]
     intent: String,
 
-    /// What the webhook is called
+    /// Name of the webhook
     #[arg(long, default_value = "postrider listen", requires = "register")]
     name: String,
 
-    /// Where the gateway reaches this receiver, if not at 127.0.0.1, such as the address of a tunnel
+    /// URL at which the gateway reaches this receiver, such as that of a tunnel [default: 127.0.0.1]
     #[arg(long, value_name = "URL", requires = "register")]
     public_url: Option<Url>,
 }
@@ -124,7 +124,7 @@ pub(crate) async fn run(
         .map(Registration::secret)
         .transpose()?;
     secrets.splice(0..0, secret.clone());
-    notify(
+    print_start(
         &url,
         &behaviour,
         registration.as_ref(),
@@ -132,9 +132,9 @@ pub(crate) async fn run(
         out,
     );
     if secrets.is_empty() {
-        out.note("No --secret given: signatures are shown but not verified.");
+        out.note("Signatures are not verified, because no --secret is set.");
     }
-    out.note("Ctrl-C ends it.\n");
+    out.note("Press Ctrl-C to stop.\n");
 
     let receiver = Receiver {
         secrets,
@@ -158,11 +158,11 @@ fn behaviour(args: &ListenArgs, has_secrets: bool) -> Result<Behaviour, Failure>
         return Ok(Behaviour::Answer(status));
     };
     let unverified = match args.forward_unverified {
-        true => Unverified::Passed,
+        true => Unverified::Forwarded,
         false if has_secrets || args.register => Unverified::Withheld,
         false => {
             return Err(Failure::Input(
-                "--forward-to passes on what it can verify: give --secret or --register, or say --forward-unverified"
+                "--forward-to forwards verified requests: set --secret or --register, or use --forward-unverified"
                     .to_owned(),
             ));
         }
@@ -170,21 +170,21 @@ fn behaviour(args: &ListenArgs, has_secrets: bool) -> Result<Behaviour, Failure>
     Ok(Behaviour::Forward(Forward::new(to)?, unverified))
 }
 
-fn notify(
+fn print_start(
     url: &str,
     behaviour: &Behaviour,
     registration: Option<&Registration>,
     secret: Option<&SigningSecret>,
     out: Output,
 ) {
-    // Programs need it, too: the port may have been chosen just now.
+    // Also with --json: the port may have been picked just now.
     out.complain(format!(
         "Listening on {}",
         out.paint_error(Tone::Strong, url)
     ));
     if let Some(registration) = registration {
         out.note(format!(
-            "Webhook {} brings what is sent; try: {}",
+            "Registered as webhook {}. Try: {}",
             registration.id(),
             registration.example()
         ));
@@ -192,7 +192,10 @@ fn notify(
     if let Behaviour::Forward(forward, _) = behaviour {
         out.note(format!("Forwarding to {}", forward.to()));
         if let Some(secret) = secret {
-            out.note(format!("Your program verifies with {}", secret.expose()));
+            out.note(format!(
+                "Signing secret for your program: {}",
+                secret.expose()
+            ));
         }
     }
 }

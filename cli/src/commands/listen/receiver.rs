@@ -11,46 +11,45 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use postrider_domain::secret::SigningSecret;
 
-use super::answer::{Answer, Unverified, may_pass};
+use super::answer::{Answer, Unverified, may_forward};
 use super::forward::Forward;
 use super::show::{Received, show};
-use super::verdict::{Verdict, judge};
+use super::verdict::{Verdict, verify};
 use crate::edge;
 use crate::output::Output;
 
-/// More than any gateway sends; a bound, so that nobody fills this process.
+/// More than any gateway sends; limits the memory of this process.
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// Verifies, shows, answers.
+/// Verifies, shows and answers requests.
 pub(super) struct Receiver {
     pub(super) secrets: Vec<SigningSecret>,
     pub(super) behaviour: Behaviour,
-    /// How many requests are still answered with 500.
+    /// How many more requests to answer with 500.
     pub(super) failures_left: AtomicU32,
     pub(super) out: Output,
 }
 
-/// What the receiver does with a request.
 pub(super) enum Behaviour {
-    /// Answers this.
+    /// Answers with this status.
     Answer(StatusCode),
-    /// Passes it on and answers what comes back.
+    /// Forwards it and returns the response.
     Forward(Forward, Unverified),
 }
 
 impl Receiver {
-    /// Every path and method is taken.
+    /// Accepts every path and method.
     pub(super) fn router(self) -> Router {
         Router::new().fallback(receive).with_state(Arc::new(self))
     }
 
     async fn answer(&self, head: &Parts, body: &Bytes, verdict: &Verdict) -> Answer {
         if self.fails() {
-            return Answer::Told(StatusCode::INTERNAL_SERVER_ERROR);
+            return Answer::Configured(StatusCode::INTERNAL_SERVER_ERROR);
         }
         match &self.behaviour {
-            Behaviour::Answer(status) => Answer::Told(*status),
-            Behaviour::Forward(_, unverified) if !may_pass(verdict, *unverified) => {
+            Behaviour::Answer(status) => Answer::Configured(*status),
+            Behaviour::Forward(_, unverified) if !may_forward(verdict, *unverified) => {
                 Answer::Withheld
             }
             Behaviour::Forward(forward, _) => match forward.pass_on(head, body.clone()).await {
@@ -72,9 +71,9 @@ async fn receive(State(receiver): State<Arc<Receiver>>, request: Request<Body>) 
     let at = edge::now();
     let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
-        return Answer::Told(StatusCode::PAYLOAD_TOO_LARGE).into_response();
+        return Answer::Configured(StatusCode::PAYLOAD_TOO_LARGE).into_response();
     };
-    let verdict = judge(&head.headers, &body, &receiver.secrets, at);
+    let verdict = verify(&head.headers, &body, &receiver.secrets, at);
     let answer = receiver.answer(&head, &body, &verdict).await;
     let received = Received {
         at,
@@ -83,7 +82,7 @@ async fn receive(State(receiver): State<Arc<Receiver>>, request: Request<Body>) 
         verdict,
         answer: &answer,
     };
-    // That nobody reads what is shown is no reason to answer otherwise.
+    // A failed write to the terminal does not change the response.
     let _ = show(&received, receiver.out);
     answer.into_response()
 }
@@ -94,7 +93,7 @@ mod tests {
     use crate::output::Format;
 
     #[tokio::test]
-    async fn the_first_requests_fail_if_told_so() {
+    async fn the_first_requests_fail_with_fail() {
         let receiver = Receiver {
             secrets: Vec::new(),
             behaviour: Behaviour::Answer(StatusCode::NO_CONTENT),

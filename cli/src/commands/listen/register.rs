@@ -1,4 +1,4 @@
-//! A webhook for as long as the receiver runs, and routes of a source that lead to it.
+//! A temporary webhook for the receiver, and routes of a source to it.
 
 use postrider_domain::secret::SigningSecret;
 
@@ -10,23 +10,23 @@ use crate::inbound::{Route, Routes, Source};
 use crate::output::Output;
 use crate::shapes::Webhook;
 
-/// What the receiver wants to hear of.
+/// What to send to the receiver.
 pub(super) struct Wanted {
     pub(super) name: String,
     pub(super) target: String,
     pub(super) event_types: Vec<String>,
-    /// A source, and the intent of what it leads here.
+    /// A source, and the intent of its routes.
     pub(super) source: Option<(String, String)>,
 }
 
-/// A webhook that was made for this receiver.
+/// The webhook created for this receiver.
 pub(super) struct Registration {
     client: Client,
     webhook: Webhook,
     source: Option<Source>,
 }
 
-/// Makes the webhook and the routes.
+/// Creates the webhook and the routes.
 pub(super) async fn register(
     gateway: &GatewayArgs,
     wanted: Wanted,
@@ -60,7 +60,7 @@ pub(super) async fn register(
     Ok(registration)
 }
 
-/// A gateway does not send to this machine unless it is told to.
+/// By default, a gateway does not send to this machine.
 fn advise(mut failure: Failure) -> Failure {
     if let Failure::Rejected {
         problem,
@@ -69,20 +69,20 @@ fn advise(mut failure: Failure) -> Failure {
         && problem.blames("target_url")
     {
         let start = "POSTRIDER_EGRESS_ALLOW=127.0.0.1/32 postrider serve";
-        *advice = Some(format!("let the gateway send to this machine: {start}"));
+        *advice = Some(format!(
+            "allow the gateway to send to this machine: {start}"
+        ));
     }
     failure
 }
 
 impl Registration {
-    /// The webhook's id.
     pub(super) fn id(&self) -> &str {
         &self.webhook.id
     }
 
-    /// What it signs with.
     pub(super) fn secret(&self) -> Result<SigningSecret, Failure> {
-        let missing = || Failure::NotUnderstood("a new webhook without its secret".to_owned());
+        let missing = || Failure::NotUnderstood("a new webhook has no secret".to_owned());
         self.webhook
             .secret
             .as_ref()
@@ -90,7 +90,7 @@ impl Registration {
             .signing_secret()
     }
 
-    /// A command that makes something arrive.
+    /// A command that sends something to the receiver.
     pub(super) fn example(&self) -> String {
         match &self.source {
             Some(Source { id, scheme, .. }) => format!("postrider trigger {scheme} --source {id}"),
@@ -98,7 +98,7 @@ impl Registration {
         }
     }
 
-    /// The new routes stand behind those that are there: for other webhooks nothing changes.
+    /// Adds routes after the existing ones, so that nothing changes for other webhooks.
     async fn attach(
         &self,
         source: &str,
@@ -118,7 +118,7 @@ impl Registration {
         Ok(source)
     }
 
-    /// Others may have changed the source's routes meanwhile: only our own are taken away.
+    /// Removes only our own routes, because others may have changed meanwhile.
     async fn detach(&self) -> Result<(), Failure> {
         let Some(Source { id, .. }) = &self.source else {
             return Ok(());
@@ -136,12 +136,12 @@ impl Registration {
         Ok(())
     }
 
-    /// Takes the routes away and deletes the webhook again.
+    /// Removes the routes and deletes the webhook.
     pub(super) async fn remove(self, out: Output) -> Result<Ending, Failure> {
         let detached = self.detach().await;
         if let (Err(_), Some(source)) = (&detached, &self.source) {
             out.note(format!(
-                "Still there: the routes of {} to {}",
+                "Could not remove the routes of {} to {}.",
                 source.id, self.webhook.id
             ));
         }
@@ -149,7 +149,7 @@ impl Registration {
             Ok(()) => out.note(format!("Deleted {}.", self.webhook.id)),
             Err(failure) => {
                 out.note(format!(
-                    "Still there: postrider webhooks delete {}",
+                    "Could not delete the webhook. To delete it: postrider webhooks delete {}",
                     self.webhook.id
                 ));
                 return Err(failure);

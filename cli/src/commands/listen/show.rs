@@ -1,4 +1,4 @@
-//! A request for people, or as one line of JSON.
+//! Displays a request as text or as one line of JSON.
 
 use data_encoding::BASE64;
 use http::request::Parts;
@@ -14,9 +14,9 @@ use crate::output::{Output, Tone, printable_line};
 const SHOWN_BODY_CHARS: usize = 2000;
 const SHOWN_ANSWER_CHARS: usize = 500;
 const INDENT: &str = "    ";
-const WITHHELD: &str = "not passed on: it is not known to be genuine";
+const WITHHELD: &str = "not forwarded: it is not verified";
 
-/// A request and what was made of it.
+/// A request with its verdict and response.
 pub(super) struct Received<'a> {
     pub(super) at: Timestamp,
     pub(super) head: &'a Parts,
@@ -31,7 +31,7 @@ impl Received<'_> {
     }
 }
 
-/// The same for programs.
+/// The JSON line.
 #[derive(Serialize)]
 struct Line<'a> {
     at: String,
@@ -50,7 +50,7 @@ struct Line<'a> {
     body_base64: Option<String>,
 }
 
-/// What became of it at the program that it was passed on to.
+/// The result of forwarding it.
 #[derive(Serialize)]
 struct ForwardedLine<'a> {
     elapsed_ms: Option<u64>,
@@ -66,7 +66,7 @@ impl<'a> ForwardedLine<'a> {
             error: Some(error),
         };
         match answer {
-            Answer::Told(_) => None,
+            Answer::Configured(_) => None,
             Answer::Forwarded(answered) => Some(Self {
                 elapsed_ms: Some(answered.elapsed.get()),
                 answer_body: std::str::from_utf8(&answered.body).ok(),
@@ -78,7 +78,7 @@ impl<'a> ForwardedLine<'a> {
     }
 }
 
-/// Writes it in one piece, because requests come at the same time.
+/// Writes it in one piece, because requests are handled concurrently.
 pub(super) fn show(received: &Received<'_>, out: Output) -> Result<(), Failure> {
     if out.wants_json() {
         out.value(&line(received))
@@ -136,7 +136,7 @@ fn block(received: &Received<'_>, out: Output) -> String {
     let verdict = match &received.verdict {
         Verdict::Genuine => out.paint(Tone::Good, "✓ verified"),
         Verdict::Unsigned => out.paint(Tone::Warning, "not signed"),
-        Verdict::Unverified => out.paint(Tone::Faint, "signed; not verified without --secret"),
+        Verdict::Unverified => out.paint(Tone::Faint, "signed, not verified (no --secret)"),
         Verdict::Forged(why) => out.paint(Tone::Bad, format!("✗ not verified: {why}")),
     };
     let mut second = vec![verdict];
@@ -152,7 +152,7 @@ fn block(received: &Received<'_>, out: Output) -> String {
     format!("{first}\n  {second}\n{body}{answered}")
 }
 
-/// `→ 200`, and what is behind it.
+/// `→ 200`, and where it comes from.
 fn answer(answer: &Answer, out: Output) -> String {
     let status = answer.status();
     let tone = if status.is_success() {
@@ -162,7 +162,7 @@ fn answer(answer: &Answer, out: Output) -> String {
     };
     let status = out.paint(tone, status.as_u16());
     match answer {
-        Answer::Told(_) => format!("→ {status}"),
+        Answer::Configured(_) => format!("→ {status}"),
         Answer::Forwarded(answered) => format!("→ {status} forwarded, {}", answered.elapsed),
         Answer::Unreachable(reason) => {
             format!("→ {status} not forwarded: {}", printable_line(reason, 100))
@@ -174,11 +174,15 @@ fn answer(answer: &Answer, out: Output) -> String {
 fn answer_body(answer: &Answer) -> String {
     match answer {
         Answer::Forwarded(answered) if !answered.body.is_empty() => {
-            format!("  answer\n{}", indented(&answered.body, SHOWN_ANSWER_CHARS))
+            format!(
+                "  response\n{}",
+                indented(&answered.body, SHOWN_ANSWER_CHARS)
+            )
         }
-        Answer::Forwarded(_) | Answer::Told(_) | Answer::Unreachable(_) | Answer::Withheld => {
-            String::new()
-        }
+        Answer::Forwarded(_)
+        | Answer::Configured(_)
+        | Answer::Unreachable(_)
+        | Answer::Withheld => String::new(),
     }
 }
 
@@ -206,7 +210,7 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    static OK: Answer = Answer::Told(StatusCode::OK);
+    static OK: Answer = Answer::Configured(StatusCode::OK);
 
     fn received<'a>(head: &'a Parts, body: &'a [u8], verdict: Verdict) -> Received<'a> {
         let at = Timestamp::from_millis(1_771_668_000_123);
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_shown_with_all_that_matters() {
+    fn a_request_is_shown_with_its_headers_and_body() {
         let head = head(&[
             ("x-webhook-event", "task.completed"),
             ("x-webhook-session", "s-1"),
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_behind_says_is_shown() {
+    fn the_response_of_the_program_is_shown() {
         let head = head(&[]);
         let answer = Answer::Forwarded(Answered {
             status: StatusCode::IM_A_TEAPOT,
@@ -252,7 +256,7 @@ mod tests {
         let shown = block(&received, Output::new(Format::People, true));
         assert!(shown.contains("→ 418 forwarded, 12ms\n"), "{shown}");
         assert!(
-            shown.ends_with("  answer\n    short and stout\n"),
+            shown.ends_with("  response\n    short and stout\n"),
             "{shown}"
         );
         let json = serde_json::to_value(line(&received)).unwrap();
@@ -260,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_the_body_as_it_came() {
+    fn json_has_the_body_unchanged() {
         let head = head(&[]);
         let json = serde_json::to_value(line(&received(
             &head,

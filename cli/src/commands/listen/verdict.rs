@@ -1,4 +1,4 @@
-//! Is a request genuine? Judged by each signature that it carries.
+//! Verifies every signature of a request.
 
 use http::HeaderMap;
 use postrider_domain::secret::SigningSecret;
@@ -8,22 +8,20 @@ use serde::Serialize;
 
 const PLAIN_HEADERS: [&str; 2] = ["x-observatory-signature", "x-webhook-signature"];
 
-/// What the signatures of a request come to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verdict", content = "reason")]
 pub(super) enum Verdict {
-    /// Every signature that it carries is right.
+    /// Every signature is valid.
     Genuine,
-    /// It carries none.
+    /// It has no signature.
     Unsigned,
     /// There is no secret to verify with.
     Unverified,
-    /// One is wrong; with which and why.
+    /// A signature is not valid; with the header and the reason.
     Forged(String),
 }
 
-/// Judges a request.
-pub(super) fn judge(
+pub(super) fn verify(
     headers: &HeaderMap,
     body: &[u8],
     secrets: &[SigningSecret],
@@ -55,12 +53,12 @@ pub(super) fn judge(
             return Verdict::Forged(format!("webhook-signature: {forged}"));
         }
     }
-    let wrong = plain.iter().find(|(_, header)| {
+    let invalid = plain.iter().find(|(_, header)| {
         !secrets
             .iter()
             .any(|secret| verify_plain(header, secret, body).is_ok())
     });
-    match wrong {
+    match invalid {
         Some((name, _)) => Verdict::Forged(format!("{name}: no signature matches")),
         None => Verdict::Genuine,
     }
@@ -88,33 +86,33 @@ mod tests {
     }
 
     #[test]
-    fn each_signature_must_be_right() {
+    fn every_signature_must_be_valid() {
         let secrets = [SigningSecret::from_key(&[1; 32])];
         let headers = signed(&secrets[0], b"x");
-        assert_eq!(judge(&headers, b"x", &secrets, NOW), Verdict::Genuine);
+        assert_eq!(verify(&headers, b"x", &secrets, NOW), Verdict::Genuine);
         assert!(
-            matches!(judge(&headers, b"y", &secrets, NOW), Verdict::Forged(why) if why.contains("no signature"))
+            matches!(verify(&headers, b"y", &secrets, NOW), Verdict::Forged(why) if why.contains("no signature"))
         );
         let mut only_plain_wrong = headers.clone();
         only_plain_wrong.insert("x-observatory-signature", "sha256=00".parse().unwrap());
-        let verdict = judge(&only_plain_wrong, b"x", &secrets, NOW);
+        let verdict = verify(&only_plain_wrong, b"x", &secrets, NOW);
         assert!(matches!(verdict, Verdict::Forged(why) if why.starts_with("x-observatory")));
         let mut without_id = headers;
         without_id.remove("webhook-id");
         assert!(
-            matches!(judge(&without_id, b"x", &secrets, NOW), Verdict::Forged(why) if why.contains("missing"))
+            matches!(verify(&without_id, b"x", &secrets, NOW), Verdict::Forged(why) if why.contains("missing"))
         );
     }
 
     #[test]
-    fn nothing_to_verify_is_said_as_such() {
+    fn a_request_without_signature_or_secret_is_not_verified() {
         let secrets = [SigningSecret::from_key(&[1; 32])];
         assert_eq!(
-            judge(&HeaderMap::new(), b"x", &secrets, NOW),
+            verify(&HeaderMap::new(), b"x", &secrets, NOW),
             Verdict::Unsigned
         );
         assert_eq!(
-            judge(&signed(&secrets[0], b"x"), b"x", &[], NOW),
+            verify(&signed(&secrets[0], b"x"), b"x", &[], NOW),
             Verdict::Unverified
         );
     }

@@ -1,15 +1,14 @@
-//! A schedule as a table with bars, and the fate of a delivery in words.
+//! Draws a schedule as a table with bars, and describes the outcome of an outage.
 
 use postrider_domain::retry::{Classifier, OnExhausted, Policy, RetrySettings, RuntimeRetry};
 use postrider_domain::time::Millis;
 
 use super::schedule::{Fate, Schedule, Window};
-use crate::output::Output;
+use crate::output::{Output, plural};
 use crate::table::{Mark, Table};
 
 const BAR_CELLS: u64 = 30;
 
-/// The rules in two lines.
 pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String {
     let Policy {
         jitter_bps,
@@ -18,24 +17,23 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
         ..
     } = settings.policy(RuntimeRetry::default());
     let retried = match classifier {
-        Classifier::EveryFailure => "everything but 2xx is retried",
-        Classifier::ByStatus => "429, 5xx and network errors are retried",
+        Classifier::EveryFailure => "retries everything but 2xx",
+        Classifier::ByStatus => "retries 429, 5xx and network errors",
     };
     let exhausted = match on_exhausted {
         OnExhausted::DeadLetter => "then the delivery is dead",
-        OnExhausted::FailWebhook => "then the delivery is dead and its webhook fails",
+        OnExhausted::FailWebhook => "then the delivery is dead and the webhook fails",
     };
     let jitter = match jitter_bps {
         0 => "no jitter".to_owned(),
-        bps => format!("jitter ±{}%", f32::from(bps) / 100.0),
+        bps => format!("jitter ±{} %", f32::from(bps) / 100.0),
     };
-    let attempts = schedule.slots.len();
+    let attempts = plural(schedule.slots.len(), "attempt");
     let within = length(schedule.length());
     let profile = settings.profile.as_str();
-    format!("{profile}: {attempts} attempts within {within}, {exhausted}\n{retried}; {jitter}")
+    format!("{profile}: {attempts} within {within}, {exhausted}\n{retried}; {jitter}")
 }
 
-/// A row per attempt.
 pub(super) fn table(schedule: &Schedule, out: Output) -> String {
     let jittered = schedule
         .slots
@@ -58,13 +56,13 @@ pub(super) fn table(schedule: &Schedule, out: Output) -> String {
         )
     });
     if jittered {
-        let mut table = Table::new(["ATTEMPT", "WAIT", "JITTERED", "SINCE THE FIRST", ""]);
+        let mut table = Table::new(["ATTEMPT", "DELAY", "WITH JITTER", "ELAPSED", ""]);
         rows.for_each(|(attempt, wait, window, elapsed, bar)| {
             table.row(Mark::None, [attempt, wait, window, elapsed, bar]);
         });
         table.show(out)
     } else {
-        let mut table = Table::new(["ATTEMPT", "WAIT", "SINCE THE FIRST", ""]);
+        let mut table = Table::new(["ATTEMPT", "DELAY", "ELAPSED", ""]);
         rows.for_each(|(attempt, wait, _, elapsed, bar)| {
             table.row(Mark::None, [attempt, wait, elapsed, bar]);
         });
@@ -72,7 +70,7 @@ pub(super) fn table(schedule: &Schedule, out: Output) -> String {
     }
 }
 
-/// What an outage makes of a delivery. The worst case: it begins just before the first attempt.
+/// Describes the outcome of an outage in the worst case, which starts just before the first attempt.
 pub(super) fn fate(fate: Fate, outage: Millis) -> String {
     let outage_text = length(outage);
     match fate {
@@ -84,23 +82,23 @@ pub(super) fn fate(fate: Fate, outage: Millis) -> String {
                 "about "
             };
             format!(
-                "An outage of {outage_text}: delivered by attempt {}, {about}{} after the receiver is back.",
+                "Outage of {outage_text}: delivered by attempt {}, {about}{} after the receiver recovers.",
                 slot.attempt,
                 length(late)
             )
         }
         Fate::Between(first, last) => format!(
-            "An outage of {outage_text}: delivered by attempt {} to {}, as jitter has it; after {} at the latest.",
+            "Outage of {outage_text}: delivered by attempt {} to {}, depending on jitter, after {} at the latest.",
             first.attempt,
             last.attempt,
             length(last.elapsed.latest_ms)
         ),
         Fate::Lucky(slot) => format!(
-            "An outage of {outage_text}: dead, unless jitter makes attempt {}, the last, come late enough.",
+            "Outage of {outage_text}: dead, unless jitter makes the last attempt ({}) late enough.",
             slot.attempt
         ),
         Fate::Dead => {
-            format!("An outage of {outage_text}: dead; the last attempt comes too early.")
+            format!("Outage of {outage_text}: dead; the last attempt is too early.")
         }
     }
 }
@@ -112,7 +110,7 @@ fn window(wait: Window) -> String {
     format!("{} to {}", length(wait.earliest_ms), length(wait.latest_ms))
 }
 
-/// A span in words. Short ones keep their tenths, which jitter makes count.
+/// A duration as text. Short ones show tenths of a second, because jitter makes them relevant.
 fn length(span: Millis) -> String {
     match span.get() {
         0 => "0s".to_owned(),
@@ -121,7 +119,7 @@ fn length(span: Millis) -> String {
     }
 }
 
-/// How much of the whole has passed, in eighths of a character; never nothing for something.
+/// The elapsed share as a bar, in eighths of a character; never empty.
 fn bar(part: Millis, whole: Millis) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if part.get() == 0 {
@@ -157,21 +155,21 @@ mod tests {
     fn the_default_is_drawn() {
         let expected = "\
 gateway: 5 attempts within 1h 12m 30s, then the delivery is dead
-everything but 2xx is retried; no jitter
-ATTEMPT  WAIT  SINCE THE FIRST
-1        -     0s               ▏
-2        30s   30s              ▏
-3        2m    2m 30s           █
-4        10m   12m 30s          █████▏
-5        1h    1h 12m 30s       ██████████████████████████████";
+retries everything but 2xx; no jitter
+ATTEMPT  DELAY  ELAPSED
+1        -      0s          ▏
+2        30s    30s         ▏
+3        2m     2m 30s      █
+4        10m    12m 30s     █████▏
+5        1h     1h 12m 30s  ██████████████████████████████";
         assert_eq!(drawn(Profile::Gateway), expected);
     }
 
     #[test]
-    fn jitter_has_a_column_of_its_own() {
+    fn jitter_has_its_own_column() {
         let drawn = drawn(Profile::PublicApi);
         for part in [
-            "jitter ±10%",
+            "jitter ±10 %",
             "4.5s to 5.5s",
             "22.5s to 27.5s",
             "webhook fails",
@@ -181,21 +179,21 @@ ATTEMPT  WAIT  SINCE THE FIRST
     }
 
     #[test]
-    fn fates_are_told_in_words() {
+    fn outcomes_of_an_outage_are_described() {
         let schedule = Schedule::new(&RetrySettings::default(), RetryBudget(0));
-        let tell = |seconds| {
+        let outcome = |seconds| {
             fate(
                 schedule.fate(Millis::from_seconds(seconds)),
                 Millis::from_seconds(seconds),
             )
         };
         assert_eq!(
-            tell(600),
-            "An outage of 10m: delivered by attempt 4, 2m 30s after the receiver is back."
+            outcome(600),
+            "Outage of 10m: delivered by attempt 4, 2m 30s after the receiver recovers."
         );
         assert_eq!(
-            tell(10_800),
-            "An outage of 3h: dead; the last attempt comes too early."
+            outcome(10_800),
+            "Outage of 3h: dead; the last attempt is too early."
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `postrider policy`: what a retry schedule looks like, and what it makes of an outage.
+//! `postrider policy`: draws a retry schedule and simulates an outage.
 
 mod draw;
 mod schedule;
@@ -19,16 +19,16 @@ Examples:
   postrider policy --profile standard --outage 12h
   postrider policy --profile custom --delays-seconds 10,60,600 --jitter-bps 1000 --outage 5m
 
-With --outage the exit code is 1 if the delivery is not sure to survive it.";
+With --outage the exit code is 1 if the delivery may die.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct PolicyArgs {
-    /// How long the receiver is down, such as 3h, from just before the first attempt
-    #[arg(long, value_name = "SPAN")]
+    /// Simulate an outage of the receiver that starts just before the first attempt, such as 3h
+    #[arg(long, value_name = "DURATION")]
     outage: Option<Span>,
 
-    /// The gateway's own cap on retries (POSTRIDER_RETRY_BUDGET); 0 is none
+    /// The gateway's limit on retries (POSTRIDER_RETRY_BUDGET); 0 means no limit
     #[arg(long, value_name = "N", default_value_t = 0)]
     budget: u32,
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: PolicyArgs, out: Output) -> Result<Ending, Failure> {
     let settings = args.retry.over(RetrySettings::default());
     settings
         .check()
-        .map_err(|faults| Failure::Input(options_at_fault(faults)))?;
+        .map_err(|errors| Failure::Input(invalid_options(errors)))?;
     let schedule = Schedule::new(&settings, RetryBudget(args.budget));
     let fate = args
         .outage
@@ -68,11 +68,11 @@ pub(crate) fn run(args: PolicyArgs, out: Output) -> Result<Ending, Failure> {
     Ok(Ending::of(survives))
 }
 
-/// `retry.max_attempts` is `--max-attempts` here.
-fn options_at_fault(faults: postrider_domain::invalid::Invalid) -> String {
-    let faults = faults.into_fields().into_iter().map(|fault| {
-        let option = fault.field.trim_start_matches("retry.").replace('_', "-");
-        format!("--{option} {}", fault.message)
+/// Reports errors by option: `retry.max_attempts` is `--max-attempts` here.
+fn invalid_options(errors: postrider_domain::invalid::Invalid) -> String {
+    let messages = errors.into_fields().into_iter().map(|error| {
+        let option = error.field.trim_start_matches("retry.").replace('_', "-");
+        format!("--{option} {}", error.message)
     });
-    faults.collect::<Vec<_>>().join("; ")
+    messages.collect::<Vec<_>>().join("; ")
 }

@@ -1,4 +1,4 @@
-//! When each attempt of a schedule happens, and which of them an outage lets through.
+//! When each attempt of a schedule happens, and which of them survive an outage.
 
 use postrider_domain::retry::{Jitter, Policy, RetryBudget, RetrySettings, RuntimeRetry};
 use postrider_domain::time::Millis;
@@ -7,7 +7,7 @@ use serde::Serialize;
 const EARLIEST: Jitter = Jitter(0);
 const LATEST: Jitter = Jitter(u32::MAX);
 
-/// A span as scheduled, and how far jitter may move it.
+/// A scheduled delay, and how far jitter may move it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Window {
     pub(super) earliest_ms: Millis,
@@ -25,7 +25,7 @@ impl Window {
     }
 }
 
-/// One attempt: its wait since the one before, and since the first.
+/// One attempt: the delay since the previous one, and since the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Slot {
     pub(super) attempt: u32,
@@ -39,21 +39,21 @@ pub(super) struct Schedule {
     pub(super) slots: Vec<Slot>,
 }
 
-/// What becomes of a delivery that was accepted as its receiver went down.
+/// The outcome of a delivery that was accepted just as its receiver went down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// This attempt delivers it, wherever jitter puts it.
+    /// This attempt delivers it, whatever the jitter.
     Delivered(Slot),
     /// One of these delivers it, depending on jitter.
     Between(Slot, Slot),
-    /// It is delivered if jitter makes its last attempt late enough.
+    /// Delivered only if jitter makes the last attempt late enough.
     Lucky(Slot),
-    /// No attempt comes late enough.
+    /// No attempt is late enough.
     Dead,
 }
 
 impl Schedule {
-    /// The attempts under these settings. They must have been checked.
+    /// The attempts for these settings, which must be valid.
     pub(super) fn new(settings: &RetrySettings, budget: RetryBudget) -> Self {
         let policy = settings.policy(RuntimeRetry {
             jitter_bps: None,
@@ -92,7 +92,7 @@ impl Schedule {
             .map_or(Millis::ZERO, |slot| slot.elapsed.planned_ms)
     }
 
-    /// What an outage of this length, beginning with the first attempt, makes of a delivery.
+    /// The outcome of an outage of this length that starts with the first attempt.
     pub(super) fn fate(&self, outage: Millis) -> Fate {
         let possible = self
             .slots
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_leaves_more_than_one_answer() {
+    fn jitter_can_make_the_outcome_uncertain() {
         let schedule = schedule(Profile::PublicApi, 0);
         assert_eq!(schedule.slots[1].wait.earliest_ms.get(), 4500);
         assert_eq!(schedule.slots[1].wait.latest_ms.get(), 5500);

@@ -1,4 +1,4 @@
-//! All that a filter finds: counted, asked about, and handed to the gateway as a job.
+//! Bulk retries: counts the deliveries that match, asks for confirmation, and starts a job of the gateway.
 
 use serde_json::{Map, Value, json};
 
@@ -13,10 +13,9 @@ use crate::output::Output;
 use crate::pages;
 use crate::shapes::Job;
 
-/// How many a dry run shows.
+/// How many deliveries a dry run shows.
 const EXAMPLES: usize = 5;
 
-/// Which deliveries, and how to go about it.
 pub(super) struct BulkArgs {
     pub(super) status: &'static str,
     pub(super) dry_run: bool,
@@ -25,7 +24,7 @@ pub(super) struct BulkArgs {
     pub(super) filter: FilterArgs,
 }
 
-/// A bulk retry, with its conditions as they were when the command began.
+/// A bulk retry; times in its conditions are relative to the start of the command.
 pub(super) struct Bulk<'a> {
     pub(super) client: &'a Client,
     pub(super) out: Output,
@@ -46,8 +45,8 @@ pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<
     if args.dry_run {
         return bulk.dry_run().await;
     }
-    if !args.yes && !bulk.is_agreed().await? {
-        out.note("Nothing was put back.");
+    if !args.yes && !bulk.is_confirmed().await? {
+        out.note("Nothing was requeued.");
         return Ok(Ending::Negative);
     }
     if args.wait.wait {
@@ -58,12 +57,12 @@ pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<
 }
 
 impl Bulk<'_> {
-    /// Begins the job; the gateway does its first slice at once.
-    pub(super) async fn begin(&self) -> Result<Answer, Failure> {
-        self.ask(false).await
+    /// Starts the job; the gateway processes its first slice immediately.
+    pub(super) async fn start(&self) -> Result<Answer, Failure> {
+        self.post(false).await
     }
 
-    async fn ask(&self, dry_run: bool) -> Result<Answer, Failure> {
+    async fn post(&self, dry_run: bool) -> Result<Answer, Failure> {
         let conditions = self.conditions.iter();
         let filter: Map<String, Value> = conditions
             .map(|(name, value)| ((*name).to_owned(), value.as_str().into()))
@@ -73,13 +72,13 @@ impl Bulk<'_> {
     }
 
     async fn dry_run(&self) -> Result<Ending, Failure> {
-        let answer = self.ask(true).await?;
+        let answer = self.post(true).await?;
         if self.out.wants_json() {
             self.out.document(&answer.text)?;
             return Ok(Ending::Fine);
         }
         let job: Job = answer.read()?;
-        let would = format!("{} would be put back.", deliveries(job.matched));
+        let would = format!("{} would be requeued.", deliveries(job.matched));
         if job.matched == 0 {
             self.out.line(would)?;
             return Ok(Ending::Fine);
@@ -88,7 +87,7 @@ impl Bulk<'_> {
         let newest = pages::first(self.client, &path, &self.conditions, EXAMPLES).await?;
         let examples = table(newest.read()?, edge::now()).show(self.out);
         let heading = if newest.next_cursor.is_some() {
-            " The newest of them:"
+            " The most recent ones:"
         } else {
             ""
         };
@@ -96,17 +95,13 @@ impl Bulk<'_> {
         Ok(Ending::Fine)
     }
 
-    /// Says how many there are and asks whether to go on.
-    async fn is_agreed(&self) -> Result<bool, Failure> {
-        let job: Job = self.ask(true).await?.read()?;
-        let question = format!(
-            "Put back {} ({})?",
-            deliveries(job.matched),
-            self.in_words()
-        );
+    /// Asks for confirmation, with the number of deliveries.
+    async fn is_confirmed(&self) -> Result<bool, Failure> {
+        let job: Job = self.post(true).await?.read()?;
+        let question = format!("Requeue {} ({})?", deliveries(job.matched), self.in_words());
         edge::ask_yes(&question)?.ok_or_else(|| {
             Failure::Input(format!(
-                "{} would be put back, and nobody can be asked here: say --yes, or only count them with --dry-run",
+                "{} would be requeued. Confirm with --yes, because standard input is not a terminal, or use --dry-run to only count them",
                 deliveries(job.matched)
             ))
         })

@@ -1,4 +1,4 @@
-//! `postrider retry`: put deliveries back on a person's word.
+//! `postrider retry`: requeue deliveries.
 
 mod bulk;
 mod settle;
@@ -29,12 +29,12 @@ Examples:
   postrider retry status job_…
   postrider retry cancel job_…
 
-A bulk retry asks before it begins; --yes answers, and is needed where nobody can be asked. It is a job \
-of the gateway: Ctrl-C stops the watching, not the job.
+A bulk retry asks for confirmation; --yes skips it and is required without a terminal. It is a job of the \
+gateway: Ctrl-C stops watching, not the job.
 
 Exit codes:
-    0  put back; with --wait all were delivered
-    1  some could not be put back, or you said no; with --wait one is dead again or still open
+    0  requeued; with --wait, all were delivered
+    1  some could not be requeued, or not confirmed; with --wait, one is dead again or still open
   130  stopped watching with Ctrl-C";
 
 #[derive(Debug, Args)]
@@ -43,27 +43,27 @@ pub(crate) struct RetryArgs {
     #[command(subcommand)]
     job: Option<JobAction>,
 
-    /// The delivery to send again, dlv_…
+    /// Id of the delivery to retry, dlv_…
     #[arg(required_unless_present_any = ["dead", "failed"], conflicts_with_all = ["dead", "failed"])]
     id: Option<String>,
 
-    /// Even if it was delivered
+    /// Retry it even if it was delivered
     #[arg(long, requires = "id")]
     force: bool,
 
-    /// All that are dead
+    /// Retry all dead deliveries that match the filter
     #[arg(long, conflicts_with = "failed")]
     dead: bool,
 
-    /// All that failed and wait for their next attempt
+    /// Retry all failed deliveries that match the filter, without waiting for their next attempt
     #[arg(long)]
     failed: bool,
 
-    /// Only count them and show some
+    /// Only count the deliveries and show some of them
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
 
-    /// Begin without asking
+    /// Start without confirmation
     #[arg(long, short, conflicts_with = "id")]
     yes: bool,
 
@@ -76,23 +76,23 @@ pub(crate) struct RetryArgs {
 
 #[derive(Debug, Subcommand)]
 enum JobAction {
-    /// Show how far a bulk retry is
+    /// Show the progress of a bulk retry
     Status {
-        /// The job's id, job_…
+        /// Job id, job_…
         #[arg(value_name = "JOB")]
         id: String,
     },
-    /// Stop a bulk retry; what was put back stays so
+    /// Cancel a bulk retry (deliveries already requeued are not undone)
     Cancel {
-        /// The job's id, job_…
+        /// Job id, job_…
         #[arg(value_name = "JOB")]
         id: String,
     },
 }
 
 impl RetryArgs {
-    /// Whether it says which deliveries, which a job that runs already knows. Clap could check this itself, but would
-    /// then refuse `--json` and the like in the same place, too.
+    /// Whether options select deliveries, which `status` and `cancel` do not take. Clap could check this, but would then
+    /// also reject `--json` and the like in the same position.
     fn selects(&self) -> bool {
         self.id.is_some()
             || self.force
@@ -108,12 +108,12 @@ impl RetryArgs {
 pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     if args.job.is_some() && args.selects() {
         return Err(Failure::Input(
-            "status and cancel take the job's id alone".to_owned(),
+            "status and cancel take only a job id".to_owned(),
         ));
     }
     if args.dry_run && args.wait.wait {
         return Err(Failure::Input(
-            "--dry-run puts nothing back, so there is nothing to --wait for".to_owned(),
+            "--dry-run requeues nothing, so it cannot be combined with --wait".to_owned(),
         ));
     }
     match (args.job, args.id) {
@@ -167,15 +167,15 @@ fn show_one(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     } else {
         let delivery: Delivery = answer.read()?;
         out.line(format!(
-            "{} is {} again and due now.",
+            "Requeued {}: {} and due now.",
             delivery.id, delivery.status
         ))?;
-        out.note(format!("How it goes: postrider show {}", delivery.id));
+        out.note(format!("To see the result: postrider show {}", delivery.id));
     }
     Ok(Ending::Fine)
 }
 
-/// The API's way to send a delivered one again is a field; here it is an option.
+/// The API's error names the field `force`; here it is an option.
 fn advise(mut failure: Failure, id: &str) -> Failure {
     if let Failure::Rejected {
         problem,
@@ -183,7 +183,7 @@ fn advise(mut failure: Failure, id: &str) -> Failure {
     } = &mut failure
         && problem.code() == Some("delivery_delivered")
     {
-        *advice = Some(format!("postrider retry {id} --force"));
+        *advice = Some(format!("to send it again: postrider retry {id} --force"));
     }
     failure
 }

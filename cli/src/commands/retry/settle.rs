@@ -1,4 +1,4 @@
-//! What becomes of deliveries that were put back together.
+//! Waits for the result of a bulk retry's deliveries.
 
 use std::collections::HashSet;
 
@@ -16,21 +16,21 @@ use crate::live::{Change, Heard, Live};
 use crate::shapes::Job;
 use crate::when::Span;
 
-/// How much may wait to be counted before the gateway is read no further.
+/// How many notifications may wait to be counted before reading from the gateway pauses.
 const WAITING: usize = 1000;
 
-/// Begins the job, watches it, then what it put back, until each is delivered or dead.
+/// Starts the job, watches it, then its deliveries until each is delivered or dead.
 pub(super) async fn run(bulk: &Bulk<'_>, wait: &WaitArgs) -> Result<Ending, Failure> {
-    // It listens before it begins, so that nothing is missed.
+    // Listens before it starts the job, so that no notification is missed.
     let live = Live::open(bulk.client).await?;
     let (sender, heard) = mpsc::channel(WAITING);
-    let answer = bulk.begin().await?;
+    let answer = bulk.start().await?;
     let job: Job = answer.read()?;
-    let mut fates = Fates::default();
+    let mut results = Results::default();
     let settling = async {
         tokio::select! {
             ended = live.tell(sender) => Err(ended.err().unwrap_or_else(deaf)),
-            last = settle(bulk, answer, heard, &mut fates) => last,
+            last = settle(bulk, answer, heard, &mut results) => last,
         }
     };
     let settling = edge::unless_interrupted(settling);
@@ -39,7 +39,7 @@ pub(super) async fn run(bulk: &Bulk<'_>, wait: &WaitArgs) -> Result<Ending, Fail
         None => Some(settling.await),
     };
     match ended {
-        Some(Some(last)) => fates.show(&last?, bulk),
+        Some(Some(last)) => results.show(&last?, bulk),
         Some(None) => {
             watch::stopped(&job, bulk.out);
             Ok(Ending::Interrupted)
@@ -47,7 +47,7 @@ pub(super) async fn run(bulk: &Bulk<'_>, wait: &WaitArgs) -> Result<Ending, Fail
         None => {
             let id = job.id.unwrap_or_default();
             let last = bulk.client.get(&["v1", "retries", &id]).await?;
-            fates.show(&last, bulk)
+            results.show(&last, bulk)
         }
     }
 }
@@ -56,24 +56,24 @@ fn deaf() -> Failure {
     Failure::NotUnderstood("the stream ended".to_owned())
 }
 
-/// The job's last answer, when it is over and all that it put back is settled.
+/// The final state of the job, once all deliveries that it requeued are settled.
 async fn settle(
     bulk: &Bulk<'_>,
-    begun: Answer,
+    started: Answer,
     mut heard: mpsc::Receiver<Heard>,
-    fates: &mut Fates,
+    results: &mut Results,
 ) -> Result<Answer, Failure> {
-    let answer = watch::to_its_end(bulk.client, begun, bulk.out).await?;
+    let answer = watch::to_its_end(bulk.client, started, bulk.out).await?;
     let job: Job = answer.read()?;
-    let put_back = job.done.unwrap_or(0);
-    let progress = Progress::new(put_back, bulk.out);
-    while !fates.are_settled(put_back) {
+    let requeued = job.done.unwrap_or(0);
+    let progress = Progress::new(requeued, bulk.out);
+    while !results.are_settled(requeued) {
         match heard.recv().await {
             Some(Heard::StoredNotification(notification)) => {
                 let change = notification.change();
                 if let Some(change) = change.filter(|change| bulk.filter.wants(change)) {
-                    fates.take(&change);
-                    progress.set(fates.delivered + fates.dead);
+                    results.take(&change);
+                    progress.set(results.delivered + results.dead);
                 }
             }
             Some(Heard::Lost(_) | Heard::Back) => {}
@@ -83,28 +83,28 @@ async fn settle(
     Ok(answer)
 }
 
-/// What became of each.
+/// The results so far.
 #[derive(Debug, Default)]
-struct Fates {
-    put_back: u64,
+struct Results {
+    requeued: u64,
     open: HashSet<String>,
     delivered: u64,
     dead: u64,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct Summary<'a> {
     retry: &'a RawValue,
     delivered: u64,
     dead: u64,
     open: u64,
 }
 
-impl Fates {
+impl Results {
     fn take(&mut self, change: &Change) {
         match change.change.as_str() {
             "requeued" => {
-                self.put_back += 1;
+                self.requeued += 1;
                 self.open.insert(change.id.clone());
             }
             "delivered" if self.open.remove(&change.id) => self.delivered += 1,
@@ -113,8 +113,8 @@ impl Fates {
         }
     }
 
-    fn are_settled(&self, put_back: u64) -> bool {
-        self.put_back >= put_back && self.open.is_empty()
+    fn are_settled(&self, requeued: u64) -> bool {
+        self.requeued >= requeued && self.open.is_empty()
     }
 
     fn show(&self, last: &Answer, bulk: &Bulk<'_>) -> Result<Ending, Failure> {
@@ -125,7 +125,7 @@ impl Fates {
         let settled = self.delivered + self.dead;
         let open = job.done.unwrap_or(0).saturating_sub(settled);
         if bulk.out.wants_json() {
-            bulk.out.value(&Told {
+            bulk.out.value(&Summary {
                 retry: &raw,
                 delivered: self.delivered,
                 dead: self.dead,
@@ -163,16 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_put_back_is_counted() {
-        let mut fates = Fates::default();
-        fates.take(&change("delivered", "dlv_other"));
-        fates.take(&change("requeued", "dlv_1"));
-        fates.take(&change("requeued", "dlv_2"));
-        fates.take(&change("failed", "dlv_1"));
-        fates.take(&change("dead", "dlv_2"));
-        assert!(!fates.are_settled(2));
-        fates.take(&change("delivered", "dlv_1"));
-        assert_eq!((fates.delivered, fates.dead), (1, 1));
-        assert!(fates.are_settled(2) && !fates.are_settled(3));
+    fn only_requeued_deliveries_are_counted() {
+        let mut results = Results::default();
+        results.take(&change("delivered", "dlv_other"));
+        results.take(&change("requeued", "dlv_1"));
+        results.take(&change("requeued", "dlv_2"));
+        results.take(&change("failed", "dlv_1"));
+        results.take(&change("dead", "dlv_2"));
+        assert!(!results.are_settled(2));
+        results.take(&change("delivered", "dlv_1"));
+        assert_eq!((results.delivered, results.dead), (1, 1));
+        assert!(results.are_settled(2) && !results.are_settled(3));
     }
 }

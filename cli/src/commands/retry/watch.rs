@@ -1,4 +1,4 @@
-//! How far a job of the gateway is.
+//! Watches a bulk retry.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::failure::{Ending, Failure};
 use crate::output::Output;
 use crate::shapes::Job;
 
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 
-/// Begins the job and watches it to its end.
+/// Starts the job and watches it to its end.
 pub(super) async fn run(bulk: &Bulk<'_>) -> Result<Ending, Failure> {
-    let answer = bulk.begin().await?;
+    let answer = bulk.start().await?;
     let job: Job = answer.read()?;
     match edge::unless_interrupted(to_its_end(bulk.client, answer, bulk.out)).await {
         Some(last) => show(&last?, bulk.out),
@@ -27,21 +27,23 @@ pub(super) async fn run(bulk: &Bulk<'_>) -> Result<Ending, Failure> {
     }
 }
 
-/// Says that the job goes on, and how to get hold of it.
+/// Prints that the job continues, and how to see or cancel it.
 pub(super) fn stopped(job: &Job, out: Output) {
     let id = job.id.as_deref().unwrap_or_default();
-    out.complain(format!("Stopped watching; the gateway goes on with {id}."));
-    out.complain(format!("How far it is: postrider retry status {id}"));
-    out.complain(format!("Stop the job itself: postrider retry cancel {id}"));
+    out.complain(format!(
+        "Stopped watching; the gateway continues with {id}."
+    ));
+    out.complain(format!("To see its progress: postrider retry status {id}"));
+    out.complain(format!("To cancel it: postrider retry cancel {id}"));
 }
 
-/// Looks until the job is over; the last answer.
+/// Polls until the job ends; returns its final state.
 pub(super) async fn to_its_end(
     client: &Client,
-    begun: Answer,
+    started: Answer,
     out: Output,
 ) -> Result<Answer, Failure> {
-    let mut answer = begun;
+    let mut answer = started;
     let mut job: Job = answer.read()?;
     let Some(id) = job.id.clone() else {
         return Ok(answer);
@@ -49,14 +51,14 @@ pub(super) async fn to_its_end(
     let progress = Progress::new(job.matched, out);
     while job.is_running() {
         progress.set(job.done.unwrap_or(0) + job.failed.unwrap_or(0));
-        edge::pause(LOOK_EVERY).await;
+        edge::pause(POLL_EVERY).await;
         answer = client.get(&["v1", "retries", &id]).await?;
         job = answer.read()?;
     }
     Ok(answer)
 }
 
-/// Shows where a job stands; negative if some deliveries could not be put back.
+/// Shows the state of a job; negative if some deliveries could not be requeued.
 pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     let job: Job = answer.read()?;
     let failed = job.failed.unwrap_or(0);
@@ -68,13 +70,12 @@ pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     Ok(Ending::of(failed == 0))
 }
 
-/// Where a job stands, in a line.
 pub(super) fn in_words(job: &Job) -> String {
     if job.matched == 0 {
-        return "No delivery fits; nothing was put back.".to_owned();
+        return "No deliveries match; nothing was requeued.".to_owned();
     }
     let mut line = format!(
-        "{}: {}, {} of {} put back",
+        "{}: {}, {} of {} requeued",
         job.id.as_deref().unwrap_or_default(),
         job.state.as_deref().unwrap_or("unknown"),
         job.done.unwrap_or(0),
@@ -83,13 +84,13 @@ pub(super) fn in_words(job: &Job) -> String {
     let failed = job.failed.unwrap_or(0);
     if failed > 0 {
         line.push_str(&format!(
-            ", {failed} could not be (being attempted, or their webhook is disabled)"
+            ", {failed} not requeued (in flight, or the webhook is disabled)"
         ));
     }
     line
 }
 
-/// A bar on a terminal, lines elsewhere, nothing for programs.
+/// A progress bar on a terminal, lines elsewhere, nothing with --json.
 pub(super) struct Progress {
     bar: ProgressBar,
     length: u64,
@@ -116,7 +117,6 @@ impl Progress {
         }
     }
 
-    /// So many are done.
     pub(super) fn set(&self, done: u64) {
         if let Some(out) = self.lines
             && done != self.bar.position()

@@ -1,4 +1,4 @@
-//! Both answers, side by side, and what differs.
+//! Displays both responses side by side, and how they differ.
 
 use serde::Deserialize;
 
@@ -8,10 +8,10 @@ use crate::shapes::{Attempt, Timings};
 use crate::table::{Mark, Table, facts};
 use crate::when::short_time;
 
-/// A response on a screen; the gateway keeps no more than this.
+/// The gateway stores no more of a response than this.
 const SHOWN_BODY_CHARS: usize = 2048;
 
-/// The gateway's answer.
+/// The gateway's response.
 #[derive(Debug, Deserialize)]
 pub(super) struct Shadowed {
     request: Request,
@@ -47,13 +47,13 @@ struct Compared {
 }
 
 impl Shadowed {
-    /// Whether the other URL said «received».
+    /// Whether the other URL responded with 2xx.
     pub(super) const fn is_success(&self) -> bool {
         matches!(self.shadow.status_code, Some(200..=299))
     }
 }
 
-/// What came back from the other URL, beside what the last attempt got.
+/// The response of the other URL next to that of the last attempt.
 pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
     let mark = if shadowed.is_success() {
         Mark::Good
@@ -82,8 +82,10 @@ pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
             .map(|(what, how)| (what.as_str(), Some(how.clone())));
         parts.push(facts(out, lines));
     } else {
-        parts
-            .push("It has not been attempted yet, so there is nothing to compare with.".to_owned());
+        parts.push(
+            "The delivery has not been attempted yet, so there is no response to compare with."
+                .to_owned(),
+        );
     }
     let last = shadowed.last_attempt.as_ref();
     for (heading, body) in [
@@ -102,7 +104,7 @@ pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
         let names = shadowed.request.headers_left_out.join(", ");
         let names = printable_line(&names, 500);
         parts.push(format!(
-            "Left out, because they are for the webhook's URL: {names} (--include-headers sends them)"
+            "Not sent, because they are meant for the webhook's URL: {names} (use --include-headers to send them)"
         ));
     }
     parts.join("\n\n")
@@ -115,7 +117,7 @@ fn phases(timings: &Timings) -> String {
 }
 
 fn answer(status: Option<u16>) -> String {
-    status.map_or_else(|| "no answer".to_owned(), |status| status.to_string())
+    status.map_or_else(|| "no response".to_owned(), |status| status.to_string())
 }
 
 fn sides(shadowed: &Shadowed, out: Output) -> String {
@@ -123,7 +125,7 @@ fn sides(shadowed: &Shadowed, out: Output) -> String {
     let there = shadowed.last_attempt.as_ref();
     let ms = |ms: Option<u64>| ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
     let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
-    let of_last = |tell: &dyn Fn(&Attempt) -> String| there.map(tell).unwrap_or_default();
+    let of_last = |show: &dyn Fn(&Attempt) -> String| there.map(show).unwrap_or_default();
     let heading = there.map_or_else(
         || "NO ATTEMPT YET".to_owned(),
         |last| format!("LAST ATTEMPT, #{}", last.number),
@@ -131,12 +133,12 @@ fn sides(shadowed: &Shadowed, out: Output) -> String {
     let mut table = Table::new(["", "OTHER URL", &heading]);
     for (what, here, there) in [
         (
-            "at",
+            "time",
             short_time(&here.at),
             of_last(&|last| short_time(&last.at)),
         ),
         (
-            "answer",
+            "status",
             answer(here.status_code),
             of_last(&|last| answer(last.status_code)),
         ),
@@ -146,7 +148,7 @@ fn sides(shadowed: &Shadowed, out: Output) -> String {
             of_last(&|last| ms(last.elapsed_ms)),
         ),
         (
-            "phases in ms",
+            "phases (ms)",
             phases(&here.timings),
             of_last(&|last| phases(&last.timings)),
         ),
@@ -179,18 +181,18 @@ mod tests {
             "content_type":"text/plain","response_body":"\u001b[31mfine","timings":{"connect_ms":1,"first_byte_ms":9}},
         "last_attempt":{"number":3,"at":"2026-02-21T09:00:00Z","status_code":500,"elapsed_ms":9,"error":"HTTP status 500",
             "phase":null,"response_body":"oops","timings":{}},
-        "comparison":[{"aspect":"status","result":"different","detail":"200 here, 500 at the last attempt"},
+        "comparison":[{"aspect":"status","result":"different","detail":"200 here, 500 on the last attempt"},
             {"aspect":"content_type","result":"unknown","detail":"text/plain here"}]}"#;
 
     #[test]
-    fn both_answers_stand_side_by_side_with_what_differs() {
+    fn both_responses_are_shown_side_by_side_with_their_differences() {
         let shadowed: Shadowed = serde_json::from_str(ANSWERED).unwrap();
         let shown = describe(&shadowed, Output::new(Format::People, true));
         for part in [
             "✓ 200  https://staging.example/",
             "LAST ATTEMPT, #3",
             "connect 1, first byte 9",
-            "different: 200 here, 500 at the last attempt",
+            "different: 200 here, 500 on the last attempt",
             "content type",
             "RESPONSE OF THE OTHER URL\n\\u{1b}[31mfine",
             "RESPONSE OF THE LAST ATTEMPT\noops",
@@ -205,16 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn without_an_attempt_there_is_nothing_to_compare_with() {
+    fn without_an_attempt_there_is_no_comparison() {
         let mut shadowed: Shadowed = serde_json::from_str(ANSWERED).unwrap();
         shadowed.last_attempt = None;
         shadowed.comparison.clear();
         shadowed.shadow.status_code = None;
         let shown = describe(&shadowed, Output::new(Format::People, true));
         assert!(
-            shown.contains("✗ no answer") && shown.contains("NO ATTEMPT YET"),
+            shown.contains("✗ no response") && shown.contains("NO ATTEMPT YET"),
             "{shown}"
         );
-        assert!(shown.contains("nothing to compare with"), "{shown}");
+        assert!(shown.contains("no response to compare with"), "{shown}");
     }
 }

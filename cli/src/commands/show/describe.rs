@@ -1,30 +1,26 @@
-//! A delivery for people.
+//! Displays a delivery.
 
 use data_encoding::BASE64;
 
 use super::timeline::timeline;
 use crate::body::pretty_body;
 use crate::edge;
-use crate::output::{Output, Tone, printable_line};
+use crate::output::{Output, Tone, plural, printable_line};
 use crate::shapes::{Delivery, Request, Why};
 use crate::table::facts;
 use crate::when::{short_time, until};
 
-/// A payload on a screen; the whole of it comes with --json.
+/// Longer payloads are truncated; --json has all of it.
 const SHOWN_BODY_CHARS: usize = 8000;
-/// A sentence or a header; longer ones are cut.
+/// Longer sentences and headers are truncated.
 const LINE_CHARS: usize = 1000;
 
-/// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parts {
-    /// Everything.
     WithPayload,
-    /// Everything else.
     WithoutPayload,
 }
 
-/// A delivery: where it stands, why, its attempts, what was sent, what came back and what can be done.
 pub(crate) fn describe(delivery: &Delivery, shown: Parts, out: Output) -> String {
     let mut parts = vec![headline(delivery, out)];
     parts.extend(delivery.why.as_ref().map(|why| reason(why, out)));
@@ -40,7 +36,7 @@ pub(crate) fn describe(delivery: &Delivery, shown: Parts, out: Output) -> String
     );
     parts.extend(payload(delivery, shown, out));
     if delivery.status == "dead" {
-        parts.push(format!("Send it again: postrider retry {}", delivery.id));
+        parts.push(format!("To send it again: postrider retry {}", delivery.id));
     }
     parts.join("\n\n")
 }
@@ -70,7 +66,7 @@ fn headline(delivery: &Delivery, out: Output) -> String {
                     .filter(|_| !delivery.is_delivered()),
             ),
             (
-                "because",
+                "cause",
                 delivery
                     .dead_cause
                     .as_deref()
@@ -88,7 +84,7 @@ fn headline(delivery: &Delivery, out: Output) -> String {
             ),
             ("accepted", Some(short_time(&delivery.created_at))),
             (
-                "tried last",
+                "last attempt",
                 delivery.last_attempted_at.as_deref().map(short_time),
             ),
         ],
@@ -114,7 +110,7 @@ fn reason(why: &Why, out: Output) -> String {
 fn response(delivery: &Delivery, out: Output) -> Option<String> {
     let last = delivery.attempts.last()?.response_body.as_deref();
     let body = last.filter(|body| !body.trim().is_empty())?;
-    let heading = out.paint(Tone::Strong, "LAST RESPONSE, ITS START");
+    let heading = out.paint(Tone::Strong, "START OF THE LAST RESPONSE");
     Some(format!(
         "{heading}\n{}",
         pretty_body(body.as_bytes(), SHOWN_BODY_CHARS)
@@ -123,9 +119,9 @@ fn response(delivery: &Delivery, out: Output) -> Option<String> {
 
 fn request(delivery: &Delivery, sent: &Request, out: Output) -> String {
     let heading = if delivery.last_attempted_at.is_some() {
-        "REQUEST AS SENT LAST"
+        "LAST REQUEST"
     } else {
-        "REQUEST TO BE SENT"
+        "NEXT REQUEST"
     };
     let mut lines = vec![
         out.paint(Tone::Strong, heading),
@@ -141,7 +137,11 @@ fn request(delivery: &Delivery, sent: &Request, out: Output) -> String {
 fn payload(delivery: &Delivery, shown: Parts, out: Output) -> Option<String> {
     let bytes = body(delivery)?;
     let kind = delivery.content_type.as_deref().unwrap_or("unknown type");
-    let size = format!("{}, {} bytes", printable_line(kind, 100), bytes.len());
+    let size = format!(
+        "{}, {}",
+        printable_line(kind, 100),
+        plural(bytes.len(), "byte")
+    );
     let heading = out.paint(Tone::Strong, "PAYLOAD");
     Some(match shown {
         Parts::WithPayload => {
@@ -150,7 +150,7 @@ fn payload(delivery: &Delivery, shown: Parts, out: Output) -> Option<String> {
                 pretty_body(&bytes, SHOWN_BODY_CHARS)
             )
         }
-        Parts::WithoutPayload => format!("{heading} {size}; --payload shows it"),
+        Parts::WithoutPayload => format!("{heading} {size} (use --payload to see it)"),
     })
 }
 
@@ -168,7 +168,7 @@ mod tests {
     use crate::output::Format;
 
     #[test]
-    fn a_dead_delivery_is_told_with_its_attempts_and_the_way_back() {
+    fn a_dead_delivery_is_shown_with_its_attempts_and_how_to_retry_it() {
         let delivery: Delivery = serde_json::from_str(
             r#"{"id":"dlv_1","event_id":"evt_1","event_type":"task.completed","webhook_id":"wh_1","session_id":null,
                 "target_url":"https://example.com/","signature":"","status":"dead","attempt_count":1,"max_attempts":1,
@@ -176,7 +176,7 @@ mod tests {
                 "error_detail":"HTTP status 500","dead_cause":"webhook_deleted","content_type":"application/json","payload":"{\"a\":1}","attempts":[{"number":1,
                 "at":"2026-02-21T10:00:00Z","status_code":500,"elapsed_ms":12,"timings":{"dns_ms":1,"connect_ms":null,"first_byte_ms":9},"error":"HTTP status 500","phase":null,
                 "response_body":"\u001b[31moops"}],
-                "why":{"title":"The webhook was deleted","meaning":"So it is.","advice":["Make it\u001b[2J anew."],"outlook":"Given up."},
+                "why":{"title":"The webhook was deleted","meaning":"So it is.","advice":["Recreate\u001b[2J it."],"outlook":"Given up."},
                 "request":{"target_url":"https://example.com/","headers":[{"name":"webhook-id","value":"dlv_1"}]}}"#,
         )
         .unwrap();
@@ -186,11 +186,11 @@ mod tests {
             "✗ dead",
             "1 of 1",
             "webhook deleted",
-            "WHY\nThe webhook was deleted\n  So it is.\n  → Make it\\u{1b}[2J anew.\n  Given up.",
+            "WHY\nThe webhook was deleted\n  So it is.\n  → Recreate\\u{1b}[2J it.\n  Given up.",
             "500 Internal Server Error, 12 ms",
             "dns 1 ms · first byte 9 ms",
             "\\u{1b}[31moops",
-            "REQUEST AS SENT LAST\nPOST https://example.com/\nwebhook-id: dlv_1",
+            "LAST REQUEST\nPOST https://example.com/\nwebhook-id: dlv_1",
             "application/json, 7 bytes\n{\n  \"a\": 1\n}",
             "postrider retry dlv_1",
         ] {
@@ -202,7 +202,7 @@ mod tests {
         );
         let without = describe(&delivery, Parts::WithoutPayload, out);
         assert!(
-            without.contains("7 bytes; --payload shows it") && !without.contains("\"a\""),
+            without.contains("7 bytes (use --payload to see it)") && !without.contains("\"a\""),
             "{without}"
         );
     }

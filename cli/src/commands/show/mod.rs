@@ -1,4 +1,4 @@
-//! `postrider show`: one delivery, from its acceptance to what to do next.
+//! `postrider show`: one delivery with its attempts and what to do next.
 
 mod describe;
 mod timeline;
@@ -16,16 +16,16 @@ Examples:
   postrider show dlv_… --payload
   postrider show dlv_… --json | jq '.attempts[] | [.at, .status_code, .elapsed_ms]'
 
-The bar of an attempt is as long as it took, compared with the longest: d stands for dns, c for connect, \
-t for tls, w for waiting for the first byte, b for the body.";
+The bar of an attempt shows how long it took, relative to the longest one: d is DNS, c connect, t TLS, \
+w waiting for the first byte, b the body.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct ShowArgs {
-    /// The delivery's id, dlv_…
+    /// Delivery id, dlv_…
     id: String,
 
-    /// With the payload, JSON indented
+    /// Also show the payload, with JSON indented
     #[arg(long)]
     payload: bool,
 }

@@ -1,28 +1,30 @@
-//! Attempts, one below the other, with where their time went.
+//! The attempts of a delivery, one per line, with the duration of each phase.
 
 use http::StatusCode;
 use postrider_domain::time::Timestamp;
 
-use crate::output::{Output, Tone, printable_line};
+use crate::output::{Output, Tone, plural, printable_line};
 use crate::shapes::{Attempt, Timings};
 use crate::table::Mark;
 use crate::when::{short_time, to_the_second};
 
-/// How many attempts are shown; the others come with --json.
+/// How many attempts are shown; --json has all of them.
 const MAX_SHOWN: usize = 50;
-/// The length of the longest bar.
 const WIDTH: u64 = 40;
-/// Longer errors are cut.
+/// Longer errors are truncated.
 const ERROR_CHARS: usize = 300;
 
-/// The last attempts, the first one first.
+/// The most recent attempts, oldest first.
 pub(super) fn timeline(attempts: &[Attempt], out: Output) -> String {
     let earlier = attempts.len().saturating_sub(MAX_SHOWN);
     let shown = attempts.get(earlier..).unwrap_or_default();
     let longest = shown.iter().filter_map(|attempt| attempt.elapsed_ms).max();
     let mut lines = vec![out.paint(Tone::Strong, "ATTEMPTS")];
     if earlier > 0 {
-        lines.push(format!("{earlier} earlier ones are not shown."));
+        lines.push(format!(
+            "{} not shown; use --json to see all.",
+            plural(earlier, "earlier attempt")
+        ));
     }
     let mut before: Option<&Attempt> = None;
     for attempt in shown {
@@ -85,20 +87,20 @@ fn waited(before: &Attempt, attempt: &Attempt) -> Option<String> {
     Some(to_the_second(at(attempt)?.since(at(before)?)).to_string())
 }
 
-/// A letter for each stretch of time. Phases are measured apart and rounded, so the last one is cut where the whole ends;
-/// what no phase accounts for is dots.
+/// A bar of one character per unit of time. Phases are measured and rounded separately, so the last one is truncated at
+/// the total; time outside any phase is shown as dots.
 fn bar(timings: &Timings, elapsed: u64, longest: u64) -> String {
     let scale = |ms: u64| ms.saturating_mul(WIDTH) / longest.max(1);
     let end = scale(elapsed).clamp(1, WIDTH);
     let mut bar = String::new();
     let mut length = 0;
     for (name, ms) in timings.phases() {
-        let email = match name {
+        let letter = match name {
             "first byte" => "w",
             other => other.get(..1).unwrap_or("."),
         };
         let part = scale(ms).min(end - length);
-        bar.extend((0..part).map(|_| email));
+        bar.extend((0..part).map(|_| letter));
         length += part;
     }
     bar.extend((length..end).map(|_| "."));
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_are_told_with_their_phases_and_the_waits_between_them() {
+    fn attempts_are_shown_with_their_phases_and_the_delays_between_them() {
         let attempts = [
             attempt(
                 1,
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_never_empty_nor_too_long() {
+    fn a_bar_is_never_empty_or_too_long() {
         let timings = Timings::default();
         assert_eq!(bar(&timings, 0, 0), ".");
         assert_eq!(bar(&timings, u64::MAX, 1).len(), 40);

@@ -1,7 +1,7 @@
-//! `postrider sources`: who may post events in, and where those go.
+//! `postrider sources`: manage sources of inbound webhooks.
 
 mod diagnose;
-mod drawn;
+mod generated;
 mod routes;
 mod settings;
 mod show;
@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use self::diagnose::DiagnoseArgs;
-use self::drawn::Drawn;
+use self::generated::Generated;
 use self::routes::RoutesArgs;
 use self::settings::{CreateArgs, SourceBody, UpdateArgs};
 use super::source_secret::SecretArgs;
@@ -40,25 +40,25 @@ pub(crate) struct SourcesArgs {
 
 #[derive(Debug, Args)]
 struct Named {
-    /// The source's id, src_…
+    /// Source id, src_…
     id: String,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List them with the path that their senders post to
+    /// List sources with the path that their senders post to
     List,
-    /// Show one with its routes
+    /// Show a source with its routes
     Show(Named),
-    /// Make one; its secret is the one that its sender has, and is never shown
+    /// Create a source; its secret is shared with the sender and never shown
     #[command(after_help = routes::SYNTAX)]
     Create(Box<CreateArgs>),
-    /// Change what is named, leave the rest; routes are replaced as a whole
+    /// Change the given settings of a source; routes are replaced as a whole
     #[command(after_help = routes::SYNTAX)]
     Update(Box<UpdateArgs>),
-    /// Remove one; what it sent stays
+    /// Delete a source; its events are not deleted
     Delete(Named),
-    /// Change the secret; the old one stays valid for a day
+    /// Rotate the secret; the previous one stays valid for 24 h
     RotateSecret {
         #[command(flatten)]
         named: Named,
@@ -66,20 +66,20 @@ enum Action {
         #[command(flatten)]
         secret: SecretArgs,
     },
-    /// See or replace where a source's events go
+    /// Show or replace the routes of a source
     Routes {
         #[command(subcommand)]
         action: RoutesAction,
     },
-    /// Say why requests were refused, and what would have matched
+    /// Explain why requests were rejected, and what would have matched
     Diagnose(DiagnoseArgs),
 }
 
 #[derive(Debug, Subcommand)]
 enum RoutesAction {
-    /// Show them in order
+    /// Show the routes in order
     Get(Named),
-    /// Replace them all
+    /// Replace all routes
     #[command(after_help = routes::SYNTAX)]
     Set {
         #[command(flatten)]
@@ -88,7 +88,7 @@ enum RoutesAction {
         #[command(flatten)]
         routes: RoutesArgs,
 
-        /// Leave the source without routes: what it sends is stored and goes nowhere
+        /// Remove all routes: events are stored but not sent
         #[arg(long, conflicts_with_all = ["routes", "routes_file"])]
         none: bool,
     },
@@ -111,7 +111,7 @@ pub(crate) async fn run(
         }
         Action::Delete(Named { id }) => {
             client.delete(&["v1", "sources", &id]).await?;
-            out.note(format!("Deleted {id}; what it sent stays."));
+            out.note(format!("Deleted {id}. Its events are not deleted."));
         }
         Action::RotateSecret { named, secret } => rotate(&named.id, secret, client, out).await?,
         Action::Routes { action } => change_routes(action, client, out).await?,
@@ -126,7 +126,7 @@ async fn list(client: &Client, out: Output) -> Result<(), Failure> {
         return out.value(&listing);
     }
     if listing.items.is_empty() {
-        out.note("No source yet: postrider sources create --scheme SCHEME");
+        out.note("No sources yet. Create one: postrider sources create --scheme SCHEME");
         return Ok(());
     }
     out.line(show::list(listing.read()?, out))
@@ -134,7 +134,7 @@ async fn list(client: &Client, out: Output) -> Result<(), Failure> {
 
 async fn create(args: CreateArgs, client: &Client, out: Output) -> Result<(), Failure> {
     let base = args.public_base.clone();
-    let (body, drawn) = args.into_body()?;
+    let (body, generated) = args.into_body()?;
     let mut answer = client.post(&["v1", "sources"], &body).await?;
     if let Some(base) = base {
         let Source { id, url, .. } = &answer.read()?;
@@ -142,32 +142,32 @@ async fn create(args: CreateArgs, client: &Client, out: Output) -> Result<(), Fa
         answer = client.patch(&["v1", "sources", id], &body).await?;
     }
     if out.wants_json() {
-        return match drawn {
-            Some(drawn) => out.value(&with_drawn(&answer, &drawn)?),
+        return match generated {
+            Some(generated) => out.value(&with_generated(&answer, &generated)?),
             None => out.document(&answer.text),
         };
     }
     let source: Source = answer.read()?;
     out.line(show::one(&source, client.base(), out))?;
-    if let Some(drawn) = &drawn {
-        out.line(format!("\n{}", show::drawn(drawn, out)))?;
-        out.note(show::KEEP_IT);
+    if let Some(generated) = &generated {
+        out.line(format!("\n{}", show::generated(generated, out)))?;
+        out.note(show::SAVE_IT);
     }
     out.note(show::next_steps(&source, is_loopback(client.base())));
     Ok(())
 }
 
-/// The document with what was drawn here, because nobody else knows it.
-fn with_drawn(answer: &Answer, drawn: &Drawn) -> Result<serde_json::Value, Failure> {
+/// Adds the generated secret to the document, because it is not shown again.
+fn with_generated(answer: &Answer, generated: &Generated) -> Result<serde_json::Value, Failure> {
     let mut document: serde_json::Map<String, serde_json::Value> = answer.read()?;
-    document.insert("secret".to_owned(), drawn.secret.expose().into());
-    let private_key = drawn.private_key.as_ref().map(Hidden::expose);
+    document.insert("secret".to_owned(), generated.secret.expose().into());
+    let private_key = generated.private_key.as_ref().map(Hidden::expose);
     document.insert("private_key".to_owned(), private_key.into());
     Ok(document.into())
 }
 
 async fn rotate(id: &str, secret: SecretArgs, client: &Client, out: Output) -> Result<(), Failure> {
-    let secret = secret.read("What does the sender sign with from now on? ")?;
+    let secret = secret.read("The sender's new signing secret: ")?;
     let path = ["v1", "sources", id, "rotate-secret"];
     let answer = client
         .post(&path, &json!({ "secret": secret.expose() }))
@@ -178,7 +178,7 @@ async fn rotate(id: &str, secret: SecretArgs, client: &Client, out: Output) -> R
     let rotated: RotatedSource = answer.read()?;
     let until = short_time(&rotated.previous_expires_at);
     out.note(format!(
-        "Replaced. The old one stays valid until {until}: give the sender the new one before."
+        "Rotated. The previous secret stays valid until {until}; give the new one to the sender before then."
     ));
     Ok(())
 }
@@ -193,9 +193,7 @@ async fn change_routes(action: RoutesAction, client: &Client, out: Output) -> Re
         } => {
             let routes = routes.read()?.or_else(|| none.then(Vec::new));
             let routes = routes.ok_or_else(|| {
-                Failure::Input(
-                    "no routes: name them with --route or --routes-file, or say --none".to_owned(),
-                )
+                Failure::Input("no routes: set --route or --routes-file, or use --none".to_owned())
             })?;
             let path = ["v1", "sources", &named.id, "routes"];
             client.put(&path, &Routes { routes }).await?
@@ -206,7 +204,7 @@ async fn change_routes(action: RoutesAction, client: &Client, out: Output) -> Re
     }
     let Routes { routes } = answer.read()?;
     if routes.is_empty() {
-        out.note("No routes: what the source sends is stored and goes nowhere.");
+        out.note("No routes. Events of this source are stored but not sent.");
         return Ok(());
     }
     out.line(show::routes(&routes, out))

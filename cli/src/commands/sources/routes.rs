@@ -1,4 +1,4 @@
-//! Routes as people write them: `pull_request.*=code_review:reviewer-cluster->wh_…`.
+//! Parses routes: `pull_request.*=code_review:reviewer-cluster->wh_…`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,24 +11,23 @@ use crate::failure::Failure;
 use crate::inbound::{Route, Routes};
 
 pub(super) const SYNTAX: &str = "\
-A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, in quotes for the shell. The
-first that fits counts for a webhook. What itself holds `=`, `:` or `->` goes into a file:
+A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, quoted for the shell. For each
+webhook, the first route that matches applies. Values that contain `=`, `:` or `->` need a file:
   [{\"event_type\": \"a=b\", \"intent\": \"c\", \"target_session\": null, \"webhook_id\": \"wh_…\"}]";
 
-/// Routes on the command line, or in a file.
 #[derive(Debug, Args)]
 pub(super) struct RoutesArgs {
-    /// Where events of a type go, such as 'pull_request.*=code_review:reviewer-cluster->wh_…'; repeat it for several
+    /// Route, such as 'pull_request.*=code_review:reviewer-cluster->wh_…'; repeatable
     #[arg(long = "route", value_name = "TYPE=INTENT[:SESSION]->WEBHOOK")]
     routes: Vec<Written>,
 
-    /// A JSON file of routes, as the API takes and shows them; `-` is standard input
+    /// JSON file with routes in the format of the API; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "routes")]
     routes_file: Option<PathBuf>,
 }
 
 impl RoutesArgs {
-    /// The routes, if any were named.
+    /// The routes, if any are given.
     pub(super) fn read(self) -> Result<Option<Vec<Route>>, Failure> {
         match self.routes_file {
             Some(path) => from_json(&read_file(&path)?).map(Some),
@@ -54,7 +53,7 @@ fn from_json(bytes: &[u8]) -> Result<Vec<Route>, Failure> {
     match serde_json::from_slice(bytes) {
         Ok(File::Listed(routes) | File::Shown(Routes { routes })) => Ok(routes),
         Err(_) => Err(Failure::Input(
-            "--routes-file must hold a JSON array of routes with event_type, intent, webhook_id and, if wanted, target_session"
+            "--routes-file must contain a JSON array of routes with event_type, intent, webhook_id and optionally target_session"
                 .to_owned(),
         )),
     }
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_is_read_as_it_is_said() {
+    fn routes_are_parsed() {
         for (text, session) in [
             ("pull_request.*=code_review->wh_1", None),
             (" pull_request.* = code_review -> wh_1 ", None),
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_hold_what_the_api_shows() {
+    fn a_file_may_contain_what_the_api_returns() {
         let listed =
             r#"[{"event_type":"pull_request.*","intent":"code_review","webhook_id":"wh_1"}]"#;
         assert_eq!(from_json(listed.as_bytes()).unwrap(), [route(None)]);

@@ -1,4 +1,4 @@
-//! A source's settings as options, and as the body of a request.
+//! A source's settings as options and as a request body.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use url::Url;
 
 use super::super::input::read_file;
 use super::super::source_secret::SecretArgs;
-use super::drawn::Drawn;
+use super::generated::Generated;
 use super::routes::RoutesArgs;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
@@ -24,12 +24,12 @@ pub(super) struct CreateArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(Scheme::names()))]
     scheme: String,
 
-    /// Draw a secret for the sender and show it this once; with public keys also the private key, to try it out with
+    /// Generate a secret and show it once; for schemes with public keys, also the private key for testing
     #[arg(long, conflicts_with_all = ["secret", "secret_file"])]
     generate: bool,
 
-    /// Where senders reach the gateway, such as https://hooks.example.com: makes the public URL of it and the source's
-    /// path
+    /// Address at which senders reach the gateway, such as https://hooks.example.com; the public URL is this plus the
+    /// source's path
     #[arg(long, value_name = "URL", conflicts_with = "public_url")]
     pub(super) public_base: Option<Url>,
 
@@ -42,7 +42,7 @@ pub(super) struct CreateArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct UpdateArgs {
-    /// The source's id, src_…
+    /// Source id, src_…
     pub(super) id: String,
 
     #[command(flatten)]
@@ -51,19 +51,19 @@ pub(super) struct UpdateArgs {
 
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// What people call it [default: the scheme]
+    /// Display name [default: the scheme]
     #[arg(long)]
     name: Option<String>,
 
-    /// The URL that the sender calls, without query; needed where the scheme signs it. An empty text clears it
+    /// URL that the sender calls, without the query; required if the scheme signs it. Empty removes it
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
-    /// A JSON file that describes the scheme `custom`; `-` is standard input
+    /// JSON file that describes the scheme `custom`; `-` is standard input
     #[arg(long, value_name = "FILE")]
     custom: Option<PathBuf>,
 
-    /// What Meta says when it asks whether the address is yours; an empty text clears it [default: the secret]
+    /// Verify token that Meta sends to confirm the address; empty removes it [default: the secret]
     #[arg(long, value_name = "TOKEN")]
     verify_token: Option<Hidden>,
 
@@ -71,7 +71,7 @@ struct CommonArgs {
     routes: RoutesArgs,
 }
 
-/// The body of POST and PATCH. What is not given is left out; `Some(None)` clears.
+/// The body of POST and PATCH. Settings that are not given are omitted; `Some(None)` removes one.
 #[derive(Default, PartialEq, Serialize)]
 pub(super) struct SourceBody {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,36 +91,37 @@ pub(super) struct SourceBody {
 }
 
 impl CreateArgs {
-    /// The body, and what was drawn for it.
-    pub(super) fn into_body(self) -> Result<(SourceBody, Option<Drawn>), Failure> {
+    /// The body, and the generated secret if any.
+    pub(super) fn into_body(self) -> Result<(SourceBody, Option<Generated>), Failure> {
         let mut body = self.common.into_body()?;
-        // A scheme that signs the URL needs one from the start; the id in it is not known yet.
+        // A scheme that signs the URL needs one from the start, although the id in it is not known yet.
         body.public_url = body
             .public_url
             .or(self.public_base.map(|url| Some(url.into())));
         if (self.scheme == CUSTOM) != body.custom.is_some() {
             return Err(Failure::Input(
-                "--custom must be given for the scheme `custom`, and only then".to_owned(),
+                "--custom is required for the scheme `custom`, and not allowed for other schemes"
+                    .to_owned(),
             ));
         }
-        let drawn = if self.generate {
+        let generated = if self.generate {
             let custom = body.custom.clone().map(described).transpose()?;
-            let drawn = Drawn::draw(&*scheme(&self.scheme, custom)?)?;
-            body.secret = Some(drawn.secret.expose().to_owned());
-            Some(drawn)
+            let generated = Generated::new(&*scheme(&self.scheme, custom)?)?;
+            body.secret = Some(generated.secret.expose().to_owned());
+            Some(generated)
         } else {
-            let question = format!("What does the sender sign with ({})? ", self.scheme);
-            body.secret = Some(self.secret.read(&question)?.expose().to_owned());
+            let prompt = format!("The sender's signing secret ({}): ", self.scheme);
+            body.secret = Some(self.secret.read(&prompt)?.expose().to_owned());
             None
         };
         body.name = body.name.or_else(|| Some(self.scheme.clone()));
         body.scheme = Some(self.scheme);
-        Ok((body, drawn))
+        Ok((body, generated))
     }
 }
 
 impl SourceBody {
-    /// A change of the public URL alone.
+    /// Changes only the public URL.
     pub(super) fn public_url(url: String) -> Self {
         Self {
             public_url: Some(Some(url)),
@@ -134,7 +135,7 @@ impl UpdateArgs {
         let body = self.common.into_body()?;
         if body == SourceBody::default() {
             return Err(Failure::Input(
-                "nothing to change: name at least one setting".to_owned(),
+                "nothing to change: give at least one setting".to_owned(),
             ));
         }
         Ok(body)
@@ -157,22 +158,25 @@ impl CommonArgs {
     }
 }
 
-/// The gateway knows what must stand in it and names what does not fit.
+/// Checks only that it is an object; the gateway validates the content.
 fn read_custom(path: &Path) -> Result<Value, Failure> {
     match serde_json::from_slice(&read_file(path)?) {
         Ok(described @ Value::Object(_)) => Ok(described),
         Ok(_) => Err(Failure::Input(
-            "--custom must be a file that holds a JSON object".to_owned(),
+            "the --custom file must contain a JSON object".to_owned(),
         )),
         Err(error) => Err(Failure::Input(format!(
-            "--custom must be a file that holds a JSON object: {error}"
+            "the --custom file must contain a JSON object: {error}"
         ))),
     }
 }
 
 fn described(custom: Value) -> Result<CustomDraft, Failure> {
-    serde_json::from_value(custom)
-        .map_err(|error| Failure::Input(format!("--custom does not describe a scheme: {error}")))
+    serde_json::from_value(custom).map_err(|error| {
+        Failure::Input(format!(
+            "the --custom file does not describe a valid scheme: {error}"
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -192,7 +196,7 @@ mod tests {
         args: UpdateArgs,
     }
 
-    fn create(line: &[&str]) -> Result<(SourceBody, Option<Drawn>), Failure> {
+    fn create(line: &[&str]) -> Result<(SourceBody, Option<Generated>), Failure> {
         let args = Create::try_parse_from(["test"].iter().chain(line)).unwrap();
         args.args.into_body()
     }
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_can_be_given() {
+    fn every_field_can_be_set() {
         let (body, _) = create(&[
             "--scheme",
             "meta",
@@ -231,18 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn a_drawn_secret_fits_every_scheme() {
+    fn a_generated_secret_fits_every_scheme() {
         for scheme in Scheme::all() {
-            let (body, drawn) = create(&["--scheme", scheme.name, "--generate"]).unwrap();
+            let (body, generated) = create(&["--scheme", scheme.name, "--generate"]).unwrap();
             assert_eq!(body.name.as_deref(), Some(scheme.name));
-            let secret = drawn.unwrap().secret;
+            let secret = generated.unwrap().secret;
             assert_eq!(body.secret.as_deref(), Some(secret.expose()));
             assert_eq!(scheme.check_secret(&secret), Ok(()), "{}", scheme.name);
         }
     }
 
     #[test]
-    fn a_description_and_the_scheme_custom_go_together() {
+    fn a_description_is_only_for_the_scheme_custom() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("custom.json");
         std::fs::write(&file, r#"{"header":"x-signature"}"#).unwrap();
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_names_only_what_changes() {
+    fn an_update_contains_only_what_changes() {
         assert_eq!(update(&["--name", "n"]).unwrap(), r#"{"name":"n"}"#);
         assert_eq!(
             update(&["--public-url", "", "--verify-token", ""]).unwrap(),

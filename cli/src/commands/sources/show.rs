@@ -1,14 +1,14 @@
-//! Sources for people.
+//! Displays sources.
 
 use url::Url;
 
-use super::drawn::Drawn;
+use super::generated::Generated;
 use crate::inbound::{Route, Source};
 use crate::output::{Output, Tone, printable_line};
 use crate::table::{Mark, Table, facts};
 use crate::when::short_time;
 
-pub(super) const KEEP_IT: &str = "Keep it now: it is not shown again.";
+pub(super) const SAVE_IT: &str = "Save it now: it is not shown again.";
 
 pub(super) fn list(sources: Vec<Source>, out: Output) -> String {
     let mut table = Table::new(["ID", "NAME", "SCHEME", "ROUTES", "PATH"]);
@@ -39,37 +39,37 @@ pub(super) fn one(source: &Source, base: &Url, out: Output) -> String {
             ("source", Some(source.id.clone())),
             ("name", Some(source.name.clone())),
             ("scheme", Some(source.scheme.clone())),
-            ("described as", custom.as_ref().map(described)),
+            ("custom scheme", custom.as_ref().map(described)),
             ("address", Some(source.address(base))),
-            ("public url", source.public_url.clone()),
+            ("public URL", source.public_url.clone()),
             (
                 "verify token",
                 source.has_verify_token.then(|| "set".to_owned()),
             ),
             (
-                "old secrets",
+                "previous secrets",
                 (!expire.is_empty()).then(|| format!("valid until {}", expire.join(", "))),
             ),
             ("created", source.created_at.as_deref().map(short_time)),
-            ("changed", source.updated_at.as_deref().map(short_time)),
+            ("updated", source.updated_at.as_deref().map(short_time)),
         ],
     );
     if source.routes.is_empty() {
         return format!(
-            "{known}\n\nNo routes: what it sends is stored and goes nowhere.\n\
-             Lead it somewhere: postrider sources routes set {} --route 'TYPE=INTENT->wh_…'",
+            "{known}\n\nNo routes. Events of this source are stored but not sent.\n\
+             To route them: postrider sources routes set {} --route 'TYPE=INTENT->wh_…'",
             source.id
         );
     }
     format!("{known}\n\n{}", routes(&source.routes, out))
 }
 
-/// `header x-signature, signed {timestamp}.{body}`: what was said, without what was not.
+/// `header x-signature, signed {timestamp}.{body}`: the fields that are set.
 fn described(custom: &serde_json::Value) -> String {
     let fields = custom.as_object().into_iter().flatten();
-    let said = fields
+    let set = fields
         .filter(|(_, value)| !value.is_null() && value.as_array().is_none_or(|a| !a.is_empty()));
-    let texts = said.map(|(name, value)| match value.as_str() {
+    let texts = set.map(|(name, value)| match value.as_str() {
         Some(text) => format!("{name} {text}"),
         None => format!("{name} {value}"),
     });
@@ -95,16 +95,15 @@ pub(super) fn routes(routes: &[Route], out: Output) -> String {
     table.show(out)
 }
 
-/// What nobody else knows.
-pub(super) fn drawn(drawn: &Drawn, out: Output) -> String {
+pub(super) fn generated(generated: &Generated, out: Output) -> String {
     let strong = |text: &str| out.paint(Tone::Strong, text);
-    match &drawn.private_key {
+    match &generated.private_key {
         Some(private) => format!(
             "public key   {}\nprivate key  {}   (for postrider trigger)",
-            strong(drawn.secret.expose()),
+            strong(generated.secret.expose()),
             strong(private.expose())
         ),
-        None => format!("secret  {}", strong(drawn.secret.expose())),
+        None => format!("secret  {}", strong(generated.secret.expose())),
     }
 }
 
@@ -116,16 +115,16 @@ pub(super) fn next_steps(source: &Source, is_local: bool) -> String {
         ..
     } = source;
     let (which, reach) = match public_url {
-        Some(_) => ("public url", ""),
+        Some(_) => ("public URL", ""),
         None if is_local => (
             "address",
-            " Senders elsewhere reach it through a proxy or tunnel of yours.",
+            " For senders on other machines, set up a proxy or tunnel to it.",
         ),
         None => ("address", ""),
     };
     format!(
-        "\nGive the {which} and the secret to the sender; docs/inbound.md says where.{reach}\n\
-         Try it: postrider trigger {scheme} --source {id}"
+        "\nGive the {which} and the secret to the sender; see docs/inbound.md for where to enter them.{reach}\n\
+         To try it: postrider trigger {scheme} --source {id}"
     )
 }
 
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_told_with_its_address_and_routes() {
+    fn a_source_is_shown_with_its_address_and_routes() {
         let shown = shown(&source(
             r#""scheme":"github","public_url":null,"has_verify_token":false,
                "secret_expires":["2026-02-21T10:00:00Z"],"routes":[{"event_type":"pull_request.*","intent":"code_review",
@@ -160,11 +159,11 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part} in {shown}");
         }
-        assert!(!shown.contains("public url"), "{shown}");
+        assert!(!shown.contains("public URL"), "{shown}");
     }
 
     #[test]
-    fn a_description_is_told_as_far_as_something_was_said() {
+    fn a_custom_scheme_is_shown_with_the_fields_that_are_set() {
         let shown = shown(&source(
             r#""scheme":"custom","public_url":null,"custom":{"header":"x-signature","prefix":null,"event_type":["body:/type"]}"#,
         ));

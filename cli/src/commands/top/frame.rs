@@ -1,50 +1,48 @@
-//! The frame: the figures, webhooks that need a person, what failed last.
+//! A frame: key stats, webhooks needing attention, recent failures.
 
 use super::line::{Line, Size};
 use super::picture::{Picture, failed_at};
-use crate::output::Tone;
+use crate::output::{Tone, plural};
 use crate::shapes::{Delivery, Webhook};
 use crate::table::Mark;
 use crate::when::short_time;
 
 const KEYS: &str = "q quit · p pause · j/k move · enter show · r retry";
-/// Columns of the widest name of a figure.
+/// The width of the longest name of a stat.
 const NAME: usize = 32;
 
-/// What a frame is made of.
 pub(super) struct Frame<'a> {
     pub(super) picture: &'a Picture,
     pub(super) gateway: &'a str,
     pub(super) window: &'a str,
-    /// How much happens a second; nobody counted when there is but one frame.
+    /// Rates per second; none for a single frame.
     pub(super) rates: Option<String>,
-    /// The failure that the keys are about.
+    /// The selected failure.
     pub(super) selected: Option<&'a str>,
-    /// What there is to say beside it all.
-    pub(super) notification: Option<&'a Notification>,
+    /// A message in the last line.
+    pub(super) message: Option<&'a Message>,
 }
 
-/// A word to whoever looks.
 #[derive(Debug)]
-pub(super) struct Notification {
+pub(super) struct Message {
     pub(super) tone: Tone,
     pub(super) text: String,
 }
 
 impl Frame<'_> {
-    /// Everything, for a reader who can scroll.
+    /// Everything, for output that can scroll.
     pub(super) fn whole(&self) -> Vec<Line> {
         let mut lines = self.head();
         lines.push(Line::default());
         lines.extend(self.key_stats());
         lines.push(Line::default());
-        lines.extend(self.needy(usize::MAX));
+        lines.extend(self.unhealthy(usize::MAX));
         lines.push(Line::default());
         lines.extend(self.failures(usize::MAX));
         lines
     }
 
-    /// As much as there is room for: empty lines and then webhooks give way before the newest failures do.
+    /// As much as fits: empty lines and then webhooks are dropped before the most recent failures.
     pub(super) fn fitted(&self, size: Size) -> Vec<Line> {
         let is_low = size.rows < 20;
         let gap = || (!is_low).then(Line::default);
@@ -53,7 +51,7 @@ impl Frame<'_> {
         lines.extend(self.key_stats());
         lines.extend(gap());
         let room = size.rows.saturating_sub(lines.len());
-        lines.extend(self.needy((room / 3).max(1)));
+        lines.extend(self.unhealthy((room / 3).max(1)));
         lines.extend(gap());
         let footer = 1;
         let room = size.rows.saturating_sub(lines.len() + footer + 1);
@@ -67,8 +65,11 @@ impl Frame<'_> {
     fn head(&self) -> Vec<Line> {
         let total = &self.picture.stats.total;
         let counted = format!(
-            "last {}: {} delivered, {} dead, {} attempts",
-            self.window, total.delivered, total.dead, total.attempts
+            "last {}: {} delivered, {} dead, {}",
+            self.window,
+            total.delivered,
+            total.dead,
+            plural(total.attempts, "attempt")
         );
         let mut counts = Line::text(&counted);
         if let Some(rates) = &self.rates {
@@ -94,38 +95,42 @@ impl Frame<'_> {
                 .column(tone, &key_stat.show(unit), 9)
                 .then(
                     Some(Tone::Faint),
-                    &format!("bad {}", key_stat.bad_when(unit)),
+                    &format!("alert {}", key_stat.bad_when(unit)),
                 )
         };
         key_stats.map(line).collect()
     }
 
-    fn needy(&self, room: usize) -> Vec<Line> {
-        let needy = &self.picture.needy;
+    fn unhealthy(&self, room: usize) -> Vec<Line> {
+        let unhealthy = &self.picture.unhealthy;
         let heading = |text: &str| Line::toned(Tone::Strong, text);
-        if needy.is_empty() {
-            let none = format!("No webhook of {} needs a person", self.picture.webhooks);
-            return vec![heading(&none)];
+        if unhealthy.is_empty() {
+            let all = match self.picture.webhooks {
+                0 => "No webhooks".to_owned(),
+                1 => "1 webhook OK".to_owned(),
+                count => format!("All {count} webhooks OK"),
+            };
+            return vec![heading(&all)];
         }
         let mut lines = vec![heading(&format!(
-            "WEBHOOKS THAT NEED A PERSON: {} of {}",
-            needy.len(),
+            "WEBHOOKS NEEDING ATTENTION: {} of {}",
+            unhealthy.len(),
             self.picture.webhooks
         ))];
-        lines.extend(needy.iter().take(room).map(webhook));
+        lines.extend(unhealthy.iter().take(room).map(webhook));
         lines
     }
 
     fn failures(&self, room: usize) -> Vec<Line> {
         let failures = &self.picture.failures;
         if failures.is_empty() {
-            return vec![Line::toned(Tone::Strong, "Nothing has failed")];
+            return vec![Line::toned(Tone::Strong, "No recent failures")];
         }
         let at = self.position().unwrap_or(0);
-        // The one that is selected stays in sight.
+        // Keeps the selected failure visible.
         let first = (at + 1).saturating_sub(room);
         let shown = failures.iter().skip(first).take(room);
-        let mut lines = vec![Line::toned(Tone::Strong, "NEWEST FAILURES")];
+        let mut lines = vec![Line::toned(Tone::Strong, "RECENT FAILURES")];
         lines.extend(shown.map(|row| failure(row, Some(row.id.as_str()) == self.selected)));
         lines
     }
@@ -137,8 +142,8 @@ impl Frame<'_> {
     }
 
     fn footer(&self) -> Line {
-        match self.notification {
-            Some(notification) => Line::toned(notification.tone, &notification.text),
+        match self.message {
+            Some(message) => Line::toned(message.tone, &message.text),
             None => Line::toned(Tone::Faint, KEYS),
         }
     }

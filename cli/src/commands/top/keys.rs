@@ -1,24 +1,23 @@
-//! What somebody types, out of the bytes that a terminal sends.
+//! Parses key presses from the bytes of a terminal.
 
 use std::io::Read;
 
 use tokio::sync::mpsc;
 
-/// A key that means something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    Email(char),
+    Char(char),
     Up,
     Down,
     PageUp,
     PageDown,
     Enter,
     Escape,
-    /// Ctrl-C, which a terminal in raw mode sends as any other key.
+    /// Ctrl-C, which a terminal in raw mode sends like any other key.
     Interrupt,
 }
 
-/// Every key from now on. The thread that reads ends with the process: a read from a terminal cannot be broken off.
+/// Every key from now on. The reading thread ends with the process, because a read from a terminal cannot be cancelled.
 pub(super) fn listen() -> mpsc::UnboundedReceiver<Key> {
     let (sender, keys) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -34,7 +33,7 @@ pub(super) fn listen() -> mpsc::UnboundedReceiver<Key> {
     keys
 }
 
-/// What is not known is passed over.
+/// Unknown keys are ignored.
 fn parse(mut bytes: &[u8]) -> Vec<Key> {
     const SEQUENCES: [(&[u8], Key); 6] = [
         (b"\x1b[A", Key::Up),
@@ -57,13 +56,13 @@ fn parse(mut bytes: &[u8]) -> Vec<Key> {
         }
         bytes = rest;
         match first {
-            // The start of a sequence that is not known: all of it.
+            // An unknown sequence: ignore all of it.
             b'\x1b' if !rest.is_empty() => return keys,
             b'\x1b' => keys.push(Key::Escape),
             b'\x03' => keys.push(Key::Interrupt),
             b'\r' | b'\n' => keys.push(Key::Enter),
             b'\x7f' => keys.push(Key::Escape),
-            b' '..=b'~' => keys.push(Key::Email(char::from(*first))),
+            b' '..=b'~' => keys.push(Key::Char(char::from(*first))),
             _ => {}
         }
     }
@@ -75,16 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_as_terminals_send_them() {
-        use Key::{Down, Email, Enter, Escape, Interrupt, PageDown, Up};
-        assert_eq!(parse(b"jk\r"), [Email('j'), Email('k'), Enter]);
+    fn keys_are_parsed_as_terminals_send_them() {
+        use Key::{Char, Down, Enter, Escape, Interrupt, PageDown, Up};
+        assert_eq!(parse(b"jk\r"), [Char('j'), Char('k'), Enter]);
         assert_eq!(parse(b"\x1b[A\x1bOB\x1b[6~"), [Up, Down, PageDown]);
         assert_eq!(parse(b"\x1b"), [Escape]);
-        assert_eq!(
-            parse(b"\x1b[1;5D"),
-            [],
-            "a sequence that means nothing here"
-        );
+        assert_eq!(parse(b"\x1b[1;5D"), [], "an unknown sequence");
         assert_eq!(parse(b"\x03\x00\xff"), [Interrupt]);
     }
 }

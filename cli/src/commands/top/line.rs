@@ -1,51 +1,48 @@
-//! A line of a frame: pieces of text with their tones, cut to the width of the terminal.
+//! A line of a frame: coloured pieces of text, truncated to the width of the terminal.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::output::{Output, Tone, printable_line};
 use crate::table::Mark;
 
-/// Longer texts fit no terminal.
+/// Longer texts do not fit any terminal.
 const MAX_CHARS: usize = 1000;
 
-/// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
-/// One line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line(Vec<(Option<Tone>, String)>);
 
 impl Line {
-    /// Plain text. It may come from anywhere and is made harmless.
+    /// Plain text. It is untrusted and is made safe to print.
     pub(super) fn text(text: &str) -> Self {
         Self::default().then(None, text)
     }
 
-    /// Text that was made harmless before, as it is.
-    pub(super) fn harmless(text: &str) -> Self {
-        // A tab is as wide as the terminal likes, and a line must not be wider than it is counted.
+    /// Text that is already safe to print.
+    pub(super) fn safe(text: &str) -> Self {
+        // The terminal decides how wide a tab is, but the width of a line must be known.
         Self(vec![(None, text.replace('\t', "    "))])
     }
 
-    /// Text in a tone.
     pub(super) fn toned(tone: Tone, text: &str) -> Self {
         Self::default().then(Some(tone), text)
     }
 
-    /// With more text behind it. Its spaces stay, as the columns of a table need it.
+    /// Appends text. Leading spaces are preserved, because columns need them.
     pub(super) fn then(mut self, tone: Option<Tone>, text: &str) -> Self {
         let lead = text.len() - text.trim_start_matches(' ').len();
-        let harmless = printable_line(text, MAX_CHARS);
+        let printable = printable_line(text, MAX_CHARS);
         self.0
-            .push((tone, format!("{}{harmless}", " ".repeat(lead))));
+            .push((tone, format!("{}{printable}", " ".repeat(lead))));
         self
     }
 
-    /// With text behind it that takes so many columns: cut, or filled up.
+    /// Appends text of exactly this width, truncated or padded.
     pub(super) fn column(mut self, tone: Option<Tone>, text: &str, columns: usize) -> Self {
         let text = cut(&printable_line(text, MAX_CHARS), columns);
         let fill = columns.saturating_sub(width(&text));
@@ -53,7 +50,7 @@ impl Line {
         self
     }
 
-    /// With a mark behind it.
+    /// Appends a mark.
     pub(super) fn mark(self, mark: Mark) -> Self {
         let (tone, sign) = match mark {
             Mark::None => (None, " "),
@@ -65,7 +62,7 @@ impl Line {
         self.column(tone, sign, 1)
     }
 
-    /// The line as a terminal gets it, at most so wide.
+    /// The line with colour codes, truncated to this width.
     pub(super) fn paint(&self, columns: usize, out: Output) -> String {
         let mut left = columns;
         let mut painted = String::new();
@@ -85,7 +82,7 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The start of a text, at most so wide; what is cut ends with `…`.
+/// The text truncated to this width; ends with `…` if truncated.
 fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -110,7 +107,7 @@ mod tests {
     use crate::output::Format;
 
     #[test]
-    fn columns_align_and_lines_end_at_the_edge() {
+    fn columns_align_and_lines_are_truncated() {
         let out = Output::new(Format::People, true);
         let line = |name: &str| {
             Line::default()

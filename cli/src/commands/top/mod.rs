@@ -1,4 +1,4 @@
-//! `postrider top`: how things stand, live.
+//! `postrider top`: a live overview.
 
 mod frame;
 mod keys;
@@ -19,31 +19,31 @@ use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
 
-/// A text that nobody sees on a screen is as wide as its lines.
+/// Output that is not on a terminal is not truncated.
 const UNLIMITED: usize = 1000;
 
 const AFTER_HELP: &str = "\
 Keys:
-  j, k, arrows  move between failures     enter  show one, with its attempts and why it failed
-  r             retry it now              p      pause, to read at leisure
-  esc           back                      q      quit
+  j, k, arrows  select a failure     enter  show it with its attempts and why it failed
+  r             retry it now         p      pause updates
+  esc           back                 q      quit
 
 Examples:
   postrider top
   postrider top --window 24h
   postrider top --once | mail -s postrider ops@example.com
 
-It is looked at each two seconds, and sooner when something happens. When standard input or output is no \
-terminal it prints one frame and ends, as with --once. Rates are counted from what happens while it runs.";
+Refreshes every 2 s, and sooner when something happens. If standard input or output is not a terminal, it \
+prints one frame and exits, as with --once. Rates are measured while it runs.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct TopArgs {
-    /// How far the figures go back, in hours or days, up to 31 days
-    #[arg(long, default_value = "1h", value_name = "SPAN")]
+    /// How far back the stats go, in hours or days, up to 31 days
+    #[arg(long, default_value = "1h", value_name = "DURATION")]
     window: String,
 
-    /// Print one frame and end
+    /// Print one frame and exit
     #[arg(long)]
     once: bool,
 }
@@ -51,7 +51,8 @@ pub(crate) struct TopArgs {
 pub(crate) async fn run(args: TopArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     if out.wants_json() {
         return Err(Failure::Input(
-            "top is for people; --json: use `stats`, `webhooks list` and `deliveries`".to_owned(),
+            "top has no JSON output; use `stats`, `webhooks list` and `deliveries` with --json"
+                .to_owned(),
         ));
     }
     let picture = Picture::take(client, &args.window).await?;
@@ -67,7 +68,7 @@ pub(crate) async fn run(args: TopArgs, client: &Client, out: Output) -> Result<E
         window: &args.window,
         rates: None,
         selected: None,
-        notification: None,
+        message: None,
     };
     let lines = frame.whole().into_iter();
     let lines = lines.map(|line| line.paint(UNLIMITED, out).trim_end().to_owned());

@@ -1,4 +1,4 @@
-//! How things stand, as the gateway answers it.
+//! The data of a frame, as read from the gateway.
 
 use postrider_domain::health::WARNING_AT;
 use postrider_domain::time::Timestamp;
@@ -10,23 +10,22 @@ use crate::failure::Failure;
 use crate::pages;
 use crate::shapes::{Delivery, Webhook};
 
-/// How many failures are known at once.
+/// How many failures are listed.
 const FAILURES: usize = 50;
 
-/// Everything that a frame shows.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) taken_at: Timestamp,
     pub(super) stats: Stats,
-    /// Webhooks that need a person.
-    pub(super) needy: Vec<Webhook>,
+    /// Webhooks needing attention.
+    pub(super) unhealthy: Vec<Webhook>,
     pub(super) webhooks: usize,
-    /// What failed last, the newest first, whether it is tried again or not.
+    /// Failed and dead deliveries, newest first.
     pub(super) failures: Vec<Delivery>,
 }
 
 impl Picture {
-    /// Asks for all of it. Every question is one that costs the same however much there is, the list of webhooks apart.
+    /// Reads all of it. Apart from the list of webhooks, each request costs the same however much data there is.
     pub(super) async fn take(client: &Client, window: &str) -> Result<Self, Failure> {
         let stats = stats::ask(client, window.to_owned(), None).await?;
         let webhooks: Vec<Webhook> = pages::all(client, &["v1", "webhooks"]).await?.read()?;
@@ -34,14 +33,14 @@ impl Picture {
             taken_at: edge::now(),
             stats: stats.read()?,
             webhooks: webhooks.len(),
-            needy: webhooks.into_iter().filter(needs_a_person).collect(),
+            unhealthy: webhooks.into_iter().filter(needs_attention).collect(),
             failures: failures(client).await?,
         })
     }
 }
 
-/// As the Inspector has it: a paused webhook has its person.
-fn needs_a_person(webhook: &Webhook) -> bool {
+/// The same rule as in the Inspector: a paused webhook was paused on purpose.
+fn needs_attention(webhook: &Webhook) -> bool {
     match webhook.status.as_str() {
         "failed" | "disabled" => true,
         "active" => webhook.failure_count >= u64::from(WARNING_AT),
@@ -61,7 +60,7 @@ async fn failures(client: &Client) -> Result<Vec<Delivery>, Failure> {
     Ok(found)
 }
 
-/// When it failed last; times of the API sort as text.
+/// When it last failed; timestamps of the API sort as text.
 pub(super) fn failed_at(delivery: &Delivery) -> &str {
     let last = delivery.last_attempted_at.as_deref();
     last.unwrap_or(&delivery.created_at)

@@ -1,21 +1,21 @@
-//! How much happens a second, counted from what is announced.
+//! Rates per second, counted from notifications.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How often somebody looks at the count.
+/// The length of a tick.
 pub(super) const TICK: Duration = Duration::from_millis(500);
-/// Over how many ticks a rate is taken: ten seconds.
+/// How many ticks a rate covers: 10 s.
 const TICKS: usize = 20;
 
-/// What happened in one tick.
+/// The counts of one tick.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     delivered: u32,
     failed: u32,
 }
 
-/// The last ten seconds.
+/// The counts of the last 10 s.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     now: Count,
@@ -23,7 +23,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Counts an announcement of this kind.
+    /// Counts a notification of this kind.
     pub(super) fn count(&mut self, kind: &str) {
         match kind {
             "delivery.delivered" => self.now.delivered += 1,
@@ -32,7 +32,7 @@ impl Rates {
         }
     }
 
-    /// A tick is over.
+    /// Ends a tick.
     pub(super) fn tick(&mut self) {
         self.past.push_back(std::mem::take(&mut self.now));
         if self.past.len() > TICKS {
@@ -45,7 +45,7 @@ impl Rates {
         let ticks = u64::try_from(self.past.len().max(1)).unwrap_or(1);
         let rate = |of: fn(&Count) -> u32| {
             let sum: u64 = self.past.iter().map(|count| u64::from(of(count))).sum();
-            // In tenths: two ticks are a second.
+            // In tenths; two ticks are 1 s.
             let tenths = sum * 20 / ticks;
             format!("{}.{}/s", tenths / 10, tenths % 10)
         };
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_taken_over_the_last_ten_seconds() {
+    fn a_rate_covers_the_last_ten_seconds() {
         let mut rates = Rates::default();
         assert_eq!(rates.in_words(), "0.0/s delivered, 0.0/s failed");
         for _ in 0..30 {

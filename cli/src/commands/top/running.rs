@@ -1,4 +1,4 @@
-//! The view while somebody looks at it.
+//! The live view.
 
 mod state;
 mod work;
@@ -18,11 +18,11 @@ use crate::failure::{Ending, Failure};
 use crate::live::{Heard, Live};
 use crate::output::Output;
 
-/// How much may wait to be counted before the gateway is read no further.
+/// How many notifications may wait to be counted before reading from the gateway pauses.
 const WAITING: usize = 10_000;
-/// The picture is taken anew after so many ticks: two seconds.
+/// Refresh after this many ticks: 2 s.
 const TICKS: u32 = 4;
-/// When there is news, after so many: a second. A busy gateway always has some.
+/// Refresh after this many ticks when there is news: 1 s. A busy gateway always has some.
 const TICKS_WITH_NEWS: u32 = 2;
 
 pub(super) async fn run(
@@ -39,13 +39,13 @@ pub(super) async fn run(
         state: State::new(picture, client.base().as_str(), window),
         client,
         window,
-        looking: Work::default(),
+        refreshing: Work::default(),
         acting: Work::default(),
         ticks_since: 0,
         has_news: false,
     };
-    // In this order: a signal is waited for before the terminal is taken over. Whatever ends it, the terminal is given back
-    // before anything else is said.
+    // The order matters: the signal handler is installed before the terminal is taken over. However it ends, the terminal
+    // is restored before anything else is printed.
     tokio::select! {
         biased;
         () = edge::stop_signal() => {}
@@ -59,9 +59,9 @@ struct Running<'a> {
     state: State<'a>,
     client: &'a Client,
     window: &'a str,
-    /// The next picture, while it is taken.
-    looking: Work<'a>,
-    /// What a key asked for, while it is done.
+    /// The request for the next picture.
+    refreshing: Work<'a>,
+    /// The request that a key started.
     acting: Work<'a>,
     ticks_since: u32,
     has_news: bool,
@@ -91,13 +91,13 @@ impl Running<'_> {
                         Asked::Retry(id) => self.acting.begin(work::retry(self.client, id)),
                     },
                 },
-                done = self.looking.done() => self.state.take(done),
+                done = self.refreshing.done() => self.state.take(done),
                 done = self.acting.done() => {
                     self.has_news |= matches!(done, Done::Retried(Ok(_)));
                     self.state.take(done);
                 }
                 _ = ticks.tick() => {
-                    // All that came since is counted at once: drawing for each would be slower than they come.
+                    // Counts all notifications since the last tick at once; drawing after each one would be too slow.
                     while let Ok(next) = heard.try_recv() {
                         notifications.push(next);
                     }
@@ -117,10 +117,11 @@ impl Running<'_> {
             TICKS
         };
         let is_time = self.ticks_since >= wait;
-        if is_time && !self.state.is_paused() && !self.looking.is_under_way() {
+        if is_time && !self.state.is_paused() && !self.refreshing.is_running() {
             self.ticks_since = 0;
             self.has_news = false;
-            self.looking.begin(work::look(self.client, self.window));
+            self.refreshing
+                .begin(work::refresh(self.client, self.window));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The terminal, taken over and given back as it was.
+//! Takes over the terminal and restores it.
 
 use std::io::{self, Write, stdout};
 
@@ -13,7 +13,7 @@ use crossterm::{execute, queue};
 use super::line::{Line, Size};
 use crate::output::Output;
 
-/// The terminal in raw mode, on its other screen. Dropping it gives it back.
+/// The terminal in raw mode, on the alternate screen. Dropping it restores the terminal.
 pub(super) struct Screen {
     out: Output,
     shown: Vec<String>,
@@ -27,13 +27,12 @@ impl Screen {
             shown: Vec::new(),
             size: size()?,
         };
-        give_back_before_a_panic();
+        restore_before_a_panic();
         terminal::enable_raw_mode()?;
         execute!(stdout(), EnterAlternateScreen, Hide)?;
         Ok(screen)
     }
 
-    /// How large it is now.
     pub(super) fn size(&mut self) -> io::Result<Size> {
         let size = size()?;
         if size != self.size {
@@ -43,7 +42,7 @@ impl Screen {
         Ok(size)
     }
 
-    /// Shows these lines, and writes only those that differ from what is there.
+    /// Draws the lines, and writes only those that changed.
     pub(super) fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
         let lines: Vec<String> = lines
             .iter()
@@ -81,7 +80,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
@@ -93,17 +92,17 @@ fn size() -> io::Result<Size> {
     })
 }
 
-/// That it cannot be given back any more is nothing that anybody could mend.
-fn give_back() {
+/// Errors are ignored: nothing can be done about a terminal that cannot be restored.
+fn restore() {
     let _ = execute!(stdout(), EndSynchronizedUpdate, LeaveAlternateScreen, Show);
     let _ = terminal::disable_raw_mode();
 }
 
-/// What a panic says would else be written to a screen that is gone the moment after.
-fn give_back_before_a_panic() {
-    let said = std::panic::take_hook();
+/// Otherwise the panic message would be written to the alternate screen and disappear with it.
+fn restore_before_a_panic() {
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        give_back();
-        said(panic);
+        restore();
+        default_hook(panic);
     }));
 }

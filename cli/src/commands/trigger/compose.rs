@@ -1,4 +1,4 @@
-//! A signed request, as its provider would make it.
+//! Composes a signed request, as the provider would.
 
 use http::{HeaderName, HeaderValue};
 use postrider_domain::inbound::Inbound;
@@ -11,21 +11,20 @@ use crate::failure::Failure;
 use crate::hidden::Hidden;
 use crate::schemes::{keys, misfit};
 
-/// All that goes into it.
 pub(super) struct Draft<'a> {
     pub(super) scheme: &'a Scheme,
     pub(super) event: &'a Event,
     pub(super) secret: &'a Hidden,
-    /// What is signed where the scheme signs the URL.
+    /// The URL to sign, if the scheme signs it.
     pub(super) url: &'a str,
     pub(super) query: Option<&'a str>,
     pub(super) id: &'a str,
     pub(super) at: Timestamp,
-    /// `Name: value`, set at last.
+    /// `Name: value`, set after signing.
     pub(super) headers: &'a [Hidden],
 }
 
-/// Signs it in the first way of the scheme for which the secret is.
+/// Signs it in the first way of the scheme that the secret fits.
 pub(super) fn compose(draft: &Draft<'_>) -> Result<Inbound, Failure> {
     if let Some(misfit) = misfit(draft.scheme, draft.secret) {
         return Err(Failure::Input(format!("the secret {misfit}")));
@@ -39,7 +38,7 @@ pub(super) fn compose(draft: &Draft<'_>) -> Result<Inbound, Failure> {
         content_type: &event.content_type,
         body: &event.body,
     };
-    let scheme = leaving_own_bodies(draft.scheme, event);
+    let scheme = leaving_given_bodies(draft.scheme, event);
     let mut ways = scheme.ways.iter();
     let signed = ways.find_map(|way| {
         let keys = keys(way, draft.secret)?;
@@ -47,7 +46,7 @@ pub(super) fn compose(draft: &Draft<'_>) -> Result<Inbound, Failure> {
     });
     let mut request = signed.ok_or_else(|| {
         Failure::Input(format!(
-            "this request cannot be signed as `{}` does: the body must be one that it sends",
+            "cannot sign this request as `{}`: the body must have the format of that sender",
             scheme.name
         ))
     })?;
@@ -61,10 +60,10 @@ pub(super) fn compose(draft: &Draft<'_>) -> Result<Inbound, Failure> {
     Ok(request)
 }
 
-/// A sample gets its id anew, wherever that stands; somebody's own body is not written again for it.
-fn leaving_own_bodies(scheme: &Scheme, event: &Event) -> Scheme {
+/// A sample gets a new id wherever the scheme has one. A body given by the user is not modified for that.
+fn leaving_given_bodies(scheme: &Scheme, event: &Event) -> Scheme {
     let mut scheme = scheme.clone();
-    if event.is_own {
+    if event.is_given {
         scheme
             .delivery_id
             .retain(|field| !matches!(field.at, At::Body(_)));
@@ -72,13 +71,13 @@ fn leaving_own_bodies(scheme: &Scheme, event: &Event) -> Scheme {
     scheme
 }
 
-/// What is wrong is not quoted: the value may be a credential.
+/// Errors do not quote the header: the value may be a credential.
 fn set(request: &mut Inbound, name: &str, value: &str) -> Result<(), Failure> {
     let header = HeaderName::try_from(name)
         .ok()
         .zip(HeaderValue::from_str(value).ok());
     let (name, value) = header
-        .ok_or_else(|| Failure::Input("--header must be a name, a colon and a value".to_owned()))?;
+        .ok_or_else(|| Failure::Input("--header must have the form `Name: value`".to_owned()))?;
     request.headers.insert(name, value);
     Ok(())
 }
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_of_every_scheme_is_genuine_and_of_its_type() {
+    fn every_sample_of_every_scheme_verifies_with_its_type() {
         for scheme in Scheme::all() {
             let keys = sample::keys(scheme, &SEED).unwrap();
             let is_pair = scheme.ways.iter().all(crate::schemes::has_key_pair);
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_ones_own_is_sent_byte_for_byte() {
+    fn a_given_body_is_sent_byte_for_byte() {
         let scheme = Scheme::named("stripe").unwrap();
         let body = br#"{"type": "x.y",  "id":"evt_mine"}"#.to_vec();
         let event = choose(&scheme, None, Some(body.clone())).unwrap();
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_set_at_last_and_never_quoted() {
+    fn headers_are_set_after_signing_and_never_quoted() {
         let scheme = Scheme::named("github").unwrap();
         let event = choose(&scheme, None, None).unwrap();
         let secret = Hidden::from("s".to_owned());

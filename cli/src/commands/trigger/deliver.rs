@@ -1,4 +1,4 @@
-//! Posts a request and shows what came back.
+//! Sends the request and shows the response.
 
 use http::StatusCode;
 use postrider_domain::inbound::Inbound;
@@ -15,7 +15,7 @@ use crate::shapes::Published;
 
 const SHOWN_BODY_CHARS: usize = 2000;
 
-/// Posts it and shows the answer: from a source what was accepted, from elsewhere whatever it is.
+/// Sends the request. Shows the accepted event for a source, and the plain response for any other URL.
 pub(super) async fn deliver(
     request: Inbound,
     target: &Target,
@@ -28,16 +28,16 @@ pub(super) async fn deliver(
         return show_answer(status, &text, out);
     };
     if !status.is_success() {
-        return Err(refused(status, &text, source));
+        return Err(rejected(status, &text, source));
     }
     let Ok(published) = read::<Published>(&text) else {
-        // A handshake is answered otherwise.
+        // A handshake has a different response.
         return show_answer(status, &text, out);
     };
     if published.deliveries.is_empty() && !out.wants_json() {
         out.line(format!(
-            "Event {}\nNo route of {source} leads it anywhere: it is stored.\n\
-             Lead it somewhere: postrider sources routes set {source} --route 'TYPE=INTENT->wh_…'",
+            "Event {}\nNo route of {source} matches. The event is stored but not sent.\n\
+             To route it: postrider sources routes set {source} --route 'TYPE=INTENT->wh_…'",
             published.id
         ))?;
         return Ok(Ending::Fine);
@@ -64,13 +64,13 @@ async fn post(request: Inbound, target: &Target) -> Result<(StatusCode, String),
     Ok((status, text))
 }
 
-fn refused(status: StatusCode, text: &str, source: &str) -> Failure {
+fn rejected(status: StatusCode, text: &str, source: &str) -> Failure {
     let problem = Box::new(Problem::read(status, text));
     if !status.is_client_error() {
-        return Failure::InTrouble(problem);
+        return Failure::ServerError(problem);
     }
     let advice = (status == StatusCode::UNAUTHORIZED).then(|| {
-        format!("the secret is probably not the source's: postrider sources diagnose {source}")
+        format!("the secret probably differs from the source's; to find out: postrider sources diagnose {source}")
     });
     Failure::Rejected { problem, advice }
 }
@@ -91,7 +91,7 @@ fn show_answer(status: StatusCode, text: &str, out: Output) -> Result<Ending, Fa
     Ok(Ending::of(status.is_success()))
 }
 
-/// Writes the request instead, as `sources diagnose --request` reads it: the body to its last byte.
+/// Prints the request in the format that `sources diagnose --request` reads.
 pub(super) fn print(request: &Inbound, target: &Target, out: Output) -> Result<(), Failure> {
     let mut url = target.url.clone();
     url.set_query(request.query.as_deref());

@@ -1,4 +1,4 @@
-//! `postrider trigger`: post a signed sample event, as a provider would.
+//! `postrider trigger`: send a signed sample event, as a provider would.
 
 mod compose;
 mod deliver;
@@ -22,20 +22,20 @@ use crate::client::Client;
 use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::hidden::Hidden;
-use crate::output::Output;
+use crate::output::{Output, plural};
 use crate::when::When;
 
 const AFTER_HELP: &str = "\
 Examples:
-  postrider trigger --list                          every scheme and its sample events
-  postrider trigger github pull_request.opened      to the gateway's only source of this scheme
+  postrider trigger --list                          list every scheme and its sample events
+  postrider trigger github pull_request.opened      send to the only source with this scheme
   postrider trigger stripe invoice.paid --source src_… --secret-file secret.txt --wait
   postrider trigger github issues.closed --body issue.json --to http://localhost:3000/hook
-  postrider trigger slack message --at 10m          as a sender does whose clock is wrong
+  postrider trigger slack message --at 10m          send with a wrong clock
 
-The gateway does not give a source's secret back, so it is asked for. Where the sender signs with
-a private key, that key takes its place: for sendgrid and discord `postrider sources create
---generate` draws a pair; `whsk_…` signs as version `v1a` of standard.";
+The gateway never returns a source's secret, so you are asked for it. If the sender signs with a
+private key, use that key instead: for sendgrid and discord, `postrider sources create --generate`
+generates a key pair; a `whsk_…` key signs as version `v1a` of standard.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -44,35 +44,35 @@ pub(crate) struct TriggerArgs {
     #[arg(required_unless_present = "list", value_parser = PossibleValuesParser::new(Scheme::names()))]
     scheme: Option<String>,
 
-    /// What happened, such as pull_request.opened [default: the scheme's first sample]
+    /// Event type, such as pull_request.opened [default: the scheme's first sample]
     #[arg(value_name = "TYPE")]
     event_type: Option<String>,
 
-    /// List the sample events, of all schemes or of one
+    /// List the sample events of all schemes, or of one
     #[arg(long)]
     list: bool,
 
-    /// Send this file's bytes in place of the sample's; `-` is standard input
+    /// File to send instead of the sample, byte for byte; `-` is standard input
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
 
-    /// What the body is [default: as the sample's]
+    /// Content type of the body [default: that of the sample]
     #[arg(long, value_name = "TYPE", requires = "body")]
     content_type: Option<String>,
 
-    /// A header to add or replace, after signing; repeat it for several
+    /// Header to add or replace after signing; repeatable
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<Hidden>,
 
-    /// The sender's id of the delivery; the same one again is a duplicate [default: a fresh one]
+    /// Delivery id of the sender; sending the same id again is a duplicate [default: a new one]
     #[arg(long)]
     id: Option<String>,
 
-    /// Sign as of then: a time, or a span back from now such as 10m
+    /// Sign as of this time: RFC 3339, or how long ago, such as 10m
     #[arg(long, value_name = "TIME", default_value = "now")]
     at: When,
 
-    /// Print the request, send nothing
+    /// Print the request without sending it
     #[arg(long)]
     dry_run: bool,
 
@@ -105,8 +105,8 @@ pub(crate) async fn run(
     if let Some(content_type) = args.content_type {
         event.content_type = content_type;
     }
-    let question = format!("What does the sender sign with ({name})? ");
-    let secret = args.secret.read(&question)?;
+    let prompt = format!("The sender's signing secret ({name}): ");
+    let secret = args.secret.read(&prompt)?;
     let now = edge::now();
     let id = match args.id {
         Some(id) => id,
@@ -127,9 +127,9 @@ pub(crate) async fn run(
         return Ok(Ending::Fine);
     }
     out.note(format!(
-        "{name} {}, {} bytes → {}",
+        "{name} {}, {} → {}",
         event.name,
-        request.body.len(),
+        plural(request.body.len(), "byte"),
         target.url
     ));
     deliver::deliver(request, &target, &client, args.wait, out).await

@@ -1,4 +1,4 @@
-//! Sample events: which there are, and which is meant.
+//! Lists and selects sample events.
 
 use postrider_domain::sample;
 use postrider_domain::scheme::{At, CUSTOM, Scheme};
@@ -11,24 +11,23 @@ use crate::table::{Mark, Table};
 const SHOWN_BODY_CHARS: usize = 60;
 const JSON: &str = "application/json";
 
-/// An event to be signed.
+/// An event to sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Its type, as far as it is known.
+    /// The event type, as far as it is known.
     pub(super) name: String,
-    /// Headers beside those of the signature.
+    /// Headers in addition to those of the signature.
     pub(super) headers: Vec<(String, String)>,
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
-    /// Whether the body is somebody's own, and stays as it is.
-    pub(super) is_own: bool,
+    /// Whether the user gave the body, so that it is not modified.
+    pub(super) is_given: bool,
 }
 
-/// Shows the samples of all schemes, or of one.
 pub(super) fn list(scheme: Option<&str>, out: Output) -> Result<(), Failure> {
     if scheme == Some(CUSTOM) {
         return out.line(
-            "The scheme `custom` has one sample, of type `unknown`; --body brings your own.",
+            "The scheme `custom` has one sample, of type `unknown`. Use --body to send your own.",
         );
     }
     let wanted = Scheme::all().filter(|row| scheme.is_none_or(|name| row.name == name));
@@ -47,7 +46,7 @@ pub(super) fn list(scheme: Option<&str>, out: Output) -> Result<(), Failure> {
     out.line(table.show(out))
 }
 
-/// The sample of this type, with another body if one is given. With a body the type need not be a sample's.
+/// The sample of this type, with the given body if any. With a body, the type need not be that of a sample.
 pub(super) fn choose(
     scheme: &Scheme,
     named: Option<&str>,
@@ -59,7 +58,7 @@ pub(super) fn choose(
         None if body.is_some() => None,
         None => samples.first(),
     };
-    let is_own = body.is_some();
+    let is_given = body.is_some();
     match (sample, body) {
         (Some(sample), body) => Ok(Event {
             name: sample.name.to_owned(),
@@ -70,19 +69,19 @@ pub(super) fn choose(
                 .collect(),
             content_type: sample.content_type.to_owned(),
             body: body.unwrap_or_else(|| sample.body.as_bytes().to_vec()),
-            is_own,
+            is_given,
         }),
         (None, Some(body)) => Ok(Event {
             name: named.unwrap_or("event").to_owned(),
             headers: type_header(scheme, named)?.into_iter().collect(),
             content_type: JSON.to_owned(),
             body,
-            is_own,
+            is_given,
         }),
         (None, None) => {
             let known: Vec<&str> = samples.iter().map(|event| event.name).collect();
             Err(Failure::Input(format!(
-                "`{}` has no sample of the type `{}`; it has {}. Another one needs its body: --body FILE",
+                "`{}` has no sample of type `{}`, only {}. To send another type, set --body FILE",
                 scheme.name,
                 named.unwrap_or_default(),
                 known.join(", ")
@@ -91,15 +90,15 @@ pub(super) fn choose(
     }
 }
 
-/// The header that names the type, where the scheme has one. What follows the first dot stands in the body, where the
-/// scheme looks for it there.
+/// The header with the event type, if the scheme has one. If the scheme takes the part after the first dot from the body,
+/// the header has only the first part.
 fn type_header(scheme: &Scheme, named: Option<&str>) -> Result<Option<(String, String)>, Failure> {
     let Some(At::Header(header)) = scheme.event_type.first().map(|field| &field.at) else {
         return Ok(None);
     };
     let named = named.ok_or_else(|| {
         Failure::Input(format!(
-            "TYPE must be given: `{}` names it in the header `{header}`, not in the body",
+            "TYPE is required: `{}` sends it in the header `{header}`, not in the body",
             scheme.name
         ))
     })?;
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_chosen_by_its_type() {
+    fn a_sample_is_selected_by_its_type() {
         let push = github(Some("push"), None).unwrap();
         assert_eq!(push.headers, header("x-github-event", "push"));
         assert_eq!(github(None, None).unwrap().name, "pull_request.opened");
@@ -136,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_ones_own_may_be_of_any_type() {
+    fn a_given_body_may_have_any_type() {
         let own = github(Some("issues.closed"), Some("{}")).unwrap();
         assert_eq!(
-            (own.headers, own.is_own),
+            (own.headers, own.is_given),
             (header("x-github-event", "issues"), true)
         );
         let known = github(Some("push"), Some("{}")).unwrap();

@@ -1,4 +1,4 @@
-//! Where a sample goes: a source of the gateway, or any URL.
+//! Where to send a sample: a source of the gateway, or any URL.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,47 +15,46 @@ use crate::pages;
 use crate::schemes;
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Where to")]
+#[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// The source's id, src_… [default: the only one of this scheme]
+    /// Source id, src_… [default: the only source with this scheme]
     #[arg(long, value_name = "ID", conflicts_with_all = ["to", "custom"])]
     source: Option<String>,
 
-    /// Any URL, such as http://localhost:3000/hook, without asking the gateway
+    /// Any URL, such as http://localhost:3000/hook; works without a gateway
     #[arg(long, value_name = "URL")]
     to: Option<Url>,
 
-    /// The URL that is signed, where the scheme signs it [default: the source's own, or that of --to]
+    /// URL to sign, if the scheme signs it [default: the source's public URL, or that of --to]
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 
-    /// With --to: a JSON file that describes the scheme `custom`
+    /// JSON file that describes the scheme `custom`; only with --to
     #[arg(long, value_name = "FILE", requires = "to")]
     custom: Option<PathBuf>,
 }
 
-/// Where it goes, and how it is signed there.
+/// Where to send it, and how to sign it.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) scheme: Arc<Scheme>,
-    /// Without query.
+    /// Without the query.
     pub(super) url: Url,
     pub(super) query: Option<String>,
     pub(super) signed_url: String,
-    /// The source, unless it goes elsewhere.
+    /// The source id, unless it is sent to another URL.
     pub(super) source: Option<String>,
 }
 
 impl TargetArgs {
-    /// Looks for it.
     pub(super) async fn find(self, scheme: &str, client: &Client) -> Result<Target, Failure> {
         match (self.to, self.source) {
-            (Some(url), _) => elsewhere(scheme, url, self.custom, self.public_url),
+            (Some(url), _) => other_url(scheme, url, self.custom, self.public_url),
             (None, Some(id)) => {
                 let source: Source = client.get(&["v1", "sources", &id]).await?.read()?;
                 if source.scheme != scheme {
                     return Err(Failure::Input(format!(
-                        "{id} is a source of the scheme `{}`, not `{scheme}`",
+                        "the source {id} has the scheme `{}`, not `{scheme}`",
                         source.scheme
                     )));
                 }
@@ -69,7 +68,7 @@ impl TargetArgs {
     }
 }
 
-fn elsewhere(
+fn other_url(
     name: &str,
     mut url: Url,
     custom: Option<PathBuf>,
@@ -82,13 +81,15 @@ fn elsewhere(
     }
     let described = custom.map(|path| -> Result<CustomDraft, Failure> {
         serde_json::from_slice(&read_file(&path)?).map_err(|error| {
-            Failure::Input(format!("--custom does not describe a scheme: {error}"))
+            Failure::Input(format!(
+                "the --custom file does not describe a valid scheme: {error}"
+            ))
         })
     });
     let described = described.transpose()?;
     if (name == CUSTOM) != described.is_some() {
         return Err(Failure::Input(
-            "--custom must be given with --to for the scheme `custom`, and only then".to_owned(),
+            "--custom is required with --to for the scheme `custom`, and not allowed for other schemes".to_owned(),
         ));
     }
     let query = url.query().map(str::to_owned);
@@ -104,8 +105,9 @@ fn elsewhere(
 
 fn at(source: Source, client: &Client, public_url: Option<String>) -> Result<Target, Failure> {
     let address = source.address(client.base());
-    let url = Url::parse(&address)
-        .map_err(|_| Failure::NotUnderstood(format!("a source at {address}")))?;
+    let url = Url::parse(&address).map_err(|_| {
+        Failure::NotUnderstood(format!("a source has the invalid address {address}"))
+    })?;
     let signed_url = public_url.or(source.public_url).unwrap_or(address);
     Ok(Target {
         scheme: schemes::scheme(&source.scheme, source.custom)?,
@@ -117,22 +119,22 @@ fn at(source: Source, client: &Client, public_url: Option<String>) -> Result<Tar
 }
 
 fn only(sources: Vec<Source>, scheme: &str) -> Result<Source, Failure> {
-    let mut fitting: Vec<Source> = sources
+    let mut matching: Vec<Source> = sources
         .into_iter()
         .filter(|source| source.scheme == scheme)
         .collect();
-    if fitting.len() > 1 {
-        let named = fitting
+    if matching.len() > 1 {
+        let named = matching
             .iter()
             .map(|source| format!("{} ({})", source.id, source.name));
         return Err(Failure::Input(format!(
-            "several sources are of the scheme `{scheme}`: name one with --source: {}",
+            "several sources have the scheme `{scheme}`; select one with --source: {}",
             named.collect::<Vec<_>>().join(", ")
         )));
     }
-    fitting.pop().ok_or_else(|| {
+    matching.pop().ok_or_else(|| {
         Failure::Input(format!(
-            "no source is of the scheme `{scheme}`: postrider sources create --scheme {scheme} makes one; --to posts to any URL"
+            "no source has the scheme `{scheme}`. Create one with `postrider sources create --scheme {scheme}`, or use --to to send to any URL"
         ))
     })
 }
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_source_of_a_scheme_need_not_be_named() {
+    fn the_only_source_with_a_scheme_is_the_default() {
         let sources = |others: &[&str]| {
             let all = others.iter().map(|id| source(id, "github"));
             all.chain([source("src_x", "stripe")]).collect()
@@ -168,10 +170,10 @@ mod tests {
     #[test]
     fn a_url_is_signed_without_its_query() {
         let url = "http://localhost:3000/hook?a=1".parse().unwrap();
-        let target = elsewhere("twilio", url, None, None).unwrap();
+        let target = other_url("twilio", url, None, None).unwrap();
         assert_eq!(target.signed_url, "http://localhost:3000/hook");
         assert_eq!(target.query.as_deref(), Some("a=1"));
         let url = "ftp://localhost/".parse().unwrap();
-        assert!(elsewhere("twilio", url, None, None).is_err());
+        assert!(other_url("twilio", url, None, None).is_err());
     }
 }

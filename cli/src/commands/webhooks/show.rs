@@ -1,4 +1,4 @@
-//! Webhooks for people.
+//! Displays webhooks.
 
 use postrider_domain::retry::RetrySettings;
 
@@ -7,8 +7,8 @@ use crate::shapes::{LastFailure, Webhook};
 use crate::table::{Table, facts};
 use crate::when::short_time;
 
-pub(super) const KEEP_THE_SECRET: &str =
-    "Keep the secret now: it is not shown again. Receivers verify with it.";
+pub(super) const SAVE_THE_SECRET: &str =
+    "Save the secret now: it is not shown again. Receivers need it to verify signatures.";
 
 pub(super) fn list(webhooks: Vec<Webhook>, out: Output) -> String {
     let mut table = Table::new(["ID", "NAME", "STATUS", "EVENT TYPES", "TARGET"]);
@@ -50,37 +50,39 @@ pub(super) fn one(webhook: &Webhook, out: Output) -> String {
             ("webhook", Some(webhook.id.clone())),
             ("name", Some(webhook.name.clone())),
             ("status", Some(webhook.state())),
-            ("because", webhook.status_reason.clone()),
+            ("reason", webhook.status_reason.clone()),
             ("target", Some(webhook.target_url.clone())),
             ("event types", Some(webhook.event_types.join(", "))),
             ("owner", webhook.owner_email.clone()),
             ("headers", headers),
             (
                 "timeout",
-                webhook.timeout_seconds.map(|seconds| format!("{seconds}s")),
+                webhook
+                    .timeout_seconds
+                    .map(|seconds| format!("{seconds} s")),
             ),
             ("retry rate", rate(webhook)),
             (
-                "auto resume",
+                "auto-resume",
                 webhook
                     .auto_resume
                     .map(|on| if on { "yes" } else { "no" }.to_owned()),
             ),
             (
-                "next test",
+                "next probe",
                 webhook.next_probe_at.as_deref().map(short_time),
             ),
             ("last failure", webhook.last_failure.as_ref().map(failure)),
             ("retry", webhook.retry_settings().as_ref().map(retry)),
-            ("old secrets", old_secrets(&webhook.secret_expires)),
+            ("previous secrets", old_secrets(&webhook.secret_expires)),
             ("created", webhook.created_at.as_deref().map(short_time)),
-            ("changed", webhook.updated_at.as_deref().map(short_time)),
+            ("updated", webhook.updated_at.as_deref().map(short_time)),
         ],
     );
     match webhook.status.as_str() {
         "failed" | "paused" | "disabled" => {
             text.push_str(&format!(
-                "\n\nSet it going again: postrider webhooks resume {}",
+                "\n\nTo resume it: postrider webhooks resume {}",
                 webhook.id
             ));
         }
@@ -92,14 +94,14 @@ pub(super) fn one(webhook: &Webhook, out: Output) -> String {
     text
 }
 
-/// `8 a second, 2.5 now`: what is set, and what it gets while it is slowed down.
+/// `8/s, currently 2.5/s`: the configured rate, and the current one while it is reduced.
 fn rate(webhook: &Webhook) -> Option<String> {
     let configured = webhook.retry_rate?;
     let slower = webhook.current_rate;
     let slower = slower.filter(|rate| *rate < f64::from(configured));
     Some(match slower {
-        Some(rate) => format!("{configured} a second, {rate} now"),
-        None => format!("{configured} a second"),
+        Some(rate) => format!("{configured}/s, currently {rate}/s"),
+        None => format!("{configured}/s"),
     })
 }
 
@@ -108,7 +110,7 @@ fn failure(last: &LastFailure) -> String {
     format!("{error}, {}, {}", short_time(&last.at), last.delivery_id)
 }
 
-/// `standard, max_attempts 8, delays_seconds [1,2]`: the profile, then what is changed about it.
+/// `standard, max_attempts 8, delays_seconds [1,2]`: the profile, then the overrides.
 fn retry(settings: &RetrySettings) -> String {
     let settings = serde_json::to_value(settings).unwrap_or_default();
     let text = |value: &serde_json::Value| {
@@ -134,7 +136,7 @@ mod tests {
     use crate::output::Format;
 
     #[test]
-    fn a_webhook_is_told_with_what_to_do_about_it() {
+    fn a_failed_webhook_is_shown_with_what_to_do_about_it() {
         let webhook: Webhook = serde_json::from_str(
             r#"{"id":"wh_1","name":"n","target_url":"https://example.com/","event_types":["*"],"status":"failed",
                 "failure_count":6,"owner_email":null,"headers":{"authorization":"***"},"timeout_seconds":10,
@@ -149,8 +151,8 @@ mod tests {
             "failed",
             "standard, max_attempts 8\n",
             "authorization: ***",
-            "8 a second, 2.5 now",
-            "next test",
+            "8/s, currently 2.5/s",
+            "next probe",
             "HTTP status 500, ",
             "dlv_1",
             "webhooks resume wh_1",

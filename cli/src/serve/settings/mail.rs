@@ -1,4 +1,4 @@
-//! How letters are sent, if they are.
+//! The mail settings.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,6 @@ const MAIL_FROM: &str = "POSTRIDER_MAIL_FROM";
 const ALERT_ADDRESS: &str = "POSTRIDER_ALERT_ADDRESS";
 const PUBLIC_URL: &str = "POSTRIDER_PUBLIC_URL";
 
-/// A mail server and what letters are written with.
 #[derive(Debug)]
 pub(crate) struct MailSettings {
     pub(crate) server: Server,
@@ -22,11 +21,11 @@ pub(crate) struct MailSettings {
     pub(crate) addresses: Addresses,
 }
 
-/// The settings; none when no letters are to be sent.
+/// Reads the mail settings; none if no mail server is set.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<MailSettings> {
     let public_url = public_url(reader);
     let Some(url) = reader.text(SMTP_URL) else {
-        // Who sets these expects letters.
+        // Setting these without a server is a mistake: no e-mail would be sent.
         for name in [MAIL_FROM, ALERT_ADDRESS, SMTP_CA_FILE] {
             if reader.text(name).is_some() {
                 reader.fault(name, "has no effect without POSTRIDER_SMTP_URL; set both");
@@ -51,7 +50,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<MailSettings> {
 
 fn sender(reader: &mut Reader<'_>) -> Option<FromAddress> {
     let Some(text) = reader.text(MAIL_FROM) else {
-        reader.fault(MAIL_FROM, "must be set, because POSTRIDER_SMTP_URL is");
+        reader.fault(MAIL_FROM, "is required with POSTRIDER_SMTP_URL");
         return None;
     };
     let sender = FromAddress::parse(&text);
@@ -65,7 +64,7 @@ fn alert_address(reader: &mut Reader<'_>) -> Option<String> {
     if !is_address(&address) {
         reader.fault(
             ALERT_ADDRESS,
-            "must be a mail address such as ops@example.com",
+            "must be an e-mail address such as ops@example.com",
         );
     }
     Some(address)
@@ -82,7 +81,7 @@ fn public_url(reader: &mut Reader<'_>) -> Option<String> {
     });
     if !fits {
         let message =
-            "must be a URL such as https://gateway.example.com, without user, query or fragment";
+            "must be a URL such as https://gateway.example.com, without a user, query or fragment";
         reader.fault(PUBLIC_URL, message);
     }
     Some(text)
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_sends_no_letters() {
+    fn without_settings_no_mail_is_sent() {
         assert!(read_from(&[]).unwrap().is_none());
         assert!(
             read_from(&[(PUBLIC_URL, "https://example.com")])
@@ -129,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_setting_is_named_at_once_and_no_password_is_repeated() {
+    fn all_invalid_settings_are_reported_at_once_without_passwords() {
         let faults = read_from(&[
             (SMTP_URL, "smtp://u:canary@mail.example.com?tls=maybe"),
-            (MAIL_FROM, "nobody"),
+            (MAIL_FROM, "alerts"),
             (ALERT_ADDRESS, "ops"),
             (PUBLIC_URL, "https://u:canary@example.com"),
         ]);
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_letters_without_a_server_are_refused() {
+    fn mail_settings_without_a_server_are_invalid() {
         let faults = read_from(&[
             (MAIL_FROM, "alerts@example.com"),
             (ALERT_ADDRESS, "ops@example.com"),

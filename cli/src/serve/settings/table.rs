@@ -1,6 +1,5 @@
-//! Every setting in words, from which `docs/configuration.md` is made.
+//! Describes every setting. `docs/configuration.md` is generated from it.
 
-/// One setting.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) default: &'static str,
@@ -214,10 +213,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_in_docs_is_the_one_made_from_the_code() {
-        let kept = include_str!("../../../../docs/configuration.md");
+    fn the_page_in_docs_is_the_generated_one() {
+        let committed = include_str!("../../../../docs/configuration.md");
         assert_eq!(
-            kept,
+            committed,
             page(),
             "run: postrider serve --print-configuration > docs/configuration.md"
         );

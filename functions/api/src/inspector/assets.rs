@@ -1,4 +1,4 @@
-//! Style sheet, script and icon, inside the binary.
+//! Style sheet, script and icon, embedded in the binary.
 
 use std::sync::LazyLock;
 
@@ -8,9 +8,8 @@ use data_encoding::HEXLOWER;
 use http::header;
 use sha2::{Digest, Sha256};
 
-use super::page::Trouble;
+use super::page::PageError;
 
-/// Where they are.
 pub(super) const FOLDER: &str = "/inspector/assets/";
 
 struct Asset {
@@ -37,7 +36,7 @@ const ASSETS: [Asset; 3] = [
     },
 ];
 
-/// Stands in every asset's name, so that a browser may keep it for ever.
+/// Part of every asset's URL, so browsers can cache assets forever.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
     for asset in &ASSETS {
@@ -47,20 +46,19 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     HEXLOWER.encode(digest.get(..8).unwrap_or_default())
 });
 
-/// The path of an asset.
 pub(super) fn path(name: &str) -> String {
     format!("{FOLDER}{}-{name}", *VERSION)
 }
 
-/// An asset; anybody may have it.
-pub(super) async fn get(Path(named): Path<String>) -> Result<Response, Trouble> {
-    // Of this version only: a cache keeps what it gets under a name for ever.
+/// Needs no login: the login page uses the assets too.
+pub(super) async fn get(Path(named): Path<String>) -> Result<Response, PageError> {
+    // Only this version's URL: a cache would store another version's content under it forever.
     let name = named
         .split_once('-')
         .filter(|(version, _)| *version == *VERSION);
     let asset = ASSETS
         .iter()
         .find(|asset| name.is_some_and(|(_, name)| asset.name == name));
-    let asset = asset.ok_or_else(|| Trouble::not_found("asset"))?;
+    let asset = asset.ok_or_else(|| PageError::not_found("asset"))?;
     Ok(([(header::CONTENT_TYPE, asset.kind)], asset.content).into_response())
 }

@@ -1,4 +1,4 @@
-//! Figures over time, drawn as bars with their threshold.
+//! Key stats over time, as bar charts with the alert threshold.
 
 use std::fmt::Write;
 
@@ -7,17 +7,17 @@ use postrider_domain::time::Timestamp;
 
 use super::text::{self, Markup};
 
-/// The most bars of a chart; more hours share one.
+/// With more hours than this, several hours share a bar.
 const MAX_BARS: usize = 64;
 const WIDTH: f64 = 320.0;
 const HEIGHT: f64 = 56.0;
-/// The least that a bar shows of a value which is not nothing.
+/// The minimum height of a bar.
 const LEAST: f64 = 1.5;
 
-/// A stretch of hours in one bar: its start, and what was counted.
+/// The start of a bar's hours, and their totals.
 pub(super) type Bar = (Timestamp, StatTotals);
 
-/// Puts hours together until a chart can show them.
+/// Merges hours until a chart has room for them.
 pub(super) fn bars(hours: &[(Timestamp, StatTotals)]) -> Vec<Bar> {
     let each = hours.len().div_ceil(MAX_BARS).max(1);
     let together = |hours: &[(Timestamp, StatTotals)]| {
@@ -30,7 +30,7 @@ pub(super) fn bars(hours: &[(Timestamp, StatTotals)]) -> Vec<Bar> {
     hours.chunks(each).filter_map(together).collect()
 }
 
-/// A figure's value as people read it.
+/// A value with its unit.
 pub(super) fn value(key_stat: KeyStat, value: f64) -> String {
     match key_stat {
         KeyStat::SuccessRate | KeyStat::RetryRate => format!("{} %", trimmed(value, 1)),
@@ -50,7 +50,7 @@ fn trimmed(value: f64, digits: usize) -> String {
     }
 }
 
-/// The chart of a figure. A bar beyond the threshold is marked; hours in which nothing happened have only a trace.
+/// The chart of a key stat. Bars beyond the threshold are highlighted; hours without data get a thin gray line.
 pub(super) fn chart(key_stat: KeyStat, bars: &[Bar]) -> Markup {
     let values: Vec<_> = bars
         .iter()
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_has_no_more_bars_than_can_be_seen() {
+    fn a_month_is_merged_into_at_most_64_bars() {
         assert_eq!(bars(&hours(25)).len(), 25);
         let month = bars(&hours(745));
         assert!(month.len() <= MAX_BARS);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_beyond_the_threshold_is_marked() {
+    fn a_bar_beyond_the_threshold_is_highlighted() {
         let Markup(svg) = chart(KeyStat::SuccessRate, &hours(3));
         assert_eq!(svg.matches("class=\"good\"").count(), 2);
         assert_eq!(svg.matches("class=\"bad\"").count(), 1);
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(
             quiet.matches("class=\"quiet\"").count(),
             3,
-            "nothing is known of latencies"
+            "no latencies were recorded"
         );
         assert!(!quiet.contains("NaN"));
     }

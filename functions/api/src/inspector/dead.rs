@@ -1,4 +1,4 @@
-//! Dead letters: looking through them, and putting some or all back.
+//! Dead letters: the list, and retrying some or all of them.
 
 use askama::Template;
 use axum::extract::State;
@@ -10,10 +10,10 @@ use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
 
 use super::deliveries::{List, PAGE};
-use super::fields::{Asked, Form};
+use super::fields::{Form, Query};
 use super::filter::FilterForm;
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text;
 use crate::Api;
@@ -32,16 +32,15 @@ struct AskPage {
     form: FilterForm,
     matched: u64,
     count: String,
-    meant: String,
+    description: String,
 }
 
-/// The page of dead letters.
 pub(super) async fn list(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let form = FilterForm::of(&fields).with_status(Status::Dead);
     let list = List::read(&api, &viewer, form, &fields, &webhooks).await?;
@@ -54,19 +53,19 @@ pub(super) async fn list(
     Ok(html(StatusCode::OK, &DeadPage { frame, list }))
 }
 
-/// Counts what a filter finds, and asks whether all of it shall go out again. Changes nothing.
+/// Asks for confirmation with the number of matching deliveries. Changes nothing.
 pub(super) async fn ask(
     State(api): State<Api>,
     Manager(viewer): Manager,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let form = FilterForm::of(&fields).with_status(Status::Dead);
     let filter = form.check()?;
     let matched = api.gateway.retries.count(viewer.tenant(), filter).await?;
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let page = AskPage {
         frame: Frame::new("Retry dead letters", Section::Dead, &viewer),
-        meant: form.in_words(&webhooks),
+        description: form.in_words(&webhooks),
         form,
         matched,
         count: text::count(matched),
@@ -74,17 +73,17 @@ pub(super) async fn ask(
     Ok(html(StatusCode::OK, &page))
 }
 
-/// Puts back those that were ticked.
+/// Retries the selected deliveries.
 pub(super) async fn retry_selected(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Form(fields): Form,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     let ids = fields.all("id").map(str::parse::<DeliveryId>);
     let ids = ids.collect::<Result<Vec<_>, _>>();
     let ids = ids.map_err(|error| Invalid::field("id", error.to_string()))?;
     if ids.is_empty() || ids.len() > PAGE {
-        let message = format!("must be 1 to {PAGE} deliveries; tick those that shall go out again");
+        let message = format!("select 1 to {PAGE} deliveries to retry");
         return Err(Invalid::field("id", message).into());
     }
     let (mut done, mut failed) = (0, 0);

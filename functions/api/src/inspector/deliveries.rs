@@ -1,4 +1,4 @@
-//! All deliveries, by the conditions that somebody sets.
+//! The list of deliveries, with its filters.
 
 use askama::Template;
 use axum::extract::State;
@@ -9,17 +9,17 @@ use postrider_domain::invalid::{FieldError, Invalid};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::history::{Cursor, Filter, Page};
 
-use super::fields::{Asked, Fields};
+use super::fields::{Fields, Query};
 use super::filter::{Choice, FilterForm};
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::rows::{self, Row};
 use super::session::Viewer;
 use crate::Api;
 
-/// How many lines a page has.
+/// Rows per page.
 pub(super) const PAGE: usize = 50;
-/// Longer than any cursor of any store.
+/// Longer than any store's cursor.
 const MAX_CURSOR_BYTES: usize = 2048;
 
 #[derive(Template)]
@@ -29,43 +29,43 @@ struct DeliveriesPage {
     list: List,
 }
 
-/// A list with its form, as all lists of deliveries have it.
+/// A list with its filter form.
 pub(super) struct List {
     pub(super) form: FilterForm,
-    pub(super) faults: Vec<FieldError>,
+    pub(super) errors: Vec<FieldError>,
     pub(super) statuses: Vec<Choice>,
     pub(super) webhooks: Vec<Choice>,
     pub(super) recent: Vec<(&'static str, String)>,
     pub(super) rows: Vec<Row>,
-    /// The address of the first page, if this is not it.
+    /// The URL of the first page, if this is another one.
     pub(super) newest: Option<String>,
-    /// The address of the next page.
+    /// The URL of the next page.
     pub(super) older: Option<String>,
-    /// Whether the page ended before it was full: what follows may be far away.
+    /// Whether the search stopped before the page was full.
     pub(super) goes_on: bool,
 }
 
 impl List {
-    /// Reads the page that the form and the cursor ask for. A form with faults is shown with them, and no lines.
+    /// Reads a page. If the form has errors, it is shown with them and without rows.
     pub(super) async fn read(
         api: &Api,
         viewer: &Viewer,
         form: FilterForm,
         fields: &Fields,
         webhooks: &[Webhook],
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, PageError> {
         let cursor = fields.get("cursor").map(|text| Cursor(text.to_owned()));
-        let (page, faults) = match form.check() {
+        let (page, errors) = match form.check() {
             Ok(filter) => (
                 page(api, viewer, &filter, cursor.as_ref()).await?,
                 Invalid::default(),
             ),
-            Err(faults) => (
+            Err(errors) => (
                 Page {
                     items: Vec::new(),
                     next: None,
                 },
-                faults,
+                errors,
             ),
         };
         let older = page
@@ -73,7 +73,7 @@ impl List {
             .as_ref()
             .map(|Cursor(text)| form.query(("cursor", text)));
         Ok(Self {
-            faults: faults.into_fields(),
+            errors: errors.into_fields(),
             statuses: form.statuses(),
             webhooks: form.webhooks(webhooks),
             recent: form.recent(api.gateway.ports.clock.now()),
@@ -85,14 +85,14 @@ impl List {
         })
     }
 
-    /// Whether a condition does not fit, and why.
-    pub(super) fn fault(&self, name: &str) -> Option<&str> {
-        let found = self.faults.iter().find(|fault| fault.field == name);
-        found.map(|fault| fault.message.as_str())
+    /// What is wrong with a filter.
+    pub(super) fn error(&self, name: &str) -> Option<&str> {
+        let found = self.errors.iter().find(|error| error.field == name);
+        found.map(|error| error.message.as_str())
     }
 
     fn status(&self) -> StatusCode {
-        if self.faults.is_empty() {
+        if self.errors.is_empty() {
             StatusCode::OK
         } else {
             StatusCode::BAD_REQUEST
@@ -105,26 +105,25 @@ async fn page(
     viewer: &Viewer,
     filter: &Filter,
     cursor: Option<&Cursor>,
-) -> Result<Page<Delivery>, Trouble> {
+) -> Result<Page<Delivery>, PageError> {
     if cursor.is_some_and(|Cursor(text)| text.len() > MAX_CURSOR_BYTES) {
-        return Err(Invalid::field("cursor", "is not one of this list").into());
+        return Err(Invalid::field("cursor", "does not belong to this list").into());
     }
     let store = &api.gateway.ports.store;
     Ok(store.list(viewer.tenant(), filter, PAGE, cursor).await?)
 }
 
-/// The page of all deliveries.
 pub(super) async fn list(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let form = FilterForm::of(&fields);
     let list = List::read(&api, &viewer, form, &fields, &webhooks).await?;
     let frame = Frame::new("Deliveries", Section::Deliveries, &viewer).after(&fields);
-    // Older pages stay as they are: what is new stands on the first.
+    // Only the first page updates live: new deliveries appear there.
     let frame = if list.newest.is_none() {
         frame.live(place)
     } else {

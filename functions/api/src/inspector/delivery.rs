@@ -1,4 +1,4 @@
-//! One delivery: where it stands, why, every attempt, what was sent and what came back.
+//! One delivery: its state, why it failed, its attempts, its request and responses.
 
 pub(super) mod shadow;
 mod timeline;
@@ -10,9 +10,9 @@ use http::StatusCode;
 use postrider_domain::delivery::{Delivery, Force, Status};
 use postrider_domain::ids::DeliveryId;
 
-use super::fields::{Asked, Form, Named};
+use super::fields::{Form, Named, Query};
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::payload::Payload;
 use super::rows;
 use super::session::{Manager, Viewer};
@@ -44,16 +44,14 @@ struct DeliveryPage {
     earlier_steps: usize,
     sent: Sent,
     payload: Option<Payload>,
-    /// What can be done to it.
     retry: Retry,
     shadow: ShadowForm,
 }
 
-/// How a delivery can be retried.
 #[derive(PartialEq, Eq)]
 enum Retry {
     Plain,
-    /// It was delivered: only when somebody insists.
+    /// It was delivered: a repeat has to be confirmed.
     Again,
     No,
 }
@@ -66,21 +64,21 @@ const fn retry_of(row: &Delivery) -> Retry {
     }
 }
 
-/// The page of one delivery.
 pub(super) async fn show(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<DeliveryId>,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
     let row = store.delivery(tenant, id).await?;
-    let row = row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let row = row.ok_or_else(|| PageError::not_found("delivery"))?;
     let row = seen_with(viewer.key(), row);
     let event = store.event(tenant, id.event).await?;
     let attempts = store.attempts(tenant, id).await?;
     let webhook = store.webhook(tenant, id.webhook).await?;
+    let pace = why::pace(store.as_ref(), &row).await?;
     let (steps, earlier_steps) = timeline::steps(&attempts);
     let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
     let page = DeliveryPage {
@@ -102,7 +100,7 @@ pub(super) async fn show(
             row.next_retry_at
                 .filter(|_| row.status.is_open() && !row.parked),
         ),
-        why: why::explain(&row, attempts.last(), webhook.as_ref()),
+        why: why::explain(&row, attempts.last(), webhook.as_ref(), pace),
         steps,
         earlier_steps,
         sent: Sent::of(&row, event.as_deref(), webhook.as_ref()),
@@ -115,13 +113,12 @@ pub(super) async fn show(
     Ok(html(StatusCode::OK, &page))
 }
 
-/// *Retry now*.
 pub(super) async fn retry(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<DeliveryId>,
     Form(fields): Form,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     let force = match fields.get("force") {
         Some("delivered") => Force::Delivered,
         _ => Force::No,

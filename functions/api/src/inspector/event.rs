@@ -1,4 +1,4 @@
-//! One event: what came of it at every webhook.
+//! One event and its deliveries.
 
 use askama::Template;
 use axum::extract::State;
@@ -6,9 +6,9 @@ use axum::response::Response;
 use http::StatusCode;
 use postrider_domain::ids::EventId;
 
-use super::fields::{Asked, Named};
+use super::fields::{Named, Query};
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::payload::Payload;
 use super::rows::{self, Row};
 use super::session::Viewer;
@@ -28,17 +28,16 @@ struct EventPage {
     payload: Payload,
 }
 
-/// The page of one event.
 pub(super) async fn show(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<EventId>,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
     let event = store.event(tenant, id).await?;
-    let event = event.ok_or_else(|| Trouble::not_found("event"))?;
+    let event = event.ok_or_else(|| PageError::not_found("event"))?;
     let mut deliveries = store.rows_of(tenant, id).await?;
     deliveries.sort_by_key(|row| row.id);
     let webhooks = api.gateway.manage.list(tenant).await?;

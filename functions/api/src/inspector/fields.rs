@@ -1,14 +1,14 @@
-//! What a browser sends: the query of an address, the fields of a form.
+//! What a browser sends: query parameters and form fields.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
 use http::{StatusCode, header};
 
-use super::page::Trouble;
+use super::page::PageError;
 use crate::extract::{Id, Identified, Ids, MAX_DOCUMENT_BYTES};
 use crate::{Api, body};
 
-/// Names and values, in the order in which they came.
+/// Names and values, in the order received.
 #[derive(Debug, Default)]
 pub(super) struct Fields(Vec<(String, String)>);
 
@@ -17,12 +17,12 @@ impl Fields {
         Self(url::form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// The first value of this name; an empty field counts as none.
+    /// The first value of this name that is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// All values of this name.
+    /// All values of this name that are not empty.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.0.iter().filter(move |(known, _)| known == name);
         values
@@ -30,55 +30,54 @@ impl Fields {
             .filter(|value| !value.is_empty())
     }
 
-    /// The first value of this name, empty if there is none.
+    /// The first value of this name, or an empty string.
     pub(super) fn text(&self, name: &str) -> String {
         self.get(name).unwrap_or_default().to_owned()
     }
 }
 
-/// The query of the address.
-pub(super) struct Asked(pub(super) Fields);
+/// The query parameters.
+pub(super) struct Query(pub(super) Fields);
 
-impl FromRequestParts<Api> for Asked {
-    type Rejection = Trouble;
+impl FromRequestParts<Api> for Query {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Self, Trouble> {
+    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Self, PageError> {
         let query = parts.uri.query().unwrap_or_default();
         Ok(Self(Fields::parse(query.as_bytes())))
     }
 }
 
-/// The id in the path; one that cannot be an id is shown as an unknown one.
+/// The id in the path. A malformed id is reported as not found.
 pub(super) struct Named<T>(pub(super) T);
 
 impl<T: Identified> FromRequestParts<Api> for Named<T> {
-    type Rejection = Trouble;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Trouble> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, PageError> {
         let Id(id) = Id::from_request_parts(parts, api).await?;
         Ok(Self(id))
     }
 }
 
-/// The ids in the path of a thing and of one that belongs to it.
+/// Two ids in the path: an object, and one that belongs to it.
 pub(super) struct NamedPair<T, U>(pub(super) T, pub(super) U);
 
 impl<T: Identified, U: Identified> FromRequestParts<Api> for NamedPair<T, U> {
-    type Rejection = Trouble;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Trouble> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, PageError> {
         let Ids(owner, owned) = Ids::from_request_parts(parts, api).await?;
         Ok(Self(owner, owned))
     }
 }
 
-/// The fields of a form.
 pub(super) struct Form(pub(super) Fields);
 
 impl FromRequest<Api> for Form {
-    type Rejection = Trouble;
+    type Rejection = PageError;
 
-    async fn from_request(request: Request, _: &Api) -> Result<Self, Trouble> {
+    async fn from_request(request: Request, _: &Api) -> Result<Self, PageError> {
         let (parts, body) = request.into_parts();
         let kind = parts.headers.get(header::CONTENT_TYPE);
         let is_form = kind.is_some_and(|kind| {
@@ -86,9 +85,9 @@ impl FromRequest<Api> for Form {
                 .starts_with(b"application/x-www-form-urlencoded")
         });
         if !is_form {
-            let title = "This is not what our forms send";
+            let title = "Unsupported form";
             let detail = "The Content-Type must be application/x-www-form-urlencoded.";
-            return Err(Trouble::new(
+            return Err(PageError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 title,
                 detail,

@@ -1,4 +1,4 @@
-//! Which deliveries a page shows: what stands in the form, in the address and in the store's terms.
+//! The filters of a list of deliveries, as form fields, query string and store filter.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -13,10 +13,10 @@ use url::form_urlencoded::Serializer;
 use super::fields::Fields;
 use super::text;
 
-/// Above this many, a webhook is named by its id: a list of all would be most of the page.
+/// With more webhooks than this, the filter is a text field for the id instead of a drop-down.
 const MAX_CHOICES: usize = 200;
 
-/// The conditions as somebody wrote them; empty ones do not count.
+/// The filters as entered; empty ones are ignored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FilterForm {
     pub(super) session_id: String,
@@ -27,7 +27,7 @@ pub(super) struct FilterForm {
     pub(super) to: String,
 }
 
-/// One value to choose from.
+/// An option of a drop-down.
 pub(super) struct Choice {
     pub(super) value: String,
     pub(super) name: String,
@@ -46,28 +46,26 @@ impl FilterForm {
         }
     }
 
-    /// The same for deliveries in this status.
     pub(super) fn with_status(mut self, status: Status) -> Self {
         status.as_str().clone_into(&mut self.status);
         self
     }
 
-    /// In the store's terms.
+    /// The store filter.
     pub(super) fn check(&self) -> Result<Filter, Invalid> {
-        let mut faults = Invalid::default();
+        let mut errors = Invalid::default();
         let filter = Filter {
-            session_id: read(&mut faults, "session_id", &self.session_id),
-            status: read(&mut faults, "status", &self.status),
-            webhook_id: read(&mut faults, "webhook_id", &self.webhook_id),
-            event_type: read(&mut faults, "event_type", &self.event_type),
-            from: time(&mut faults, "from", &self.from),
-            to: time(&mut faults, "to", &self.to),
+            session_id: read(&mut errors, "session_id", &self.session_id),
+            status: read(&mut errors, "status", &self.status),
+            webhook_id: read(&mut errors, "webhook_id", &self.webhook_id),
+            event_type: read(&mut errors, "event_type", &self.event_type),
+            from: time(&mut errors, "from", &self.from),
+            to: time(&mut errors, "to", &self.to),
         };
-        faults.into_result().map(|()| filter)
+        errors.into_result().map(|()| filter)
     }
 
-    /// An end of the stretch of time, as its field has it: an address may say it with a zone, which the field does not
-    /// know.
+    /// A time as its form field needs it: a URL may include a time zone, which the field does not support.
     pub(super) fn field_time(&self, given: &str) -> String {
         moment(given).map_or_else(|_| given.to_owned(), text::field_time)
     }
@@ -83,7 +81,7 @@ impl FilterForm {
         ]
     }
 
-    /// The conditions that count, for hidden fields.
+    /// The filters in use, for hidden fields.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.pairs()
             .into_iter()
@@ -94,7 +92,7 @@ impl FilterForm {
         self.given().next().is_none()
     }
 
-    /// As part of an address, with one more pair unless its value is empty.
+    /// The query string, with one more pair unless its value is empty.
     pub(super) fn query(&self, more: (&str, &str)) -> String {
         let mut query = Serializer::new(String::new());
         for (name, value) in self.given().filter(|(name, _)| *name != more.0) {
@@ -109,12 +107,12 @@ impl FilterForm {
         }
     }
 
-    /// As part of an address that says the status itself.
+    /// The query string for a path that implies the status.
     pub(super) fn without_status(&self) -> String {
         self.query(("status", ""))
     }
 
-    /// In a few words.
+    /// Completes the sentence "Dead letters …".
     pub(super) fn in_words(&self, webhooks: &[Webhook]) -> String {
         let named = |id: &str| {
             let found = webhooks.iter().find(|webhook| webhook.id.to_string() == id);
@@ -150,7 +148,7 @@ impl FilterForm {
             .into()
     }
 
-    /// The webhooks to choose from; none when there are too many.
+    /// The webhooks to choose from; none if there are too many.
     pub(super) fn webhooks(&self, webhooks: &[Webhook]) -> Vec<Choice> {
         if webhooks.len() > MAX_CHOICES {
             return Vec::new();
@@ -166,12 +164,12 @@ impl FilterForm {
         webhooks.iter().map(choice).collect()
     }
 
-    /// Stretches of time to choose with one click: a name, and the address's query.
+    /// Time ranges as links: name and query string.
     pub(super) fn recent(&self, now: Timestamp) -> Vec<(&'static str, String)> {
         [
             ("Last hour", 3600),
-            ("24 hours", 86_400),
-            ("7 days", 604_800),
+            ("Last 24 hours", 86_400),
+            ("Last 7 days", 604_800),
         ]
         .map(|(name, seconds)| {
             let mut form = self.clone();
@@ -183,17 +181,17 @@ impl FilterForm {
     }
 }
 
-fn read<T: FromStr<Err: Display>>(faults: &mut Invalid, name: &str, text: &str) -> Option<T> {
+fn read<T: FromStr<Err: Display>>(errors: &mut Invalid, name: &str, text: &str) -> Option<T> {
     let given = (!text.is_empty()).then(|| text.parse())?;
-    faults.take(name, given)
+    errors.take(name, given)
 }
 
-fn time(faults: &mut Invalid, name: &str, text: &str) -> Option<Timestamp> {
+fn time(errors: &mut Invalid, name: &str, text: &str) -> Option<Timestamp> {
     let given = (!text.is_empty()).then(|| moment(text))?;
-    faults.take(name, given)
+    errors.take(name, given)
 }
 
-/// An RFC 3339 time, or what a field for date and time sends, which is meant in UTC.
+/// An RFC 3339 time, or the value of a date and time field, which is in UTC.
 fn moment(text: &str) -> Result<Timestamp, TimeError> {
     let read = |text: &str| Timestamp::parse_rfc3339(text);
     match text.len() {
@@ -210,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_may_come_from_a_field_or_an_address() {
+    fn a_time_may_come_from_a_field_or_a_url() {
         let at = Timestamp::parse_rfc3339("2026-02-21T10:00:00Z").unwrap();
         for text in [
             "2026-02-21T10:00",
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_survives_its_address() {
+    fn a_filter_survives_its_query_string() {
         let fields = Fields::parse(b"session_id=a%26b&status=dead&webhook_id=&cursor=x");
         let form = FilterForm::of(&fields);
         assert_eq!(form.query(("", "")), "?session_id=a%26b&status=dead");
@@ -243,10 +241,10 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_that_does_not_fit_is_named() {
+    fn every_invalid_filter_is_reported() {
         let fields = Fields::parse(b"status=lost&webhook_id=x&from=soon&session_id=%00");
-        let faults = FilterForm::of(&fields).check().unwrap_err().into_fields();
-        let names: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+        let errors = FilterForm::of(&fields).check().unwrap_err().into_fields();
+        let names: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
         assert_eq!(names, ["session_id", "status", "webhook_id", "from"]);
     }
 }

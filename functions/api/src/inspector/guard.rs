@@ -1,30 +1,30 @@
-//! What holds for every page: where a change may come from, and what a browser may do with an answer.
+//! Protection of every page: cross-site requests, and the security headers of responses.
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use super::page::Trouble;
+use super::page::PageError;
 use super::{assets, login};
 
-/// Nothing inline and nothing from elsewhere: stored text that becomes markup after all can do nothing.
+/// Nothing inline and nothing from other origins: even if stored text became markup, it could do nothing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Refuses a change that another site's page asks for. The session's cookie is not even sent then; this holds for
-/// browsers that would, and for logging in.
-pub(super) async fn refuse_foreign(request: Request, next: Next) -> Response {
+/// Rejects changes requested by pages of other sites. The session cookie is `SameSite=Strict`, so this matters for
+/// browsers that send it anyway, and for the login.
+pub(super) async fn reject_cross_site(request: Request, next: Next) -> Response {
     if request.method().is_safe() || is_from_here(request.headers()) {
         return next.run(request).await;
     }
-    let title = "This did not come from the Inspector";
-    let detail = "The request came from a page of another site, so nothing was done.";
-    Trouble::new(StatusCode::FORBIDDEN, title, detail).into_response()
+    let title = "Cross-site request rejected";
+    let detail = "The request came from another site, so nothing was changed.";
+    PageError::new(StatusCode::FORBIDDEN, title, detail).into_response()
 }
 
-/// Whether the page that asks is ours: its `Origin` is the host that was asked.
+/// Whether the request comes from an Inspector page: its `Origin` is the requested host.
 fn is_from_here(headers: &HeaderMap) -> bool {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let origin = text(header::ORIGIN).and_then(|origin| {
@@ -39,13 +39,13 @@ fn is_from_here(headers: &HeaderMap) -> bool {
     same_host && text(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin")
 }
 
-/// Whether the browser came by https. The gateway itself speaks http; whoever stands before it says so.
+/// Whether the browser uses HTTPS. The gateway itself speaks HTTP; a proxy in front of it sets the header.
 pub(super) fn is_https(headers: &HeaderMap) -> bool {
-    let said = headers.get("x-forwarded-proto");
-    said.is_some_and(|proto| proto.as_bytes().starts_with(b"https"))
+    let proto = headers.get("x-forwarded-proto");
+    proto.is_some_and(|proto| proto.as_bytes().starts_with(b"https"))
 }
 
-/// The page of ours that somebody came from, as path and query.
+/// The Inspector page that linked here, as path and query.
 pub(super) fn came_from(headers: &HeaderMap) -> Option<String> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let (referer, host) = (text(header::REFERER)?, text(header::HOST)?);
@@ -53,10 +53,10 @@ pub(super) fn came_from(headers: &HeaderMap) -> Option<String> {
         .strip_prefix("https://")
         .or_else(|| referer.strip_prefix("http://"))?;
     let path = rest.strip_prefix(host)?;
-    login::is_ours(path).then(|| path.to_owned())
+    login::is_inspector(path).then(|| path.to_owned())
 }
 
-/// Sets what a browser may do with an answer. An asset never changes under its name, so it may be kept.
+/// Sets the security headers. An asset never changes under its URL, so it may be cached forever.
 pub(super) async fn set_headers(request: Request, next: Next) -> Response {
     let is_asset = request.uri().path().starts_with(assets::FOLDER);
     let mut response = next.run(request).await;
@@ -65,7 +65,7 @@ pub(super) async fn set_headers(request: Request, next: Next) -> Response {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
+        // Not `no-referrer`: browsers would then send `Origin: null` with the Inspector's own forms.
         (header::REFERRER_POLICY, "same-origin"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_pages_may_ask_for_changes() {
+    fn only_inspector_pages_may_request_changes() {
         let host = ("host", "127.0.0.1:8080");
         assert!(from_here(&[host, ("origin", "http://127.0.0.1:8080")]));
         assert!(from_here(&[

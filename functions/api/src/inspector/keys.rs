@@ -1,4 +1,4 @@
-//! API keys: who has one, making one, revoking one.
+//! API keys: listing, creating and revoking them.
 
 use askama::Template;
 use axum::extract::State;
@@ -9,8 +9,8 @@ use postrider_domain::invalid::FieldError;
 use postrider_domain::key::{ApiKey, Scope};
 use postrider_gateway::GatewayError;
 
-use super::fields::{Asked, Fields, Form, Named};
-use super::page::{Frame, Section, Trouble, html};
+use super::fields::{Fields, Form, Named, Query};
+use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup};
 use crate::Api;
@@ -20,12 +20,12 @@ use crate::Api;
 struct KeysPage {
     frame: Frame,
     keys: Vec<KeyLine>,
-    /// The token of a key that was just made, shown this once.
-    made: Option<(String, String)>,
-    /// What was written into the form.
+    /// Name and token of the key just created; shown only once.
+    created: Option<(String, String)>,
+    /// The name entered in the form.
     name: String,
     scopes: Vec<ScopeChoice>,
-    faults: Vec<FieldError>,
+    errors: Vec<FieldError>,
 }
 
 struct KeyLine {
@@ -34,7 +34,7 @@ struct KeyLine {
     scopes: String,
     created_at: Markup,
     last_used_at: Markup,
-    /// The one that somebody looks with.
+    /// Whether it is the key of this session.
     is_own: bool,
 }
 
@@ -50,8 +50,8 @@ fn scopes(chosen: &[Scope]) -> Vec<ScopeChoice> {
             name: scope.as_str(),
             meaning: match scope {
                 Scope::Publish => "publish events",
-                Scope::Read => "look at everything",
-                Scope::Manage => "change everything, and look at it",
+                Scope::Read => "read everything",
+                Scope::Manage => "read and change everything",
             },
             is_chosen: chosen.contains(&scope),
         })
@@ -70,24 +70,23 @@ fn line(key: &ApiKey, viewer: &Viewer) -> KeyLine {
     }
 }
 
-async fn page(api: &Api, viewer: &Viewer) -> Result<KeysPage, Trouble> {
+async fn page(api: &Api, viewer: &Viewer) -> Result<KeysPage, PageError> {
     let keys = api.gateway.keyring.list(viewer.tenant()).await?;
     Ok(KeysPage {
-        frame: Frame::new("Keys", Section::Keys, viewer),
+        frame: Frame::new("API keys", Section::Keys, viewer),
         keys: keys.iter().map(|key| line(key, viewer)).collect(),
-        made: None,
+        created: None,
         name: String::new(),
         scopes: scopes(&[Scope::Read]),
-        faults: Vec::new(),
+        errors: Vec::new(),
     })
 }
 
-/// All keys of the tenant.
 pub(super) async fn list(
     State(api): State<Api>,
     viewer: Viewer,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let mut page = page(&api, &viewer).await?;
     page.frame = page.frame.after(&fields);
     Ok(html(StatusCode::OK, &page))
@@ -99,40 +98,40 @@ fn chosen(fields: &Fields) -> Vec<Scope> {
     Scope::ALL.into_iter().filter(is_wanted).collect()
 }
 
-/// Makes a key. The answer is the only one that shows it.
+/// Creates a key. Only this response shows its token.
 pub(super) async fn create(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let (name, chosen) = (fields.text("name"), chosen(&fields));
-    let made = api
+    let created = api
         .gateway
         .keyring
         .create(viewer.tenant(), &name, chosen.clone())
         .await;
     let mut page = page(&api, &viewer).await?;
-    let status = match made {
-        Ok(made) => {
-            page.made = Some((made.key.name, made.token));
+    let status = match created {
+        Ok(created) => {
+            page.created = Some((created.key.name, created.token));
             StatusCode::CREATED
         }
-        Err(GatewayError::Invalid(faults)) => {
+        Err(GatewayError::Invalid(errors)) => {
             (page.name, page.scopes) = (name, scopes(&chosen));
-            page.faults = faults.into_fields();
+            page.errors = errors.into_fields();
             StatusCode::BAD_REQUEST
         }
-        Err(refusal) => return Err(refusal.into()),
+        Err(error) => return Err(error.into()),
     };
     Ok(html(status, &page))
 }
 
-/// Revokes a key. One's own ends the session with it.
+/// Revokes a key. Revoking the session's own key ends the session.
 pub(super) async fn revoke(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<KeyId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     api.gateway.keyring.revoke(viewer.tenant(), id).await?;
     let there = if id == viewer.key().id {
         "/inspector/login"

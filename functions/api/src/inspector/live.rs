@@ -1,37 +1,38 @@
-//! What happens, live, for a page that somebody looks at.
+//! Live updates of open pages.
 
 use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 
-use super::fields::Asked;
-use super::session::{Outside, Viewer};
+use super::fields::Query;
+use super::session::{Denied, Viewer};
 use crate::{Api, stream};
 
-/// A place in what is announced. A page asks for it before it reads anything else: what comes after it is followed, so
-/// that nothing is missed between making the page and listening.
+/// A position in the stream of notifications. A page takes it before it reads anything else and follows the stream from
+/// there, so nothing is missed between rendering and listening.
 #[derive(Clone, Copy)]
 pub(super) struct Place(pub(super) u64);
 
 impl FromRequestParts<Api> for Place {
-    type Rejection = Outside;
+    type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Outside> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Denied> {
         let viewer = Viewer::from_request_parts(parts, api).await?;
         let newest = api.gateway.ports.store.newest_notification(viewer.tenant());
         let newest = newest.await;
         newest
             .map(Self)
-            .map_err(|error| Outside::Trouble(error.into()))
+            .map_err(|error| Denied::Failed(error.into()))
     }
 }
 
-/// The stream of `/v1/stream`, by the session's cookie: a browser cannot send a token with it. It ends with the session.
+/// The same as `/v1/stream`, authenticated by the session cookie, because a browser cannot send a token with an event
+/// stream. It ends with the session.
 pub(super) async fn listen(
     State(api): State<Api>,
-    viewer: Result<Viewer, Outside>,
-    Asked(fields): Asked,
+    viewer: Result<Viewer, Denied>,
+    Query(fields): Query,
     headers: HeaderMap,
 ) -> Response {
     let Ok(viewer) = viewer else {

@@ -1,4 +1,4 @@
-//! Coming in and going out.
+//! Logging in and out.
 
 use askama::Template;
 use axum::extract::State;
@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, StatusCode, header};
 use postrider_domain::key::{ApiKey, Scope};
 
-use super::fields::{Asked, Fields, Form};
-use super::page::{Frame, Trouble, html};
+use super::fields::{Fields, Form, Query};
+use super::page::{Frame, PageError, html};
 use super::session::{self, Viewer};
 use super::{HOME, once};
 use crate::Api;
@@ -16,27 +16,27 @@ use crate::Api;
 #[template(path = "login.html")]
 struct LoginPage {
     frame: Frame,
-    /// Where to go afterwards.
+    /// The page to open afterwards.
     next: String,
     /// The token of a one-time link.
     once: String,
-    /// What was wrong with the last try.
-    fault: Option<&'static str>,
+    /// Why the last login failed.
+    error: Option<&'static str>,
 }
 
 impl LoginPage {
-    fn new(fields: &Fields, fault: Option<&'static str>) -> Self {
+    fn new(fields: &Fields, error: Option<&'static str>) -> Self {
         Self {
             frame: Frame::bare("Log in"),
             next: next(fields),
             once: fields.text("once"),
-            fault,
+            error,
         }
     }
 }
 
-/// Whether this is the path of a page of ours.
-pub(super) fn is_ours(path: &str) -> bool {
+/// Whether this is the path of an Inspector page.
+pub(super) fn is_inspector(path: &str) -> bool {
     path.strip_prefix(HOME)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
         && path
@@ -44,7 +44,7 @@ pub(super) fn is_ours(path: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
 }
 
-/// The way to the login, and back to this page.
+/// The path of the login page, which then returns to `next`.
 pub(super) fn path(next: &str) -> String {
     if next == HOME {
         return "/inspector/login".to_owned();
@@ -53,55 +53,56 @@ pub(super) fn path(next: &str) -> String {
     format!("/inspector/login?next={next}")
 }
 
-/// Where to go afterwards: a page of ours, whatever the address says.
+/// The page to open afterwards: an Inspector page, whatever the URL says.
 fn next(fields: &Fields) -> String {
     fields
         .get("next")
-        .filter(|path| is_ours(path))
+        .filter(|path| is_inspector(path))
         .unwrap_or(HOME)
         .to_owned()
 }
 
-/// The page to log in on. The address of a one-time link only brings it here: a link that is opened twice by a preview
-/// or a scanner is not used up by that.
+/// The login page. A one-time link only opens this page, so a link preview or scanner does not use it up.
 pub(super) async fn show(
     State(api): State<Api>,
-    Asked(fields): Asked,
+    Query(fields): Query,
     headers: HeaderMap,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     if fields.get("once").is_none() && Viewer::of(&api, &headers).await?.is_some() {
         return Ok(Redirect::to(&next(&fields)).into_response());
     }
     Ok(html(StatusCode::OK, &LoginPage::new(&fields, None)))
 }
 
-/// Logs in, with a key or the token of a one-time link.
+/// Logs in with a key or the token of a one-time link.
 pub(super) async fn enter(
     State(api): State<Api>,
     headers: HeaderMap,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let key = match (fields.get("once"), fields.get("key")) {
         (Some(token), _) => by_link(&api, api.once.as_ref(), token).await?,
         (None, Some(token)) => api.gateway.keyring.recognise(token).await?,
         (None, None) => None,
     };
-    let refuse = |fault| {
+    let reject = |message| {
         let fields = Fields::parse(format!("next={}", fields.text("next")).as_bytes());
         Ok(html(
             StatusCode::UNAUTHORIZED,
-            &LoginPage::new(&fields, Some(fault)),
+            &LoginPage::new(&fields, Some(message)),
         ))
     };
     let Some(key) = key else {
-        return refuse(if fields.get("once").is_some() {
-            "This link was used before, or is too old. Log in with a key, or start the gateway again for a new link."
+        return reject(if fields.get("once").is_some() {
+            "This link has already been used or has expired. Log in with an API key, or restart the gateway to get a new link."
         } else {
-            "This key is not known, or it was revoked. Check that all of it was copied."
+            "Unknown or revoked API key. Check that you copied the whole key."
         });
     };
     if !key.allows(Scope::Read) {
-        return refuse("This key may only publish. Looking needs the scope `read` or `manage`.");
+        return reject(
+            "This key can only publish events. Log in with a key that has the scope `read` or `manage`.",
+        );
     }
     let cookie = session::begin(&api, &key, &headers).await?;
     let there = Redirect::to(&next(&fields));
@@ -112,7 +113,7 @@ async fn by_link(
     api: &Api,
     link: Option<&once::OneTimeLogin>,
     token: &str,
-) -> Result<Option<std::sync::Arc<ApiKey>>, Trouble> {
+) -> Result<Option<std::sync::Arc<ApiKey>>, PageError> {
     let now = api.gateway.ports.clock.now();
     match link.and_then(|link| link.take(token, now)) {
         Some(digest) => Ok(api.gateway.keyring.recognise_again(digest).await?),
@@ -120,7 +121,6 @@ async fn by_link(
     }
 }
 
-/// Logs out.
 pub(super) async fn leave(headers: HeaderMap) -> impl IntoResponse {
     let cookie = session::end(&headers);
     (
@@ -129,12 +129,12 @@ pub(super) async fn leave(headers: HeaderMap) -> impl IntoResponse {
     )
 }
 
-/// Whether somebody is logged in. A browser does not send the cookie when a link is opened from another site; the login
-/// page asks here and goes on if there is a session after all.
+/// Whether there is a session. Browsers do not send the cookie when a link is opened from another site; the login page
+/// checks here and continues if there is a session after all.
 pub(super) async fn check(
     State(api): State<Api>,
     headers: HeaderMap,
-) -> Result<StatusCode, Trouble> {
+) -> Result<StatusCode, PageError> {
     let viewer = Viewer::of(&api, &headers).await?;
     Ok(viewer.map_or(StatusCode::UNAUTHORIZED, |_| StatusCode::NO_CONTENT))
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn afterwards_it_goes_to_a_page_of_ours_only() {
+    fn login_returns_only_to_inspector_pages() {
         let go = |text: &str| {
             let query = format!(
                 "next={}",
@@ -152,12 +152,12 @@ mod tests {
             );
             next(&Fields::parse(query.as_bytes()))
         };
-        for ours in [
+        for path in [
             "/inspector",
             "/inspector/dead?status=dead",
             "/inspector?window=7d",
         ] {
-            assert_eq!(go(ours), ours);
+            assert_eq!(go(path), path);
         }
         for other in [
             "",

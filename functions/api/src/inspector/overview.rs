@@ -1,4 +1,4 @@
-//! How things stand: the five figures over time, what failed last, and which webhooks need a person.
+//! The overview: key stats over time, recent failures, and webhooks needing attention.
 
 use askama::Template;
 use axum::extract::State;
@@ -14,21 +14,21 @@ use postrider_gateway::stats::{self, CountedStats, Report, Window};
 use postrider_ports::history::Filter;
 
 use super::charts::{self, Bar};
-use super::fields::Asked;
+use super::fields::Query;
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::rows::{self, Row};
 use super::session::Viewer;
 use super::text::{self, Markup, Pill};
 use crate::Api;
 
-/// How many failures are listed.
+/// Recent failures shown.
 const FAILURES: usize = 8;
-/// How many webhooks that need a person are listed.
-const MAX_NEEDY: usize = 20;
-/// The one that is shown unless somebody asks for another.
+/// Webhooks needing attention shown.
+const MAX_ATTENTION: usize = 20;
+/// The default time range.
 const DAY: (&str, &str, u64) = ("24h", "24 hours", 86_400);
-/// The stretches to choose from: the word in the address, the name, the seconds.
+/// The time ranges to choose from: query parameter, name, seconds.
 const WINDOWS: [(&str, &str, u64); 3] = [
     DAY,
     ("7d", "7 days", 604_800),
@@ -44,8 +44,8 @@ struct OverviewPage {
     delivered: String,
     dead: String,
     failures: Vec<Row>,
-    needy: Vec<Needy>,
-    more_needy: usize,
+    attention: Vec<Attention>,
+    more_attention: usize,
     has_webhooks: bool,
 }
 
@@ -64,33 +64,31 @@ struct KeyStatView {
     chart: Option<Markup>,
 }
 
-/// A webhook that needs a person.
-pub(super) struct Needy {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) state: Pill,
-    pub(super) reason: String,
-    pub(super) can_resume: bool,
+/// A webhook needing attention.
+struct Attention {
+    id: String,
+    name: String,
+    state: Pill,
+    reason: String,
+    can_resume: bool,
 }
 
-/// The page.
 pub(super) async fn show(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let word = fields.get("window").unwrap_or(DAY.0);
     let known = WINDOWS.into_iter().find(|(known, ..)| *known == word);
     let (mut here, _, mut seconds) = known.unwrap_or(DAY);
     let mut report = read(&api, &viewer, seconds).await;
     let mut frame = Frame::new("Overview", Section::Overview, &viewer).live(place);
     if let Err(GatewayError::Invalid(_)) = report {
-        // So many webhooks that so long a stretch is more than one look may read.
+        // With this many webhooks, a longer range is more than one report may read.
         (here, _, seconds) = DAY;
-        frame.status_message = Some(
-            "There are too many webhooks for so long a stretch: this is the last day.".to_owned(),
-        );
+        frame.status_message =
+            Some("Too many webhooks for this time range. Showing the last 24 hours.".to_owned());
         report = read(&api, &viewer, seconds).await;
     }
     let report = report?;
@@ -100,9 +98,9 @@ pub(super) async fn show(
         .map(|(webhook, _)| webhook.clone())
         .collect();
     let failures = failures(&api, &viewer).await?;
-    let mut needy: Vec<_> = webhooks.iter().filter_map(needy).collect();
-    // Those that have stopped before those that still try.
-    needy.sort_by_key(|one| !one.can_resume);
+    let mut attention: Vec<_> = webhooks.iter().filter_map(attention).collect();
+    // Stopped webhooks before those that are still retrying.
+    attention.sort_by_key(|one| !one.can_resume);
     let page = OverviewPage {
         frame,
         windows: WINDOWS
@@ -116,8 +114,8 @@ pub(super) async fn show(
         delivered: text::count(report.total.tally.delivered),
         dead: text::count(report.total.tally.dead),
         failures: rows::rows(&failures, &webhooks),
-        more_needy: needy.len().saturating_sub(MAX_NEEDY),
-        needy: needy.into_iter().take(MAX_NEEDY).collect(),
+        more_attention: attention.len().saturating_sub(MAX_ATTENTION),
+        attention: attention.into_iter().take(MAX_ATTENTION).collect(),
         has_webhooks: !webhooks.is_empty(),
     };
     Ok(html(StatusCode::OK, &page))
@@ -144,13 +142,10 @@ fn view(key_stat: KeyStat, total: &CountedStats, bars: &[Bar]) -> KeyStatView {
         Comparison::Above => "above",
     };
     let (name, meaning) = match key_stat {
-        KeyStat::SuccessRate => ("Success rate", "of finished deliveries arrived"),
-        KeyStat::P95Latency => ("Latency, p95", "from event to delivered, retries included"),
-        KeyStat::RetryRate => (
-            "Retry rate",
-            "of finished deliveries needed another attempt",
-        ),
-        KeyStat::FailedCount => ("Failed webhooks", "wait for a person now"),
+        KeyStat::SuccessRate => ("Success rate", "of finished deliveries were delivered"),
+        KeyStat::P95Latency => ("p95 latency", "from event to delivery, including retries"),
+        KeyStat::RetryRate => ("Retry rate", "of finished deliveries needed a retry"),
+        KeyStat::FailedCount => ("Failed webhooks", "need to be resumed"),
         KeyStat::AvgRetries => (
             "Retries per delivery",
             "attempts beyond the first, on average",
@@ -160,14 +155,14 @@ fn view(key_stat: KeyStat, total: &CountedStats, bars: &[Bar]) -> KeyStatView {
         name,
         meaning,
         value: value.map(|value| charts::value(key_stat, value)),
-        threshold: format!("alert {side} {}", charts::value(key_stat, threshold)),
+        threshold: format!("Alert {side} {}", charts::value(key_stat, threshold)),
         is_bad: value.is_some_and(|value| key_stat.alerts_at(value)),
         chart: (key_stat != KeyStat::FailedCount).then(|| charts::chart(key_stat, bars)),
     }
 }
 
-/// What failed last, whether it is tried again or not.
-async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, Trouble> {
+/// The most recent failures, retrying or dead.
+async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, PageError> {
     let mut found = Vec::new();
     for status in [Status::Failed, Status::Dead] {
         let filter = Filter {
@@ -187,18 +182,18 @@ async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, Trouble> 
     Ok(found)
 }
 
-/// What a person has to do about a webhook, if anything.
-pub(super) fn needy(webhook: &Webhook) -> Option<Needy> {
+fn attention(webhook: &Webhook) -> Option<Attention> {
     let health = &webhook.health;
-    let given = || health.reason.clone().unwrap_or_default();
     let reason = match health.status {
-        WebhookStatus::Failed | WebhookStatus::Disabled => given(),
+        WebhookStatus::Failed | WebhookStatus::Disabled => {
+            health.reason.clone().unwrap_or_default()
+        }
         WebhookStatus::Active if health.failure_count >= WARNING_AT => {
-            format!("{} failures in a row; still retrying", health.failure_count)
+            format!("{} failures in a row, still retrying", health.failure_count)
         }
         WebhookStatus::Active | WebhookStatus::Paused => return None,
     };
-    Some(Needy {
+    Some(Attention {
         id: webhook.id.to_string(),
         name: webhook.settings.name.clone(),
         state: text::webhook_state(health),

@@ -1,17 +1,18 @@
-//! What all pages share: the frame around them.
+//! The frame that all pages share.
 
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use postrider_domain::key::Scope;
+use postrider_domain::notification::NotificationKind;
 
 use super::assets;
+pub(super) use super::error::PageError;
 use super::fields::Fields;
 use super::live::Place;
 use super::session::Viewer;
-pub(super) use super::trouble::Trouble;
 
-/// The parts of the Inspector, in the order of the menu.
+/// The sections, in menu order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
     Overview,
@@ -20,41 +21,40 @@ pub(super) enum Section {
     Webhooks,
     Sources,
     Keys,
-    /// In no menu.
+    /// Not in the menu.
     Elsewhere,
 }
 
-/// One entry of the menu.
+/// A menu entry.
 pub(super) struct Link {
     pub(super) path: &'static str,
     pub(super) name: &'static str,
-    /// The key that follows `g`.
+    /// The keyboard shortcut after `g`.
     pub(super) key: char,
-    /// What its picture is drawn by.
+    /// An SVG path.
     pub(super) icon: &'static str,
     pub(super) is_here: bool,
 }
 
-/// Who looks, as the frame shows it.
+/// The logged-in key.
 pub(super) struct Who {
     pub(super) name: String,
     pub(super) tenant: String,
     pub(super) may_change: bool,
 }
 
-/// The frame of a page.
 pub(super) struct Frame {
     pub(super) title: String,
     pub(super) who: Option<Who>,
-    /// For a page with parts that change by themselves: it was made after this announcement.
+    /// The position in the notification stream from which a live page follows it.
     pub(super) live: Option<u64>,
-    /// What an action came to.
+    /// The result of the last action.
     pub(super) status_message: Option<String>,
     section: Section,
 }
 
 impl Frame {
-    /// The frame of a page that somebody looks at who has logged in.
+    /// The frame of a page for a logged-in user.
     pub(super) fn new(title: impl Into<String>, section: Section, viewer: &Viewer) -> Self {
         let who = Who {
             name: viewer.key().name.clone(),
@@ -70,7 +70,7 @@ impl Frame {
         }
     }
 
-    /// The frame of a page for anybody.
+    /// The frame of a page without login.
     pub(super) fn bare(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -81,21 +81,29 @@ impl Frame {
         }
     }
 
-    /// With parts that change by themselves, read after this place in what is announced.
+    /// Makes the page update live, from this position in the notification stream.
     pub(super) const fn live(mut self, Place(seq): Place) -> Self {
         self.live = Some(seq);
         self
     }
 
-    /// With what the last action came to, which the address says in a word.
-    pub(super) fn after(mut self, asked: &Fields) -> Self {
-        self.status_message = asked.get("done").and_then(|word| said(word, asked));
+    /// Shows the result of the last action, which the query parameter `done` names.
+    pub(super) fn after(mut self, query: &Fields) -> Self {
+        let done = query.get("done");
+        self.status_message = done.and_then(|done| status_message(done, query));
         self
     }
 
-    /// Whether buttons are shown.
+    /// Whether to show buttons that change something.
     pub(super) fn may_change(&self) -> bool {
         self.who.as_ref().is_some_and(|who| who.may_change)
+    }
+
+    /// The notifications on which a live page reloads.
+    pub(super) fn notification_kinds(&self) -> String {
+        NotificationKind::ALL
+            .map(NotificationKind::as_str)
+            .join(" ")
     }
 
     pub(super) fn style(&self) -> String {
@@ -129,7 +137,7 @@ impl Frame {
                 "M8 12l4-4M7.5 8.5 5 11a3 3 0 0 0 4.2 4.2l2.3-2.3m1-1.4L15 9a3 3 0 0 0-4.2-4.2L8.5 7",
             ),
             (Section::Sources, "/inspector/sources", "Sources", 's', "M10 3v9M6.5 8.5 10 12l3.5-3.5M3 12.5V17h14v-4.5"),
-            (Section::Keys, "/inspector/keys", "Keys", 'k', "M12.7 11.3a4 4 0 1 0-4-4c0 .5.1 1 .3 1.4L3 14.7V17h3l.8-.8v-1.7h1.7v-1.7h1.5l1.3-1.8c.4.2.9.3 1.4.3z"),
+            (Section::Keys, "/inspector/keys", "API keys", 'k', "M12.7 11.3a4 4 0 1 0-4-4c0 .5.1 1 .3 1.4L3 14.7V17h3l.8-.8v-1.7h1.7v-1.7h1.5l1.3-1.8c.4.2.9.3 1.4.3z"),
         ]
         .map(|(section, path, name, key, icon)| Link {
             path,
@@ -142,41 +150,40 @@ impl Frame {
     }
 }
 
-/// What an action came to, in a sentence. Only words that are known here are said, never the address's own.
-fn said(word: &str, asked: &Fields) -> Option<String> {
-    let number = |name: &str| asked.get(name).and_then(|text| text.parse::<u32>().ok());
-    let said = match word {
-        "retried" => "The delivery is pending and due now. Its history stays.",
-        "paused" => "Paused. New deliveries are kept and wait until the webhook is resumed.",
-        "resumed" => "Resumed. What waited goes out now; dead deliveries stay dead.",
-        "saved" => "Saved. It counts from the next attempt on.",
-        "revoked" => "The key is revoked.",
-        "webhook-deleted" => "The webhook is deleted. What was still open of it is given up.",
-        "source-made" => "The source is made. Give its address to the sender.",
-        "source-saved" => "Saved. It counts from the next request on.",
-        "source-deleted" => "The source is deleted. What it sent stays.",
-        "rotated" => "The secret is replaced. The old one stays valid for 24 hours.",
-        "cancelled" => "Stopped. What was put back stays so.",
+/// The result of an action, in a sentence. Only fixed texts, never text from the URL.
+fn status_message(done: &str, query: &Fields) -> Option<String> {
+    let number = |name: &str| query.get(name).and_then(|text| text.parse::<u32>().ok());
+    let message = match done {
+        "retried" => "The delivery is pending and due now. Its history is kept.",
+        "paused" => "Webhook paused. Deliveries are on hold until you resume it.",
+        "resumed" => "Webhook resumed. Deliveries on hold go out now; dead ones stay dead.",
+        "saved" => "Saved. Changes apply from the next attempt.",
+        "revoked" => "API key revoked.",
+        "webhook-deleted" => "Webhook deleted. Its pending deliveries will be marked dead.",
+        "source-created" => "Source created. Give its URL to the sender.",
+        "source-saved" => "Saved. Changes apply from the next request.",
+        "source-deleted" => "Source deleted. Its events are kept.",
+        "rotated" => "Secret rotated. The previous one stays valid for 24 hours.",
+        "cancelled" => "Bulk retry canceled. Deliveries already requeued are not undone.",
         "selected" => {
             let (done, failed) = (number("n")?, number("failed").unwrap_or(0));
             let not = match failed {
                 0 => String::new(),
                 n => format!(
-                    " {n} could not be: they are being attempted, or their webhook is disabled."
+                    " {n} could not be requeued: they are being attempted, or their webhook is disabled."
                 ),
             };
-            return Some(format!("{done} put back.{not}"));
+            return Some(format!("{done} requeued.{not}"));
         }
         _ => return None,
     };
-    Some(said.to_owned())
+    Some(message.to_owned())
 }
 
-/// A page as an answer.
 pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => (status, Html(text)).into_response(),
-        // Nothing that templates do here can fail; a formatter of a type could.
+        // No template can fail by itself; the `Display` of a value could.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

@@ -1,4 +1,4 @@
-//! The body of an event: pretty, raw, or as a file. It is hostile text and is never more than text.
+//! The body of an event: formatted, raw, or as a download. It is untrusted and only ever shown as text.
 
 use std::fmt::Write;
 
@@ -10,24 +10,22 @@ use postrider_domain::ids::DeliveryId;
 use serde::de::IgnoredAny;
 
 use super::fields::Named;
-use super::page::Trouble;
+use super::page::PageError;
 use super::session::Viewer;
 use super::text;
 use crate::Api;
 
 /// How much of a body a page shows.
 const SHOWN_BYTES: usize = 64 * 1024;
-/// How much of a body that is no text.
+/// How much of a binary body a page shows.
 const DUMPED_BYTES: usize = 512;
-/// Spaces of one level.
 const INDENT: usize = 2;
 
-/// A body as a page shows it.
 pub(super) struct Payload {
     pub(super) content_type: String,
     pub(super) size: String,
     pub(super) text: String,
-    /// Whether there is a pretty form.
+    /// Whether it can be formatted.
     pub(super) is_json: bool,
     pub(super) is_text: bool,
     pub(super) is_raw: bool,
@@ -35,12 +33,10 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// The body of this event, as it came if `is_raw`.
     pub(super) fn of(event: &Event, is_raw: bool) -> Self {
         Self::of_body(&event.body, event.content_type.as_str(), is_raw)
     }
 
-    /// This body.
     pub(super) fn of_body(body: &[u8], content_type: &str, is_raw: bool) -> Self {
         let written = std::str::from_utf8(body).ok();
         let is_json = written.is_some_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
@@ -63,8 +59,8 @@ impl Payload {
     }
 }
 
-/// Valid JSON with line breaks and indents. Nothing is read and written anew: numbers, strings and the order of fields
-/// stay as they were.
+/// Valid JSON with line breaks and indentation. It is not parsed and re-serialized: numbers, strings and field order stay
+/// as they were.
 fn pretty(json: &str) -> String {
     let mut text = String::with_capacity(json.len() * 2);
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
@@ -111,7 +107,7 @@ fn pretty(json: &str) -> String {
     text
 }
 
-/// Bytes, sixteen in a line, in hexadecimal and as far as they are letters.
+/// A hex dump, sixteen bytes per line.
 fn dump(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (n, line) in bytes.chunks(16).enumerate() {
@@ -134,17 +130,17 @@ fn dump(bytes: &[u8]) -> String {
     text
 }
 
-/// The whole body as a file. It is never shown as what it says it is.
+/// The whole body as a download, never with its own content type.
 pub(super) async fn download(
     State(api): State<Api>,
     viewer: Viewer,
     Named(id): Named<DeliveryId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
     let row = store.delivery(tenant, id).await?;
-    row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    row.ok_or_else(|| PageError::not_found("delivery"))?;
     let event = store.event(tenant, id.event).await?;
-    let event = event.ok_or_else(|| Trouble::not_found("event"))?;
+    let event = event.ok_or_else(|| PageError::not_found("event"))?;
     let name = format!("attachment; filename=\"{}.payload\"", id.event);
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
@@ -158,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_indented_and_otherwise_left_alone() {
+    fn json_is_indented_and_otherwise_unchanged() {
         let json = r#"{"b":[1.10, 2e400 ,{}],"a":"x, {\"y\\\": [","empty":[ ],"n":null}"#;
         let expected = "{\n  \"b\": [\n    1.10,\n    2e400,\n    {}\n  ],\n  \"a\": \"x, {\\\"y\\\\\\\": [\",\n  \"empty\": [],\n  \"n\": null\n}";
         assert_eq!(pretty(json), expected);
@@ -168,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_shown_as_numbers_and_letters() {
+    fn bytes_are_shown_as_a_hex_dump() {
         let text = dump(b"\x00Postrider\xff 0123456789");
         assert_eq!(
             text,

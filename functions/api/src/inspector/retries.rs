@@ -1,4 +1,4 @@
-//! Bulk retries: beginning one, how far it is, stopping it.
+//! Bulk retries: starting one, its progress, canceling it.
 
 use askama::Template;
 use axum::extract::State;
@@ -8,10 +8,10 @@ use postrider_domain::delivery::Status;
 use postrider_domain::ids::JobId;
 use postrider_ports::jobs::{JobState, RetryJob};
 
-use super::fields::{Asked, Form, Named};
+use super::fields::{Form, Named, Query};
 use super::filter::FilterForm;
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup, Pill};
 use crate::Api;
@@ -24,7 +24,7 @@ struct RetryPage {
     state: Pill,
     is_running: bool,
     matched: u64,
-    /// Rows that were looked at, never more than matched.
+    /// Rows processed, never more than matched.
     seen: u64,
     done: String,
     failed: u64,
@@ -37,9 +37,9 @@ impl RetryPage {
         let (class, text) = match job.state {
             JobState::Running => ("pending", "Running"),
             JobState::Done => ("delivered", "Done"),
-            JobState::Cancelled => ("parked", "Stopped"),
+            JobState::Cancelled => ("parked", "Canceled"),
         };
-        // Rows may have been retried by somebody else in the meantime.
+        // Some rows may have been retried individually in the meantime.
         let seen = match job.state {
             JobState::Done => job.matched,
             JobState::Running | JobState::Cancelled => (job.done + job.failed).min(job.matched),
@@ -62,25 +62,24 @@ impl RetryPage {
     }
 }
 
-/// Begins to put back everything dead that a filter finds.
+/// Starts retrying all dead deliveries that match a filter.
 pub(super) async fn begin(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Form(fields): Form,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     let filter = FilterForm::of(&fields).with_status(Status::Dead).check()?;
     let job = api.gateway.retries.begin(viewer.tenant(), filter).await?;
     Ok(Redirect::to(&format!("/inspector/retries/{}", job.id)))
 }
 
-/// How far one is.
 pub(super) async fn show(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<JobId>,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let job = api.gateway.retries.job(viewer.tenant(), id).await?;
     let frame = Frame::new("Bulk retry", Section::Dead, &viewer)
         .after(&fields)
@@ -88,12 +87,11 @@ pub(super) async fn show(
     Ok(html(StatusCode::OK, &RetryPage::of(frame, &job)))
 }
 
-/// Stops one.
 pub(super) async fn cancel(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<JobId>,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     api.gateway.retries.cancel(viewer.tenant(), id).await?;
     Ok(Redirect::to(&format!(
         "/inspector/retries/{id}?done=cancelled"

@@ -1,4 +1,4 @@
-//! Deliveries as lines of a table.
+//! Deliveries as table rows.
 
 use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::event::Label;
@@ -6,28 +6,25 @@ use postrider_domain::webhook::Webhook;
 
 use super::text::{self, Markup, Pill, delivery_state};
 
-/// How much of an error stands in a line.
+/// How much of an error a row shows.
 const ERROR_CHARS: usize = 90;
 
-/// One delivery.
 pub(super) struct Row {
     pub(super) id: String,
-    /// The end of the event's id: the delivery's own ends with its webhook.
+    /// The end of the event's id: the delivery's own id ends with its webhook's.
     pub(super) short_id: String,
     pub(super) state: Pill,
     pub(super) event_type: String,
     pub(super) webhook_id: String,
     pub(super) webhook: String,
-    /// The session, and the address of its deliveries.
+    /// The session, and the URL of its deliveries.
     pub(super) session: Option<(String, String)>,
     pub(super) attempts: String,
     pub(super) created_at: Markup,
-    /// When the next attempt is due, or the last one was.
     pub(super) next_at: Markup,
     pub(super) error: Option<String>,
 }
 
-/// The lines of these deliveries; `webhooks` has the names.
 pub(super) fn rows(deliveries: &[Delivery], webhooks: &[Webhook]) -> Vec<Row> {
     let named = |row: &Delivery| {
         let webhook = webhooks.iter().find(|webhook| webhook.id == row.id.webhook);
@@ -36,7 +33,7 @@ pub(super) fn rows(deliveries: &[Delivery], webhooks: &[Webhook]) -> Vec<Row> {
     deliveries.iter().map(|row| line(row, named(row))).collect()
 }
 
-/// A session, and the address of its deliveries.
+/// A session, and the URL of its deliveries.
 pub(super) fn session(label: &Label) -> (String, String) {
     let text = label.as_str();
     let query: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();

@@ -1,4 +1,4 @@
-//! A retry policy, drawn: when each attempt comes, on a scale where seconds and days have room.
+//! A retry policy as a chart: when each attempt happens, on a scale with room for seconds and days.
 
 use std::fmt::Write;
 
@@ -12,19 +12,16 @@ use super::text::{self, Markup};
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 36.0;
 const LINE_Y: f64 = 34.0;
-/// How close two labels may stand.
+/// The minimum distance between two labels.
 const LABEL_WIDTH: f64 = 64.0;
 
-/// A policy in words and as a picture.
 pub(super) struct Schedule {
     pub(super) picture: Markup,
-    /// Each attempt: its number, the wait before it, the time since the first.
     pub(super) slots: Vec<Slot>,
     pub(super) summary: String,
     pub(super) rules: Vec<String>,
 }
 
-/// One attempt of the schedule.
 pub(super) struct Slot {
     pub(super) number: u32,
     pub(super) wait: String,
@@ -32,7 +29,7 @@ pub(super) struct Slot {
 }
 
 impl Schedule {
-    /// What these settings come to under the gateway's own.
+    /// The schedule of these settings, with the gateway's defaults and limits.
     pub(super) fn of(settings: &RetrySettings, runtime: RuntimeRetry) -> Self {
         let policy = settings.policy(runtime);
         let attempts = policy.budget.effective_max(settings.max_attempts());
@@ -41,7 +38,7 @@ impl Schedule {
         let slot = |(number, (wait, since)): (u32, &(Millis, Millis))| Slot {
             number,
             wait: if number == 1 {
-                "at once".to_owned()
+                "immediately".to_owned()
             } else {
                 text::span(*wait)
             },
@@ -60,7 +57,7 @@ impl Schedule {
     }
 }
 
-/// The wait before each attempt, and the time since the first, without jitter.
+/// The delay before each attempt and the time since the first, without jitter.
 fn times(policy: &Policy, attempts: u32) -> Vec<(Millis, Millis)> {
     let mut since = Millis::ZERO;
     let mut times = vec![(Millis::ZERO, since)];
@@ -74,28 +71,30 @@ fn times(policy: &Policy, attempts: u32) -> Vec<(Millis, Millis)> {
 
 fn rules(policy: &Policy) -> Vec<String> {
     let retried = match (policy.classifier, policy.redirects) {
-        (Classifier::EveryFailure, _) => "Everything but 2xx is retried.",
+        (Classifier::EveryFailure, _) => "Every response except 2xx is retried.",
         (Classifier::ByStatus, Redirects::Delivered) => {
-            "429, 5xx and network errors are retried; other answers are final, and a redirect counts as delivered."
+            "429, 5xx and network errors are retried. A redirect counts as delivered. Other responses are not retried."
         }
         (Classifier::ByStatus, Redirects::Failure) => {
-            "429, 5xx, redirects and network errors are retried; other answers are final."
+            "429, 5xx, redirects and network errors are retried. Other responses are not."
         }
     };
     let exhausted = match policy.on_exhausted {
-        OnExhausted::DeadLetter => "Then the delivery is dead and the webhook goes on.",
+        OnExhausted::DeadLetter => {
+            "After the last attempt, the delivery is dead. The webhook stays active."
+        }
         OnExhausted::FailWebhook => {
-            "Then the delivery is dead and the webhook fails and waits for a person."
+            "After the last attempt, the delivery is dead and the webhook fails until you resume it."
         }
     };
     let jitter = match policy.jitter_bps {
-        0 => "No jitter: the schedule is exact.".to_owned(),
-        bps => format!("Each wait strays by up to ±{} %.", f32::from(bps) / 100.0),
+        0 => "No jitter.".to_owned(),
+        bps => format!("Each delay varies by up to ±{} %.", f32::from(bps) / 100.0),
     };
     vec![retried.to_owned(), exhausted.to_owned(), jitter]
 }
 
-/// Where an instant stands on the line: by the logarithm of its seconds.
+/// The position on the axis, on a logarithmic scale.
 fn x(since: Millis, whole: Millis) -> f64 {
     let log = |span: Millis| (seconds(span) + 1.0).ln();
     let part = if whole == Millis::ZERO {
@@ -127,7 +126,7 @@ fn picture(times: &[(Millis, Millis)]) -> Markup {
             svg,
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{LINE_Y}\" r=\"6\"/>"
         );
-        // The last one always has its label, so those just before it have none.
+        // The last attempt is always labeled, so those just before it are not.
         if is_last || (x - labelled_to >= LABEL_WIDTH && end - x >= LABEL_WIDTH) {
             labelled_to = x;
             let since = if n == 0 {
@@ -151,7 +150,7 @@ mod tests {
     use postrider_domain::retry::{Profile, RetryBudget};
 
     #[test]
-    fn a_schedule_is_drawn_and_told() {
+    fn a_schedule_is_drawn_and_summarized() {
         let settings = RetrySettings::default();
         let schedule = Schedule::of(&settings, RuntimeRetry::default());
         assert_eq!(schedule.summary, "5 attempts within 1h 12m");
@@ -160,12 +159,12 @@ mod tests {
             .iter()
             .map(|slot| slot.wait.as_str())
             .collect();
-        assert_eq!(waits, ["at once", "30s", "2m", "10m", "1h"]);
+        assert_eq!(waits, ["immediately", "30s", "2m", "10m", "1h"]);
         assert_eq!(schedule.picture.0.matches("<circle").count(), 5);
     }
 
     #[test]
-    fn the_budget_shortens_what_is_drawn() {
+    fn the_retry_budget_shortens_the_schedule() {
         let budget = RetryBudget(1);
         let runtime = RuntimeRetry {
             budget,
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_and_the_longest_schedule_stay_within_the_picture() {
+    fn the_shortest_and_the_longest_schedule_fit_the_chart() {
         let once = RetrySettings {
             max_attempts: Some(1),
             ..RetrySettings::default()

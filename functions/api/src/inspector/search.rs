@@ -1,4 +1,4 @@
-//! One field for whatever somebody has at hand: an id, or a session.
+//! The search field: finds an id or a session.
 
 use askama::Template;
 use axum::extract::State;
@@ -9,13 +9,13 @@ use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, Webhook
 use postrider_gateway::GatewayError;
 use postrider_ports::history::Filter;
 
-use super::fields::Asked;
-use super::page::{Frame, Section, Trouble, html};
+use super::fields::Query;
+use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
 use super::text;
 use crate::Api;
 
-/// How much of what was looked for is repeated.
+/// How much of the search text is repeated.
 const SHOWN_CHARS: usize = 120;
 
 #[derive(Template)]
@@ -23,16 +23,16 @@ const SHOWN_CHARS: usize = 120;
 struct NothingPage {
     frame: Frame,
     text: String,
-    /// What an id of this form would be of; none for a text that is no id.
+    /// The kind of object with this id; none if the text is not an id.
     what: Option<&'static str>,
 }
 
-/// Leads to what has this id, or to the deliveries of this session; says so when there is nothing.
+/// Redirects to the object with this id or to the deliveries of this session.
 pub(super) async fn find(
     State(api): State<Api>,
     viewer: Viewer,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let text = fields.text("q");
     let Some(place) = Place::of(&text) else {
         return Ok(Redirect::to("/inspector/deliveries").into_response());
@@ -41,14 +41,14 @@ pub(super) async fn find(
         return Ok(Redirect::to(&place.path(&text)).into_response());
     }
     let page = NothingPage {
-        frame: Frame::new("Nothing found", Section::Elsewhere, &viewer),
+        frame: Frame::new("No results", Section::Elsewhere, &viewer),
         text: text::short(&text, SHOWN_CHARS),
         what: place.what(),
     };
     Ok(html(StatusCode::NOT_FOUND, &page))
 }
 
-/// What a text may name.
+/// What a search text refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     Delivery(DeliveryId),
@@ -58,7 +58,7 @@ enum Place {
     Job(JobId),
     Key(KeyId),
     Session(Label),
-    /// Neither an id nor anything that can be a session.
+    /// Neither an id nor a valid session.
     Nowhere,
 }
 
@@ -100,18 +100,18 @@ impl Place {
             Self::Webhook(_) => Some("webhook"),
             Self::Source(_) => Some("source"),
             Self::Job(_) => Some("bulk retry"),
-            Self::Key(_) => Some("key"),
+            Self::Key(_) => Some("API key"),
             Self::Session(_) | Self::Nowhere => None,
         }
     }
 
-    async fn is_there(&self, api: &Api, viewer: &Viewer) -> Result<bool, Trouble> {
+    async fn is_there(&self, api: &Api, viewer: &Viewer) -> Result<bool, PageError> {
         let (gateway, tenant) = (&api.gateway, viewer.tenant());
         let store = &gateway.ports.store;
         let found = |answer: Result<(), GatewayError>| match answer {
             Ok(()) => Ok(true),
             Err(GatewayError::NotFound { .. }) => Ok(false),
-            Err(refusal) => Err(Trouble::from(refusal)),
+            Err(error) => Err(PageError::from(error)),
         };
         match self {
             Self::Delivery(id) => Ok(store.delivery(tenant, *id).await?.is_some()),
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_leads_to_its_page_and_anything_else_is_a_session() {
+    fn an_id_opens_its_page_and_anything_else_is_a_session() {
         let path = |text: &str| Place::of(text).map(|place| place.path(text));
         let webhook = WebhookId::from_bytes([7; 16]).to_string();
         assert_eq!(

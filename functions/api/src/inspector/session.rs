@@ -1,7 +1,7 @@
-//! Who is logged in: a cookie that only the gateway can make, good for any of its processes.
+//! The session: a cookie that only the gateway can create, valid for any of its processes.
 //!
-//! It holds the digest of the key that somebody showed, and when the session ends, sealed. So it cannot be made out of
-//! what is stored, it is no key, and whoever revokes the key ends its sessions.
+//! It holds the digest of the key used to log in and the end of the session, encrypted. So it cannot be created from
+//! stored data, it is not a key, and revoking the key ends its sessions.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 
-use super::page::Trouble;
+use super::page::PageError;
 use super::{guard, login};
 use crate::Api;
 
 const COOKIE: &str = "postrider_session";
 const PURPOSE: &str = "inspector session";
-/// How long a session lasts: a working day with its evening.
+/// Long enough for a working day.
 pub(super) const LASTS: Millis = Millis::from_seconds(12 * 3600);
-/// Longer than any cookie of ours.
+/// Longer than any session cookie.
 const MAX_COOKIE_BYTES: usize = 1024;
 
-/// Somebody who may look.
+/// A session whose key may read.
 pub(super) struct Viewer {
     key: Arc<ApiKey>,
     ends_at: Timestamp,
@@ -40,13 +40,12 @@ impl Viewer {
         &self.key.tenant
     }
 
-    /// When the session ends.
     pub(super) const fn ends_at(&self) -> Timestamp {
         self.ends_at
     }
 
-    /// The session that a request's cookies speak of.
-    pub(super) async fn of(api: &Api, headers: &HeaderMap) -> Result<Option<Self>, Trouble> {
+    /// The session of a request, by its cookie.
+    pub(super) async fn of(api: &Api, headers: &HeaderMap) -> Result<Option<Self>, PageError> {
         let Some((tenant, sealed)) = cookie(headers) else {
             return Ok(None);
         };
@@ -64,12 +63,12 @@ impl Viewer {
     }
 }
 
-/// The cookie that begins a session of this key.
+/// The cookie that starts a session with this key.
 pub(super) async fn begin(
     api: &Api,
     key: &ApiKey,
     headers: &HeaderMap,
-) -> Result<HeaderValue, Trouble> {
+) -> Result<HeaderValue, PageError> {
     let ends_at = api.gateway.ports.clock.now().plus(LASTS);
     let text = format!("{} {}", ends_at.as_millis(), HEXLOWER.encode(&key.digest.0));
     let store = &api.gateway.ports.store;
@@ -93,7 +92,7 @@ fn set_cookie(value: &str, lasts: Millis, headers: &HeaderMap) -> HeaderValue {
     let text = format!(
         "{COOKIE}={value}; Path=/inspector; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
     );
-    // Tenant and sealed text are letters, digits, `-` and `_`.
+    // Tenant and encrypted text consist of letters, digits, `-` and `_`.
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
@@ -118,69 +117,69 @@ fn read(text: &str) -> Option<(Timestamp, KeyDigest)> {
     ))
 }
 
-/// Why somebody cannot go on.
-pub(super) enum Outside {
-    /// Nobody is logged in; the way to the login, and back to where they were going.
-    Nobody(String),
-    /// The session is over, and something was to be changed.
-    Over,
-    /// The key may look and not change.
-    MayOnlyLook,
-    /// We could not find out.
-    Trouble(Trouble),
+/// Why a request is not served.
+pub(super) enum Denied {
+    /// No session: the path of the login page, which returns here.
+    LoggedOut(String),
+    /// The session has ended, and the request would have changed something.
+    SessionEnded,
+    /// The key has the scope `read`, and the request needs `manage`.
+    ReadOnly,
+    /// The session could not be read.
+    Failed(PageError),
 }
 
-impl IntoResponse for Outside {
+impl IntoResponse for Denied {
     fn into_response(self) -> Response {
         match self {
-            Self::Nobody(login) => Redirect::to(&login).into_response(),
-            Self::Over => Trouble::new(
+            Self::LoggedOut(login) => Redirect::to(&login).into_response(),
+            Self::SessionEnded => PageError::new(
                 StatusCode::UNAUTHORIZED,
-                "You are not logged in",
-                "The session is over, so nothing was done.",
+                "You are logged out",
+                "Your session has ended, so nothing was changed.",
             )
             .into_response(),
-            Self::MayOnlyLook => Trouble::new(
+            Self::ReadOnly => PageError::new(
                 StatusCode::FORBIDDEN,
-                "This key may only look",
-                "The key that you logged in with lacks the scope `manage`, so nothing was done.",
+                "This key is read-only",
+                "You are logged in with a key that lacks the scope `manage`, so nothing was changed.",
             )
             .into_response(),
-            Self::Trouble(trouble) => trouble.into_response(),
+            Self::Failed(error) => error.into_response(),
         }
     }
 }
 
 impl FromRequestParts<Api> for Viewer {
-    type Rejection = Outside;
+    type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Outside> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Denied> {
         match Self::of(api, &parts.headers).await {
             Ok(Some(viewer)) => Ok(viewer),
-            Ok(None) if parts.method == Method::GET => Err(Outside::Nobody(way_in(parts))),
-            Ok(None) => Err(Outside::Over),
-            Err(trouble) => Err(Outside::Trouble(trouble)),
+            Ok(None) if parts.method == Method::GET => Err(Denied::LoggedOut(login_path(parts))),
+            Ok(None) => Err(Denied::SessionEnded),
+            Err(error) => Err(Denied::Failed(error)),
         }
     }
 }
 
-fn way_in(parts: &Parts) -> String {
+fn login_path(parts: &Parts) -> String {
     let wanted = parts.uri.path_and_query();
     login::path(wanted.map_or(super::HOME, |path| path.as_str()))
 }
 
-/// Somebody who may change things, too. Every action asks for one.
+/// A session whose key may change things. Every action requires one.
 pub(super) struct Manager(pub(super) Viewer);
 
 impl FromRequestParts<Api> for Manager {
-    type Rejection = Outside;
+    type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Outside> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Denied> {
         let viewer = Viewer::from_request_parts(parts, api).await?;
         if viewer.key.allows(Scope::Manage) {
             Ok(Self(viewer))
         } else {
-            Err(Outside::MayOnlyLook)
+            Err(Denied::ReadOnly)
         }
     }
 }

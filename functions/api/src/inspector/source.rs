@@ -1,4 +1,4 @@
-//! One source: how it signs, where its events go, what was refused of it and why; a new secret, removing it.
+//! One source: its scheme, routes and rejected requests; rotating its secret and deleting it.
 
 mod address;
 mod advice;
@@ -20,19 +20,18 @@ use postrider_domain::webhook::Webhook;
 use postrider_gateway::GatewayError;
 use postrider_gateway::rejected::Listed;
 
-use super::fields::{Asked, Form, Named};
+use super::fields::{Form, Named, Query};
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup};
 use crate::Api;
 use address::Address;
 use rejected::RejectedLine;
 
-/// How many refused requests are listed.
-const REFUSED: usize = 10;
-/// How many of them are looked at: every forged request loads the page anew for whoever watches it, and a look computes many
-/// signatures.
+/// Rejected requests listed.
+const REJECTED: usize = 10;
+/// How many of them are diagnosed: every forged request reloads an open page, and a diagnosis computes many signatures.
 const DIAGNOSED: usize = 3;
 
 #[derive(Template)]
@@ -45,16 +44,16 @@ struct SourcePage {
     signing: Vec<String>,
     address: Address,
     routes: Vec<RouteLine>,
-    refused: Vec<RejectedLine>,
+    rejected: Vec<RejectedLine>,
     kept: u64,
     counted: u64,
     old_secrets: Vec<Markup>,
     created_at: Markup,
     updated_at: Markup,
-    /// A secret that was just drawn, shown this once.
+    /// A generated secret; shown only once.
     secret: Option<String>,
-    /// What was wrong with a new secret.
-    faults: Vec<FieldError>,
+    /// Why the secret was not rotated.
+    errors: Vec<FieldError>,
 }
 
 struct RouteLine {
@@ -62,7 +61,7 @@ struct RouteLine {
     intent: String,
     session: Option<String>,
     webhook_id: String,
-    /// None when the webhook is gone.
+    /// None if the webhook was deleted.
     webhook: Option<String>,
 }
 
@@ -84,9 +83,9 @@ async fn page(
     viewer: &Viewer,
     id: SourceId,
     headers: &HeaderMap,
-) -> Result<SourcePage, Trouble> {
+) -> Result<SourcePage, PageError> {
     let refusals = &api.gateway.refusals;
-    let listed = refusals.list(viewer.tenant(), id, REFUSED).await?;
+    let listed = refusals.list(viewer.tenant(), id, REJECTED).await?;
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let Listed {
         source,
@@ -94,8 +93,8 @@ async fn page(
         tally,
     } = &listed;
     let (settings, now) = (&source.settings, api.now());
-    // What a request held tells more than a key that may only look should know, as in the API.
-    let looks_closer = viewer.key().allows(Scope::Manage).then_some(source);
+    // As in the API, a key that can only read does not see the content of requests.
+    let diagnosed_with = viewer.key().allows(Scope::Manage).then_some(source);
     Ok(SourcePage {
         frame: Frame::new(settings.name.clone(), Section::Sources, viewer),
         id: id.to_string(),
@@ -108,10 +107,10 @@ async fn page(
             .iter()
             .map(|route| route_line(route, &webhooks))
             .collect(),
-        refused: requests
+        rejected: requests
             .iter()
             .enumerate()
-            .map(|(at, kept)| RejectedLine::of(kept, looks_closer.filter(|_| at < DIAGNOSED)))
+            .map(|(at, kept)| RejectedLine::of(kept, diagnosed_with.filter(|_| at < DIAGNOSED)))
             .collect(),
         kept: tally.kept,
         counted: tally.counted,
@@ -123,28 +122,27 @@ async fn page(
         created_at: text::when(source.created_at),
         updated_at: text::when(source.updated_at),
         secret: None,
-        faults: Vec::new(),
+        errors: Vec::new(),
     })
 }
 
-/// The page of one source.
 pub(super) async fn show(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<SourceId>,
-    Asked(fields): Asked,
+    Query(fields): Query,
     headers: HeaderMap,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let mut page = page(&api, &viewer, id, &headers).await?;
     page.frame = page.frame.after(&fields).live(place);
     Ok(html(StatusCode::OK, &page))
 }
 
-/// A secret as somebody gave it, or a drawn one, which has to be shown.
+/// A secret from the form, or a generated one, which has to be shown.
 enum Secret {
     Given(String),
-    Drawn(String),
+    Generated(String),
 }
 
 impl Secret {
@@ -152,32 +150,32 @@ impl Secret {
         if let Some(given) = given {
             return Ok(Self::Given(given.to_owned()));
         }
-        let drawn = api.gateway.sources.draw_secret(scheme);
-        let drawn = drawn.ok_or_else(|| {
+        let generated = api.gateway.sources.draw_secret(scheme);
+        let generated = generated.ok_or_else(|| {
             let message = format!(
-                "must be given: the scheme `{}` verifies with its sender's public key",
+                "is required: the scheme `{}` verifies with the sender's public key",
                 scheme.name
             );
             Invalid::field("secret", message)
         })?;
-        Ok(Self::Drawn(drawn.expose().to_owned()))
+        Ok(Self::Generated(generated.expose().to_owned()))
     }
 
     fn text(&self) -> &str {
         match self {
-            Self::Given(text) | Self::Drawn(text) => text,
+            Self::Given(text) | Self::Generated(text) => text,
         }
     }
 }
 
-/// Takes a new secret, or draws one and shows it.
+/// Rotates to the given secret, or to a generated one, which the response shows.
 pub(super) async fn rotate(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
     headers: HeaderMap,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let (sources, tenant) = (&api.gateway.sources, viewer.tenant());
     let source = sources.get(tenant, id).await?;
     let rotated = match Secret::of(&api, &source.settings.scheme, fields.get("secret")) {
@@ -185,25 +183,25 @@ pub(super) async fn rotate(
             let rotated = sources.rotate_secret(tenant, id, secret.text()).await;
             rotated.map(|_| secret)
         }
-        Err(faults) => Err(faults.into()),
+        Err(errors) => Err(errors.into()),
     };
     match rotated {
         Ok(Secret::Given(_)) => {
             Ok(Redirect::to(&format!("/inspector/sources/{id}?done=rotated")).into_response())
         }
-        Ok(Secret::Drawn(secret)) => {
+        Ok(Secret::Generated(secret)) => {
             with_secret(&api, &viewer, id, &headers, secret, StatusCode::OK).await
         }
-        Err(GatewayError::Invalid(faults)) => {
+        Err(GatewayError::Invalid(errors)) => {
             let mut page = page(&api, &viewer, id, &headers).await?;
-            page.faults = faults.into_fields();
+            page.errors = errors.into_fields();
             Ok(html(StatusCode::BAD_REQUEST, &page))
         }
-        Err(refusal) => Err(refusal.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// A page that shows a fresh secret, this once.
+/// The page with a generated secret.
 async fn with_secret(
     api: &Api,
     viewer: &Viewer,
@@ -211,18 +209,17 @@ async fn with_secret(
     headers: &HeaderMap,
     secret: String,
     status: StatusCode,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let mut page = page(api, viewer, id, headers).await?;
     page.secret = Some(secret);
     Ok(html(status, &page))
 }
 
-/// Removes a source; what it sent stays.
 pub(super) async fn delete(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     api.gateway.sources.delete(viewer.tenant(), id).await?;
     Ok(Redirect::to("/inspector/sources?done=source-deleted"))
 }

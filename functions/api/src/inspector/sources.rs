@@ -1,4 +1,4 @@
-//! Sources: who may post events in.
+//! The list of sources.
 
 use askama::Template;
 use axum::extract::State;
@@ -8,21 +8,20 @@ use http::StatusCode;
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
 
-use super::fields::Asked;
-use super::page::{Frame, Section, Trouble, html};
+use super::fields::Query;
+use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
 use super::text::{self, Markup};
 use crate::Api;
 
-/// Up to this many, each is asked when something of it was refused last.
-const MAX_ASKED: usize = 20;
+/// With more sources than this, the column of the last rejected requests is left out: it takes a query per source.
+const MAX_QUERIED: usize = 20;
 
 #[derive(Template)]
 #[template(path = "sources.html")]
 struct SourcesPage {
     frame: Frame,
-    /// Whether it is told what was refused.
-    tells_refused: bool,
+    shows_rejected: bool,
     sources: Vec<SourceLine>,
 }
 
@@ -31,18 +30,17 @@ struct SourceLine {
     name: String,
     scheme: String,
     routes: usize,
-    /// When something of it was refused last, within the last days.
-    refused_at: Markup,
+    rejected_at: Markup,
     created_at: Markup,
 }
 
-/// When something was refused last of each source; none when there are too many to ask for each.
-async fn refused_at(
+/// The time of the last rejected request per source; none if there are too many sources.
+async fn rejected_at(
     api: &Api,
     viewer: &Viewer,
     sources: &[Source],
-) -> Result<Option<Vec<Option<Timestamp>>>, Trouble> {
-    if sources.len() > MAX_ASKED {
+) -> Result<Option<Vec<Option<Timestamp>>>, PageError> {
+    if sources.len() > MAX_QUERIED {
         return Ok(None);
     }
     let (store, now) = (&api.gateway.ports.store, api.now());
@@ -53,21 +51,20 @@ async fn refused_at(
     try_join_all(newest).await.map(Some)
 }
 
-/// All sources.
 pub(super) async fn list(
     State(api): State<Api>,
     viewer: Viewer,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let sources = api.gateway.sources.list(viewer.tenant()).await?;
-    let refused = refused_at(&api, &viewer, &sources).await?;
+    let rejected = rejected_at(&api, &viewer, &sources).await?;
     let line = |(n, source): (usize, &Source)| SourceLine {
         id: source.id.to_string(),
         name: source.settings.name.clone(),
         scheme: source.settings.scheme.name.to_owned(),
         routes: source.settings.routes.len(),
-        refused_at: text::when_or_never(
-            refused
+        rejected_at: text::when_or_never(
+            rejected
                 .as_ref()
                 .and_then(|all| all.get(n).copied().flatten()),
         ),
@@ -75,7 +72,7 @@ pub(super) async fn list(
     };
     let page = SourcesPage {
         frame: Frame::new("Sources", Section::Sources, &viewer).after(&fields),
-        tells_refused: refused.is_some(),
+        shows_rejected: rejected.is_some(),
         sources: sources.iter().enumerate().map(line).collect(),
     };
     Ok(html(StatusCode::OK, &page))

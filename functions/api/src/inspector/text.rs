@@ -1,4 +1,4 @@
-//! Times, numbers and states as people read them.
+//! Times, numbers and states as text.
 
 use std::fmt;
 
@@ -6,8 +6,7 @@ use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::health::{Health, WARNING_AT, WebhookStatus};
 use postrider_domain::time::{Millis, Timestamp};
 
-/// Markup made here, out of numbers and fixed words alone. Nothing that anybody wrote may stand in it: templates put it
-/// in as it is.
+/// Markup built only from numbers and fixed words. It must never contain user input: templates insert it unescaped.
 pub(super) struct Markup(pub(super) String);
 
 impl fmt::Display for Markup {
@@ -16,17 +15,16 @@ impl fmt::Display for Markup {
     }
 }
 
-/// An instant: in UTC as it comes, told in the reader's own words and zone by the script.
+/// A time in UTC, which the script rewrites as a relative time.
 pub(super) fn when(at: Timestamp) -> Markup {
     Markup(format!("<time datetime=\"{at}\">{}</time>", utc(at)))
 }
 
-/// An instant, or a dash.
+/// A time, or a dash.
 pub(super) fn when_or_never(at: Option<Timestamp>) -> Markup {
     at.map_or_else(|| Markup("<span class=\"none\">–</span>".to_owned()), when)
 }
 
-/// An instant to the second.
 pub(super) fn utc(at: Timestamp) -> String {
     let text = at.to_string();
     match (text.get(..10), text.get(11..19)) {
@@ -35,7 +33,7 @@ pub(super) fn utc(at: Timestamp) -> String {
     }
 }
 
-/// An instant as a field for date and time has it, in UTC.
+/// A time in the format of a date and time field, in UTC.
 pub(super) fn field_time(at: Timestamp) -> String {
     let text = at.to_string();
     let seconds = text.get(17..19).unwrap_or("00");
@@ -43,7 +41,7 @@ pub(super) fn field_time(at: Timestamp) -> String {
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// A count of milliseconds: `350 ms`, `2.41 s`.
+/// Milliseconds: `350 ms`, `2.41 s`.
 pub(super) fn elapsed(ms: u32) -> String {
     if ms < 1000 {
         format!("{ms} ms")
@@ -52,7 +50,7 @@ pub(super) fn elapsed(ms: u32) -> String {
     }
 }
 
-/// A span as people say it, in at most two parts.
+/// A time span in at most two units.
 pub(super) fn span(span: Millis) -> String {
     let text = span.to_string();
     let mut parts = text.split(' ');
@@ -62,7 +60,7 @@ pub(super) fn span(span: Millis) -> String {
     }
 }
 
-/// How many, with separators: `1,234,567`.
+/// A number with separators: `1,234,567`.
 pub(super) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -75,7 +73,6 @@ pub(super) fn count(n: u64) -> String {
     text
 }
 
-/// So many bytes.
 pub(super) fn bytes(n: usize) -> String {
     let n = n as u64;
     if n < 1024 {
@@ -85,7 +82,7 @@ pub(super) fn bytes(n: usize) -> String {
     }
 }
 
-/// The start of a text, for a line of a table.
+/// The start of a text, for a table row.
 pub(super) fn short(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
@@ -93,20 +90,22 @@ pub(super) fn short(text: &str, chars: usize) -> String {
     }
 }
 
-/// The end of an id: ids of one hour begin alike.
+/// The end of an id: ids created within an hour start alike.
 pub(super) fn short_id(id: &str) -> String {
     let (prefix, rest) = id.split_once('_').unwrap_or(("", id));
     let end = rest.get(rest.len().saturating_sub(8)..).unwrap_or(rest);
     format!("{prefix}_…{end}")
 }
 
-/// A state in a word, with the class that colours it.
+/// The warning for an active webhook with recent failures. ADR-0040 fixes the wording.
+pub(super) const RETRYING: &str = "Recent delivery failures (retrying)";
+
+/// A state in a word, with its CSS class.
 pub(super) struct Pill {
     pub(super) class: &'static str,
     pub(super) text: String,
 }
 
-/// Where a delivery stands.
 pub(super) fn delivery_state(row: &Delivery) -> Pill {
     let (class, text) = match row.status {
         Status::Pending | Status::Failed if row.parked => ("parked", "Waiting"),
@@ -122,7 +121,6 @@ pub(super) fn delivery_state(row: &Delivery) -> Pill {
     }
 }
 
-/// Where a webhook stands.
 pub(super) fn webhook_state(health: &Health) -> Pill {
     let (class, text) = match health.status {
         WebhookStatus::Active if health.failure_count >= WARNING_AT => ("failed", "Failing"),
@@ -143,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_times_read_well() {
+    fn numbers_and_times_are_formatted() {
         assert_eq!(
             [0, 999, 1000, 1_234_567].map(count),
             ["0", "999", "1,000", "1,234,567"]

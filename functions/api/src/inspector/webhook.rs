@@ -1,4 +1,4 @@
-//! The form of a webhook: what can be set about it, with its schedule drawn.
+//! The form of a webhook, with a preview of its retry schedule.
 
 pub(super) mod actions;
 mod form;
@@ -16,7 +16,7 @@ use postrider_gateway::GatewayError;
 
 use super::fields::{Fields, Form, Named};
 use super::filter::Choice;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::schedule::Schedule;
 use super::session::{Manager, Viewer};
 use crate::Api;
@@ -26,16 +26,16 @@ use form::WebhookForm;
 #[template(path = "webhook_form.html")]
 struct FormPage {
     frame: Frame,
-    /// None for a new one.
+    /// None for a new webhook.
     id: Option<String>,
     form: WebhookForm,
     profiles: Vec<Choice>,
     classifiers: Vec<Choice>,
     redirects: Vec<Choice>,
     endings: Vec<Choice>,
-    /// None when the settings have faults.
+    /// None if the retry settings are invalid.
     schedule: Option<Schedule>,
-    faults: Vec<FieldError>,
+    errors: Vec<FieldError>,
 }
 
 impl FormPage {
@@ -44,7 +44,7 @@ impl FormPage {
         viewer: &Viewer,
         id: Option<WebhookId>,
         form: WebhookForm,
-        faults: Invalid,
+        errors: Invalid,
     ) -> Self {
         let title = if id.is_some() {
             "Edit webhook"
@@ -60,33 +60,31 @@ impl FormPage {
             redirects: form.redirects(),
             endings: form.endings(),
             schedule: settings.map(|settings| Schedule::of(&settings, api.gateway.settings.retry)),
-            faults: faults.into_fields(),
+            errors: errors.into_fields(),
             form,
         }
     }
 
-    /// What is wrong with a field.
-    fn fault(&self, name: &str) -> Option<String> {
-        let of_it = |fault: &&FieldError| {
-            fault.field == name
-                || fault.field.starts_with(&format!("{name}["))
-                || fault.field.starts_with(&format!("{name}."))
+    fn error(&self, name: &str) -> Option<String> {
+        let of_it = |error: &&FieldError| {
+            error.field == name
+                || error.field.starts_with(&format!("{name}["))
+                || error.field.starts_with(&format!("{name}."))
         };
         let found: Vec<_> = self
-            .faults
+            .errors
             .iter()
             .filter(of_it)
-            .map(|fault| fault.message.clone())
+            .map(|error| error.message.clone())
             .collect();
         (!found.is_empty()).then(|| found.join("; "))
     }
 }
 
-/// The form of a new webhook.
 pub(super) async fn blank(
     State(api): State<Api>,
     Manager(viewer): Manager,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let page = FormPage::of(
         &api,
         &viewer,
@@ -97,31 +95,30 @@ pub(super) async fn blank(
     Ok(html(StatusCode::OK, &page))
 }
 
-/// The form of a webhook as it is.
 pub(super) async fn form(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
     let form = WebhookForm::of(&webhook.settings);
     let page = FormPage::of(&api, &viewer, Some(id), form, Invalid::default());
     Ok(html(StatusCode::OK, &page))
 }
 
-/// Whether somebody only wants to see what the schedule comes to.
+/// Whether the form was sent only to preview the schedule.
 fn is_preview(fields: &Fields) -> bool {
     fields.get("do") == Some("preview")
 }
 
-/// Makes a webhook, and shows its secret this once.
+/// Creates a webhook. Its secret is shown only here.
 pub(super) async fn create(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let given = WebhookForm::from_fields(&fields);
-    let made = match given.apply_to(&WebhookDraft::default()) {
+    let created = match given.apply_to(&WebhookDraft::default()) {
         Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(draft) => {
             api.gateway
@@ -129,27 +126,27 @@ pub(super) async fn create(
                 .create(viewer.tenant(), draft, None)
                 .await
         }
-        Err(faults) => Err(faults.into()),
+        Err(errors) => Err(errors.into()),
     };
-    match made {
+    match created {
         Ok(webhook) => {
             let secret = webhook.secrets.current.expose();
             page::with_secret(&api, &viewer, webhook.id, secret, StatusCode::CREATED).await
         }
-        Err(GatewayError::Invalid(faults)) => {
-            Ok(again(&FormPage::of(&api, &viewer, None, given, faults)))
+        Err(GatewayError::Invalid(errors)) => {
+            Ok(again(&FormPage::of(&api, &viewer, None, given, errors)))
         }
-        Err(refusal) => Err(refusal.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Saves the form, or draws what it says.
+/// Saves the form, or previews its schedule.
 pub(super) async fn save(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let given = WebhookForm::from_fields(&fields);
     let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
     let named = webhook.settings.headers.iter();
@@ -164,24 +161,24 @@ pub(super) async fn save(
     let saved = match given.apply_to(&stored) {
         Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(_) => {
-            // Checked just before; the values of headers that it leaves empty are read now.
+            // Checked above; this reads the stored values of headers that the form leaves empty.
             let edit = |draft: WebhookDraft| given.apply_to(&draft).unwrap_or_default();
             api.gateway.manage.change(viewer.tenant(), id, edit).await
         }
-        Err(faults) => Err(faults.into()),
+        Err(errors) => Err(errors.into()),
     };
     match saved {
         Ok(_) => Ok(Redirect::to(&format!("/inspector/webhooks/{id}?done=saved")).into_response()),
-        Err(GatewayError::Invalid(faults)) => {
-            Ok(again(&FormPage::of(&api, &viewer, Some(id), given, faults)))
+        Err(GatewayError::Invalid(errors)) => {
+            Ok(again(&FormPage::of(&api, &viewer, Some(id), given, errors)))
         }
-        Err(refusal) => Err(refusal.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// The form again, with what is wrong with it if anything is.
+/// The form again, with its errors if there are any.
 fn again(page: &FormPage) -> Response {
-    let status = if page.faults.is_empty() {
+    let status = if page.errors.is_empty() {
         StatusCode::OK
     } else {
         StatusCode::BAD_REQUEST

@@ -1,4 +1,4 @@
-//! Webhooks: how each stands, those in trouble first.
+//! The list of webhooks, failing ones first.
 
 use askama::Template;
 use axum::extract::State;
@@ -11,14 +11,14 @@ use postrider_domain::webhook::Webhook;
 use postrider_gateway::stats::{self, CountedStats, Window};
 
 use super::charts;
-use super::fields::Asked;
+use super::fields::Query;
 use super::live::Place;
-use super::page::{Frame, Section, Trouble, html};
+use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
 use super::text::{self, Pill};
 use crate::Api;
 
-/// The figures shown beside a webhook are of the last day.
+/// The time range of a webhook's stats.
 pub(super) const DAY: Millis = Millis::from_seconds(86_400);
 
 #[derive(Template)]
@@ -41,13 +41,11 @@ struct WebhookLine {
     dead: u64,
 }
 
-/// What a line of the table says beside the state.
+/// A note next to the state.
 fn note(webhook: &Webhook) -> Option<String> {
     let health = &webhook.health;
     match health.status {
-        WebhookStatus::Active if health.failure_count > 0 => {
-            Some("Recent delivery failures (retrying)".to_owned())
-        }
+        WebhookStatus::Active if health.is_degraded() => Some(text::RETRYING.to_owned()),
         WebhookStatus::Active => None,
         WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled => health
             .reason
@@ -78,13 +76,12 @@ fn line((webhook, counted): &(Webhook, CountedStats)) -> WebhookLine {
     }
 }
 
-/// All webhooks, those in trouble first.
 pub(super) async fn list(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let ports = &api.gateway.ports;
     let window = Window::last(DAY, ports.clock.now());
     let mut report = stats::report(ports, viewer.tenant(), None, window).await?;

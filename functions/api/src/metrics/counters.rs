@@ -1,4 +1,4 @@
-//! What the process counts.
+//! The metrics of the process.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ const REQUEST_BOUNDS: [f64; 11] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
 
-/// What is logged and counted for a path that does not exist.
+/// The route in logs and metrics of a path that does not exist.
 pub(crate) const ROUTE_NONE: &str = "none";
 
-/// The counters of this process. As an extension of the router they are part of `/metrics`; a function, of which many
-/// run side by side, has none.
+/// The metrics of this process. Added to the router as an extension, they become part of `/metrics`. A Lambda function
+/// has none, because many instances run at once.
 #[derive(Clone)]
 pub struct Counters(PrometheusHandle);
 
 impl Counters {
-    /// Makes this process count; once.
+    /// Installs the recorder; once per process.
     ///
     /// # Errors
-    /// When it does already.
+    /// If a recorder is already installed.
     pub fn install() -> Result<Self, BuildError> {
         let full = |name: &str| Matcher::Full(name.to_owned());
         let latency = process::latency_bounds();
@@ -36,13 +36,12 @@ impl Counters {
             .set_buckets_for_metric(full(REQUEST_SECONDS), &REQUEST_BOUNDS)?
             .install_recorder()?;
         process::describe();
-        describe_counter!(REQUESTS, "Requests answered, by method, route and status");
-        describe_histogram!(REQUEST_SECONDS, "How long requests took, by route");
+        describe_counter!(REQUESTS, "HTTP requests by method, route and status");
+        describe_histogram!(REQUEST_SECONDS, "Duration of HTTP requests by route");
         Ok(Self(handle))
     }
 
-    /// Sorts what was observed into the histograms. Until then each observation takes memory, so this has to be called
-    /// every few seconds.
+    /// Sorts observations into the histograms. Until then each observation takes memory, so call this every few seconds.
     pub fn sort_in(&self) {
         self.0.run_upkeep();
     }
@@ -52,7 +51,7 @@ impl Counters {
     }
 }
 
-/// Counts a request. A method or path that does not exist is not named: there is no end of them.
+/// Counts a request. Unknown methods and paths share one label, because callers could create any number of them.
 pub(crate) fn requested(
     method: &Method,
     route: Option<&MatchedPath>,

@@ -1,5 +1,4 @@
-//! What is looked up when somebody scrapes. Written by a recorder of its own each time: one tenant's figures must not be
-//! left in what another one is shown.
+//! Gauges read at scrape time. Each scrape has its own recorder, so one tenant's stats never appear in another's.
 
 use metrics::{describe_gauge, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -14,7 +13,7 @@ const WEBHOOK_RATE: &str = "postrider_webhook_rate";
 const FIGURE_THRESHOLD: &str = "postrider_figure_threshold";
 const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
 
-/// The five figures, and in which state each webhook is and how fast it is sent to. Paces are in the order of webhooks.
+/// The key stats, and each webhook's state and current rate. `paces` is in the order of the webhooks.
 pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
     written(|| {
         for key_stat in KeyStat::ALL {
@@ -25,7 +24,7 @@ pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
         }
         describe_gauge!(
             FIGURE_THRESHOLD,
-            "Where ADR-0040 alerts on a figure; it is bad on that side of it"
+            "Alert threshold of a key stat (ADR-0040); the label bad says on which side"
         );
         for key_stat in KeyStat::ALL {
             let (bad, threshold) = key_stat.threshold();
@@ -34,7 +33,7 @@ pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
         }
         describe_gauge!(
             WEBHOOK_STATUS,
-            "1 for the state a webhook is in: active, degraded, failed, paused or disabled"
+            "1 for the webhook's current state: active, degraded, failed, paused or disabled"
         );
         for (webhook, _) in &report.webhooks {
             let (id, status) = (webhook.id.to_string(), state(&webhook.health));
@@ -42,7 +41,7 @@ pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
         }
         describe_gauge!(
             WEBHOOK_RATE,
-            "Attempts a second that a webhook gets now; its retry_rate, or fewer while it cannot keep up"
+            "Current rate limit of a webhook in attempts per second: its retry_rate, or less while the receiver is overloaded"
         );
         for ((webhook, _), pace) in report.webhooks.iter().zip(paces) {
             let rate = pace.rate_milli(webhook.settings.retry_rate);
@@ -52,12 +51,11 @@ pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
     })
 }
 
-/// How far the process is behind.
 pub(super) fn of_process(oldest_due_age: Millis) -> String {
     written(|| {
         describe_gauge!(
             OLDEST_DUE_AGE,
-            "For how long the delivery that waits longest has been due, those under way included"
+            "Age of the oldest due delivery in seconds, including deliveries being attempted"
         );
         gauge!(OLDEST_DUE_AGE).set(std::time::Duration::from(oldest_due_age).as_secs_f64());
     })

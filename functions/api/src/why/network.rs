@@ -1,18 +1,18 @@
-//! No answer came: where on the way it ended, and what that means.
+//! No response arrived: where the attempt ended, and what that means.
 
 use postrider_domain::outcome::FailureKind;
 use url::Url;
 
-use super::Told;
+use super::Explanation;
 
 /// Explains a failure of this kind in this phase; `timeout` is the webhook's, in seconds.
-pub(super) fn told(
+pub(super) fn explain(
     kind: FailureKind,
     phase: Option<&str>,
     detail: &str,
     target: &str,
     timeout: Option<u64>,
-) -> Told {
+) -> Explanation {
     let url = Url::parse(target).ok();
     let host = url
         .as_ref()
@@ -26,57 +26,57 @@ pub(super) fn told(
     let seconds = timeout.map_or_else(String::new, |seconds| format!(" of {seconds} s"));
     let (title, meaning, advice): (String, String, &[&str]) = match kind {
         FailureKind::Dns => (
-            format!("The name {host} could not be resolved"),
-            format!("DNS has no usable answer for it: {detail}."),
+            format!("{host} could not be resolved"),
+            format!("DNS has no usable address for this name: {detail}."),
             &[
                 "Check the spelling of the host in the webhook's URL.",
-                "Look the name up yourself (dig or nslookup) from where the gateway runs; a new record can take a while to be seen.",
+                "Look the name up from the machine where the gateway runs (dig or nslookup). A new record can take a while to propagate.",
             ],
         ),
         FailureKind::Connect => (
-            format!("Nobody answered at {host}, port {port}"),
-            format!("The connection could not be made: {detail}."),
+            format!("Could not connect to {host}, port {port}"),
+            format!("No connection was established: {detail}."),
             &[
-                "Check that the receiver runs and listens on this port.",
+                "Check that the receiver is running and listening on this port.",
                 "Check firewalls and security groups between the gateway and the receiver.",
             ],
         ),
         FailureKind::Timeout => timed_out(phase, &host, &seconds),
         FailureKind::Reset => (
-            "The connection broke off".to_owned(),
+            "The connection was closed".to_owned(),
             format!(
-                "The receiver or something before it closed the connection before a status line came: {detail}."
+                "The receiver, or a proxy in front of it, closed the connection before it sent a response: {detail}."
             ),
             &[
-                "Look into the receiver's log for a crash or a restart at this time.",
-                "A proxy or load balancer before it may have a shorter timeout, or a limit on the size of requests.",
+                "Check the receiver's log for a crash or restart at this time.",
+                "A proxy or load balancer in front of it may have a shorter timeout or a request size limit.",
             ],
         ),
         FailureKind::Tls => (
             "The TLS handshake failed".to_owned(),
             format!(
-                "The receiver could not prove who it is, or no common protocol was found: {detail}."
+                "The receiver's certificate could not be verified, or both sides have no protocol in common: {detail}."
             ),
             &[
-                "Check the certificate: not expired, made for this very host, with all intermediate certificates.",
-                "A certificate of your own authority needs POSTRIDER_EGRESS_CA_FILE.",
+                "Check the certificate: it must not be expired, must name this host, and must be sent with all intermediate certificates.",
+                "If your own certificate authority issued it, set POSTRIDER_EGRESS_CA_FILE.",
             ],
         ),
         FailureKind::Malformed => (
-            "What came back is no HTTP response".to_owned(),
+            "The response is not valid HTTP".to_owned(),
             format!(
-                "Something answers at {host}, port {port}, but it does not speak HTTP as it should: {detail}."
+                "Something responded at {host}, port {port}, but not with valid HTTP: {detail}."
             ),
             &["Check the port, and whether the URL should begin with https:// or http://."],
         ),
         FailureKind::Blocked => (
-            "The gateway's own rules refuse this address".to_owned(),
+            "The gateway blocks this address".to_owned(),
             format!(
-                "Webhooks may not reach private, loopback or metadata addresses, so nothing was sent: {detail}."
+                "Webhooks cannot target private, loopback or metadata addresses, so nothing was sent: {detail}."
             ),
             &[
-                "If the URL is wrong, correct it in the webhook and retry.",
-                "If the address is meant, whoever runs the gateway can open it with POSTRIDER_EGRESS_ALLOW.",
+                "If the URL is wrong, fix it in the webhook and retry.",
+                "If the address is intended, the gateway's operator can allow it with POSTRIDER_EGRESS_ALLOW.",
             ],
         ),
     };
@@ -94,34 +94,34 @@ fn timed_out(
 ) -> (String, String, &'static [&'static str]) {
     match phase {
         Some("dns") => (
-            format!("Looking up {host} took too long"),
-            "The name servers did not answer in time.".to_owned(),
+            format!("Looking up {host} timed out"),
+            "The name servers did not respond in time.".to_owned(),
             &[
-                "Check the name servers that the gateway uses (POSTRIDER_DNS_SERVERS or the machine's own).",
+                "Check the name servers the gateway uses (POSTRIDER_DNS_SERVERS, or the system's).",
             ],
         ),
         Some("connect") => (
-            format!("{host} did not take the connection in time"),
-            "The packets go nowhere: most often a firewall drops them, or the host is down."
+            format!("Connecting to {host} timed out"),
+            "The receiver's network did not respond. Usually a firewall drops the packets or the host is down."
                 .to_owned(),
             &[
-                "Check that the receiver runs.",
-                "Check firewalls and security groups: one that drops instead of refusing looks like this.",
+                "Check that the receiver is running.",
+                "Check firewalls and security groups for rules that drop packets without rejecting them.",
             ],
         ),
         Some("tls") => (
-            "The TLS handshake took too long".to_owned(),
-            format!("{host} took the connection and then did not go on with the handshake."),
-            &["Check whether this port really speaks TLS, and how busy the receiver is."],
+            "The TLS handshake timed out".to_owned(),
+            format!("{host} accepted the connection but did not finish the handshake."),
+            &["Check that this port speaks TLS, and how busy the receiver is."],
         ),
         _ => (
-            "The receiver took too long to answer".to_owned(),
+            "The receiver took too long to respond".to_owned(),
             format!(
-                "It has the request and did not answer within the time{seconds}. It may have done the work all the same."
+                "The receiver got the request but did not respond within the timeout{seconds}. It may still have processed the event."
             ),
             &[
-                "Let the receiver answer 2xx at once and do the work afterwards; `webhook-id` tells it what it has seen.",
-                "If it cannot be faster, raise the webhook's timeout (30 s at the most).",
+                "Have the receiver respond 2xx immediately and do the work afterwards. It can use `webhook-id` to skip events it has already processed.",
+                "If it needs longer, raise the webhook's timeout (at most 30 s).",
             ],
         ),
     }

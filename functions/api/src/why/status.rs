@@ -1,79 +1,78 @@
-//! The receiver answered, and its answer was not the one hoped for.
+//! The receiver responded with an error.
 
 use postrider_domain::delivery::Delivery;
 use url::Url;
 
-use super::Told;
+use super::Explanation;
 
-/// Explains an answer with this status.
-pub(super) fn told(status: u16, row: &Delivery) -> Told {
+pub(super) fn explain(status: u16, row: &Delivery) -> Explanation {
     let path =
         Url::parse(&row.target_url).map_or_else(|_| "/".to_owned(), |url| url.path().to_owned());
     let (meaning, advice): (String, &[&str]) = match status {
         300..=399 => (
-            "The receiver sends us elsewhere. Redirects are never followed: the request is signed for this URL.".to_owned(),
-            &["Set the webhook's URL to where the redirect leads; often only https or a slash at the end is missing."],
+            "The receiver redirected the request. Redirects are never followed, because the request is signed for this URL.".to_owned(),
+            &["Set the webhook's URL to the redirect target. Often only https or a trailing slash is missing."],
         ),
         401 | 403 => (
-            "The receiver does not let us in.".to_owned(),
+            "The receiver rejected the request as unauthorized.".to_owned(),
             &[
-                "Check that it verifies with this webhook's present secret; after a rotation the old one is valid for a day only.",
-                "If it wants a credential, check the webhook's own headers.",
+                "Check that it verifies with this webhook's current secret. After a rotation the previous secret is valid for one day.",
+                "If it requires a credential, check the webhook's custom headers.",
             ],
         ),
         404 | 405 => (
-            format!("The receiver runs, but nothing takes a POST at {path}."),
-            &["Check the path of the webhook's URL; perhaps a deployment moved it."],
+            format!("The receiver is running, but does not accept POST at {path}."),
+            &["Check the path in the webhook's URL. A deployment may have moved it."],
         ),
         408 => (
-            "The receiver waited too long for our request.".to_owned(),
-            &["It may be overloaded. If it stays so, look at what stands before it."],
+            "The receiver timed out waiting for the request.".to_owned(),
+            &["It may be overloaded. If this continues, check the proxies in front of it."],
         ),
         409 => (
-            "The receiver says that this contradicts what it has.".to_owned(),
-            &["Receivers should answer 2xx for a `webhook-id` that they have seen already."],
+            "The receiver reports a conflict with its current state.".to_owned(),
+            &["Receivers should respond 2xx to a `webhook-id` they have already processed."],
         ),
         410 => (
-            "The receiver says that it is gone for good and wants no more.".to_owned(),
-            &["Ask its owner. If it has moved, set the new URL and resume the webhook."],
+            "The receiver says this endpoint is permanently gone.".to_owned(),
+            &["Ask the receiver's owner. If it has moved, set the new URL and resume the webhook."],
         ),
         413 => (
-            "The payload is larger than the receiver takes.".to_owned(),
-            &["Raise its limit, or publish less: a reference instead of the whole."],
+            "The payload is larger than the receiver accepts.".to_owned(),
+            &["Raise the receiver's limit, or publish a reference instead of the full data."],
         ),
         400 | 415 | 422 => (
-            "The receiver understood the request and does not like what is in it.".to_owned(),
+            "The receiver understood the request but rejected its content.".to_owned(),
             &[
-                "Read its answer below: it usually names the field.",
-                "If it computes the signature over parsed and rewritten JSON, it must use the raw bytes instead.",
+                "Read its response below: it usually names the field.",
+                "If it verifies the signature over re-serialized JSON, change it to use the raw body.",
             ],
         ),
         429 => (
-            "The receiver is told too much at once and asks for a pause.".to_owned(),
-            &["Lower the webhook's rate of retries; `by-status` policies honour its Retry-After."],
+            "The receiver is rate-limiting the gateway.".to_owned(),
+            &["Lower the webhook's `retry_rate`. Retry policies with the classifier `by-status` respect its Retry-After header."],
         ),
         500 => (
-            "The receiver tried and failed: an error of its own.".to_owned(),
-            &["Look into its log at this time, with the `webhook-id` below.", "When it is mended, retry."],
+            "The receiver failed with an internal error.".to_owned(),
+            &["Check its log at this time for the `webhook-id` below.", "Retry once it is fixed."],
         ),
         502..=504 => (
-            "Something before the receiver answered: the receiver itself is down, restarting or overloaded.".to_owned(),
-            &["Check its deployment and health checks. Retries bridge a short outage by themselves."],
+            "A proxy in front of the receiver responded: the receiver is down, restarting or overloaded.".to_owned(),
+            &["Check its deployment and health checks. Automatic retries cover a short outage."],
         ),
         501 | 505..=599 => (
-            "The receiver has an error of its own.".to_owned(),
-            &["Look into its log at this time."],
+            "The receiver has an internal error.".to_owned(),
+            &["Check its log at this time."],
         ),
         200..=299 => (
-            "The answer itself is a good one.".to_owned(),
-            &["Look at the attempts below for what happened."],
+            "The response itself is a success.".to_owned(),
+            &["Check the attempts below for what happened."],
         ),
         _ => (
-            "The receiver does not take the request.".to_owned(),
-            &["Read its answer below, and look into its log at this time."],
+            "The receiver rejected the request.".to_owned(),
+            &["Read its response below, and check its log at this time."],
         ),
     };
-    let title = format!("The receiver answered {status}{}", phrase(status));
+    let title = format!("The receiver returned {status}{}", phrase(status));
     (
         title,
         meaning,
@@ -81,7 +80,7 @@ pub(super) fn told(status: u16, row: &Delivery) -> Told {
     )
 }
 
-/// The status in words, where it has some.
+/// The standard reason phrase, if there is one.
 fn phrase(status: u16) -> String {
     let known = http::StatusCode::from_u16(status).ok();
     let reason = known.and_then(|status| status.canonical_reason());

@@ -55,7 +55,7 @@ async fn a_delivery_is_shown_with_its_attempts() {
     );
     assert_eq!(
         shown["why"]["title"],
-        "The receiver answered 500 Internal Server Error"
+        "The receiver returned 500 Internal Server Error"
     );
     assert_eq!(
         shown["request"]["target_url"],

@@ -66,7 +66,7 @@ async fn what_was_refused_is_listed_newest_first() {
     assert!(newest["id"].as_str().unwrap().starts_with("rfd_"));
     let shown = json!({
         "id": newest["id"], "at": "2026-02-21T10:00:00.000Z", "reason": "unsigned",
-        "detail": "no signature in the form of the scheme", "method": "POST",
+        "detail": "no signature in the scheme's format", "method": "POST",
         "path": format!("/gateway/webhooks/{id}"), "header_names": ["x-hub-signature-256", "content-type"],
         "content_type": "application/json", "body_bytes": 6,
     });
@@ -115,10 +115,10 @@ async fn one_is_shown_with_what_would_have_matched() {
         (&json!("\"text\""), &Value::Null)
     );
     assert_eq!(shown["is_cut"], false);
-    let expected = "header `x-hub-signature-256: sha256=<hex, lower case>`";
+    let expected = "header `x-hub-signature-256: sha256=<lowercase hex>`";
     let finding = json!({
         "kind": "other_form", "expected": expected,
-        "text": format!("not in the form that was expected: {expected}"),
+        "text": format!("not in the expected format: {expected}"),
     });
     assert_eq!(shown["findings"], json!([finding]));
     let binary = show(0).await.expect(200);

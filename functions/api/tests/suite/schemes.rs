@@ -75,7 +75,7 @@ async fn every_fault_of_a_description_is_named() {
     stage
         .post("/v1/sources", &given)
         .await
-        .refuses("custom", "must be given");
+        .refuses("custom", "must be set");
     let mut given = acme();
     given["scheme"] = json!("github");
     stage

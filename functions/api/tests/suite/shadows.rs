@@ -165,7 +165,7 @@ async fn what_does_not_fit_is_named_and_nothing_is_sent() {
     let stage = Stage::new().await;
     let id = dead(&stage).await;
     for (wish, field, words) in [
-        (json!({"url": "nonsense"}), "url", "cannot be read"),
+        (json!({"url": "nonsense"}), "url", "is not valid"),
         (json!({"url": "http://127.0.0.1/"}), "url", "loopback"),
         (json!({"url": "https://169.254.169.254/"}), "url", "169.254"),
         (

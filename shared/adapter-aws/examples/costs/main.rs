@@ -1,12 +1,12 @@
-//! What a million deliveries cost on AWS: write and read units counted on DynamoDB Local, everything else by its price
-//! and the assumptions that are printed with the sums. `make costs` runs it.
+//! Estimates what a million deliveries cost on AWS: write and read units are measured on DynamoDB Local, everything
+//! else is calculated from list prices and the assumptions printed with the totals. Run it with `make costs`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
     dead_code,
-    reason = "a report for people, made with what the tests are made of"
+    reason = "a printed report, built from the test support code"
 )]
 
 mod prices;
@@ -18,22 +18,22 @@ use postrider_testkit::builders::after;
 
 use crate::support::Metered;
 
-/// What is not counted but assumed. Each is on the dear side for a gateway that has something to do.
+/// Assumed rather than measured. Each value is on the expensive side for a gateway under load.
 const ASSUMED: &str = "\
 Assumed: one event for one webhook with a session. The api function takes 20 ms at 512 MB, an attempt 250 ms.
-Quiet: every hint and every change of a row comes alone, so each has an invocation of its own.
-Busy: hints come in tens, changes of rows in hundreds, messages to the topic in tens.
-The publisher writes 2 units for a change that comes alone, 0.6 for one among many (counters and live feed).
-A log line has 600 bytes. Rows are kept for 30 days, and so is what they cost to store.";
+Quiet: every queue message and every row change arrives alone, so each causes its own invocation.
+Busy: queue messages arrive in batches of 10, row changes in batches of 100, topic messages in batches of 10.
+The publisher writes 2 units for a change that arrives alone, 0.6 for one in a batch (counters and live feed).
+A log line has 600 bytes. Rows are kept for 30 days, and storage is priced for that time.";
 
 const MEMORY_GB: f64 = 0.5;
 const API_SECONDS: f64 = 0.02;
 const ATTEMPT_SECONDS: f64 = 0.25;
 const PUBLISHER_SECONDS: f64 = 0.03;
 const LOG_LINE_KB: f64 = 0.6;
-/// What a row, its place in four indexes and its event's overhead take beside the body.
+/// The size of a row, its entries in four indexes and the overhead of its event, without the body.
 const ROW_KB: f64 = 2.0;
-/// What the publisher writes of one change: its share of a counter and of the live feed.
+/// What the publisher writes per change: its share of a counter and of the live feed.
 const PUBLISHER_WRITES_QUIET: f64 = 2.0;
 const PUBLISHER_WRITES_BUSY: f64 = 0.6;
 
@@ -43,7 +43,6 @@ struct Case {
     failures: u64,
 }
 
-/// The units of one delivery.
 struct Units {
     writes: f64,
     reads: f64,
@@ -57,11 +56,11 @@ async fn main() {
         case("1 KB, two retries", 1024, 2),
         case("10 KB, two retries", 10 * 1024, 2),
     ];
-    println!("| a million deliveries | write units each | read units each | quiet | busy |");
+    println!("| per million deliveries | write units each | read units each | quiet | busy |");
     println!("|---|---|---|---|---|");
     for case in cases {
-        let units = counted(&case).await;
-        let (quiet, busy) = (sum(&case, &units, false), sum(&case, &units, true));
+        let units = measure(&case).await;
+        let (quiet, busy) = (price(&case, &units, false), price(&case, &units, true));
         println!(
             "| {} | {} | {:.1} | ${quiet:.2} | ${busy:.2} |",
             case.name, units.writes, units.reads
@@ -78,8 +77,8 @@ const fn case(name: &'static str, body_bytes: usize, failures: u64) -> Case {
     }
 }
 
-/// Lives the delivery through on DynamoDB Local and counts.
-async fn counted(case: &Case) -> Units {
+/// Runs one delivery on DynamoDB Local and counts its units.
+async fn measure(case: &Case) -> Units {
     let metered = Metered::start().await;
     let session = "session-of-an-agent-0042".parse().unwrap();
     let (id, accepted) = metered.accept(Some(session), case.body_bytes).await;
@@ -94,18 +93,18 @@ async fn counted(case: &Case) -> Units {
         } else {
             Transition::Retry { next_retry_at }
         };
-        let looked = metered.look(id).await;
+        let read = metered.look(id).await;
         let (claimed, claim) = metered.claim(id, now).await;
         let applied = metered.apply(&claimed, transition, now).await;
         units.writes += claim.writes + applied.writes;
-        units.reads += looked.reads + claim.reads + applied.reads;
+        units.reads += read.reads + claim.reads + applied.reads;
     }
     units
 }
 
-/// A million of them, in dollars.
+/// The price of a million deliveries, in dollars.
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-fn sum(case: &Case, units: &Units, busy: bool) -> f64 {
+fn price(case: &Case, units: &Units, busy: bool) -> f64 {
     let attempts = (case.failures + 1) as f64;
     let (messages_together, changes_together, published_together) = if busy {
         (10.0, 100.0, 10.0)
@@ -130,7 +129,7 @@ fn sum(case: &Case, units: &Units, busy: bool) -> f64 {
     table + stored + api + dispatching + publishing + queue + topic + logs
 }
 
-/// A million invocations times `share`, each of so many seconds.
+/// The price of a million invocations times `share`, each taking this many seconds.
 fn invocation(share: f64, seconds: f64) -> f64 {
     share * (prices::INVOCATIONS + seconds * MEMORY_GB * prices::GB_SECOND * 1e6)
 }

@@ -1,5 +1,5 @@
-//! Storing events with their rows: the event with its plan first, then row by row, each by a conditional put of its own.
-//! Whoever repeats a call that broke off half-way finds the event and carries out its plan.
+//! Stores events with their rows: first the event with its plan, then row by row, each with its own conditional put. A
+//! caller that repeats an interrupted call finds the event and completes its plan.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use super::row;
 use super::state::{State, version_of};
 use crate::fault;
 
-/// How many events one call works on at once, and how many rows of each.
+/// How many events one call processes concurrently, and how many rows of each.
 const EVENTS_AT_ONCE: usize = 8;
 const ROWS_AT_ONCE: usize = 16;
 
@@ -32,7 +32,6 @@ enum Inserted {
 }
 
 impl DynamoStore {
-    /// Stores each event with its rows.
     pub(super) async fn accept_all(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>> {
         let each: Vec<_> = batch.into_iter().map(|one| self.accept_one(one)).collect();
         stream::iter(each).buffered(EVENTS_AT_ONCE).collect().await
@@ -40,9 +39,9 @@ impl DynamoStore {
 
     async fn accept_one(&self, acceptance: Acceptance) -> Result<Accepted> {
         let event = &acceptance.event;
-        let (version, states) = self.read_around(&acceptance).await?;
+        let (version, states) = self.read_versions_and_states(&acceptance).await?;
         if version != acceptance.config_version {
-            // A repeated call is answered as such even if nothing could be planned for it any more.
+            // A repeated call is still answered as a duplicate, even if nothing could be planned for it today.
             let earlier = self.earlier(&acceptance).await?;
             return Ok(earlier.unwrap_or(Accepted::Outdated));
         }
@@ -56,8 +55,8 @@ impl DynamoStore {
         Ok(Accepted::New)
     }
 
-    /// The version of the tenant's webhooks and the states of those planned for, by one call.
-    async fn read_around(&self, acceptance: &Acceptance) -> Result<(u64, States)> {
+    /// Reads the version of the tenant's webhooks and the states of the planned ones, in one call.
+    async fn read_versions_and_states(&self, acceptance: &Acceptance) -> Result<(u64, States)> {
         let tenant = &acceptance.event.tenant;
         let state = |row: &Delivery| (Table::Deliveries, Key::state(tenant, row.id.webhook));
         let mut keys: Vec<_> = acceptance.rows.iter().map(state).collect();
@@ -74,8 +73,8 @@ impl DynamoStore {
         Ok((version, states))
     }
 
-    /// What an earlier request under this id makes of this one; none when there is none. An equal one's plan is carried
-    /// out, as far as it was not.
+    /// The answer if an earlier request has the same event id. If that request is identical, the missing part of its
+    /// plan is completed.
     async fn earlier(&self, acceptance: &Acceptance) -> Result<Option<Accepted>> {
         let event = &acceptance.event;
         let kept = self.kept(&event.tenant, event.id).await?;
@@ -111,7 +110,8 @@ impl DynamoStore {
         states: &States,
     ) -> Result<Vec<(&'a Delivery, Inserted)>> {
         let puts: Vec<_> = rows.iter().map(|row| self.insert(row, states)).collect();
-        // All to their ends: one that is dropped half-way may be carried out later, when nobody expects it any more.
+        // Wait for all of them: a write that is dropped half-way may still take effect later, when no caller expects
+        // it.
         let puts = stream::iter(puts).buffered(ROWS_AT_ONCE);
         let puts: Vec<Result<_>> = puts.collect().await;
         puts.into_iter().collect()

@@ -1,4 +1,4 @@
-//! Writing what an attempt came to. The webhook's health, the counters and the announcements follow from the stream.
+//! Writes the result of an attempt. The webhook's health, the counters and the notifications follow from the stream.
 
 use postrider_domain::delivery::{Claimed, Completion};
 use postrider_domain::time::Timestamp;
@@ -13,7 +13,7 @@ use super::{packed, row};
 use crate::fault::unreadable;
 
 impl DynamoStore {
-    /// Writes the attempt, then the row that names it, if the claim still holds.
+    /// Writes the attempt, then the row that refers to it, if the claim still holds.
     pub(super) async fn complete(
         &self,
         claimed: &Claimed,
@@ -36,7 +36,7 @@ impl DynamoStore {
         }
     }
 
-    /// The attempt is known by the version at claim: if the row names it, an earlier call wrote it.
+    /// An attempt is identified by the version at claim: if the row refers to it, an earlier call wrote it.
     async fn recognise(&self, claimed: &Claimed, number: u32) -> Result<Applied> {
         let row = claimed.delivery();
         let key = Key::delivery(&row.tenant, row.id);

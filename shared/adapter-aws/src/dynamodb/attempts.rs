@@ -1,5 +1,5 @@
-//! What failed attempts got: an item each, which counts only if the row names it. It is never written twice: the first
-//! one to end a claim's attempt is the one that the row may name.
+//! Details of failed attempts: one item each, valid only if the row refers to it. An item is never overwritten: the
+//! first writer to end a claim's attempt is the one the row may refer to.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,14 @@ use crate::fault::unreadable;
 /// The largest item of an attempt: two write units.
 const MAX_BYTES: usize = 2048;
 
-/// The largest one of the failure after which a row that had failed before is dead: one write unit, because the index of
-/// troubles, in which it moves, takes two.
+/// The largest item for the failure that makes a previously failed row dead: one write unit, because moving the row in
+/// the index of failed and dead rows takes two.
 const MAX_LAST_BYTES: usize = 1024;
 
-/// The attempt as it is packed on the row that names it.
+/// The attempt as it is packed on the row.
 const PACKED: &str = "attempt";
 
-/// How much of the reason is kept; the rest is for the response.
+/// How much of the error is kept; the rest of the item is for the response.
 const ERROR_BYTES: usize = 512;
 
 /// What is not packed on the row.
@@ -44,7 +44,7 @@ struct Texts {
 }
 
 impl DynamoStore {
-    /// Writes what a failed attempt got. Nothing to write for a delivered one.
+    /// Writes the details of a failed attempt. A successful one has none.
     pub(super) async fn record(
         &self,
         before: &Delivery,
@@ -63,7 +63,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// The last attempts of one row, the first one first.
+    /// The last attempts of one row, oldest first.
     pub(super) async fn attempts_of(
         &self,
         tenant: &TenantId,
@@ -120,7 +120,8 @@ fn item(
     Ok(item)
 }
 
-/// What an item is billed by at the most: names and values, a number being shorter than its digits.
+/// An upper bound for the billed size of an item: names and values, where a number takes at most as many bytes as
+/// digits.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
 fn size(item: &Item) -> usize {
     let value = |value: &AttributeValue| {
@@ -131,7 +132,7 @@ fn size(item: &Item) -> usize {
     item.iter().map(|(name, of)| name.len() + value(of)).sum()
 }
 
-/// The start of a text, at most `max` bytes, never in the middle of a character.
+/// The start of a text, at most `max` bytes, cut at a character boundary.
 fn cut(text: &str, max: usize) -> String {
     let end = text.floor_char_boundary(max);
     text.get(..end).unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! Open rows by the time they are due, one shard and lane at a time.
+//! Open rows by due time, one shard and lane at a time.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::Lane;
@@ -36,9 +36,9 @@ impl Backlog for DynamoStore {
                 next: None,
             });
         }
-        // Parked rows are in nobody's backlog, so no webhook's lane is asked for.
+        // Parked rows are not part of the backlog, so no lane of a specific webhook is requested.
         let lane = keys::lane(stretch.lane, WebhookId::from_bytes([0; 16]), stretch.shard);
-        let after = after.map(|cursor| Place::read(cursor, &lane, stretch));
+        let after = after.map(|cursor| Position::read(cursor, &lane, stretch));
         let found = self
             .query(Query {
                 table: Table::Deliveries,
@@ -49,10 +49,10 @@ impl Backlog for DynamoStore {
                 after: after.transpose()?,
             })
             .await?;
-        let place = |end: &Item| Place::cursor(end, &lane, stretch);
+        let position = |end: &Item| Position::cursor(end, &lane, stretch);
         Ok(Rows {
             messages: found.items.iter().map(message).collect::<Result<_>>()?,
-            next: found.next.as_ref().map(place).transpose()?,
+            next: found.next.as_ref().map(position).transpose()?,
         })
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn due_between(lane: &str, from: Timestamp, to: Timestamp) -> Conditi
         .with("last", ms(to.minus(Millis::new(1))))
 }
 
-/// The hint for an entry of the index.
+/// The queue message for an index entry.
 pub(super) fn message(entry: &Item) -> Result<AttemptMessage> {
     let (tenant, id) = Key::of(entry)?.as_delivery()?;
     Ok(AttemptMessage {
@@ -83,14 +83,14 @@ fn due_at(entry: &Item) -> Result<Timestamp> {
         .ok_or_else(|| unreadable("next_retry_at"))
 }
 
-/// Where a page ended, bound to its stretch.
+/// The end of a page, bound to its lane and time range.
 #[derive(Serialize, Deserialize)]
-struct Place(String, Timestamp, Timestamp, String, String, Timestamp);
+struct Position(String, Timestamp, Timestamp, String, String, Timestamp);
 
-impl Place {
+impl Position {
     fn cursor(end: &Item, lane: &str, stretch: Stretch) -> Result<Cursor> {
         let Key { pk, sk } = Key::of(end)?;
-        let place = Self(
+        let position = Self(
             lane.to_owned(),
             stretch.from,
             stretch.to,
@@ -98,14 +98,14 @@ impl Place {
             sk,
             due_at(end)?,
         );
-        let text = serde_json::to_string(&place);
+        let text = serde_json::to_string(&position);
         text.map(Cursor)
             .map_err(|error| Error::Broken(error.to_string()))
     }
 
     fn read(cursor: &Cursor, lane: &str, stretch: Stretch) -> Result<Item> {
-        let place = serde_json::from_str(&cursor.0).map_err(|_| Error::InvalidCursor)?;
-        let Self(of, from, to, pk, sk, due_at) = place;
+        let position = serde_json::from_str(&cursor.0).map_err(|_| Error::InvalidCursor)?;
+        let Self(of, from, to, pk, sk, due_at) = position;
         if of != lane || (from, to) != (stretch.from, stretch.to) {
             return Err(Error::InvalidCursor);
         }

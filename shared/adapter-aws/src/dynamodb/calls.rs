@@ -1,4 +1,5 @@
-//! The few calls that everything is made of. Reads are strongly consistent; a failed condition is a value.
+//! The few DynamoDB calls that everything else uses. Reads are strongly consistent; a failed condition is a value, not
+//! an error.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,20 +21,18 @@ use crate::fault;
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html>
 const BATCH_KEYS: usize = 100;
 
-/// How often unprocessed keys and transactions that met others are tried again.
+/// How many times unprocessed keys and conflicting transactions are retried.
 pub(super) const ROUNDS: u32 = 6;
 
-/// Which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Table {
-    /// Of deliveries and what changes often.
+    /// Deliveries, and everything that changes often.
     Deliveries,
-    /// Of settings.
+    /// Settings.
     Configs,
 }
 
 impl DynamoStore {
-    /// The name of a table.
     pub(super) fn table(&self, table: Table) -> &str {
         match table {
             Table::Deliveries => &self.tables.deliveries,
@@ -49,7 +48,7 @@ impl DynamoStore {
         Ok(answer.item)
     }
 
-    /// Many items, strongly consistent, in no order; those that are not there are left out.
+    /// Many items, strongly consistent, in no particular order; missing ones are left out.
     pub(super) async fn get_all(&self, wanted: Vec<(Table, Key)>) -> Result<Vec<(Table, Item)>> {
         let mut found = Vec::with_capacity(wanted.len());
         for chunk in wanted.chunks(BATCH_KEYS) {
@@ -69,7 +68,7 @@ impl DynamoStore {
         Ok(found)
     }
 
-    /// Asks until nothing is left unprocessed.
+    /// Repeats the call until no key is left unprocessed.
     async fn drain(
         &self,
         mut left: HashMap<String, KeysAndAttributes>,
@@ -113,8 +112,8 @@ impl DynamoStore {
             .set_condition_expression(filled(condition.expression));
         match call.send().await {
             Ok(_) => Ok(true),
-            Err(SdkError::ServiceError(refusal))
-                if refusal.err().is_conditional_check_failed_exception() =>
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
             {
                 Ok(false)
             }
@@ -122,7 +121,7 @@ impl DynamoStore {
         }
     }
 
-    /// Changes an item if the condition holds, and returns it as it is then; none if the condition does not hold.
+    /// Updates an item if the condition holds and returns it as updated; `None` if the condition does not hold.
     pub(super) async fn change(&self, change: Change) -> Result<Option<Item>> {
         let (table, key) = (change.table, change.key.item());
         let (expression, condition) = change.into_parts();
@@ -138,8 +137,8 @@ impl DynamoStore {
             .return_values(ReturnValue::AllNew);
         match call.send().await {
             Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
-            Err(SdkError::ServiceError(refusal))
-                if refusal.err().is_conditional_check_failed_exception() =>
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
             {
                 Ok(None)
             }
@@ -147,7 +146,7 @@ impl DynamoStore {
         }
     }
 
-    /// Removes an item if the condition holds; one that is not there is removed already.
+    /// Deletes an item if the condition holds; a missing item counts as deleted.
     pub(super) async fn remove(
         &self,
         table: Table,
@@ -165,8 +164,8 @@ impl DynamoStore {
             .set_condition_expression(filled(condition.expression));
         match call.send().await {
             Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(refusal))
-                if refusal.err().is_conditional_check_failed_exception() =>
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
             {
                 Ok(())
             }
@@ -179,7 +178,7 @@ impl DynamoStore {
 pub(super) async fn pause(round: u32) {
     #[expect(
         clippy::disallowed_methods,
-        reason = "backing off from a service that is busy is real time, whatever the gateway's clock says"
+        reason = "backing off from a busy service takes real time, whatever the gateway's clock says"
     )]
     tokio::time::sleep(Duration::from_millis(20 << round)).await;
 }

@@ -1,6 +1,7 @@
-//! Small markers of work for the poller: a webhook whose parked rows wait to be released, one whose rows wait to be
-//! buried. A marker is put together with the change that makes the work, and goes when nothing is left to do and nothing
-//! more can come: what read the webhook's state before the change may write a row a little later.
+//! Small markers of work for the poller: a webhook with parked rows to release, or a deleted webhook with open rows to
+//! end. A marker is written in the same transaction as the change that causes the work. It is deleted when nothing is
+//! left to do and nothing more can arrive: a process that read the webhook's state before the change may write a row a
+//! little later.
 
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -14,17 +15,17 @@ use super::keys::{CHORES, Key};
 use super::{DynamoStore, pace};
 use crate::fault::unreadable;
 
-/// How long after the change rows may still come: caches of 5 s and leases of about a minute have run out by then.
+/// How long after the change rows may still arrive: by then caches of 5 s and leases of about a minute have run out.
 pub(super) const SETTLED_AFTER: Millis = Millis::from_seconds(120);
 
-/// What is to be done for a webhook.
+/// Work to do for a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chore {
-    /// Its parked rows are to be released.
+    /// Release its parked rows.
     Release,
-    /// Its open rows are to be buried.
+    /// End its open rows.
     EndDeleted,
-    /// It has failed: it may be tested, if its owner wants that.
+    /// It has failed: probe it, if its owner enabled that.
     Test,
 }
 
@@ -41,7 +42,7 @@ impl Chore {
         Key::new(CHORES, format!("{}{tenant}#{webhook}", self.prefix()))
     }
 
-    /// Marks it to be done, as part of the transaction that makes the work.
+    /// Marks the work, as part of the transaction that causes it.
     pub(super) fn mark(
         self,
         tenant: &TenantId,
@@ -53,7 +54,7 @@ impl Chore {
     }
 }
 
-/// What the transaction that gives a webhook this status has to mark.
+/// The markers for the transaction that gives a webhook this status.
 pub(super) fn after_change(
     status: WebhookStatus,
     tenant: &TenantId,
@@ -70,7 +71,7 @@ pub(super) fn after_change(
     })
 }
 
-/// What the transaction that deletes a webhook has to mark.
+/// The marker for the transaction that deletes a webhook.
 pub(super) fn after_deletion(
     tenant: &TenantId,
     webhook: WebhookId,
@@ -80,43 +81,34 @@ pub(super) fn after_deletion(
     Ok([released, Chore::EndDeleted.mark(tenant, webhook, now)?])
 }
 
-/// Work that was marked.
 #[derive(Clone, Debug)]
 pub(super) struct Marker {
-    /// What is to be done.
     pub(super) chore: Chore,
-    /// Whose webhook.
     pub(super) tenant: TenantId,
-    /// Which webhook.
     pub(super) webhook: WebhookId,
-    /// Since when, and how far it is.
     pub(super) progress: Progress,
 }
 
-/// Since when work is to be done, and how far it is.
+/// Since when work has been pending, and how far it has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Progress {
-    /// When it was marked.
     pub(super) put_at: Timestamp,
-    /// The shard that is walked.
+    /// The shard being walked.
     #[serde(default)]
     pub(super) shard: u16,
-    /// Where it is in that shard; none at its beginning.
+    /// The position in that shard; `None` at its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) after: Option<Place>,
+    pub(super) after: Option<Position>,
     /// Whether this walk met a row that it had to leave.
     #[serde(default)]
     pub(super) left: bool,
 }
 
-/// An entry of an index by the time of acceptance.
+/// A position in an index that is ordered by acceptance time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
-    /// The row's partition.
+pub(super) struct Position {
     pub(super) pk: String,
-    /// The row's place in it.
     pub(super) sk: String,
-    /// When it was accepted.
     pub(super) created_at: Timestamp,
 }
 
@@ -155,12 +147,12 @@ impl Marker {
         })
     }
 
-    /// Whether nothing more can come.
+    /// Whether nothing more can arrive.
     pub(super) fn is_settled(&self, now: Timestamp) -> bool {
         now.since(self.progress.put_at) > SETTLED_AFTER
     }
 
-    /// It was not put again since.
+    /// Holds if it was not marked again since.
     fn unchanged(&self) -> Condition {
         Condition::new("#put_at = :put_at").with("put_at", n(self.progress.put_at.as_millis()))
     }
@@ -176,21 +168,20 @@ impl Progress {
         }
     }
 
-    /// From the beginning again.
+    /// Starts over.
     pub(super) const fn again(&self) -> Self {
         Self::begin(self.put_at)
     }
 }
 
 impl DynamoStore {
-    /// Every marker of a kind.
     pub(super) async fn markers(&self, chore: Chore) -> Result<Vec<Marker>> {
         let query = Query::prefix(Table::Deliveries, CHORES, chore.prefix());
         let items = self.query_all(query).await?.into_iter();
         items.map(|item| Marker::read(chore, item)).collect()
     }
 
-    /// Marks work to be done. One that was marked before is marked anew, so that nobody takes it for done meanwhile.
+    /// Marks work. Work that was already marked is marked again, so that it is not considered done in the meantime.
     pub(super) async fn mark(
         &self,
         chore: Chore,
@@ -203,7 +194,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// Marks a webhook's parked rows to be looked at once.
+    /// Marks a webhook's parked rows to be checked once.
     pub(super) async fn mark_for_check(
         &self,
         tenant: TenantId,
@@ -218,7 +209,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// Notes how far the work is.
+    /// Stores how far the work has come.
     pub(super) async fn note(&self, marker: &Marker) -> Result<()> {
         let unchanged = Some(marker.unchanged());
         self.put(Table::Deliveries, marker.item()?, unchanged)
@@ -226,7 +217,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// The work is done.
+    /// Deletes the marker of finished work.
     pub(super) async fn unmark(&self, marker: &Marker) -> Result<()> {
         let unchanged = Some(marker.unchanged());
         self.remove(Table::Deliveries, &marker.key(), unchanged)

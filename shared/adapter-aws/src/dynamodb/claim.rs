@@ -1,4 +1,4 @@
-//! Claiming rows and keeping them claimed.
+//! Claims rows and renews their leases.
 
 use futures_util::StreamExt;
 use futures_util::future::join;
@@ -17,25 +17,22 @@ use super::row::{self, Surroundings};
 use super::state::{self, State};
 use crate::fault;
 
-/// What the row of a deleted webhook says.
+/// The error detail of a delivery whose webhook was deleted.
 pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
 
-/// How many rows one call works on at once.
+/// How many rows one call processes concurrently.
 const AT_ONCE: usize = 16;
 
-/// How often a claim looks again when row or webhook changed under it.
+/// How many times a claim starts over after the row or webhook changed under it.
 const TRIES: usize = 5;
 
-/// What a look at a row told.
+/// What reading a row showed.
 enum Looked {
-    /// The claim is answered.
     Answered(Claim),
-    /// It can be claimed.
     Free(Box<Delivery>),
 }
 
 impl DynamoStore {
-    /// Claims each row, or says why not.
     pub(super) async fn claim_all(
         &self,
         wanted: Vec<Wanted>,
@@ -83,9 +80,9 @@ impl DynamoStore {
         generation: u32,
         now: Timestamp,
     ) -> Result<Option<Claim>> {
-        // A claim repeated by its owner is the same claim, even when its lease has ended.
-        let anew = "(attribute_not_exists(#lease_owner) OR #lease_owner <> :own)";
-        let condition = row::is_free(&format!("#next_retry_at <= :now AND {anew}"), now)
+        // A claim repeated by its owner is the same claim, even after its lease has ended.
+        let not_own = "(attribute_not_exists(#lease_owner) OR #lease_owner <> :own)";
+        let condition = row::is_free(&format!("#next_retry_at <= :now AND {not_own}"), now)
             .with("own", s(row::owner(&wanted.lease.owner)));
         let change = Change::of(Table::Deliveries, Key::delivery(&wanted.tenant, wanted.id))
             .set("lease_owner", s(row::owner(&wanted.lease.owner)))
@@ -94,7 +91,7 @@ impl DynamoStore {
             .add("version", n(1))
             .only_if(condition);
         let event = self.kept(&wanted.tenant, wanted.id.event);
-        // Both to their ends: a write that is dropped half-way may be carried out all the same.
+        // Wait for both: a write that is dropped half-way may still take effect.
         let (changed, event) = join(self.change(change), event).await;
         let (changed, event) = (changed?, event?);
         let Some(item) = changed else {
@@ -103,14 +100,14 @@ impl DynamoStore {
                 Looked::Free(_) => Ok(None),
             };
         };
-        // The row is ours now, and a claim repeated by its owner succeeds.
+        // The row is now held under this lease, and a claim repeated by its owner succeeds.
         match row::delivery(item)?.claim(&wanted.lease, now) {
             Ok(claimed) => hand_over(claimed, event).map(Some),
             Err(why) => Ok(Some(Claim::Unclaimable(why))),
         }
     }
 
-    /// Sets a row aside, unless its webhook was resumed meanwhile: then a release might have passed already.
+    /// Parks a row, unless its webhook was resumed in the meantime: then a release might already have passed.
     async fn park(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
         let row = match self.look(wanted, now).await? {
             Looked::Answered(claim) => return Ok(Some(claim)),
@@ -128,7 +125,7 @@ impl DynamoStore {
         })
     }
 
-    /// Ends the row of a deleted webhook, when its time has come.
+    /// Ends the row of a deleted webhook once it is due.
     async fn ended_delivery(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
         let row = match self.look(wanted, now).await? {
             Looked::Answered(claim) => return Ok(Some(claim)),
@@ -138,7 +135,7 @@ impl DynamoStore {
         Ok(ended.then_some(Claim::WebhookDeleted))
     }
 
-    /// Ends a row of a deleted webhook. Returns whether nobody was faster.
+    /// Ends a row of a deleted webhook. Returns false if another writer was faster.
     pub(super) async fn end_delivery(&self, row: &Delivery, now: Timestamp) -> Result<bool> {
         let dead = row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
         let change = row::replace(&dead, self.around(now))?;
@@ -146,7 +143,7 @@ impl DynamoStore {
         Ok(changed.is_some())
     }
 
-    /// What the rules say of a row as it is stored.
+    /// Applies the claim rules to the row as stored.
     async fn look(&self, wanted: &Wanted, now: Timestamp) -> Result<Looked> {
         let key = Key::delivery(&wanted.tenant, wanted.id);
         let Some(item) = self.get(Table::Deliveries, &key).await? else {
@@ -156,7 +153,7 @@ impl DynamoStore {
         match row.clone().claim(&wanted.lease, now) {
             Err(why) => Ok(Looked::Answered(Claim::Unclaimable(why))),
             Ok(claimed) if claimed.version() == row.version => {
-                // Claimed before by the same owner: the first answer was lost.
+                // The same owner claimed it before: the first answer was lost.
                 let event = self.kept(&wanted.tenant, wanted.id.event).await?;
                 hand_over(claimed, event).map(Looked::Answered)
             }
@@ -164,7 +161,7 @@ impl DynamoStore {
         }
     }
 
-    /// Prolongs a lease that still holds. The version stays: it is what the claim is known by.
+    /// Extends a lease that still holds. The version stays the same, because it identifies the claim.
     pub(super) async fn prolong(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed> {
         let row = claimed.delivery();
         let change = Change::of(Table::Deliveries, Key::delivery(&row.tenant, row.id))
@@ -176,7 +173,7 @@ impl DynamoStore {
         })
     }
 
-    /// Moves rows to their turns, unless they are closed, held, parked or were changed since.
+    /// Moves rows to their turns, unless they are closed, held, parked or have changed since.
     pub(super) async fn move_all(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
         let moves: Vec<_> = moves
             .into_iter()
@@ -200,7 +197,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// What a store knows beside a row when it writes one at `now`.
+    /// The context for writing a row at `now`.
     pub(super) const fn around(&self, now: Timestamp) -> Surroundings {
         Surroundings {
             shards: self.shards,
@@ -210,7 +207,7 @@ impl DynamoStore {
     }
 }
 
-/// The row is still the claimed one, but for how long it is held.
+/// Holds while the row is still the claimed one; only its lease may have been extended.
 pub(super) fn is_still(claimed: &Claimed) -> Condition {
     Condition::new("#version = :version AND #lease_owner = :owner")
         .with("version", n(claimed.version()))

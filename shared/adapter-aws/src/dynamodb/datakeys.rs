@@ -1,5 +1,4 @@
-//! The keys that secrets are sealed with: one for each tenant, stored encrypted under a key of KMS, decrypted once per
-//! process.
+//! The keys that seal secrets: one per tenant, stored encrypted under a KMS key and decrypted once per process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,29 +17,29 @@ use super::calls::{Condition, Table};
 use super::keys::Key;
 use crate::fault::{self, unreadable};
 
-/// Said to KMS in every call, so that one tenant's data key cannot pass for another's; CloudTrail shows it.
+/// Passed to KMS in every call, so that one tenant's data key cannot be used for another; visible in CloudTrail.
 const CONTEXT: &str = "tenant";
 const CIPHERTEXT: &str = "ciphertext";
 
-/// The data keys of the tenants that this process has met.
+/// The data keys of the tenants that this process has seen.
 pub struct DataKeys {
     kms: aws_sdk_kms::Client,
     key: String,
-    known: Mutex<HashMap<TenantId, Arc<Vault>>>,
+    cache: Mutex<HashMap<TenantId, Arc<Vault>>>,
 }
 
 impl DataKeys {
-    /// Data keys encrypted under the KMS key with this id or ARN. Calls nobody yet.
+    /// Uses the KMS key with this id or ARN. Makes no call yet.
     #[must_use]
     pub fn new(kms: aws_sdk_kms::Client, key: String) -> Self {
         Self {
             kms,
             key,
-            known: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    /// A fresh data key: its vault, and what is stored of it.
+    /// A new data key: its vault, and the ciphertext to store.
     async fn generate(&self, tenant: &TenantId) -> Result<(Vault, Vec<u8>)> {
         let call = self.kms.generate_data_key().key_id(&self.key);
         let call = call.key_spec(DataKeySpec::Aes256);
@@ -51,7 +50,6 @@ impl DataKeys {
         Ok((made, ciphertext.ok_or_else(unusable)?))
     }
 
-    /// The vault of a stored data key.
     async fn decrypt(&self, tenant: &TenantId, ciphertext: Vec<u8>) -> Result<Vault> {
         let call = self.kms.decrypt().key_id(&self.key);
         let call = call.ciphertext_blob(Blob::new(ciphertext));
@@ -60,11 +58,11 @@ impl DataKeys {
         vault(answer.plaintext)
     }
 
-    fn keep(&self, tenant: &TenantId, vault: Vault) -> Arc<Vault> {
-        let mut known = self.known.lock();
-        // Two that asked at once were given the same key.
+    fn remember(&self, tenant: &TenantId, vault: Vault) -> Arc<Vault> {
+        let mut cache = self.cache.lock();
+        // Two concurrent requests received the same key.
         Arc::clone(
-            known
+            cache
                 .entry(tenant.clone())
                 .or_insert_with(|| Arc::new(vault)),
         )
@@ -72,17 +70,16 @@ impl DataKeys {
 }
 
 impl DynamoStore {
-    /// The vault of a tenant that has sealed something.
     pub(super) async fn vault(&self, tenant: &TenantId) -> Result<Arc<Vault>> {
-        let found = self.known_vault(tenant).await?;
+        let found = self.existing_vault(tenant).await?;
         found.ok_or_else(|| Error::Broken("the tenant's data key is missing".to_owned()))
     }
 
-    /// The vault of a tenant that is about to seal something; a first one is made. Of two who make it at once, one
-    /// stores it and the other takes that.
+    /// The vault of a tenant that is about to seal something; the first call creates it. Of two concurrent calls, one
+    /// stores its key and the other uses that.
     pub(super) async fn vault_for_sealing(&self, tenant: &TenantId) -> Result<Arc<Vault>> {
-        if let Some(known) = self.known_vault(tenant).await? {
-            return Ok(known);
+        if let Some(vault) = self.existing_vault(tenant).await? {
+            return Ok(vault);
         }
         let (vault, ciphertext) = self.data_keys.generate(tenant).await?;
         let mut item = Key::data_key(tenant).item();
@@ -90,16 +87,16 @@ impl DynamoStore {
         item.insert(CIPHERTEXT.to_owned(), stored);
         let first = Condition::new("attribute_not_exists(#pk)");
         if self.put(Table::Configs, item, Some(first)).await? {
-            return Ok(self.data_keys.keep(tenant, vault));
+            return Ok(self.data_keys.remember(tenant, vault));
         }
         self.vault(tenant).await
     }
 
     /// The vault of a tenant, if it has sealed something.
-    pub(super) async fn known_vault(&self, tenant: &TenantId) -> Result<Option<Arc<Vault>>> {
-        let known = self.data_keys.known.lock().get(tenant).map(Arc::clone);
-        if known.is_some() {
-            return Ok(known);
+    pub(super) async fn existing_vault(&self, tenant: &TenantId) -> Result<Option<Arc<Vault>>> {
+        let cached = self.data_keys.cache.lock().get(tenant).map(Arc::clone);
+        if cached.is_some() {
+            return Ok(cached);
         }
         let key = Key::data_key(tenant);
         let Some(mut item) = self.get(Table::Configs, &key).await? else {
@@ -110,7 +107,7 @@ impl DynamoStore {
             Some(_) | None => return Err(unreadable("a data key")),
         };
         let vault = self.data_keys.decrypt(tenant, stored).await?;
-        Ok(Some(self.data_keys.keep(tenant, vault)))
+        Ok(Some(self.data_keys.remember(tenant, vault)))
     }
 }
 

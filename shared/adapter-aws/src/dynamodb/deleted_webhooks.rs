@@ -1,4 +1,4 @@
-//! Ending the open rows of a deleted webhook, walk by walk.
+//! Ends the open deliveries of a deleted webhook, walk by walk.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use postrider_ports::Result;
 
 use super::DynamoStore;
 use super::calls::{Condition, Order, Query, Table};
-use super::chores::{Marker, Place};
+use super::chores::{Marker, Position};
 use super::item::{Item, from_item, ms, s};
 use super::keys::{self, Key};
 use super::row;
@@ -17,12 +17,12 @@ use super::tables::Index;
 /// How many rows one step of a walk reads.
 const STEP: usize = 100;
 
-/// How many steps one call takes at the most; the marker remembers where it ended. A webhook with very many closed rows
-/// is walked in several calls.
+/// How many steps one call takes at most; the marker stores the position. A webhook with very many closed rows is
+/// walked in several calls.
 const STEPS: usize = 100;
 
 impl DynamoStore {
-    /// Goes on with the walk through the rows of a deleted webhook and ends up to `limit` that are open and free.
+    /// Continues the walk through the rows of a deleted webhook and ends up to `limit` that are open and free.
     pub(super) async fn end_some_deliveries(
         &self,
         mut marker: Marker,
@@ -36,7 +36,7 @@ impl DynamoStore {
                 return Ok(ended);
             }
             let (rows, is_last) = self.rows_from(&marker).await?;
-            for (place, row) in rows {
+            for (position, row) in rows {
                 if row.status.is_open() {
                     if ended == limit {
                         self.note(&marker).await?;
@@ -46,7 +46,7 @@ impl DynamoStore {
                     ended += usize::from(done);
                     marker.progress.left |= !done;
                 }
-                marker.progress.after = Some(place);
+                marker.progress.after = Some(position);
             }
             if is_last {
                 marker.progress.shard += 1;
@@ -57,8 +57,8 @@ impl DynamoStore {
         Ok(ended)
     }
 
-    /// The next rows of the walk, in the order of the index, and whether they are the last of their shard.
-    async fn rows_from(&self, marker: &Marker) -> Result<(Vec<(Place, Delivery)>, bool)> {
+    /// The next rows of the walk in index order, and whether they are the last of their shard.
+    async fn rows_from(&self, marker: &Marker) -> Result<(Vec<(Position, Delivery)>, bool)> {
         let of = keys::by_webhook(&marker.tenant, marker.webhook, marker.progress.shard);
         let found = self
             .query(Query {
@@ -67,27 +67,31 @@ impl DynamoStore {
                 keys: Condition::new("#by_webhook = :of").with("of", s(&of)),
                 order: Order::Ascending,
                 limit: Some(STEP),
-                after: marker.progress.after.as_ref().map(|place| end(place, &of)),
+                after: marker
+                    .progress
+                    .after
+                    .as_ref()
+                    .map(|position| end(position, &of)),
             })
             .await?;
         let is_last = found.next.is_none();
-        let places = found.items.into_iter();
-        let places = places.map(|entry| from_item::<Place>(entry, "an index"));
-        let places = places.collect::<Result<Vec<_>>>()?;
-        let key = |place: &Place| (Table::Deliveries, Key::new(&place.pk, &place.sk));
-        let items = self.get_all(places.iter().map(key).collect()).await?;
+        let positions = found.items.into_iter();
+        let positions = positions.map(|entry| from_item::<Position>(entry, "an index"));
+        let positions = positions.collect::<Result<Vec<_>>>()?;
+        let key = |position: &Position| (Table::Deliveries, Key::new(&position.pk, &position.sk));
+        let items = self.get_all(positions.iter().map(key).collect()).await?;
         let mut rows = HashMap::with_capacity(items.len());
         for (_, item) in items {
             rows.insert(Key::of(&item)?, row::delivery(item)?);
         }
-        let row = |place: Place| {
-            let row = rows.remove(&Key::new(&place.pk, &place.sk))?;
-            Some((place, row))
+        let row = |position: Position| {
+            let row = rows.remove(&Key::new(&position.pk, &position.sk))?;
+            Some((position, row))
         };
-        Ok((places.into_iter().filter_map(row).collect(), is_last))
+        Ok((positions.into_iter().filter_map(row).collect(), is_last))
     }
 
-    /// Nothing left and nothing more to come: the work is done. Else it begins again.
+    /// If nothing is left and nothing more can arrive, the work is done. Otherwise it starts over.
     async fn end_walk(&self, mut marker: Marker, now: Timestamp) -> Result<()> {
         if marker.is_settled(now) && !marker.progress.left {
             return self.unmark(&marker).await;
@@ -97,10 +101,10 @@ impl DynamoStore {
     }
 }
 
-/// Where the index goes on.
-fn end(place: &Place, by_webhook: &str) -> Item {
-    let mut end = Key::new(&place.pk, &place.sk).item();
+/// The exclusive start key for the index.
+fn end(position: &Position, by_webhook: &str) -> Item {
+    let mut end = Key::new(&position.pk, &position.sk).item();
     end.insert("by_webhook".to_owned(), s(by_webhook));
-    end.insert("created_at".to_owned(), ms(place.created_at));
+    end.insert("created_at".to_owned(), ms(position.created_at));
     end
 }

@@ -1,4 +1,4 @@
-//! The verbs of a delivery's life.
+//! The life of a delivery, step by step.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Claimed, Completion};

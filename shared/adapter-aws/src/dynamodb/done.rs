@@ -1,22 +1,21 @@
-//! What this process has done for the stream lately.
+//! The stream steps that this process has finished recently.
 
 use std::collections::{HashSet, VecDeque};
 
-/// How many steps are remembered: those of the last batches, each of a thousand records at the most.
+/// How many steps are remembered: those of the last batches, each of at most a thousand records.
 const REMEMBERED: usize = 10_000;
 
-/// What is done for a record, each at most once by one process.
+/// A step done for a record, at most once per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
-    /// Its webhook's state has seen it.
-    Judged,
-    /// It is in the counters.
-    CountedStats,
-    /// It is in the feed.
-    Told,
+    /// The webhook's state includes it.
+    HealthUpdated,
+    /// The counters include it.
+    Counted,
+    /// The feed includes it.
+    Notified,
 }
 
-/// The steps that this process has done lately.
 #[derive(Default)]
 pub(super) struct Done {
     steps: HashSet<(Step, String)>,
@@ -24,12 +23,10 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Whether it was done.
     pub(super) fn has(&self, step: Step, id: &str) -> bool {
         self.steps.contains(&(step, id.to_owned()))
     }
 
-    /// It is done now.
     pub(super) fn note(&mut self, step: Step, id: &str) {
         let key = (step, id.to_owned());
         if self.steps.insert(key.clone()) {
@@ -48,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_remembered_until_many_others_have_come() {
+    fn a_step_is_remembered_until_many_others_follow() {
         let mut done = Done::default();
-        done.note(Step::Told, "first");
-        assert!(done.has(Step::Told, "first") && !done.has(Step::CountedStats, "first"));
+        done.note(Step::Notified, "first");
+        assert!(done.has(Step::Notified, "first") && !done.has(Step::Counted, "first"));
         for n in 0..REMEMBERED {
-            done.note(Step::Judged, &n.to_string());
+            done.note(Step::HealthUpdated, &n.to_string());
         }
-        assert!(!done.has(Step::Told, "first"));
+        assert!(!done.has(Step::Notified, "first"));
         assert_eq!(done.order.len(), done.steps.len());
     }
 }

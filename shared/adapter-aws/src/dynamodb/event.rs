@@ -1,4 +1,4 @@
-//! The event as an item: stored once with its plan, never changed but for how long it is kept.
+//! The event as an item: stored once with its plan; only its expiry changes later.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use super::item::{Item, from_item, n, seconds, to_item};
 use super::keys::Key;
 use crate::fault::unreadable;
 
-/// How much longer an event is kept than a row that was finished at once. Rows that are attempted later than this after
-/// their event have it [kept longer](DynamoStore::keep_event).
+/// How much longer an event is kept than a row that finished immediately. For a row attempted later than this after its
+/// event, the event's expiry is [extended](DynamoStore::keep_event).
 const LONGER: Millis = Millis::from_seconds(7 * 86_400);
 
 const BODY: &str = "body";
@@ -37,11 +37,12 @@ struct Stored {
     origin: Origin,
     created_at: Timestamp,
     expires_at: i64,
-    /// JSON: a list of [`Planned`], kept small, because body and plan of a thousand webhooks must fit one item.
+    /// JSON: a list of [`Planned`], kept small because the body and the plan for a thousand webhooks must fit into one
+    /// item.
     plan: String,
 }
 
-/// Rows of the plan that have this in common.
+/// Rows of the plan that share these values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Planned {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +53,7 @@ pub(super) struct Planned {
     pub(super) webhooks: Vec<WebhookId>,
 }
 
-/// A stored event with what was planned for it.
+/// A stored event with its plan.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) event: Arc<Event>,
@@ -61,7 +62,7 @@ pub(super) struct Kept {
     pub(super) expires_at: i64,
 }
 
-/// The item of an event that is accepted.
+/// The item of an accepted event.
 pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item> {
     let event = &*acceptance.event;
     let plan = serde_json::to_string(&plan(&acceptance.rows));
@@ -83,12 +84,12 @@ pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item
     Ok(item)
 }
 
-/// It is not there, or its time was over.
+/// Holds if the event does not exist or has expired.
 pub(super) fn absent(now: Timestamp) -> Condition {
     Condition::new("attribute_not_exists(#pk) OR #expires_at < :now").with("now", seconds(now))
 }
 
-/// Until when an event is kept at first: longer than any of its rows, unless they are attempted much later.
+/// The initial expiry of an event: later than that of its rows, unless they are attempted much later.
 fn kept_until(created_at: Timestamp, retention: Retention) -> Timestamp {
     let longest = retention.dead.max(retention.delivered);
     created_at.plus(longest).plus(LONGER)
@@ -116,13 +117,12 @@ fn plan(rows: &[Delivery]) -> Vec<Planned> {
 }
 
 impl Kept {
-    /// How many rows were planned.
     pub(super) fn deliveries(&self) -> usize {
         self.plan.iter().map(|group| group.webhooks.len()).sum()
     }
 }
 
-/// What an item says; also the image in a stream's record.
+/// Reads an item, or the image in a stream record.
 pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kept> {
     let bytes = |value: Option<AttributeValue>| match value {
         Some(AttributeValue::B(blob)) => Some(blob.into_inner()),
@@ -157,8 +157,8 @@ impl DynamoStore {
         item.map(|item| read(item, tenant, id)).transpose()
     }
 
-    /// Sees to it that an event outlives a row which is kept until `row_expires_at`. Reading tells first: a write is
-    /// billed by the size of the body.
+    /// Makes sure that an event outlives a row that expires at `row_expires_at`. Reads first, because a write is billed
+    /// by the size of the body.
     pub(super) async fn keep_event(
         &self,
         tenant: &TenantId,

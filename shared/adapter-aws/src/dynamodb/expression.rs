@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::calls::Table;
 use super::keys::Key;
 
-/// What must hold of the stored item. Every `#name` in the expression stands for the attribute of that name.
+/// A condition on the stored item. Every `#name` in the expression refers to the attribute of that name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Condition {
     pub(super) expression: String,
@@ -15,7 +15,6 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// A condition without values.
     pub(super) fn new(expression: &str) -> Self {
         Self {
             expression: expression.to_owned(),
@@ -23,7 +22,7 @@ impl Condition {
         }
     }
 
-    /// What `:name` stands for.
+    /// Sets the value of `:name`.
     #[must_use]
     pub(super) fn with(mut self, name: &str, value: AttributeValue) -> Self {
         self.values.insert(format!(":{name}"), value);
@@ -31,7 +30,7 @@ impl Condition {
     }
 }
 
-/// A change of one item, conditional or not.
+/// A change of one item, optionally conditional.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) table: Table,
@@ -44,7 +43,6 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Nothing changes yet.
     pub(super) fn of(table: Table, key: Key) -> Self {
         Self {
             table,
@@ -57,7 +55,6 @@ impl Change {
         }
     }
 
-    /// The attribute gets this value.
     #[must_use]
     pub(super) fn set(mut self, name: &str, value: AttributeValue) -> Self {
         self.sets.push(format!("#{name} = :set_{name}"));
@@ -65,7 +62,7 @@ impl Change {
         self
     }
 
-    /// The attribute gets this value, or goes.
+    /// Sets the attribute, or removes it for `None`.
     #[must_use]
     pub(super) fn set_or_remove(self, name: &str, value: Option<AttributeValue>) -> Self {
         match value {
@@ -74,14 +71,13 @@ impl Change {
         }
     }
 
-    /// The attribute goes.
     #[must_use]
     pub(super) fn remove(mut self, name: &str) -> Self {
         self.removes.push(format!("#{name}"));
         self
     }
 
-    /// The number is raised by this much, from 0 if it is not there.
+    /// Adds to a number, starting at 0 if the attribute is missing.
     #[must_use]
     pub(super) fn add(mut self, name: &str, by: AttributeValue) -> Self {
         self.adds.push(format!("#{name} :add_{name}"));
@@ -89,14 +85,13 @@ impl Change {
         self
     }
 
-    /// Only if this holds.
     #[must_use]
     pub(super) fn only_if(mut self, condition: Condition) -> Self {
         self.condition = condition;
         self
     }
 
-    /// What to do, under which condition, and the values of both.
+    /// The update expression and the condition, which carries the values of both.
     pub(super) fn into_parts(self) -> (String, Condition) {
         let expression = self.expression();
         let mut condition = self.condition;
@@ -118,8 +113,8 @@ impl Change {
     }
 }
 
-/// The names of all `#name`s in the expressions. Every attribute is named this way: many of the documents' names are
-/// reserved words.
+/// Maps all `#name`s in the expressions. Every attribute is written this way, because many of the names are reserved
+/// words.
 pub(super) fn names(expressions: &[&str]) -> Option<HashMap<String, String>> {
     let mut names = HashMap::new();
     for expression in expressions {
@@ -132,12 +127,12 @@ pub(super) fn names(expressions: &[&str]) -> Option<HashMap<String, String>> {
     some(names)
 }
 
-/// None for an empty map, which AWS refuses.
+/// `None` for an empty map, which AWS rejects.
 pub(super) fn some<K, V>(map: HashMap<K, V>) -> Option<HashMap<K, V>> {
     (!map.is_empty()).then_some(map)
 }
 
-/// None for an empty expression, which AWS refuses.
+/// `None` for an empty expression, which AWS rejects.
 pub(super) fn filled(expression: String) -> Option<String> {
     (!expression.is_empty()).then_some(expression)
 }

@@ -1,11 +1,11 @@
-//! What a record of the stream adds to the figures.
+//! What a stream record contributes to the key stats.
 
 use postrider_domain::key_stats::Finished;
 
 use super::stream::{Change, Record};
 
 impl Record {
-    /// The delivery that this change finished, if it did.
+    /// The delivery that this change finished, if any.
     #[must_use]
     pub fn finished(&self) -> Option<Finished> {
         let change = Change::of(self.clone()).ok()?;

@@ -1,10 +1,10 @@
-//! What follows from changes of rows, written after them: the state of webhooks, the counters, the feed. The publisher
-//! runs it on the table's stream, which tells every change at least once and each item's changes in order.
+//! Writes what follows from row changes: the state of webhooks, the counters, the feed. The publisher runs this on the
+//! table's stream, which reports every change at least once, and the changes of each item in order.
 //!
-//! What is set, is set under a generation: a batch that is told again changes neither `failed` nor `disabled`, and
-//! announces under the same ids. What is counted can be counted twice, when a process ends after a write and before the
-//! stream hears that its batch is done: `failure_count` and the hourly counters of that one batch, and its announcements
-//! in the feed. A batch that is told again to the same process is recognised.
+//! States are written under a generation: processing a batch again changes neither `failed` nor `disabled`, and sends
+//! notifications with the same ids. Counts can be added twice if a process ends after a write and before the stream
+//! learns that its batch is done: the `failure_count` and hourly counters of that one batch, and its notifications in
+//! the feed. A batch that the same process receives again is recognised.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,18 +23,17 @@ use super::done::{Done, Step};
 use super::stream::{Change, Record, RowChange};
 use crate::fault;
 
-/// How many webhooks are looked after at once.
+/// How many webhooks are processed concurrently.
 const AT_ONCE: usize = 16;
-/// How often a state is read again when somebody else was faster.
+/// How many times a state is read again after another writer was faster.
 const ROUNDS: u32 = 10;
 
-/// Follows the stream of a store's table.
 pub struct Follower {
     store: Arc<DynamoStore>,
     done: Mutex<Done>,
 }
 
-/// A record under way: what it says, and what has gone wrong so far.
+/// A record being processed: its change, and its error, if any.
 struct Work {
     id: String,
     change: Change,
@@ -43,7 +42,6 @@ struct Work {
 }
 
 impl Follower {
-    /// A follower of this store.
     #[must_use]
     pub fn of(store: Arc<DynamoStore>) -> Self {
         Self {
@@ -52,31 +50,33 @@ impl Follower {
         }
     }
 
-    /// Writes what follows from a batch, and returns for each record what is to be announced to the world, in order. A
-    /// record that failed is to be told again; the others are done.
+    /// Writes what follows from a batch, and returns the notifications to publish for each record, in order. A failed
+    /// record must be processed again; the others are done.
     pub async fn follow(
         &self,
         records: Vec<Record>,
         now: Timestamp,
     ) -> Vec<Result<Vec<Notification>>> {
         let mut works: Vec<Work> = records.into_iter().map(Work::of).collect();
-        self.judge(&mut works).await;
+        self.update_health(&mut works).await;
         self.resume(&mut works, now).await;
         self.count(&mut works).await;
-        self.tell(&mut works, now).await;
+        self.notify(&mut works, now).await;
         works.into_iter().map(Work::result).collect()
     }
 
-    async fn judge(&self, works: &mut [Work]) {
-        let groups = self.groups(works, Step::Judged, |row| {
+    async fn update_health(&self, works: &mut [Work]) {
+        let groups = self.groups(works, Step::HealthUpdated, |row| {
             row.was_attempted().then(|| row.webhook())
         });
-        let judge =
-            |key, rows: Vec<RowChange>| async move { self.store.judge(&key, &rows).await }.boxed();
-        self.each(works, Step::Judged, groups, judge).await;
+        let update_health = |key, rows: Vec<RowChange>| {
+            async move { self.store.update_health(&key, &rows).await }.boxed()
+        };
+        self.each(works, Step::HealthUpdated, groups, update_health)
+            .await;
     }
 
-    /// Resumes webhooks whose tests were answered. Told again, it finds them active.
+    /// Resumes webhooks whose probes were answered. If repeated, it finds them active.
     async fn resume(&self, works: &mut [Work], now: Timestamp) {
         for work in works {
             if let Some(passed) = work.change.passed_probe()
@@ -88,7 +88,7 @@ impl Follower {
     }
 
     async fn count(&self, works: &mut [Work]) {
-        let groups = self.groups(works, Step::CountedStats, |row| {
+        let groups = self.groups(works, Step::Counted, |row| {
             row.counted().map(|_| (row.webhook(), row.at.hour()))
         });
         let count = |((tenant, webhook), hour), rows: Vec<RowChange>| {
@@ -97,29 +97,29 @@ impl Follower {
             counted.for_each(|delta| more.add(delta));
             async move { self.store.count(&tenant, &more).await }.boxed()
         };
-        self.each(works, Step::CountedStats, groups, count).await;
+        self.each(works, Step::Counted, groups, count).await;
     }
 
-    async fn tell(&self, works: &mut [Work], now: Timestamp) {
+    async fn notify(&self, works: &mut [Work], now: Timestamp) {
         let mut tenants: BTreeMap<TenantId, Vec<usize>> = BTreeMap::new();
-        for (place, work) in works.iter().enumerate() {
+        for (index, work) in works.iter().enumerate() {
             if let Some(notification) = work.notifications.first()
                 && work.failed.is_none()
-                && !self.done.lock().has(Step::Told, &work.id)
+                && !self.done.lock().has(Step::Notified, &work.id)
             {
-                let places = tenants.entry(notification.tenant.clone()).or_default();
-                places.push(place);
+                let indexes = tenants.entry(notification.tenant.clone()).or_default();
+                indexes.push(index);
             }
         }
-        for (tenant, places) in tenants {
-            let told = places.iter().filter_map(|place| works.get(*place));
-            let notifications: Vec<_> = told.flat_map(|work| &work.notifications).collect();
-            let result = self.store.tell(&tenant, &notifications, now).await;
-            self.settle(works, Step::Told, &places, &result);
+        for (tenant, indexes) in tenants {
+            let records = indexes.iter().filter_map(|index| works.get(*index));
+            let notifications: Vec<_> = records.flat_map(|work| &work.notifications).collect();
+            let result = self.store.add_to_feed(&tenant, &notifications, now).await;
+            self.settle(works, Step::Notified, &indexes, &result);
         }
     }
 
-    /// The places of the records that a step is still to be done for, by what they are done together with.
+    /// The indexes of the records that still need a step, grouped by what is processed together.
     fn groups<K: Ord>(
         &self,
         works: &[Work],
@@ -128,18 +128,18 @@ impl Follower {
     ) -> BTreeMap<K, Vec<usize>> {
         let done = self.done.lock();
         let mut groups: BTreeMap<K, Vec<usize>> = BTreeMap::new();
-        for (place, work) in works.iter().enumerate() {
+        for (index, work) in works.iter().enumerate() {
             let row = work.change.row().filter(|_| work.failed.is_none());
             if let Some(key) = row.and_then(&key)
                 && !done.has(step, &work.id)
             {
-                groups.entry(key).or_default().push(place);
+                groups.entry(key).or_default().push(index);
             }
         }
         groups
     }
 
-    /// Does a step for all groups, several at once, and notes what became of it.
+    /// Does a step for all groups, several concurrently, and records the results.
     async fn each<'a, K>(
         &'a self,
         works: &mut [Work],
@@ -148,21 +148,21 @@ impl Follower {
         act: impl Fn(K, Vec<RowChange>) -> BoxFuture<'a, Result<()>>,
     ) {
         let mut acts = Vec::with_capacity(groups.len());
-        for (key, places) in groups {
-            let works = places.iter().filter_map(|place| works.get(*place));
+        for (key, indexes) in groups {
+            let works = indexes.iter().filter_map(|index| works.get(*index));
             let rows = works.filter_map(|work| work.change.row().cloned());
-            acts.push(act(key, rows.collect()).map(|result| (places, result)));
+            acts.push(act(key, rows.collect()).map(|result| (indexes, result)));
         }
         let results: Vec<_> = stream::iter(acts).buffer_unordered(AT_ONCE).collect().await;
-        for (places, result) in results {
-            self.settle(works, step, &places, &result);
+        for (indexes, result) in results {
+            self.settle(works, step, &indexes, &result);
         }
     }
 
-    fn settle(&self, works: &mut [Work], step: Step, places: &[usize], result: &Result<()>) {
+    fn settle(&self, works: &mut [Work], step: Step, indexes: &[usize], result: &Result<()>) {
         let mut done = self.done.lock();
-        for place in places {
-            let Some(work) = works.get_mut(*place) else {
+        for index in indexes {
+            let Some(work) = works.get_mut(*index) else {
                 continue;
             };
             match result {
@@ -197,8 +197,12 @@ impl Work {
 }
 
 impl DynamoStore {
-    /// Lets a webhook's state see what became of its rows' attempts. A deleted one has none.
-    async fn judge(&self, webhook: &(TenantId, WebhookId), rows: &[RowChange]) -> Result<()> {
+    /// Updates a webhook's state with the results of its attempts. A deleted webhook has no state.
+    async fn update_health(
+        &self,
+        webhook: &(TenantId, WebhookId),
+        rows: &[RowChange],
+    ) -> Result<()> {
         let (tenant, id) = webhook;
         for _ in 0..ROUNDS {
             let Some(before) = self.state(tenant, *id).await? else {

@@ -1,4 +1,4 @@
-//! What happened: rows, payloads, attempts, counters.
+//! Reads the history: rows, payloads, attempts, counters.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Once an hour the parked rows of every active webhook are looked for: whatever went wrong, none is stranded.
+//! An hourly search for parked rows of active webhooks: whatever went wrong, no row is left behind.
 
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
@@ -14,14 +14,14 @@ use crate::fault::unreadable;
 const EVERY: Millis = Millis::from_seconds(3600);
 
 impl DynamoStore {
-    /// Marks every active webhook to be checked, if the last time is an hour ago. The time is noted when all are marked, so
-    /// that a look that was broken off is made again; two at once only mark twice.
+    /// Marks every active webhook to be checked, if the last check was an hour ago. The time is stored after all are
+    /// marked, so an interrupted check is repeated; two concurrent checks only mark twice.
     pub(super) async fn mark_hourly(&self, now: Timestamp) -> Result<()> {
         let key = || Key::new(CHORES, "hourly");
         let clock = || Change::of(Table::Deliveries, key()).set("at", ms(now));
         let due = Condition::new("#at <= :before").with("before", ms(now.minus(EVERY)));
         let Some(noted) = self.get(Table::Deliveries, &key()).await? else {
-            // The first hour begins now.
+            // The first hour starts now.
             let first = Condition::new("attribute_not_exists(#pk)");
             self.change(clock().only_if(first)).await?;
             return Ok(());
@@ -47,7 +47,6 @@ impl DynamoStore {
         tenants.await?.into_iter().map(name).collect()
     }
 
-    /// The webhooks of a tenant.
     pub(super) async fn webhook_ids(
         &self,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! What people and housekeeping do to rows.
+//! What operators and housekeeping do to rows.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force, Requeue};
@@ -18,7 +18,7 @@ use super::row;
 use crate::fault;
 
 const MINUTE_MS: i64 = 60_000;
-/// How often *Retry now* looks again when the row changed under it.
+/// How many times *Retry now* starts over after the row changed under it.
 const TRIES: usize = 5;
 
 #[async_trait]
@@ -46,7 +46,8 @@ impl Interventions for DynamoStore {
     ) -> Result<Vec<AttemptMessage>> {
         self.mark_hourly(now).await?;
         let mut markers = self.markers(Chore::Release).await?;
-        // Another one is first each minute: one that has more to free than a slice must not hold up those behind it.
+        // Another webhook goes first each minute: one with more rows to free than fit in a slice must not hold up the
+        // others.
         let minutes = usize::try_from(now.as_millis() / MINUTE_MS).unwrap_or(0);
         let first = minutes.checked_rem(markers.len()).unwrap_or(0);
         markers.rotate_left(first);
@@ -61,7 +62,7 @@ impl Interventions for DynamoStore {
             };
             let webhook = (&marker.tenant, marker.webhook);
             let found = self.free(webhook, state, room, now, &mut freed).await;
-            // One webhook's trouble must not strand those behind it.
+            // An error of one webhook must not block those behind it.
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
@@ -70,7 +71,7 @@ impl Interventions for DynamoStore {
                     continue;
                 }
             };
-            // One that parks again is marked anew when it is resumed.
+            // A webhook that parks rows again is marked again when it is resumed.
             if found == 0 && marker.is_settled(now) {
                 let unmarked = self.unmark(&marker).await;
                 trouble = unmarked.err().or(trouble);
@@ -115,7 +116,7 @@ impl Interventions for DynamoStore {
 }
 
 impl DynamoStore {
-    /// Puts one row back, or says why not; none when somebody changed it meanwhile.
+    /// Requeues one row, or says why not; `None` if another writer changed it in the meantime.
     async fn try_requeue(
         &self,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! Bulk retries and how far they are. A running one has a marker among the chores, so that the poller finds it.
+//! Bulk retries and their progress. A running job has a marker among the chores, where the poller finds it.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{JobId, TenantId};
@@ -12,10 +12,10 @@ use super::item::{s, seconds};
 use super::keys::{CHORES, Key};
 use crate::fault::{self, unreadable};
 
-/// How long a job is remembered.
-const KEPT: Millis = Millis::from_seconds(30 * 86_400);
+/// How long a job is kept.
+const RETENTION: Millis = Millis::from_seconds(30 * 86_400);
 
-/// How often a change is tried when others change the same job.
+/// How many times a change is retried when other writers change the same job.
 const TRIES: usize = 5;
 
 const MARKER: &str = "job#";
@@ -73,7 +73,7 @@ impl Jobs for DynamoStore {
 }
 
 impl DynamoStore {
-    /// Changes a job by a rule that sees it as it is stored.
+    /// Changes a job with a rule that receives its stored state.
     async fn change_job(
         &self,
         tenant: &TenantId,
@@ -104,12 +104,15 @@ impl DynamoStore {
         Ok(Some((job, text.clone())))
     }
 
-    /// Stores a job, if it still is as it was seen, and marks it while it runs. Returns whether it was.
+    /// Stores a job if it is unchanged since it was read, and marks it while it runs. Returns whether it was stored.
     async fn save(&self, tenant: &TenantId, job: &RetryJob, seen: Option<String>) -> Result<bool> {
         let text = serde_json::to_string(job).map_err(|error| Error::Broken(error.to_string()))?;
         let mut item = Key::job(tenant, job.id).item();
         item.insert("job".to_owned(), s(text));
-        item.insert("expires_at".to_owned(), seconds(job.created_at.plus(KEPT)));
+        item.insert(
+            "expires_at".to_owned(),
+            seconds(job.created_at.plus(RETENTION)),
+        );
         let condition = seen.map(|seen| Condition::new("#job = :seen").with("seen", s(seen)));
         let marker = Key::new(CHORES, format!("{MARKER}{tenant}#{}", job.id));
         let marked = match job.state {

@@ -1,4 +1,4 @@
-//! Every key of both tables, and the values that the indexes are divided by.
+//! Every key of both tables, and the partition values of the indexes.
 
 use std::str::FromStr;
 
@@ -20,12 +20,12 @@ pub(super) const PK: &str = "pk";
 /// The sort key of both tables.
 pub(super) const SK: &str = "sk";
 
-/// Where small markers of work for the poller lie. No tenant can be named so.
+/// The partition of small work markers for the poller. No tenant can have this name.
 pub(super) const CHORES: &str = "#chores";
-/// Where every tenant with a webhook is listed.
+/// The partition that lists every tenant with a webhook.
 pub(super) const TENANTS: &str = "#tenants";
 
-/// How the sort keys of a tenant's webhooks, sources, API keys and jobs, and of a row begin.
+/// Prefixes of sort keys.
 pub(super) const WEBHOOK_PREFIX: &str = WebhookId::PREFIX;
 pub(super) const SOURCE_PREFIX: &str = SourceId::PREFIX;
 pub(super) const API_KEY_PREFIX: &str = KeyId::PREFIX;
@@ -33,15 +33,11 @@ pub(super) const FEED_PREFIX: &str = "feed#";
 pub(super) const STATS_PREFIX: &str = "stats#";
 pub(super) const DELIVERY_PREFIX: &str = "delivery#";
 pub(super) const REFUSED_PREFIX: &str = "refused#";
-/// The sort key of every event.
 pub(super) const EVENT: &str = "event";
 
-/// The key of one item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    /// The partition.
     pub(super) pk: String,
-    /// The place in it.
     pub(super) sk: String,
 }
 
@@ -53,7 +49,6 @@ impl Key {
         }
     }
 
-    /// As the SDK takes it.
     pub(super) fn item(&self) -> Item {
         [(PK, &self.pk), (SK, &self.sk)]
             .into_iter()
@@ -61,7 +56,6 @@ impl Key {
             .collect()
     }
 
-    /// The key that an item carries.
     pub(super) fn of(item: &Item) -> Result<Self> {
         let part = |name| {
             let value = item.get(name).and_then(|value| value.as_s().ok());
@@ -73,12 +67,10 @@ impl Key {
         })
     }
 
-    /// An event.
     pub(super) fn event(tenant: &TenantId, id: EventId) -> Self {
         Self::new(format!("{tenant}#{id}"), EVENT)
     }
 
-    /// A delivery's row.
     pub(super) fn delivery(tenant: &TenantId, id: DeliveryId) -> Self {
         let DeliveryId { event, webhook } = id;
         Self::new(
@@ -87,7 +79,7 @@ impl Key {
         )
     }
 
-    /// What one failed attempt of a delivery got.
+    /// The details of one failed attempt.
     pub(super) fn attempt(tenant: &TenantId, id: DeliveryId, version: u64) -> Self {
         let DeliveryId { event, webhook } = id;
         Self::new(
@@ -96,7 +88,6 @@ impl Key {
         )
     }
 
-    /// The state of a webhook.
     pub(super) fn state(tenant: &TenantId, webhook: WebhookId) -> Self {
         Self::new(format!("{tenant}#{webhook}"), "state")
     }
@@ -106,7 +97,6 @@ impl Key {
         Self::new(format!("{tenant}#{webhook}"), "pace")
     }
 
-    /// The counters of a webhook's hour.
     pub(super) fn stats(tenant: &TenantId, webhook: WebhookId, hour: Timestamp) -> Self {
         Self::new(
             format!("{tenant}#{webhook}"),
@@ -114,61 +104,56 @@ impl Key {
         )
     }
 
-    /// Which letter about a webhook's trouble was written last.
+    /// The e-mail last sent about a webhook for this reason.
     pub(super) fn email(tenant: &TenantId, webhook: WebhookId, trouble: &str) -> Self {
         Self::new(format!("{tenant}#{webhook}"), format!("mailed#{trouble}"))
     }
 
-    /// A bulk retry.
     pub(super) fn job(tenant: &TenantId, id: JobId) -> Self {
         Self::new(tenant.as_str(), format!("job#{id}"))
     }
 
-    /// Announcements of one batch.
+    /// The notifications of one batch.
     pub(super) fn feed(tenant: &TenantId, ms: i64) -> Self {
         Self::new(tenant.as_str(), format!("{FEED_PREFIX}{ms:013}"))
     }
 
-    /// The settings of a webhook.
     pub(super) fn webhook(tenant: &TenantId, id: WebhookId) -> Self {
         Self::new(tenant.as_str(), id.to_string())
     }
 
-    /// A source among its tenant's.
     pub(super) fn source(tenant: &TenantId, id: SourceId) -> Self {
         Self::new(tenant.as_str(), id.to_string())
     }
 
-    /// Whose source it is.
+    /// Points from a source to its tenant.
     pub(super) fn source_owner(id: SourceId) -> Self {
         Self::new(id.to_string(), "source")
     }
 
-    /// How many requests of a source were refused.
-    pub(super) fn tally(tenant: &TenantId, source: SourceId) -> Self {
+    /// The counts of a source's rejected requests.
+    pub(super) fn rejection_counts(tenant: &TenantId, source: SourceId) -> Self {
         Self::new(format!("{tenant}#{source}"), "refused")
     }
 
-    /// The refused request that has this place in its source's ring.
-    pub(super) fn refused(tenant: &TenantId, source: SourceId, place: u64) -> Self {
-        let slot = place % RING;
+    /// The rejected request with this number in its source's ring buffer.
+    pub(super) fn rejected(tenant: &TenantId, source: SourceId, number: u64) -> Self {
+        let slot = number % RING;
         Self::new(
             format!("{tenant}#{source}"),
             format!("{REFUSED_PREFIX}{slot:02}"),
         )
     }
 
-    /// An API key among its tenant's.
     pub(super) fn api_key(tenant: &TenantId, id: KeyId) -> Self {
         Self::new(tenant.as_str(), id.to_string())
     }
 
-    /// An API key by its digest.
     pub(super) fn digest(digest: KeyDigest) -> Self {
         Self::new(format!("key#{}", HEXLOWER.encode(&digest.0)), "key")
     }
 
-    /// The version of a tenant's webhooks, and how many there are.
+    /// The version and number of a tenant's webhooks.
     pub(super) fn version(tenant: &TenantId) -> Self {
         Self::new(tenant.as_str(), "version")
     }
@@ -178,12 +163,11 @@ impl Key {
         Self::new(tenant.as_str(), "datakey")
     }
 
-    /// The tenant among all tenants.
+    /// The tenant in the list of all tenants.
     pub(super) fn tenant(tenant: &TenantId) -> Self {
         Self::new(TENANTS, tenant.as_str())
     }
 
-    /// The delivery whose row has this key.
     pub(super) fn as_delivery(&self) -> Result<(TenantId, DeliveryId)> {
         let parts = || {
             let (tenant, event) = self.pk.split_once('#')?;
@@ -197,32 +181,30 @@ impl Key {
         parts().ok_or_else(|| unreadable("the key of a row"))
     }
 
-    /// The event that has this key.
     pub(super) fn as_event(&self) -> Result<(TenantId, EventId)> {
         self.owned()
             .ok_or_else(|| unreadable("the key of an event"))
     }
 
-    /// The source whose refused request has this key.
     pub(super) fn as_source(&self) -> Result<(TenantId, SourceId)> {
         self.owned()
-            .ok_or_else(|| unreadable("the key of a refused request"))
+            .ok_or_else(|| unreadable("the key of a rejected request"))
     }
 
-    /// The webhook whose state (or pace, or counters) has this key.
+    /// The webhook whose state, pace or counters have this key.
     pub(super) fn as_webhook(&self) -> Result<(TenantId, WebhookId)> {
         self.owned()
             .ok_or_else(|| unreadable("the key of a webhook"))
     }
 
-    /// The tenant of a partition, and whose it is among the tenant's.
+    /// Splits a partition key into the tenant and the id after it.
     fn owned<T: FromStr>(&self) -> Option<(TenantId, T)> {
         let (tenant, id) = self.pk.split_once('#')?;
         Some((tenant.parse().ok()?, id.parse().ok()?))
     }
 }
 
-/// The shard that a row lies in, for as long as their number stays.
+/// The shard of a row; it stays the same while the number of shards does.
 pub(super) fn shard_of(id: DeliveryId, shards: u16) -> u16 {
     // FNV-1a. Ids end in random bits, so any hash spreads them; this one needs no crate and never changes.
     let bytes = id.event.as_bytes().iter().chain(id.webhook.as_bytes());
@@ -232,7 +214,7 @@ pub(super) fn shard_of(id: DeliveryId, shards: u16) -> u16 {
     u16::try_from(hash % u64::from(shards.max(1))).unwrap_or(0)
 }
 
-/// What the index of due rows is divided by.
+/// The partition of the index of due rows.
 pub(super) fn lane(lane: Lane, webhook: WebhookId, shard: u16) -> String {
     match lane {
         Lane::Queued => format!("queued#{shard:02}"),
@@ -241,25 +223,25 @@ pub(super) fn lane(lane: Lane, webhook: WebhookId, shard: u16) -> String {
     }
 }
 
-/// How the lane of every parked row begins.
+/// The prefix of every parked row's lane.
 pub(super) const PARKED_PREFIX: &str = "parked#";
 
-/// What the index of all rows is divided by.
+/// The partition of the index of all rows.
 pub(super) fn recent(tenant: &TenantId, shard: u16) -> String {
     format!("{tenant}#{shard:02}")
 }
 
-/// What the index of a webhook's rows is divided by.
+/// The partition of the index by webhook.
 pub(super) fn by_webhook(tenant: &TenantId, webhook: WebhookId, shard: u16) -> String {
     format!("{tenant}#{webhook}#{shard:02}")
 }
 
-/// What the index of a session's rows is divided by.
+/// The partition of the index by session.
 pub(super) fn by_session(tenant: &TenantId, session: &Label, shard: u16) -> String {
     format!("{tenant}#{}#{shard:02}", session.as_str())
 }
 
-/// What the index of failed and dead rows is divided by; none for the others.
+/// The partition of the index of failed and dead rows; `None` for other rows.
 pub(super) fn trouble(tenant: &TenantId, status: Status, shard: u16) -> Option<String> {
     match status {
         Status::Failed | Status::Dead => Some(format!("{tenant}#{status}#{shard:02}")),

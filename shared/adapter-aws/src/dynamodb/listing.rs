@@ -1,7 +1,7 @@
-//! Lists: the shards of one index merged newest first, then the rows themselves, by key.
+//! Lists: the shards of one index merged newest first, then the rows themselves, read by key.
 //!
-//! The order of a list is by `created_at`, against time; rows of the same millisecond are in the order of their shards,
-//! and within a shard in the index's own. So one entry tells where to go on in every shard.
+//! A list is sorted by `created_at`, newest first; rows of the same millisecond are in the order of their shards, and
+//! within a shard in index order. So one entry is enough to continue in every shard.
 
 use std::collections::HashMap;
 
@@ -17,30 +17,30 @@ use super::keys::Key;
 use super::merge::{Merge, Wanted};
 use super::{DynamoStore, row};
 
-/// The most rows that are read at once; those of one call.
+/// The most rows that one call reads at once.
 const MOST_ROWS: usize = 100;
 
-/// An entry of an index: where it stands in the list, and whose row it is.
+/// An index entry: its position in the list, and its delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) created_at: i64,
     pub(super) shard: u16,
     pub(super) id: DeliveryId,
 }
 
-impl Place {
+impl Position {
     fn cursor(self, list: ListKey) -> Cursor {
-        let mut place = self.created_at.to_be_bytes().to_vec();
-        place.extend(self.shard.to_be_bytes());
-        place.extend(self.id.event.as_bytes());
-        place.extend(self.id.webhook.as_bytes());
-        list.cursor(&place)
+        let mut bytes = self.created_at.to_be_bytes().to_vec();
+        bytes.extend(self.shard.to_be_bytes());
+        bytes.extend(self.id.event.as_bytes());
+        bytes.extend(self.id.webhook.as_bytes());
+        list.cursor(&bytes)
     }
 
     fn read(list: ListKey, cursor: &Cursor) -> Result<Self> {
-        let place = list.place(cursor)?;
+        let bytes = list.place(cursor)?;
         let parts = || {
-            let (created_at, rest) = place.split_first_chunk::<8>()?;
+            let (created_at, rest) = bytes.split_first_chunk::<8>()?;
             let (shard, rest) = rest.split_first_chunk::<2>()?;
             let (event, webhook) = rest.split_first_chunk::<16>()?;
             Some(Self {
@@ -57,7 +57,6 @@ impl Place {
 }
 
 impl DynamoStore {
-    /// A page of a list.
     pub(super) async fn page(
         &self,
         tenant: &TenantId,
@@ -66,7 +65,9 @@ impl DynamoStore {
         cursor: Option<&Cursor>,
     ) -> Result<Page<Delivery>> {
         let list = ListKey::of_deliveries(tenant, filter)?;
-        let mut last = cursor.map(|cursor| Place::read(list, cursor)).transpose()?;
+        let mut last = cursor
+            .map(|cursor| Position::read(list, cursor))
+            .transpose()?;
         let wanted = Wanted {
             tenant,
             index: filter.index(),
@@ -79,22 +80,22 @@ impl DynamoStore {
         let (mut items, mut examined) = (Vec::new(), 0);
         let limit = limit.max(1);
         while items.len() < limit && examined < MAX_EXAMINED {
-            // Where few rows match, more are looked at in one go.
+            // If few rows match, examine more at a time.
             let count = (limit - items.len()).max(examined).min(MOST_ROWS);
             let count = count.min(MAX_EXAMINED - examined);
-            let places = self.next_places(&mut merge, count).await?;
-            if places.is_empty() {
+            let positions = self.next_positions(&mut merge, count).await?;
+            if positions.is_empty() {
                 return Ok(Page { items, next: None });
             }
-            let mut rows = self.rows(tenant, &places).await?;
-            for place in places {
+            let mut rows = self.rows(tenant, &positions).await?;
+            for position in positions {
                 if items.len() == limit {
                     let next = last.map(|last| last.cursor(list));
                     return Ok(Page { items, next });
                 }
                 examined += 1;
-                last = Some(place);
-                items.extend(rows.remove(&place.id).filter(|row| filter.matches(row)));
+                last = Some(position);
+                items.extend(rows.remove(&position.id).filter(|row| filter.matches(row)));
             }
         }
         let next = last.filter(|_| !merge.is_at_its_end());
@@ -105,11 +106,11 @@ impl DynamoStore {
     async fn rows(
         &self,
         tenant: &TenantId,
-        places: &[Place],
+        positions: &[Position],
     ) -> Result<HashMap<DeliveryId, Delivery>> {
-        let keys = places
+        let keys = positions
             .iter()
-            .map(|place| (Table::Deliveries, Key::delivery(tenant, place.id)));
+            .map(|position| (Table::Deliveries, Key::delivery(tenant, position.id)));
         let found = self.get_all(keys.collect()).await?.into_iter();
         found
             .map(|(_, item)| row::delivery(item).map(|row| (row.id, row)))
@@ -122,9 +123,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_leads_back_to_its_place() {
+    fn a_cursor_reads_back_as_its_position() {
         let list = ListKey::of("list");
-        let place = Place {
+        let position = Position {
             created_at: 1_771_668_000_000,
             shard: 15,
             id: DeliveryId {
@@ -132,10 +133,10 @@ mod tests {
                 webhook: WebhookId::from_bytes([2; 16]),
             },
         };
-        assert_eq!(Place::read(list, &place.cursor(list)), Ok(place));
+        assert_eq!(Position::read(list, &position.cursor(list)), Ok(position));
         for length in [0, 41, 43] {
             let cursor = list.cursor(&vec![0; length]);
-            assert_eq!(Place::read(list, &cursor), Err(Error::InvalidCursor));
+            assert_eq!(Position::read(list, &cursor), Err(Error::InvalidCursor));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The shards of an index as one list, newest first.
+//! The shards of an index merged into one list, newest first.
 
 use std::collections::VecDeque;
 
@@ -11,22 +11,20 @@ use super::DynamoStore;
 use super::calls::{Condition, Order, Query, Table};
 use super::item::{Item, n, s};
 use super::keys::{self, Key};
-use super::listing::Place;
+use super::listing::Position;
 use super::tables::Index;
 use crate::fault::unreadable;
 
-/// As many entries as the smallest read holds: fewer cost the same.
+/// As many entries as fit into the smallest billed read: fewer cost the same.
 const LEAST_READ: usize = 20;
 
-/// What a list goes through.
+/// Which entries a list covers.
 pub(super) struct Wanted<'a> {
-    /// Whose rows.
     pub(super) tenant: &'a TenantId,
-    /// By which index.
     pub(super) index: ListIndex<'a>,
-    /// Accepted at or after.
+    /// Accepted at or after this time.
     pub(super) from: i64,
-    /// Accepted at or before.
+    /// Accepted at or before this time.
     pub(super) to: i64,
 }
 
@@ -40,7 +38,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// The value that a shard of the index is found by.
+    /// The partition of a shard of the index.
     fn hash(&self, shard: u16) -> String {
         match self.index {
             ListIndex::Trouble(status) => {
@@ -53,20 +51,20 @@ impl Wanted<'_> {
     }
 }
 
-/// What is known of one shard.
+/// The progress in one shard.
 struct Shard {
     number: u16,
-    /// Read and not yet taken, newest first.
-    read: VecDeque<Place>,
-    /// Accepted at or before.
+    /// Read but not yet taken, newest first.
+    read: VecDeque<Position>,
+    /// Accepted at or before this time.
     to: i64,
     after: Option<Item>,
     ended: bool,
 }
 
 impl Shard {
-    /// The shard from where the list ended before.
-    fn from(wanted: &Wanted<'_>, number: u16, ended: Option<Place>) -> Self {
+    /// Continues a shard where the list ended before.
+    fn from(wanted: &Wanted<'_>, number: u16, ended: Option<Position>) -> Self {
         let mut shard = Self {
             number,
             read: VecDeque::new(),
@@ -74,22 +72,22 @@ impl Shard {
             after: None,
             ended: false,
         };
-        if let Some(place) = ended {
-            let newest = if number < place.shard {
-                place.created_at.saturating_sub(1)
+        if let Some(position) = ended {
+            let newest = if number < position.shard {
+                position.created_at.saturating_sub(1)
             } else {
-                place.created_at
+                position.created_at
             };
             shard.to = shard.to.min(newest);
-            if number == place.shard {
-                let mut last = Key::delivery(wanted.tenant, place.id).item();
+            if number == position.shard {
+                let mut last = Key::delivery(wanted.tenant, position.id).item();
                 let index = wanted.index();
                 last.insert(index.hash().to_owned(), s(wanted.hash(number)));
-                last.insert(index.range().to_owned(), n(place.created_at));
+                last.insert(index.range().to_owned(), n(position.created_at));
                 shard.after = Some(last);
             }
         }
-        // Bounds that lie the other way round are refused by AWS.
+        // AWS rejects bounds in reverse order.
         shard.ended = shard.to < wanted.from;
         shard
     }
@@ -99,15 +97,14 @@ impl Shard {
     }
 }
 
-/// A list under way.
 pub(super) struct Merge<'a> {
     wanted: Wanted<'a>,
     shards: Vec<Shard>,
 }
 
 impl<'a> Merge<'a> {
-    /// The list from where it ended before.
-    pub(super) fn from(wanted: Wanted<'a>, shards: u16, ended: Option<Place>) -> Self {
+    /// Continues a list where it ended before.
+    pub(super) fn from(wanted: Wanted<'a>, shards: u16, ended: Option<Position>) -> Self {
         let shards = (0..shards).map(|number| Shard::from(&wanted, number, ended));
         Self {
             shards: shards.collect(),
@@ -115,31 +112,31 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Whether it is known that nothing follows.
+    /// Whether nothing more follows.
     pub(super) fn is_at_its_end(&self) -> bool {
         let mut shards = self.shards.iter();
         shards.all(|shard| shard.ended && shard.read.is_empty())
     }
 
-    /// Takes the newest entry; no shard may be dry. Of equally new ones that of the first shard.
-    fn pop(&mut self) -> Option<Place> {
-        let newest = |shard: &&mut Shard| shard.read.front().map(|place| place.created_at);
+    /// Takes the newest entry; no shard may be dry. Of equally new entries, the one in the first shard comes first.
+    fn pop(&mut self) -> Option<Position> {
+        let newest = |shard: &&mut Shard| shard.read.front().map(|position| position.created_at);
         let filled = self
             .shards
             .iter_mut()
             .filter(|shard| !shard.read.is_empty());
-        // `max_by_key` gives the last of equals.
+        // `max_by_key` returns the last of equal elements.
         filled.rev().max_by_key(newest)?.read.pop_front()
     }
 }
 
 impl DynamoStore {
-    /// The next entries of the list; fewer than asked for only at its end.
-    pub(super) async fn next_places(
+    /// The next entries of the list; fewer than requested only at its end.
+    pub(super) async fn next_positions(
         &self,
         merge: &mut Merge<'_>,
         count: usize,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<Position>> {
         let each = count.div_ceil(merge.shards.len().max(1)).max(LEAST_READ);
         let mut taken = Vec::with_capacity(count);
         while taken.len() < count {
@@ -149,7 +146,7 @@ impl DynamoStore {
                 try_join_all(dry.map(|shard| self.read_on(wanted, shard, each))).await?;
             }
             match merge.pop() {
-                Some(place) => taken.push(place),
+                Some(position) => taken.push(position),
                 None => break,
             }
         }
@@ -177,7 +174,7 @@ impl DynamoStore {
         };
         let found = self.query(query).await?;
         for entry in &found.items {
-            shard.read.push_back(place(entry, index, shard.number)?);
+            shard.read.push_back(position(entry, index, shard.number)?);
         }
         shard.ended = found.next.is_none();
         shard.after = found.next;
@@ -185,11 +182,11 @@ impl DynamoStore {
     }
 }
 
-fn place(entry: &Item, index: Index, shard: u16) -> Result<Place> {
+fn position(entry: &Item, index: Index, shard: u16) -> Result<Position> {
     let created_at = entry.get(index.range()).and_then(|value| value.as_n().ok());
     let created_at = created_at.and_then(|text| text.parse().ok());
     let (_, id) = Key::of(entry)?.as_delivery()?;
-    Ok(Place {
+    Ok(Position {
         created_at: created_at.ok_or_else(|| unreadable(index.range()))?,
         shard,
         id,

@@ -1,10 +1,10 @@
-//! The store on AWS: two DynamoDB tables, written by single conditional writes, so that any number of functions may work
-//! on them at once and a crash between two writes is completed by repeating the call.
+//! The store on AWS: two DynamoDB tables, changed by single conditional writes, so that any number of functions can
+//! work on them at once. After a crash between two writes, repeating the call completes it.
 //!
-//! The tests run on Amazon's DynamoDB Local. What it does not enforce, and what stands in for it: indexes lag (nothing
-//! here relies on an index being up to date: rows are read again by key, strongly consistent, before they are changed),
-//! throttling and lost answers (the tests fail calls on their way), and the old item of a failed condition, which is
-//! therefore never asked for: a strongly consistent read follows instead.
+//! The tests run on Amazon's DynamoDB Local. It does not simulate everything. Indexes lag on AWS: nothing here relies
+//! on an index being up to date, because rows are read again by key, with strong consistency, before they are changed.
+//! Throttling and lost answers: the tests make calls fail in transit. It also does not return the old item of a failed
+//! condition, so the code never asks for it and does a strongly consistent read instead.
 
 mod accept;
 mod api_keys;
@@ -60,18 +60,15 @@ pub use follow::Follower;
 pub use stream::{Image, Record};
 pub use tables::Tables;
 
-/// Over how many shards each index is spread, unless somebody says otherwise.
+/// How many shards each index has by default.
 pub const DEFAULT_SHARDS: u16 = 16;
 
-/// What a store is told about its surroundings.
+/// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct DynamoOptions {
-    /// The tables.
     pub tables: Tables,
-    /// Over how many shards each index is spread. May grow, never shrink: what lies in the last shards would not be
-    /// found any more.
+    /// How many shards each index has. May grow, but never shrink: rows in the removed shards would no longer be found.
     pub shards: u16,
-    /// How long rows are kept.
     pub retention: Retention,
 }
 
@@ -85,7 +82,7 @@ pub struct DynamoStore {
 }
 
 impl DynamoStore {
-    /// A store on these tables. Calls nobody yet.
+    /// A store on these tables. Makes no call yet.
     #[must_use]
     pub fn new(client: Client, data_keys: DataKeys, options: DynamoOptions) -> Arc<Self> {
         Arc::new(Self {

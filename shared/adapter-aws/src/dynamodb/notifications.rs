@@ -1,8 +1,8 @@
-//! The feed: what was announced in the last day, for those who look at it live. The publisher writes one item for each
-//! batch; an announcement's place is the item's millisecond and the place within it.
+//! The feed: the notifications of the last day, for live views. The publisher writes one item per batch; a
+//! notification's sequence number consists of the item's millisecond and the index within the item.
 //!
-//! Two publishers that write at the same moment may be read in either order, so that somebody who reads between them
-//! misses one. Who must miss nothing subscribes to the topic.
+//! Two publishers that write at the same moment may be read in either order, so a client that reads between them misses
+//! one. A client that must not miss any subscribes to the topic.
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
@@ -18,11 +18,11 @@ use super::item::{Item, from_item, s, to_item};
 use super::keys::{FEED_PREFIX, Key};
 use crate::fault::{self, unreadable};
 
-/// How long the feed goes back.
+/// How far back the feed goes.
 const KEPT_FOR: Millis = Millis::from_seconds(86_400);
-/// How many places an item has; more than it ever holds.
-const PLACES: u64 = 1000;
-/// How many announcements an item holds: some 300 KB of the 400 that one may have.
+/// How many sequence numbers an item spans; more than it ever holds.
+const SEQS_PER_ITEM: u64 = 1000;
+/// How many notifications an item holds: about 300 KB of the 400 KB limit.
 const PER_ITEM: usize = 200;
 /// How many milliseconds are tried when the first ones are taken.
 const TRIES: i64 = 500;
@@ -31,12 +31,12 @@ const PER_READ: usize = 20;
 
 #[derive(Serialize, Deserialize)]
 struct Feed {
-    events: Vec<Told>,
+    events: Vec<Entry>,
     expires_at: i64,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct Entry {
     kind: String,
     event: String,
 }
@@ -49,21 +49,21 @@ impl Notifications for DynamoStore {
         seq: u64,
         limit: usize,
     ) -> Result<Vec<StoredNotification>> {
-        let from = i64::try_from(seq / PLACES).unwrap_or(i64::MAX);
+        let from = i64::try_from(seq / SEQS_PER_ITEM).unwrap_or(i64::MAX);
         let mut query = between(tenant, from);
-        let mut announced = Vec::new();
-        while announced.len() < limit {
+        let mut notifications = Vec::new();
+        while notifications.len() < limit {
             let found = self.query(query.clone()).await?;
             for item in found.items {
-                announced.extend(read(item)?.into_iter().filter(|one| one.seq > seq));
+                notifications.extend(read(item)?.into_iter().filter(|one| one.seq > seq));
             }
             match found.next {
                 Some(next) => query.after = Some(next),
                 None => break,
             }
         }
-        announced.truncate(limit);
-        Ok(announced)
+        notifications.truncate(limit);
+        Ok(notifications)
     }
 
     async fn newest_notification(&self, tenant: &TenantId) -> Result<u64> {
@@ -79,15 +79,15 @@ impl Notifications for DynamoStore {
 }
 
 impl DynamoStore {
-    /// Adds announcements to the tenant's feed, after everything that is there.
-    pub(super) async fn tell(
+    /// Appends notifications to the tenant's feed.
+    pub(super) async fn add_to_feed(
         &self,
         tenant: &TenantId,
         notifications: &[&Notification],
         now: Timestamp,
     ) -> Result<()> {
         for chunk in notifications.chunks(PER_ITEM) {
-            let events = chunk.iter().map(|notification| Told {
+            let events = chunk.iter().map(|notification| Entry {
                 kind: notification.kind.as_str().to_owned(),
                 event: notification.to_cloud_event().to_string(),
             });
@@ -100,7 +100,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// Puts an item at the first millisecond that is free.
+    /// Puts an item at the first free millisecond.
     async fn append(&self, tenant: &TenantId, feed: Item, from: i64) -> Result<()> {
         for ms in from..from.saturating_add(TRIES) {
             let mut item = feed.clone();
@@ -117,7 +117,7 @@ impl DynamoStore {
 /// The feed from this millisecond on.
 fn between(tenant: &TenantId, from: i64) -> Query {
     let first = Key::feed(tenant, from);
-    // A colon comes after every digit.
+    // A colon sorts after every digit.
     let keys = Condition::new("#pk = :pk AND #sk BETWEEN :first AND :last")
         .with("pk", s(first.pk))
         .with("first", s(first.sk))
@@ -136,13 +136,13 @@ fn read(item: Item) -> Result<Vec<StoredNotification>> {
     let key = Key::of(&item)?;
     let ms = key.sk.strip_prefix(FEED_PREFIX);
     let ms: Option<u64> = ms.and_then(|text| text.parse().ok());
-    let first = ms.ok_or_else(|| unreadable("the key of a feed"))? * PLACES;
+    let first = ms.ok_or_else(|| unreadable("the key of a feed"))? * SEQS_PER_ITEM;
     let feed: Feed = from_item(item, "a feed")?;
-    let told = (first..).zip(feed.events);
-    let announced = told.map(|(seq, told)| StoredNotification {
+    let entries = (first..).zip(feed.events);
+    let notifications = entries.map(|(seq, entry)| StoredNotification {
         seq,
-        kind: told.kind,
-        event: told.event,
+        kind: entry.kind,
+        event: entry.event,
     });
-    Ok(announced.collect())
+    Ok(notifications.collect())
 }

@@ -22,7 +22,7 @@ const RATE: &str = "rate_milli";
 const HALVED_AT: &str = "halved_at";
 const CHANGED_AT: &str = "changed_at";
 
-/// How often a write is tried: it fails only if somebody else's succeeded in between.
+/// How many times a write is tried: it fails only if another writer succeeded in between.
 const TRIES: usize = 20;
 
 #[derive(Deserialize)]
@@ -70,13 +70,13 @@ impl Pacing for DynamoStore {
             let step = seen.step_us(asked.per_second);
             let count = i64::try_from(given.turns.len()).unwrap_or(i64::MAX);
             let span = step.saturating_mul(count);
-            // Many look before one of them writes: then the turns of the last would be hours ahead.
+            // Many may read before one of them writes: then the turns of the last would be hours ahead.
             let latest = micros(asked.until)
                 .saturating_sub(span)
                 .saturating_add(step);
             let change = taking(tenant, webhook, &seen, Span { span, latest }, now);
             if let Some(item) = self.change(change).await? {
-                // Others may have taken turns since the look: the last of these are ours.
+                // Others may have taken turns since the read: the last ones are this caller's.
                 let end = read(item)?.free_at_us;
                 let begin = end.saturating_sub(step.saturating_mul(count));
                 let next = |at: &i64| Some(at.saturating_add(step));
@@ -113,7 +113,6 @@ impl Pacing for DynamoStore {
 }
 
 impl DynamoStore {
-    /// The pace of one webhook.
     pub(super) async fn pace(&self, tenant: &TenantId, webhook: WebhookId) -> Result<Pace> {
         let key = Key::pace(tenant, webhook);
         let found = self.get(Table::Deliveries, &key).await?;
@@ -121,20 +120,20 @@ impl DynamoStore {
     }
 }
 
-/// What lets a resumed webhook begin slowly.
+/// The change that lets a resumed webhook start slowly.
 pub(super) fn probing(tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Change {
     slowing(tenant, webhook, Pace::default().probing(now).slowed)
 }
 
-/// Turns that are taken, in microseconds.
+/// Turns to take, in microseconds.
 struct Span {
     span: i64,
-    /// The latest begin.
+    /// The latest start.
     latest: i64,
 }
 
-/// Takes the turns of this span, unless the rate is another one by now or they would begin too late. Whoever else takes
-/// some at the same time is no hindrance: both add to what is taken.
+/// Takes the turns of this span, unless the rate has changed since or they would start too late. A concurrent caller
+/// that also takes turns does not conflict: both add to what is taken.
 fn taking(
     tenant: &TenantId,
     webhook: WebhookId,
@@ -163,7 +162,7 @@ fn slowing(tenant: &TenantId, webhook: WebhookId, slowed: Option<Slowed>) -> Cha
         .set_or_remove(CHANGED_AT, slowed.map(|slowed| ms(slowed.changed_at)))
 }
 
-/// The rate is what it was.
+/// Holds if the rate is unchanged.
 fn is_still(seen: &Pace, and: &str) -> Condition {
     match seen.slowed {
         None => Condition::new(&format!("attribute_not_exists(#rate_milli){and}")),

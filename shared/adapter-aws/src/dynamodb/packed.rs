@@ -1,5 +1,5 @@
-//! The last attempts of a row, a few bytes each, on the row itself: a delivery that arrives at once costs no further
-//! item. Each attempt has an attribute of its own, so that writing one needs no reading of the others.
+//! The last attempts of a row, a few bytes each, on the row itself: a delivery that succeeds at once needs no further
+//! item. Each attempt has its own attribute, so writing one does not require reading the others.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -12,16 +12,16 @@ use super::item::Item;
 /// How many attempts a row keeps.
 pub(super) const KEPT: u32 = 20;
 
-/// The longest time that is told exactly, about 35 minutes: three bytes.
+/// The longest time that is stored exactly, about 35 minutes: three bytes.
 const LONGEST_MS: u32 = (1 << 21) - 1;
 
-/// Where an attempt is kept: the one twenty before it makes room.
+/// The attribute of an attempt; it replaces the attempt twenty before it.
 pub(super) fn slot(number: u32) -> String {
     format!("a{}", number % KEPT)
 }
 
-/// An attempt without its texts: at most 32 bytes, as long as a row is written less than 2²⁸ times and attempted less
-/// than 2¹⁴ times.
+/// An attempt without its texts: at most 32 bytes, provided that a row is written fewer than 2²⁸ times and attempted
+/// fewer than 2¹⁴ times.
 pub(super) fn pack(attempt: &Attempt) -> AttributeValue {
     let phases = phases(&attempt.timings);
     let mut said = attempt.status_code.unwrap_or(0) & 0x3ff;
@@ -41,7 +41,7 @@ pub(super) fn pack(attempt: &Attempt) -> AttributeValue {
     AttributeValue::B(Blob::new(bytes))
 }
 
-/// The attempts that a row keeps, the first one first, without their texts.
+/// The attempts that a row keeps, oldest first, without their texts.
 pub(super) fn unpack_all(item: &Item) -> Option<Vec<Attempt>> {
     let kept = (0..KEPT).filter_map(|number| item.get(&slot(number)));
     let mut attempts = kept
@@ -103,7 +103,7 @@ fn read_ms(from: &mut &[u8]) -> Option<u32> {
     u32::try_from(read(from)?).ok()
 }
 
-/// Seven bits to a byte, the lowest first; the highest bit tells that more follow.
+/// Seven bits per byte, lowest first; the highest bit says that more follow.
 fn write(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push((number & 0x7f) as u8 | 0x80);

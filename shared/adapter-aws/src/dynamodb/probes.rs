@@ -1,5 +1,5 @@
-//! Tests of failed webhooks. Whoever makes one may only say that it was answered: the publisher, which changes states
-//! anyway, resumes the webhook when it hears of that.
+//! Probes of failed webhooks. The function that sends a probe can only record that it was answered; the publisher, which changes states
+//! anyway, sees that record and resumes the webhook.
 
 use async_trait::async_trait;
 use postrider_domain::health::{Health, WebhookStatus};
@@ -15,7 +15,7 @@ use super::keys::Key;
 use super::{state, webhook_item};
 use crate::fault;
 
-/// How often a change of state is tried again when somebody else was faster.
+/// How many times a change of state is retried after another writer was faster.
 const ROUNDS: u32 = 10;
 
 #[async_trait]
@@ -31,11 +31,11 @@ impl Probes for DynamoStore {
             match health.and_then(|health| health.next_probe_at) {
                 Some(at) if at <= now => due.push(webhook),
                 Some(_) => {}
-                // It is not failed any more, or was tested for the last time. One that fails again is marked anew.
+                // It is no longer failed, or was probed for the last time. If it fails again, it is marked again.
                 None => self.unmark(&marker).await?,
             }
         }
-        self.wanting_probes(due, limit).await
+        self.with_probes_enabled(due, limit).await
     }
 
     async fn begin_probe(
@@ -81,7 +81,7 @@ impl Probes for DynamoStore {
 }
 
 impl DynamoStore {
-    async fn wanting_probes(
+    async fn with_probes_enabled(
         &self,
         mut due: Vec<(TenantId, WebhookId)>,
         limit: usize,
@@ -89,20 +89,20 @@ impl DynamoStore {
         let keys = due
             .iter()
             .map(|(tenant, id)| (Table::Configs, Key::webhook(tenant, *id)));
-        let mut wanting = Vec::new();
+        let mut enabled = Vec::new();
         for (_, item) in self.get_all(keys.collect()).await? {
             let key = Key::of(&item)?;
             if webhook_item::outline(item)?.auto_resume {
-                wanting.push(key);
+                enabled.push(key);
             }
         }
-        due.retain(|(tenant, id)| wanting.contains(&Key::webhook(tenant, *id)));
+        due.retain(|(tenant, id)| enabled.contains(&Key::webhook(tenant, *id)));
         due.truncate(limit);
         Ok(due)
     }
 
-    /// Resumes a webhook whose test was answered, unless it is not failed any more or a person changed it since.
-    /// What follows from that begins now, however long ago the answer came.
+    /// Resumes a webhook whose probe was answered, unless it is no longer failed or an operator changed it since. The
+    /// effects start now, however long ago the answer arrived.
     pub(super) async fn resume_probed(&self, passed: &state::Passed, now: Timestamp) -> Result<()> {
         let state::Passed {
             tenant,
@@ -124,7 +124,7 @@ impl DynamoStore {
         Err(fault::contended("the state of a webhook"))
     }
 
-    /// Whether a webhook in this state has to be looked at for tests.
+    /// Whether a webhook in this state is still probed.
     pub(super) const fn is_probed(health: &Health) -> bool {
         matches!(health.status, WebhookStatus::Failed) && health.next_probe_at.is_some()
     }

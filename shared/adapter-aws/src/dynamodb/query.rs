@@ -1,4 +1,4 @@
-//! Reading along a partition or an index.
+//! Reads along a partition or an index.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_ports::Result;
@@ -10,43 +10,33 @@ use super::item::Item;
 use super::tables::Index;
 use crate::fault;
 
-/// A page of a query.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// The items.
     pub(super) items: Vec<Item>,
-    /// Where to go on.
+    /// Where to continue.
     pub(super) next: Option<Item>,
 }
 
-/// What a query goes through.
 #[derive(Clone, Debug)]
 pub(super) struct Query {
-    /// Which table.
     pub(super) table: Table,
-    /// Which index; none for the table itself, which is then read strongly consistent.
+    /// `None` for the table itself, which is then read with strong consistency.
     pub(super) index: Option<Index>,
-    /// What must hold of the keys, by `#name` and `:name`.
+    /// The condition on the keys, with `#name` and `:name`.
     pub(super) keys: Condition,
-    /// Whether the first come first.
     pub(super) order: Order,
-    /// How many at the most.
     pub(super) limit: Option<usize>,
     /// Where an earlier page ended.
     pub(super) after: Option<Item>,
 }
 
-/// In which order a query goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// By the sort key.
     Ascending,
-    /// Against it.
     Descending,
 }
 
 impl DynamoStore {
-    /// One page of a query.
     pub(super) async fn query(&self, query: Query) -> Result<Found> {
         let limit = query
             .limit
@@ -70,7 +60,7 @@ impl DynamoStore {
         })
     }
 
-    /// A query to its end.
+    /// Runs a query to its end.
     pub(super) async fn query_all(&self, mut query: Query) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         loop {
@@ -98,7 +88,7 @@ impl Query {
         }
     }
 
-    /// Every item of a partition whose sort key begins so.
+    /// Every item of a partition whose sort key has this prefix.
     pub(super) fn prefix(table: Table, pk: impl Into<String>, prefix: &str) -> Self {
         let keys = Condition::new("#pk = :pk AND begins_with(#sk, :prefix)")
             .with("pk", AttributeValue::S(pk.into()))

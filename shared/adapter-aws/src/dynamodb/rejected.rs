@@ -1,7 +1,7 @@
-//! Refused requests: a ring for each source, and a tally that says where it stands.
+//! Rejected requests: a ring buffer per source, and counts that tell its current position.
 //!
-//! Every refusal makes the same three calls, whether its request is kept or only counted, and whether there is such a
-//! source or not: a read of the tally, a change of it, a put.
+//! Every rejection makes the same three calls, whether the request is stored or only counted, and whether the source
+//! exists or not: a read of the counts, an update of the counts, a put.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::keys::Key;
 use super::webhook_item::{SEALED, sealed};
 use crate::fault::unreadable;
 
-/// What may be read of a refused request, and what it announces.
+/// The unencrypted part of a rejected request, from which its notification is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Open {
     place: u64,
@@ -34,18 +34,17 @@ pub(super) struct Open {
     reason: Rejection,
     body_bytes: u64,
     is_cut: bool,
-    /// How many of its source were only counted, when it was kept.
+    /// How many of the source's requests had only been counted when this one was stored.
     counted: u64,
     expires_at: i64,
 }
 
 impl Open {
-    /// What an item says; also the image in a stream's record.
+    /// Reads an item, or the image in a stream record.
     pub(super) fn of(item: Item) -> Result<Self> {
-        from_item(item, "a refused request")
+        from_item(item, "a rejected request")
     }
 
-    /// What it announces.
     pub(super) fn notification(&self, tenant: &TenantId, source: SourceId) -> Option<Notification> {
         let (id, at) = (self.id(), self.at);
         rejection_notification(tenant, source, id, self.reason, at, self.counted)
@@ -58,15 +57,15 @@ impl Open {
 
 #[async_trait]
 impl RejectedRequests for DynamoStore {
-    async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>> {
-        let (tenant, source) = (&refused.tenant, refused.source);
-        let vault = self.vault_of(&refused).await?;
-        let content = seal_request(&vault, tenant, source, &refused.request)?;
+    async fn store_rejected(&self, rejected: RejectedRequest) -> Result<Option<RejectedId>> {
+        let (tenant, source) = (&rejected.tenant, rejected.source);
+        let vault = self.vault_of(&rejected).await?;
+        let content = seal_request(&vault, tenant, source, &rejected.request)?;
         let before = self.rejection_counts(tenant, source).await?;
-        let (after, place) = before.with_one_more(refused.at);
+        let (after, place) = before.with_one_more(rejected.at);
         let place = self.take(tenant, source, (before, after), place).await?;
-        let (open, item) = item(&refused, place.unwrap_or(0), after.counted, content)?;
-        self.put(Table::Deliveries, item, unless_kept(place))
+        let (open, item) = item(&rejected, place.unwrap_or(0), after.counted, content)?;
+        self.put(Table::Deliveries, item, unless_stored(place))
             .await?;
         Ok(place.map(|_| open.id()))
     }
@@ -81,7 +80,7 @@ impl RejectedRequests for DynamoStore {
         let RejectionCounts { kept, .. } = self.rejection_counts(tenant, source).await?;
         let oldest = kept.saturating_sub(RING);
         let places = (oldest..kept).rev().take(limit);
-        let keys = places.map(|place| (Table::Deliveries, Key::refused(tenant, source, place)));
+        let keys = places.map(|place| (Table::Deliveries, Key::rejected(tenant, source, place)));
         let items = self.get_all(keys.collect()).await?;
         if items.is_empty() {
             return Ok(Vec::new());
@@ -91,7 +90,7 @@ impl RejectedRequests for DynamoStore {
             .into_iter()
             .map(|(_, item)| read(item, tenant, source, &vault));
         let mut found = read.collect::<Result<Vec<_>>>()?;
-        // One that was to take its room may never have been written.
+        // The item that should have replaced it may never have been written.
         found.retain(|kept| kept.id.place() >= oldest && is_current(kept, now));
         found.sort_by_key(|kept| std::cmp::Reverse(kept.id.place()));
         Ok(found)
@@ -104,7 +103,7 @@ impl RejectedRequests for DynamoStore {
         id: RejectedId,
         now: Timestamp,
     ) -> Result<Option<StoredRejection>> {
-        let key = Key::refused(tenant, source, id.place());
+        let key = Key::rejected(tenant, source, id.place());
         let Some(item) = self.get(Table::Deliveries, &key).await? else {
             return Ok(None);
         };
@@ -118,23 +117,23 @@ impl RejectedRequests for DynamoStore {
         tenant: &TenantId,
         source: SourceId,
     ) -> Result<RejectionCounts> {
-        let key = Key::tally(tenant, source);
+        let key = Key::rejection_counts(tenant, source);
         let item = self.get(Table::Deliveries, &key).await?;
-        let tally = item.map(|item| from_item(item, "a tally of refused requests"));
-        Ok(tally.transpose()?.unwrap_or_default())
+        let counts = item.map(|item| from_item(item, "the counts of rejected requests"));
+        Ok(counts.transpose()?.unwrap_or_default())
     }
 }
 
 impl DynamoStore {
-    /// Nobody's requests are blank: what seals them need be no secret.
-    async fn vault_of(&self, refused: &RejectedRequest) -> Result<Arc<Vault>> {
-        if refused.is_to_unknown_source() {
+    /// Requests to unknown sources are blank, so the key that seals them does not have to be secret.
+    async fn vault_of(&self, rejected: &RejectedRequest) -> Result<Arc<Vault>> {
+        if rejected.is_to_unknown_source() {
             return Vault::with_key(&[0; KEY_BYTES]).map(Arc::new);
         }
-        self.vault(&refused.tenant).await
+        self.vault(&rejected.tenant).await
     }
 
-    /// Writes the tally, and says whether the place was still free. Who finds it taken is counted.
+    /// Updates the counts, and says whether the position was still free. If not, the request is only counted.
     async fn take(
         &self,
         tenant: &TenantId,
@@ -142,10 +141,10 @@ impl DynamoStore {
         (before, after): (RejectionCounts, RejectionCounts),
         place: Option<u64>,
     ) -> Result<Option<u64>> {
-        let tally = || Change::of(Table::Deliveries, Key::tally(tenant, source));
+        let counts = || Change::of(Table::Deliveries, Key::rejection_counts(tenant, source));
         if place.is_some() {
             let free = Condition::new("attribute_not_exists(#kept) OR #kept = :seen");
-            let taken = tally()
+            let taken = counts()
                 .set("kept", n(after.kept))
                 .set("minute", n(after.minute))
                 .set("in_minute", n(after.in_minute))
@@ -154,14 +153,14 @@ impl DynamoStore {
                 return Ok(place);
             }
         }
-        self.change(tally().add("counted", n(1))).await?;
+        self.change(counts().add("counted", n(1))).await?;
         Ok(None)
     }
 }
 
-/// A request that is only counted is put all the same, under a condition that nothing fulfils: else it would be answered
-/// sooner, which tells a source that is flooded, or does not exist, from one that is not.
-fn unless_kept(place: Option<u64>) -> Option<Condition> {
+/// A request that is only counted is still put, with a condition that never holds. Otherwise it would be answered
+/// sooner, which would reveal whether a source is flooded or does not exist.
+fn unless_stored(place: Option<u64>) -> Option<Condition> {
     let never = || Condition::new("attribute_exists(#pk) AND attribute_not_exists(#pk)");
     place.is_none().then(never)
 }
@@ -171,22 +170,22 @@ fn is_current(kept: &StoredRejection, now: Timestamp) -> bool {
 }
 
 fn item(
-    refused: &RejectedRequest,
+    rejected: &RejectedRequest,
     place: u64,
     counted: u64,
     content: Vec<u8>,
 ) -> Result<(Open, Item)> {
     let open = Open {
         place,
-        at: refused.at,
-        reason: refused.reason,
-        body_bytes: refused.body_bytes,
-        is_cut: refused.is_cut,
+        at: rejected.at,
+        reason: rejected.reason,
+        body_bytes: rejected.body_bytes,
+        is_cut: rejected.is_cut,
         counted,
-        expires_at: refused.at.plus(KEPT_FOR).as_seconds(),
+        expires_at: rejected.at.plus(KEPT_FOR).as_seconds(),
     };
     let mut item = to_item(&open)?;
-    item.extend(Key::refused(&refused.tenant, refused.source, place).item());
+    item.extend(Key::rejected(&rejected.tenant, rejected.source, place).item());
     item.insert(SEALED.to_owned(), sealed(content));
     Ok((open, item))
 }
@@ -199,7 +198,7 @@ fn read(
 ) -> Result<StoredRejection> {
     let sealed = match item.remove(SEALED) {
         Some(AttributeValue::B(bytes)) => bytes.into_inner(),
-        Some(_) | None => return Err(unreadable("a refused request")),
+        Some(_) | None => return Err(unreadable("a rejected request")),
     };
     let open = Open::of(item)?;
     Ok(StoredRejection {

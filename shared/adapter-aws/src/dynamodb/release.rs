@@ -1,4 +1,4 @@
-//! Setting rows aside that there is no turn for, and freeing those that wait for nothing but one.
+//! Sets aside rows that there is no turn for, and frees those that wait for nothing but a turn.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +22,12 @@ use super::state::State;
 use super::tables::Index;
 use super::{row, webhook_item};
 
-/// How many shards, and rows, one call works on at once.
+/// How many shards, and rows, one call processes concurrently.
 const AT_ONCE: usize = 16;
 
-/// How many more entries than needed each shard is asked for: the index still names rows that were freed just now.
+/// How many more entries than needed are read per shard: the index may still list rows that were just freed.
 const STALE: usize = 16;
-/// How much further each look goes when what was looked at had been freed.
+/// How much further each read goes when the rows of the last one had already been freed.
 const FURTHER: usize = 4;
 
 /// After every row.
@@ -40,18 +40,17 @@ pub(super) struct Room {
     pub(super) until: Timestamp,
 }
 
-/// How a webhook's rows are freed.
 #[derive(Clone, Copy, Debug)]
 enum Freeing {
-    /// An active webhook's: by turns, as many as there are.
+    /// An active webhook: with turns, as many as there are.
     ByTurns(Asked),
-    /// A deleted webhook's: at once, to be ended.
+    /// A deleted webhook: immediately, to be ended.
     AtOnce(usize),
 }
 
 impl DynamoStore {
-    /// Parks rows until there is a turn for them, unless they are closed, held, parked or were changed since. Their
-    /// webhooks are marked first: a row that is parked has somebody who looks for it.
+    /// Parks rows until there is a turn for them, unless they are closed, held, parked or have changed since. Their
+    /// webhooks are marked first, so that every parked row will be found.
     pub(super) async fn set_aside_all(
         &self,
         rows: Vec<AttemptMessage>,
@@ -89,7 +88,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    /// Frees parked rows of a webhook in this state, the longest due first. Returns how many the index still named.
+    /// Frees parked rows of a webhook in this state, longest due first. Returns how many the index still listed.
     pub(super) async fn free(
         &self,
         webhook: (&TenantId, WebhookId),
@@ -105,13 +104,13 @@ impl DynamoStore {
         };
         let (Freeing::ByTurns(Asked { count: limit, .. }) | Freeing::AtOnce(limit)) = freeing;
         let (tenant, id) = webhook;
-        // Some are looked for in any case, so that a marker is not taken for done when there is no turn, or the limit is used
-        // up.
-        let looked_at = if limit == 0 { 1 } else { limit + STALE };
-        let shards = (0..self.shards).map(|shard| self.parked(id, shard, looked_at));
+        // Look for a row in any case: without a turn, or with the limit used up, a marker must not be considered done
+        // while rows remain.
+        let to_read = if limit == 0 { 1 } else { limit + STALE };
+        let shards = (0..self.shards).map(|shard| self.parked(id, shard, to_read));
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
         let found: Vec<Vec<AttemptMessage>> = shards.try_collect().await?;
-        // Ids of webhooks are unique, but nothing is staked on that: what another tenant parked is not ours.
+        // Webhook ids are unique, but this does not rely on it: rows of another tenant are left alone.
         let mut messages: Vec<_> = found
             .into_iter()
             .flatten()
@@ -126,7 +125,7 @@ impl DynamoStore {
             .map(|(before, after)| self.unpark(before, after, now))
             .collect();
         let unparked: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
-        // Those that were freed are told of, whatever became of the others.
+        // Freed rows are reported, whatever happened to the others.
         let mut result = Ok(count);
         for one in unparked {
             match one {
@@ -148,7 +147,7 @@ impl DynamoStore {
         let settings = self.get(Table::Configs, &key);
         let (settings, pace) = join(settings, self.pace(tenant, webhook)).await;
         let Some(item) = settings? else {
-            // It was deleted just now.
+            // It was just deleted.
             return Ok(Freeing::AtOnce(room.limit));
         };
         let asked = Asked {
@@ -156,9 +155,9 @@ impl DynamoStore {
             per_second: webhook_item::outline(item)?.retry_rate,
             until: room.until,
         };
-        let (there_are, _) = pace?.reserve(asked, now);
+        let (available, _) = pace?.reserve(asked, now);
         Ok(Freeing::ByTurns(Asked {
-            count: there_are.turns.len(),
+            count: available.turns.len(),
             ..asked
         }))
     }
@@ -181,7 +180,7 @@ impl DynamoStore {
         self.query(query).await?.items.iter().map(message).collect()
     }
 
-    /// The first rows that are parked indeed, at most `limit`. No more are read than that, unless some were freed.
+    /// The first rows that are really parked, at most `limit`. Reads no more than that, unless some were already freed.
     async fn first_parked(
         &self,
         mut messages: &[AttemptMessage],
@@ -198,8 +197,8 @@ impl DynamoStore {
         Ok(rows)
     }
 
-    /// Those rows that are parked indeed, the longest due first: the index lags behind, and no turn is taken for nothing. One
-    /// that cannot be read is told and left where it is.
+    /// The rows that are really parked, longest due first: the index lags, and no turn should be wasted. A row that
+    /// cannot be read is logged and left in place.
     async fn still_parked(&self, messages: &[AttemptMessage]) -> Result<Vec<Delivery>> {
         let keys = messages.iter().map(|message| {
             (
@@ -221,7 +220,7 @@ impl DynamoStore {
         Ok(rows)
     }
 
-    /// Rows as they are and as they shall be.
+    /// Pairs of a row before and after being freed.
     async fn with_turns(
         &self,
         (tenant, webhook): (&TenantId, WebhookId),

@@ -1,8 +1,9 @@
 //! The row of a delivery as an item.
 //!
-//! Every write of a row is billed by the size of the whole item, so it is kept below 1 KB: the session is read back from
-//! the index's key, a signature is kept as its bytes, and what one attempt got lies in an item of its own. A target URL of
-//! more than about 120 characters, or more than about ten attempts, may lead beyond it: then a write costs a unit more.
+//! Every write of a row is billed by the size of the whole item, so it stays below 1 KB: the session is read back from
+//! the index key, a signature is stored as bytes, and the details of an attempt are in a separate item. With a target
+//! URL of more than about 120 characters, or more than about ten attempts, it may exceed that, and a write costs one
+//! unit more.
 
 use postrider_domain::delivery::{DeadCause, Delivery, Lane, LeaseOwner, MESSAGE_REACH, Status};
 use postrider_domain::event::Label;
@@ -19,7 +20,7 @@ use super::keys::{self, Key};
 use super::signature::Signature;
 use crate::fault::unreadable;
 
-/// What may change about a row. What lists go by is not among it, but for `trouble`.
+/// The attributes that may change. Of the keys of the list indexes, only `trouble` is among them.
 const CHANGING: [&str; 19] = [
     "target_url",
     "signature",
@@ -49,7 +50,7 @@ struct Stored {
     event_type: EventType,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     intent: Option<Label>,
-    // An empty text is left out: it says nothing, and older emulators refuse it.
+    // An empty text is left out: it carries no information, and older emulators reject it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     target_url: String,
     #[serde(default, skip_serializing_if = "Signature::is_empty")]
@@ -73,7 +74,7 @@ struct Stored {
     version: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease_owner: Option<String>,
-    // Always there: without it a row could never be claimed.
+    // Always present: without it a row could never be claimed.
     lease_until: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<String>,
@@ -87,18 +88,15 @@ struct Stored {
     changed_at: Timestamp,
 }
 
-/// What a store knows beside a row when it writes one.
+/// The context for writing a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surroundings {
-    /// Over how many shards the indexes are spread.
     pub(super) shards: u16,
-    /// How long rows are kept.
     pub(super) retention: Retention,
-    /// When it is written.
     pub(super) now: Timestamp,
 }
 
-/// The whole item, to be put.
+/// The complete item, for a put.
 pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
     let key = Key::delivery(&row.tenant, row.id);
     let shard = keys::shard_of(row.id, around.shards);
@@ -137,7 +135,7 @@ pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
     })
 }
 
-/// A stored row becomes this one; the index of a list is touched only if `trouble` changes.
+/// Replaces a stored row; the index of a list is touched only if `trouble` changes.
 pub(super) fn replace(row: &Delivery, around: Surroundings) -> Result<Change> {
     let mut item = item(row, around)?;
     let change = Change::of(Table::Deliveries, Key::delivery(&row.tenant, row.id));
@@ -146,7 +144,7 @@ pub(super) fn replace(row: &Delivery, around: Surroundings) -> Result<Change> {
     }))
 }
 
-/// The row that an item holds; also the image in a stream's record.
+/// Reads an item, or the image in a stream record.
 pub(super) fn delivery(item: Item) -> Result<Delivery> {
     let stored: Stored = from_item(item, "a row")?;
     let (tenant, id) = Key::new(stored.pk, stored.sk).as_delivery()?;
@@ -179,7 +177,7 @@ pub(super) fn delivery(item: Item) -> Result<Delivery> {
     })
 }
 
-/// Who holds a row, as text.
+/// The owner of a lease as text.
 pub(super) fn owner(owner: &LeaseOwner) -> String {
     format!("{}/{}", owner.process, owner.claim)
 }
@@ -195,7 +193,7 @@ fn read_owner(text: &str) -> Result<LeaseOwner> {
     parts().ok_or_else(|| unreadable("lease_owner"))
 }
 
-/// The session in `<tenant>#<session>#<shard>`; a tenant has no `#` in its name.
+/// The session in `<tenant>#<session>#<shard>`; a tenant's name contains no `#`.
 fn session(by_session: &str) -> Result<Label> {
     let parts = || {
         let (_, rest) = by_session.split_once('#')?;
@@ -205,14 +203,14 @@ fn session(by_session: &str) -> Result<Label> {
     parts().ok_or_else(|| unreadable("by_session"))
 }
 
-/// Nobody wrote it since.
+/// Holds if no other writer changed it since.
 pub(super) fn unchanged(row: &Delivery) -> Condition {
     Condition::new("#version = :version").with("version", n(row.version))
 }
 
-/// It is open, free at `now` and not parked.
+/// Holds if it is open, free at `now` and not parked.
 pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
-    // Strictly before: with `<=` two could hold a row at once.
+    // Strictly before: with `<=`, two owners could hold a row at once.
     let free = "#status IN (:pending, :failed) AND #lease_until < :now AND NOT begins_with(#lane, :parked)";
     Condition::new(&format!("{free} AND {and}"))
         .with("pending", s(Status::Pending.as_str()))

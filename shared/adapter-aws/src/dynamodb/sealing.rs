@@ -1,4 +1,4 @@
-//! Values that somebody carries away, sealed with the tenant's data key.
+//! Values handed out to clients, sealed with the tenant's data key.
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
@@ -21,8 +21,8 @@ impl Sealing for DynamoStore {
         purpose: String,
         sealed: String,
     ) -> Result<Option<String>> {
-        // A tenant without a data key has sealed nothing; the name may be made up.
-        let vault = self.known_vault(tenant).await?;
+        // A tenant without a data key has sealed nothing; the tenant name may be made up.
+        let vault = self.existing_vault(tenant).await?;
         Ok(vault.and_then(|vault| unseal_text(&vault, tenant, &purpose, &sealed)))
     }
 }

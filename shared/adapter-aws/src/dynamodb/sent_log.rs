@@ -1,6 +1,5 @@
-//! Which letters were written: one item for each webhook and kind of trouble, which holds the latest. It is only ever
-//! changed by a conditional write that returns nothing, so that whoever writes letters need not be able to read a table
-//! of deliveries.
+//! The sent log: one item per webhook and reason, which records the latest e-mail. It is changed only by a conditional
+//! write that returns nothing, so that the mail sender does not need read access to the table of deliveries.
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::error::SdkError;
@@ -16,10 +15,10 @@ use super::item::{ms, n, s, seconds};
 use super::keys::Key;
 use crate::fault;
 
-/// When somebody else may write a letter that was taken on and not noted as sent.
-const TAKEN_FOR: Millis = Millis::from_seconds(900);
-/// How long it is remembered that a letter was sent.
-const KEPT_FOR: Millis = Millis::from_seconds(400 * 86_400);
+/// After this time another sender may take over an e-mail that was claimed and not recorded as sent.
+const CLAIMED_FOR: Millis = Millis::from_seconds(900);
+/// How long a sent e-mail is remembered.
+const RETENTION: Millis = Millis::from_seconds(400 * 86_400);
 
 #[async_trait]
 impl SentLog for DynamoStore {
@@ -39,16 +38,16 @@ impl SentLog for DynamoStore {
             .set("episode", n(alert.episode()))
             .set("sent", n(0))
             .set("taken_by", s(by))
-            .set("taken_until", ms(now.plus(TAKEN_FOR)))
-            .set("expires_at", seconds(now.plus(KEPT_FOR)))
+            .set("taken_until", ms(now.plus(CLAIMED_FOR)))
+            .set("expires_at", seconds(now.plus(RETENTION)))
             .only_if(free);
-        self.change_unseen(taken).await
+        self.change_without_reading(taken).await
     }
 
     async fn record_sent(&self, alert: &Alert) -> Result<()> {
         let same = Condition::new("#about = :about").with("about", s(&alert.id));
         let sent = Change::of(Table::Deliveries, key(alert)).set("sent", n(1));
-        self.change_unseen(sent.only_if(same)).await?;
+        self.change_without_reading(sent.only_if(same)).await?;
         Ok(())
     }
 }
@@ -58,8 +57,8 @@ fn key(alert: &Alert) -> Key {
 }
 
 impl DynamoStore {
-    /// Changes an item if the condition holds, and returns whether it did.
-    async fn change_unseen(&self, change: Change) -> Result<bool> {
+    /// Updates an item if the condition holds, and returns whether it did.
+    async fn change_without_reading(&self, change: Change) -> Result<bool> {
         let (table, key) = (change.table, change.key.item());
         let (expression, condition) = change.into_parts();
         let call = self
@@ -73,8 +72,8 @@ impl DynamoStore {
             .update_expression(expression);
         match call.send().await {
             Ok(_) => Ok(true),
-            Err(SdkError::ServiceError(refusal))
-                if refusal.err().is_conditional_check_failed_exception() =>
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
             {
                 Ok(false)
             }

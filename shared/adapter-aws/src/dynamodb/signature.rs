@@ -1,4 +1,4 @@
-//! A signature as its bytes: half as long as its text.
+//! A signature as bytes: half as long as its text.
 
 use std::fmt;
 
@@ -8,12 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const SCHEME: &str = "sha256=";
 
-/// The `sha256=…` signature last used. Anything else is kept as it is.
+/// The `sha256=…` signature last used. Anything else is stored unchanged.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Signature(pub(super) String);
 
 impl Signature {
-    /// Whether there is none yet.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Sources: one item among the tenant's, and one that is found by the id alone and names the tenant.
+//! Sources: one item in the tenant's partition, and one found by id alone that points to the tenant.
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -18,7 +18,7 @@ use super::keys::{Key, SOURCE_PREFIX};
 use super::webhook_item::{SEALED, sealed};
 use crate::fault::unreadable;
 
-/// The attribute of the version item that says how many sources there are.
+/// The attribute of the version item that counts the sources.
 const COUNT: &str = "sources";
 
 #[derive(Serialize, Deserialize)]
@@ -30,7 +30,7 @@ struct Open {
     updated_at: Timestamp,
 }
 
-/// Whose source has an id.
+/// Points from a source to its tenant.
 #[derive(Serialize, Deserialize)]
 struct Pointer {
     tenant: TenantId,
@@ -60,7 +60,7 @@ impl Sources for DynamoStore {
     async fn source_by_id(&self, id: SourceId) -> Result<Option<Source>> {
         let pointer = self.get(Table::Configs, &Key::source_owner(id)).await?;
         let pointer = pointer.map(|item| from_item::<Pointer>(item, "the owner of a source"));
-        // Looked for in any case, so that an unknown id is not answered sooner.
+        // Read in any case, so that an unknown id is not answered sooner.
         let tenant = pointer
             .transpose()?
             .map_or_else(TenantId::default, |found| found.tenant);
@@ -82,9 +82,7 @@ impl Sources for DynamoStore {
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
             Transacted::Conflicted(places) if places.contains(&0) => Ok(Created::TooMany),
-            Transacted::Conflicted(_) => {
-                Err(Error::Broken("the source is there already".to_owned()))
-            }
+            Transacted::Conflicted(_) => Err(Error::Broken("the source already exists".to_owned())),
         }
     }
 
@@ -123,13 +121,13 @@ impl Sources for DynamoStore {
             Step::Delete(Table::Configs, Key::source(tenant, id), Some(there)),
             Step::Delete(Table::Configs, Key::source_owner(id), None),
             Step::Change(counted(tenant, -1)),
-            Step::Delete(Table::Deliveries, Key::tally(tenant, id), None),
+            Step::Delete(Table::Deliveries, Key::rejection_counts(tenant, id), None),
         ];
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 }
 
-/// Beside the version, which no source changes: a plan is made with the routes that were read for it.
+/// Stored on the version item without changing the version, because a plan uses the routes that were read for it.
 fn counted(tenant: &TenantId, by: i8) -> Change {
     Change::of(Table::Configs, Key::version(tenant)).add(COUNT, n(by))
 }

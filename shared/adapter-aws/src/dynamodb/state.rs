@@ -1,4 +1,4 @@
-//! The state of webhooks, beside the rows that depend on it.
+//! The state of webhooks, in the same table as the rows that depend on it.
 
 use std::collections::HashMap;
 
@@ -14,46 +14,41 @@ use super::item::{Item, from_item, n, s, to_item};
 use super::keys::Key;
 use crate::fault::unreadable;
 
-/// A webhook's state as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// The state itself, its fields as attributes.
+    /// Its fields are attributes of the item.
     #[serde(flatten)]
     pub(super) health: Health,
-    /// Raised by each write: what a change was made from.
+    /// Incremented by each write; changes are conditional on it.
     pub(super) revision: u64,
-    /// When it was written last: the time of what the change announces.
+    /// When it was last written: the time of the resulting notification.
     pub(super) noted_at: Timestamp,
-    /// When a test of it was answered; whoever hears of that resumes it.
+    /// When a probe was answered; the publisher then resumes the webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answered_at: Option<Timestamp>,
 }
 
-/// A test that was answered.
+/// A probe that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Passed {
-    /// Whose webhook.
     pub(super) tenant: TenantId,
-    /// Which webhook.
     pub(super) webhook: WebhookId,
-    /// In which generation of its state.
+    /// The generation of the webhook's state.
     pub(super) generation: u32,
 }
 
 impl State {
-    /// The item.
     pub(super) fn item(&self, tenant: &TenantId, webhook: WebhookId) -> Result<Item> {
         let mut item = to_item(self)?;
         item.extend(Key::state(tenant, webhook).item());
         Ok(item)
     }
 
-    /// What an item says; also the image in a stream's record.
+    /// Reads an item, or the image in a stream record.
     pub(super) fn of(item: Item) -> Result<Self> {
         from_item(item, "the state of a webhook")
     }
 
-    /// The state after a change.
     pub(super) fn changed(&self, health: Health, now: Timestamp) -> Self {
         Self {
             health,
@@ -63,7 +58,7 @@ impl State {
         }
     }
 
-    /// The state with the note that a test was answered.
+    /// The state with a record that a probe was answered.
     pub(super) fn answered(&self, now: Timestamp) -> Self {
         Self {
             answered_at: Some(now),
@@ -71,27 +66,27 @@ impl State {
         }
     }
 
-    /// Nobody changed it since.
+    /// Holds if no other writer changed it since.
     pub(super) fn unchanged(&self) -> Condition {
         Condition::new("#revision = :revision").with("revision", n(self.revision))
     }
 }
 
-/// The version of a tenant's webhooks that its item holds.
+/// The version of a tenant's webhooks in its item.
 pub(super) fn version_of(item: &Item) -> Result<u64> {
     let number = item.get("version").and_then(|version| version.as_n().ok());
     let version = number.and_then(|number| number.parse().ok());
     version.ok_or_else(|| unreadable("the version of the webhooks"))
 }
 
-/// The webhook is there and still lets its rows wait.
+/// Holds if the webhook exists and still parks its rows.
 pub(super) fn still_parks() -> Condition {
     Condition::new("attribute_exists(#pk) AND #status <> :active")
         .with("active", s(WebhookStatus::Active.as_str()))
 }
 
 impl DynamoStore {
-    /// The state of one webhook, strongly consistent; none when it was deleted.
+    /// The state of one webhook, strongly consistent; `None` if it was deleted.
     pub(super) async fn state(
         &self,
         tenant: &TenantId,
@@ -102,7 +97,7 @@ impl DynamoStore {
         found.map(State::of).transpose()
     }
 
-    /// The states of many webhooks; one that was deleted is left out.
+    /// The states of many webhooks; deleted ones are left out.
     pub(super) async fn states(
         &self,
         webhooks: impl IntoIterator<Item = (TenantId, WebhookId)>,

@@ -1,4 +1,4 @@
-//! Hourly counters: an item for each webhook and hour, raised by the publisher.
+//! Hourly counters: one item per webhook and hour, incremented by the publisher.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -13,11 +13,11 @@ use super::keys::{Key, STATS_PREFIX, WEBHOOK_PREFIX};
 use super::{DynamoStore, webhook_item};
 use crate::fault::unreadable;
 
-/// How many webhooks are asked at once.
+/// How many webhooks are read concurrently.
 const AT_ONCE: usize = 16;
 
 impl DynamoStore {
-    /// Adds to the counters of a webhook's hour. Not idempotent: whoever repeats it counts twice.
+    /// Adds to the counters of a webhook's hour. Not idempotent: repeating it counts twice.
     pub(super) async fn count(&self, tenant: &TenantId, more: &HourlyStats) -> Result<()> {
         let key = Key::stats(tenant, more.webhook, more.hour);
         let change =
@@ -63,7 +63,7 @@ impl DynamoStore {
         items.iter().map(|item| read(item, webhook)).collect()
     }
 
-    /// The counters of all webhooks that the tenant has; those of deleted ones are found by their ids alone.
+    /// The counters of all webhooks that the tenant has; those of deleted webhooks can only be read by id.
     pub(super) async fn hours_of_all(
         &self,
         tenant: &TenantId,
@@ -82,7 +82,6 @@ impl DynamoStore {
     }
 }
 
-/// The counters with the names of their attributes.
 fn counters(stats: &HourlyStats) -> Vec<(String, u64)> {
     let plain = [
         ("delivered", stats.delivered),
@@ -97,7 +96,7 @@ fn counters(stats: &HourlyStats) -> Vec<(String, u64)> {
     plain.into_iter().chain(latency).collect()
 }
 
-/// Each bucket is an attribute of its own, because only those can be raised without being read.
+/// Each bucket is a separate attribute, because only attributes can be incremented without being read.
 fn latency_name(bucket: usize) -> String {
     format!("latency_{bucket}")
 }

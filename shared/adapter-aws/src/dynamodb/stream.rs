@@ -1,5 +1,5 @@
-//! What a record of the table's stream says: that a row changed, that a webhook's state changed, that a source sent
-//! something, or nothing that anybody waits for.
+//! Interprets a record of the table's stream: a row changed, a webhook's state changed, a source sent something, or
+//! nothing relevant.
 
 use std::collections::HashMap;
 
@@ -25,33 +25,29 @@ use crate::fault::unreadable;
 /// An item as the stream shows it.
 pub type Image = HashMap<String, AttributeValue>;
 
-/// One change of an item, as the stream tells it.
+/// One change of an item, as the stream reports it.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Names the change; the same when it is told again.
+    /// Identifies the change; the same when it is reported again.
     pub id: String,
-    /// The item before; none when it is new.
+    /// `None` when the item is new.
     pub before: Option<Image>,
-    /// The item after; none when it was removed.
+    /// `None` when the item was deleted.
     pub after: Option<Image>,
-    /// When the stream heard of it.
+    /// When the stream recorded it.
     pub at: Timestamp,
 }
 
-/// What a record says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Change {
-    /// Of a delivery.
     Row(Box<RowChange>),
-    /// Of a webhook's state.
     State(Box<StateChange>),
     /// A source sent something.
     Inbound(Box<Notification>),
-    /// Nothing that anybody waits for.
+    /// Nothing relevant.
     Nothing,
 }
 
-/// A delivery before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RowChange {
     pub(super) before: Delivery,
@@ -59,7 +55,6 @@ pub(super) struct RowChange {
     pub(super) at: Timestamp,
 }
 
-/// A webhook's state before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StateChange {
     tenant: TenantId,
@@ -71,7 +66,6 @@ pub(super) struct StateChange {
 }
 
 impl Change {
-    /// Reads a record.
     pub(super) fn of(record: Record) -> Result<Self> {
         let Some(image) = record.after.as_ref().or(record.before.as_ref()) else {
             return Ok(Self::Nothing);
@@ -99,7 +93,7 @@ impl Change {
         let before = row::delivery(before)?;
         let changed_at = after.as_ref().and_then(|item| instant(item, "changed_at"));
         let after = after.map(row::delivery).transpose()?;
-        // A row whose time was over may be put anew before it was removed: then the old one is gone all the same.
+        // An expired row may be put again before it was deleted: the old one is gone all the same.
         let after = after.filter(|after| after.created_at == before.created_at);
         let (after, at) = match after {
             Some(after) => (after, changed_at.ok_or_else(|| unreadable("changed_at"))?),
@@ -124,8 +118,8 @@ impl Change {
         })))
     }
 
-    /// What it announces. Webhooks are announced from the records of their states alone: a crash between storing a
-    /// state and announcing it loses nothing, because the stream still has it.
+    /// The notifications about this change. Webhooks are reported only from the records of their states: a crash
+    /// between storing a state and publishing the notification loses nothing, because the stream still has the record.
     pub(super) fn notifications(&self) -> Vec<Notification> {
         match self {
             Self::Row(row) => row.effects_on(&Health::default()).notifications,
@@ -146,7 +140,7 @@ impl Change {
         }
     }
 
-    /// The answered test that it tells of, if any.
+    /// The answered probe that it reports, if any.
     pub(super) fn passed_probe(&self) -> Option<Passed> {
         match self {
             Self::State(state) => state.answered_at.map(|_| Passed {
@@ -158,7 +152,6 @@ impl Change {
         }
     }
 
-    /// The change of a row, if that is what it is.
     pub(super) const fn row(&self) -> Option<&RowChange> {
         match self {
             Self::Row(row) => Some(row),
@@ -168,17 +161,15 @@ impl Change {
 }
 
 impl RowChange {
-    /// The webhook that the row belongs to.
     pub(super) fn webhook(&self) -> (TenantId, WebhookId) {
         (self.after.tenant.clone(), self.after.id.webhook)
     }
 
-    /// What is counted.
     pub(super) fn counted(&self) -> Option<StatsDelta> {
         StatsDelta::of_change(&self.before, &self.after, self.at)
     }
 
-    /// Whether it says something of its webhook.
+    /// Whether it affects the webhook's health.
     pub(super) fn was_attempted(&self) -> bool {
         self.after.attempts_total > self.before.attempts_total
     }
@@ -189,14 +180,13 @@ impl RowChange {
     }
 }
 
-/// What is announced of an event or a refused request that is new; a new one may take the place of one whose time is
-/// over.
+/// The notification about a new event or rejected request; a new one may replace one that has expired.
 fn sent(key: &Key, record: Record) -> Result<Option<Notification>> {
     let Some(after) = record.after else {
         return Ok(None);
     };
-    let made_at = |item: &Item| instant(item, "created_at").or_else(|| instant(item, "at"));
-    if record.before.as_ref().and_then(made_at) == made_at(&after) {
+    let created_at = |item: &Item| instant(item, "created_at").or_else(|| instant(item, "at"));
+    if record.before.as_ref().and_then(created_at) == created_at(&after) {
         return Ok(None);
     }
     if key.sk == EVENT {

@@ -1,6 +1,5 @@
-//! The tables and their indexes, as the template declares them.
+//! The tables and their indexes, as declared in the template.
 
-/// The names of the two tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     /// Events, deliveries, attempts, the state of webhooks, counters, jobs.
@@ -9,23 +8,22 @@ pub struct Tables {
     pub configs: String,
 }
 
-/// An index of the deliveries table. All of them hold keys only: rows are read by key, strongly consistent.
+/// An index of the deliveries table. All of them contain keys only: rows are read by key, with strong consistency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
-    /// Open rows by when they are due.
+    /// Open rows by due time.
     Due,
-    /// A tenant's rows by when they were accepted.
+    /// A tenant's rows by acceptance time.
     Recent,
-    /// The same, of one webhook.
+    /// The same, for one webhook.
     ByWebhook,
-    /// The same, of one session.
+    /// The same, for one session.
     BySession,
-    /// The same, failed or dead.
+    /// The same, for failed and dead rows.
     Trouble,
 }
 
 impl Index {
-    /// Its name.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Due => "status-next_retry_at",
@@ -36,7 +34,7 @@ impl Index {
         }
     }
 
-    /// The attribute that it is divided by.
+    /// The partition key attribute.
     pub(super) const fn hash(self) -> &'static str {
         match self {
             Self::Due => "lane",
@@ -47,7 +45,7 @@ impl Index {
         }
     }
 
-    /// The attribute that it is ordered by.
+    /// The sort key attribute.
     pub(super) const fn range(self) -> &'static str {
         match self {
             Self::Due => "next_retry_at",

@@ -1,4 +1,4 @@
-//! Several writes that happen together or not at all.
+//! Several writes, all or nothing.
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -14,30 +14,28 @@ use super::item::Item;
 use super::keys::Key;
 use crate::fault;
 
-/// One part of a transaction.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// An item is put, if the condition holds.
+    /// Puts an item if the condition holds.
     Put(Table, Item, Option<Condition>),
-    /// An item is changed.
     Change(Change),
-    /// An item is removed, if the condition holds.
+    /// Deletes an item if the condition holds.
     Delete(Table, Key, Option<Condition>),
-    /// Nothing is done, but the condition must hold.
+    /// Changes nothing, but the condition must hold.
     Check(Table, Key, Condition),
 }
 
-/// What became of a transaction.
+/// The result of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Transacted {
     /// Everything is written.
     Done,
-    /// Nothing is written: of these steps, by their places, the conditions did not hold.
+    /// Nothing is written: the conditions of these steps, by index, did not hold.
     Conflicted(Vec<usize>),
 }
 
 impl DynamoStore {
-    /// Carries out all steps or none. One that meets another transaction is tried again.
+    /// Runs all steps or none. Retries if it conflicts with another transaction.
     pub(super) async fn transact(&self, steps: &[Step]) -> Result<Transacted> {
         let items = steps
             .iter()
@@ -54,9 +52,9 @@ impl DynamoStore {
                 }
                 Some(_) | None => return Err(fault::of(&error)),
             };
-            let refused = with_code(reasons, "ConditionalCheckFailed");
-            if !refused.is_empty() {
-                return Ok(Transacted::Conflicted(refused));
+            let failed = with_code(reasons, "ConditionalCheckFailed");
+            if !failed.is_empty() {
+                return Ok(Transacted::Conflicted(failed));
             }
             if !with_code(reasons, "ValidationError").is_empty() {
                 return Err(fault::of(&error));
@@ -116,11 +114,11 @@ impl DynamoStore {
     }
 }
 
-/// The places of the steps that were refused for this reason.
+/// The indexes of the steps that failed for this reason.
 fn with_code(reasons: &[CancellationReason], code: &str) -> Vec<usize> {
     let places = reasons.iter().enumerate();
     places
         .filter(|(_, reason)| reason.code() == Some(code))
-        .map(|(place, _)| place)
+        .map(|(index, _)| index)
         .collect()
 }

@@ -1,4 +1,4 @@
-//! A webhook's settings as one item; its state is another one, beside its rows.
+//! A webhook's settings as one item; its state is another item, in the table of its rows.
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::primitives::Blob;
@@ -18,7 +18,7 @@ use super::item::{Item, from_item, to_item};
 use super::keys::{Key, SK};
 use crate::fault::unreadable;
 
-/// The attribute of what nobody may read.
+/// The attribute of the encrypted part.
 pub(super) const SEALED: &str = "sealed";
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,6 @@ struct Open {
     updated_at: Timestamp,
 }
 
-/// The item of a new webhook.
 pub(super) fn item(webhook: &Webhook, stored: StoredWebhook) -> Result<Item> {
     let mut item = to_item(&Open {
         settings: stored.settings,
@@ -40,19 +39,16 @@ pub(super) fn item(webhook: &Webhook, stored: StoredWebhook) -> Result<Item> {
     Ok(item)
 }
 
-/// The sealed part as an attribute.
 pub(super) fn sealed(bytes: Vec<u8>) -> AttributeValue {
     AttributeValue::B(Blob::new(bytes))
 }
 
-/// The id of the webhook that an item belongs to.
 pub(super) fn id(item: &Item) -> Result<WebhookId> {
     let sk = item.get(SK).and_then(|value| value.as_s().ok());
     let id = sk.and_then(|text| text.parse().ok());
     id.ok_or_else(|| unreadable("the key of a webhook"))
 }
 
-/// The webhook that an item holds.
 pub(super) fn webhook(
     mut item: Item,
     tenant: &TenantId,
@@ -81,7 +77,7 @@ pub(super) fn webhook(
     })
 }
 
-/// What the item of a webhook says without being unsealed.
+/// What the item of a webhook contains unencrypted.
 pub(super) fn outline(item: Item) -> Result<Outline> {
     let open: Open = from_item(item, "the settings of a webhook")?;
     StoredWebhook::outline(&open.settings)

@@ -1,5 +1,5 @@
-//! Webhooks: settings in one table, state beside the rows in the other, and the version that makes plans outdated.
-//! Whatever changes a webhook changes all three in one transaction.
+//! Webhooks: settings in one table, state next to the rows in the other, and the version that makes plans outdated. A
+//! change to a webhook updates all three in one transaction.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ use super::state::State;
 use super::{DynamoStore, chores, webhook_item};
 use crate::fault;
 
-/// The attribute of the version item that every change raises.
+/// The attribute of the version item that every change increments.
 const VERSION: &str = "version";
-/// The attribute of the version item that says how many webhooks there are.
+/// The attribute of the version item that counts the webhooks.
 const COUNT: &str = "webhooks";
-/// How often a change of state is tried again when somebody else was faster.
+/// How many times a change of state is retried after another writer was faster.
 const ROUNDS: u32 = 10;
 
 #[async_trait]
@@ -34,8 +34,7 @@ impl Webhooks for DynamoStore {
     }
 
     async fn webhooks(&self, tenant: &TenantId) -> Result<WebhookList> {
-        // The version first: what is read after it is at least as new, so that a plan can only be taken for older than
-        // it is.
+        // The version first: what is read after it is at least as new, so a plan can only appear older than it is.
         let version = self.webhooks_version(tenant).await?;
         let query = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
         let items = self.query_all(query).await?;
@@ -97,7 +96,7 @@ impl Webhooks for DynamoStore {
             Transacted::Done => Ok(Created::Done),
             Transacted::Conflicted(places) if places.contains(&0) => Ok(Created::TooMany),
             Transacted::Conflicted(_) => {
-                Err(Error::Broken("the webhook is there already".to_owned()))
+                Err(Error::Broken("the webhook already exists".to_owned()))
             }
         }
     }
@@ -183,8 +182,8 @@ impl Webhooks for DynamoStore {
 }
 
 impl DynamoStore {
-    /// Stores a changed state, unless somebody was faster. A changed status changes what may be planned, so the version
-    /// goes up; a mere count of failures does not. Returns whether it is stored.
+    /// Stores a changed state, unless another writer was faster. A changed status changes what may be planned, so the
+    /// version goes up; a change of the failure count does not. Returns whether it was stored.
     pub(super) async fn change_state(
         &self,
         tenant: &TenantId,
@@ -220,7 +219,7 @@ impl DynamoStore {
         let mut webhooks = Vec::with_capacity(items.len());
         for item in items {
             let id = webhook_item::id(&item)?;
-            // One without a state was deleted between the two reads.
+            // A webhook without a state was deleted between the two reads.
             if let Some(state) = states.remove(&(tenant.clone(), id)) {
                 webhooks.push(webhook_item::webhook(item, tenant, state.health, &vault)?);
             }
@@ -229,12 +228,12 @@ impl DynamoStore {
     }
 }
 
-/// Every plan made before is outdated.
+/// Makes every earlier plan outdated.
 fn raised(tenant: &TenantId) -> Change {
     Change::of(Table::Configs, Key::version(tenant)).add(VERSION, n(1))
 }
 
-/// The version that the tenant's version item holds; 0 when there is none.
+/// The version in the tenant's version item; 0 if there is none.
 pub(super) fn version_in(item: Option<&Item>) -> Result<u64> {
     let Some(value) = item.and_then(|item| item.get(VERSION)) else {
         return Ok(0);

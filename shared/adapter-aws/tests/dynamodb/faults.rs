@@ -1,4 +1,4 @@
-//! Calls that fail on their way: nothing acknowledged is lost, and what is repeated is completed.
+//! Calls that fail in transit: nothing acknowledged is lost, and repeating a call completes it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use postrider_testkit::store_suite::{Fixture, Scene};
 use crate::support::faults::{Fault, Faults};
 use crate::support::{Dynamo, fixture};
 
-/// A store whose calls fail so, and which does not try again by itself.
+/// A store whose calls fail this way, and which does not retry automatically.
 fn failing(tables: &Dynamo, faults: &Faults) -> Arc<DynamoStore> {
     let config = tables.config().retry_config(RetryConfig::disabled());
     let config = config.interceptor(faults.clone());
@@ -34,7 +34,7 @@ async fn throttling_lost_answers_and_lost_connections_are_transient() {
         let version = store.webhooks_version(&Default::default()).await;
         assert!(version.unwrap_err().is_transient(), "{fault:?}");
         let again = store.webhooks_version(&Default::default()).await;
-        assert_eq!(again, Ok(0), "the next call goes through");
+        assert_eq!(again, Ok(0), "the next call succeeds");
     }
 }
 
@@ -47,9 +47,9 @@ async fn a_missing_table_is_not_transient() {
     assert!(!version.unwrap_err().is_transient());
 }
 
-/// Whatever was stored when the process ended: the repeated call stores the rest and names it, and nothing else.
+/// Whatever was stored when the process ended: the repeated call stores the rest and reports it, and nothing else.
 #[tokio::test]
-async fn an_accept_that_broke_off_at_any_call_is_completed_by_repeating_it() {
+async fn repeating_an_interrupted_accept_completes_it() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let mut webhooks = Vec::new();
@@ -57,9 +57,9 @@ async fn an_accept_that_broke_off_at_any_call_is_completed_by_repeating_it() {
         webhooks.push(scene.webhook().await.id);
     }
     for fault in [Fault::Unreachable, Fault::AnswerLost] {
-        for broke_off_at in 0..7 {
+        for interrupted_at in 0..7 {
             let acceptance = scene.plan(scene.event(NOW), &webhooks).await;
-            let faults = Faults::from(broke_off_at, fault);
+            let faults = Faults::from(interrupted_at, fault);
             let broken = failing(&tables, &faults);
             let failed = broken.accept(vec![acceptance.clone()]).await.remove(0);
             assert!(failed.unwrap_err().is_transient());
@@ -104,7 +104,7 @@ async fn stored(tables: &Dynamo, id: DeliveryId) -> Option<Delivery> {
     tables.store.delivery(&tenant, id).await.unwrap()
 }
 
-/// The one who claimed has it, and nobody else.
+/// The owner of the claim has it, and no other.
 #[tokio::test]
 async fn a_claim_whose_answer_was_lost_is_repeated_by_its_owner() {
     let tables = fixture().await;
@@ -116,7 +116,7 @@ async fn a_claim_whose_answer_was_lost_is_repeated_by_its_owner() {
     let lost = store.claim(vec![wanted.clone()], NOW).await.remove(0);
     assert!(lost.unwrap_err().is_transient());
     let version = scene.stored(id).await.version;
-    assert_eq!(version, 1, "it was carried out");
+    assert_eq!(version, 1, "the claim took effect");
     assert!(matches!(
         scene.try_claim(id, NOW).await,
         Claim::Unclaimable(_)
@@ -128,21 +128,21 @@ async fn a_claim_whose_answer_was_lost_is_repeated_by_its_owner() {
     assert_eq!(delivery.claimed.version(), 1);
 }
 
-/// Recorded once, wherever the call broke off.
+/// Recorded once, wherever the call was interrupted.
 #[tokio::test]
-async fn an_apply_that_broke_off_at_any_call_is_completed_by_repeating_it() {
+async fn repeating_an_interrupted_apply_completes_it() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
     for fault in [Fault::Throttled, Fault::AnswerLost] {
-        for broke_off_at in 0..2 {
+        for interrupted_at in 0..2 {
             let id = scene.row(webhook).await;
             let claimed = scene.claimed(id, NOW).await;
             let retry = Transition::Retry {
                 next_retry_at: after(60),
             };
             let done = completion(&claimed, retry, NOW);
-            let store = failing(&tables, &Faults::from(broke_off_at, fault));
+            let store = failing(&tables, &Faults::from(interrupted_at, fault));
             let failed = store.apply(&claimed, done.clone(), NOW).await;
             assert!(failed.unwrap_err().is_transient());
             let again = scene.apply(&claimed, done.clone(), NOW).await.unwrap();
@@ -155,9 +155,9 @@ async fn an_apply_that_broke_off_at_any_call_is_completed_by_repeating_it() {
     }
 }
 
-/// An attempt that was written but never named by the row does not count.
+/// An attempt that was written but that the row never referred to does not count.
 #[tokio::test]
-async fn an_attempt_that_the_row_does_not_name_is_not_shown() {
+async fn an_attempt_that_the_row_does_not_refer_to_is_not_shown() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let id = scene.row(scene.webhook().await.id).await;
@@ -166,7 +166,7 @@ async fn an_attempt_that_the_row_does_not_name_is_not_shown() {
     let done = completion(&claimed, retry(after(60)), NOW);
     let store = failing(&tables, &Faults::from(1, Fault::Unreachable));
     assert!(store.apply(&claimed, done, NOW).await.is_err());
-    // The lease ends; somebody else attempts it.
+    // The lease ends; another owner attempts it.
     scene.attempt(id, retry(after(90)), after(30)).await;
     let attempts = scene.attempts(&scene.tenant, id).await.unwrap();
     let seen: Vec<_> = attempts
@@ -193,7 +193,7 @@ async fn turns_whose_answer_was_lost_are_not_given_to_another() {
             .await
     };
     let first = reserve(tables.store.clone()).await.unwrap();
-    // The look at the pace comes first.
+    // The pace is read first.
     let lost = failing(&tables, &Faults::at(1, Fault::AnswerLost));
     assert!(reserve(lost).await.is_err());
     let third = reserve(tables.store.clone()).await.unwrap();
@@ -201,20 +201,20 @@ async fn turns_whose_answer_was_lost_are_not_given_to_another() {
     assert!(third.turns[0] > NOW);
 }
 
-/// The client's own repeating helps over a short trouble: the caller does not notice.
+/// The client's own retries cover a short interruption: the caller does not notice.
 #[tokio::test]
 async fn a_single_lost_answer_is_not_noticed() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
-    for broke_off_at in 0..3 {
-        let faults = Faults::at(broke_off_at, Fault::AnswerLost);
+    for interrupted_at in 0..3 {
+        let faults = Faults::at(interrupted_at, Fault::AnswerLost);
         let config = tables.config().interceptor(faults.clone());
         let store = tables.store_with(Client::from_conf(config.build()));
         let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
         let id = acceptance.rows[0].id;
         let accepted = store.accept(vec![acceptance]).await.remove(0).unwrap();
-        // A repeated put of the event meets the first one: the caller is told of a duplicate, and misses nothing.
+        // A repeated put of the event meets the first one: the caller sees a duplicate, and nothing is missing.
         assert!(matches!(
             accepted,
             Accepted::New { .. } | Accepted::Duplicate { .. }

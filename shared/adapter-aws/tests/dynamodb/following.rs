@@ -1,4 +1,4 @@
-//! What follows from the stream: told twice, told to two, told what cannot be read.
+//! What follows from the stream: a batch received twice, by two processes, or with an unreadable record.
 
 use postrider_adapter_aws::dynamodb::{Follower, Record};
 use postrider_domain::decide::Transition;
@@ -34,14 +34,14 @@ async fn followed(follower: &Follower, changes: Vec<Record>) -> Vec<Notification
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_told_again_to_the_same_process_is_counted_once() {
+async fn a_batch_received_again_by_the_same_process_is_counted_once() {
     let (fixture, scene, webhook) = stage().await;
     scene.failed(webhook).await;
     let changes = fixture.changes().await;
     let follower = Follower::of(fixture.store.clone());
     let first = followed(&follower, changes.clone()).await;
     let second = followed(&follower, changes).await;
-    assert_eq!(first, second, "what has to be announced stays the same");
+    assert_eq!(first, second, "the notifications stay the same");
     assert_eq!(first.len(), 1);
     assert_eq!(scene.health(webhook).await.failure_count, 1);
     assert_eq!(attempts_counted(&scene, webhook).await, 1);
@@ -49,7 +49,7 @@ async fn a_batch_told_again_to_the_same_process_is_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_told_again_to_another_process_fails_the_webhook_once() {
+async fn a_batch_received_again_by_another_process_fails_the_webhook_once() {
     let (fixture, scene, webhook) = stage().await;
     let id = scene.row(webhook).await;
     let exhausted = Transition::Die {
@@ -78,9 +78,9 @@ async fn a_batch_told_again_to_another_process_fails_the_webhook_once() {
     assert_eq!(notifications[0].data["retries"], 0);
 }
 
-/// Rows that were under way may be parked for two minutes after a resume, and somebody has to look for them.
+/// Rows that were in flight may be parked for up to two minutes after a resume, so they are looked for until then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_webhook_resumed_long_after_its_test_was_answered_is_looked_after_from_then_on() {
+async fn after_a_late_resume_parked_rows_are_looked_for_from_then_on() {
     let (fixture, scene, webhook) = stage().await;
     let id = scene.row(webhook).await;
     let exhausted = Transition::Die {
@@ -109,7 +109,7 @@ async fn a_webhook_resumed_long_after_its_test_was_answered_is_looked_after_from
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_who_follow_at_once_lose_no_failure() {
+async fn two_concurrent_followers_lose_no_failure() {
     let (fixture, scene, webhook) = stage().await;
     for _ in 0..10 {
         scene.failed(webhook).await;
@@ -127,7 +127,7 @@ async fn two_who_follow_at_once_lose_no_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_that_cannot_be_read_fails_alone() {
+async fn an_unreadable_change_fails_alone() {
     let (fixture, scene, webhook) = stage().await;
     scene.failed(webhook).await;
     scene.failed(webhook).await;
@@ -139,20 +139,20 @@ async fn a_change_that_cannot_be_read_fails_alone() {
             .map(String::as_str)
             == Some("failed")
     };
-    let spoilt = changes.iter().position(applied).unwrap();
-    let mut told = changes;
-    let image = told[spoilt].after.as_mut().unwrap();
+    let unreadable = changes.iter().position(applied).unwrap();
+    let mut batch = changes;
+    let image = batch[unreadable].after.as_mut().unwrap();
     image.remove("version");
-    let results = Follower::of(fixture.store.clone()).follow(told, NOW).await;
-    for (place, result) in results.iter().enumerate() {
-        assert_eq!(result.is_err(), place == spoilt, "{result:?}");
+    let results = Follower::of(fixture.store.clone()).follow(batch, NOW).await;
+    for (index, result) in results.iter().enumerate() {
+        assert_eq!(result.is_err(), index == unreadable, "{result:?}");
     }
     assert_eq!(scene.health(webhook).await.failure_count, 1);
     assert_eq!(scene.notification_kinds().await, ["delivery.failed"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_open_row_that_expires_is_announced_as_dead() {
+async fn an_open_row_that_expires_is_reported_as_dead() {
     let (fixture, scene, webhook) = stage().await;
     let (open, closed) = (scene.row(webhook).await, scene.delivered(webhook).await);
     fixture.flush().await;
@@ -177,7 +177,7 @@ async fn an_open_row_that_expires_is_announced_as_dead() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_goes_on_though_its_last_row_has_left_the_index() {
+async fn a_list_continues_after_its_last_row_has_left_the_index() {
     let (_fixture, scene, webhook) = stage().await;
     for _ in 0..7 {
         scene.failed(webhook).await;

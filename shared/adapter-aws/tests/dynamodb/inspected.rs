@@ -1,4 +1,4 @@
-//! The Inspector over metered tables, with somebody logged in.
+//! The Inspector on metered tables, with a logged-in user.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::support::Metered;
 
 const HOST: &str = "gateway.example";
 
-/// Every page that reads, by its path below `/inspector`.
+/// Every read-only page, by its path below `/inspector`.
 pub(crate) fn pages(id: DeliveryId) -> Vec<String> {
     let webhook = id.webhook;
     vec![
@@ -37,7 +37,7 @@ pub(crate) fn pages(id: DeliveryId) -> Vec<String> {
         "/deliveries?status=delivered".to_owned(),
         format!("/deliveries?webhook_id={webhook}"),
         "/deliveries?event_type=no.where".to_owned(),
-        "/deliveries?session_id=nobody".to_owned(),
+        "/deliveries?session_id=unknown".to_owned(),
         format!("/deliveries/{id}"),
         format!("/deliveries/{id}/shadow"),
         format!("/events/{}", id.event),
@@ -50,7 +50,7 @@ pub(crate) fn pages(id: DeliveryId) -> Vec<String> {
     ]
 }
 
-/// A browser, so to speak.
+/// A minimal browser.
 pub(crate) struct Inspector<'a> {
     metered: &'a Metered,
     router: axum::Router,
@@ -90,7 +90,7 @@ impl<'a> Inspector<'a> {
         inspector
     }
 
-    /// Looks at a page; the read units it costs.
+    /// Loads a page and returns the read units it costs.
     pub(crate) async fn look(&self, path: &str) -> f64 {
         self.metered.meter.take();
         let request = self.request(Method::GET, &format!("/inspector{path}"), String::new());

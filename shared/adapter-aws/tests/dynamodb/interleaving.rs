@@ -1,4 +1,4 @@
-//! A webhook is resumed while somebody is at work who saw it as it was before: at whatever call, no row is stranded.
+//! A webhook is resumed while another process works with its earlier state: at whatever call, no row is left behind.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::support::{Dynamo, fixture};
 /// More calls than any of them makes.
 const CALLS: usize = 20;
 
-/// Lets somebody work up to the `n`-th call, resumes the webhook and releases its rows, and lets the work go on. What it
-/// came to, and whether it made that call.
+/// Runs `work` up to its `n`-th call, resumes the webhook and releases its rows, then lets `work` continue. Returns its
+/// result, and whether it made that call.
 async fn resumed_before<T: Send + 'static>(
     (tables, scene): (&Dynamo, &Scene),
     n: usize,
@@ -46,7 +46,7 @@ async fn failed(scene: &Scene) -> (WebhookId, DeliveryId) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_claim_under_way_strands_no_row() {
+async fn a_concurrent_claim_leaves_no_row_behind() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     for n in 0..CALLS {
@@ -64,11 +64,11 @@ async fn a_claim_under_way_strands_no_row() {
         assert!(!scene.stored(id).await.parked, "{n}: {claim:?}");
         assert!(!matches!(claim, Ok(Claim::Missing | Claim::WebhookDeleted)));
     }
-    panic!("that many calls");
+    panic!("more than {CALLS} calls");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_event_that_is_being_accepted_strands_no_row() {
+async fn a_concurrent_accept_leaves_no_row_behind() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     for n in 0..CALLS {
@@ -94,5 +94,5 @@ async fn an_event_that_is_being_accepted_strands_no_row() {
         scene.released(10, after(119)).await;
         assert!(!scene.stored(id).await.parked, "{n}");
     }
-    panic!("that many calls");
+    panic!("more than {CALLS} calls");
 }

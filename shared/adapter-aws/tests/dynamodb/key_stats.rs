@@ -1,4 +1,4 @@
-//! What the stream says of the figures.
+//! What the stream contributes to the key stats.
 
 use postrider_adapter_aws::dynamodb::Record;
 use postrider_domain::key_stats::KeyStat;
@@ -13,7 +13,7 @@ async fn each_finished_delivery_is_one_observation() {
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;
     scene.dead(webhook).await;
-    // One that will be retried says nothing yet, and neither does one that waits.
+    // A delivery that will be retried is not finished yet, and neither is one that waits.
     scene.failed(webhook).await;
     scene.row(webhook).await;
     let changes = fixture.changes().await;

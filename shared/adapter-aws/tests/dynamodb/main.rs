@@ -1,4 +1,4 @@
-//! The store on Amazon's DynamoDB Local: the common suite, what it costs, and what happens when calls fail.
+//! The store on Amazon's DynamoDB Local: the common suite, its cost, and its behaviour when calls fail.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod faults;
@@ -8,7 +8,7 @@ mod interleaving;
 mod key_stats;
 mod many;
 mod pages;
-mod refusing;
+mod rejecting;
 mod releasing;
 mod sealing;
 mod sent_log;
@@ -20,7 +20,7 @@ use support::fixture;
 
 postrider_testkit::store_suite!(fixture);
 
-/// On fresh tables every now and then: what earlier sequences left to be released is looked at by every later one.
+/// On fresh tables every now and then, because rows that earlier sequences left parked are examined by every later one.
 #[test]
 fn store_and_model_agree() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -1,4 +1,4 @@
-//! Thousands of rows, put straight into the table: accepting so many would take an hour.
+//! Thousands of rows, put directly into the table: accepting that many would take an hour.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,23 +14,23 @@ type Item = HashMap<String, AttributeValue>;
 
 /// The most items of one BatchWriteItem.
 const PER_CALL: usize = 25;
-/// One row in so many is a dead one.
+/// One row in this many is dead.
 const DEAD_EVERY: u32 = 10;
 
-/// Rows of which there will be copies.
+/// Rows to copy.
 pub(crate) struct Originals {
     open: Item,
     dead: Item,
 }
 
 impl Originals {
-    /// Reads what is stored of an open and of a dead row.
+    /// Reads a stored open row and a stored dead row.
     pub(crate) async fn of(metered: &Metered, open: DeliveryId, dead: DeliveryId) -> Self {
         let (open, dead) = (stored(metered, open).await, stored(metered, dead).await);
         Self { open, dead }
     }
 
-    /// Puts copies, each of an event and a second of its own, spread over the shards.
+    /// Puts copies, each with its own event and second, spread over the shards.
     pub(crate) async fn copy(&self, metered: &Metered, numbers: Range<u32>) {
         let tables = &metered.tables;
         let numbers: Vec<u32> = numbers.collect();

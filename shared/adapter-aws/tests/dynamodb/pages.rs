@@ -1,4 +1,4 @@
-//! A page costs the same however many rows there are: pages of the lists, and those of the Inspector.
+//! A page costs the same however many rows there are: pages of lists, and pages of the Inspector.
 
 use postrider_domain::delivery::Status;
 use postrider_ports::history::Filter;
@@ -7,7 +7,7 @@ use crate::inspected::{self, Inspector};
 use crate::many::Originals;
 use crate::support::{Metered, Spent};
 
-/// What a page of many may cost, measured by one of few: where the shards' edges lie differs.
+/// How much more a page of many rows may cost than one of few, because the shard boundaries differ.
 const SLACK: f64 = 1.5;
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn a_page_of_twenty_thousand_rows_reads_no_more_than_one_of_a_thousand() {
         made = rows;
         let all = page(&metered, Filter::default()).await.reads;
         let of_one = page(&metered, of_webhook.clone()).await.reads;
-        println!("a page of 50 among {rows} rows: {all} read units, of one webhook {of_one}");
+        println!("a page of 50 out of {rows} rows: {all} read units, for one webhook {of_one}");
         lists.push((all, of_one));
         let mut units = Vec::new();
         for path in &paths {
@@ -38,8 +38,8 @@ async fn a_page_of_twenty_thousand_rows_reads_no_more_than_one_of_a_thousand() {
         pages.push(units);
     }
     assert_eq!(lists[0], lists[1]);
-    assert!(lists[0].0 <= 80.0, "50 rows, and what the index says");
-    println!("read units of a page of the Inspector, among 1,000 and among 20,000 rows");
+    assert!(lists[0].0 <= 80.0, "50 rows, and the index entries");
+    println!("read units per Inspector page, with 1,000 and with 20,000 rows");
     for (path, (few, many)) in paths.iter().zip(pages[0].iter().zip(&pages[1])) {
         println!("{few:>8.1} {many:>8.1}  /inspector{path}");
         assert!(many <= &(few * SLACK), "/inspector{path}: {few}, {many}");

@@ -1,4 +1,4 @@
-//! Parked rows come back whatever goes wrong.
+//! Parked rows are released whatever goes wrong.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use postrider_testkit::store_suite::{Fixture, Scene};
 
 use crate::support::{Dynamo, Meter, fixture};
 
-/// Removes every marker of rows to be released, as a mistake or a restored backup might.
+/// Deletes every marker of rows to be released, as a bug or a restored backup might.
 async fn lose_markers(tables: &Dynamo) {
     for item in &tables.markers("release#").await {
         let delete = tables.client.delete_item();
@@ -26,11 +26,11 @@ async fn lose_markers(tables: &Dynamo) {
 }
 
 #[tokio::test]
-async fn a_row_that_nobody_looks_for_is_found_by_the_hourly_check() {
+async fn a_row_without_a_marker_is_found_by_the_hourly_check() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
-    assert_eq!(scene.released(10, NOW).await, [], "the first hour begins");
+    assert_eq!(scene.released(10, NOW).await, [], "the first hour starts");
     scene.set_status(webhook, WebhookStatus::Paused).await;
     let stranded = scene.row(webhook).await;
     scene.set_status(webhook, WebhookStatus::Active).await;
@@ -53,7 +53,7 @@ async fn the_hourly_check_leaves_a_paused_webhooks_rows_alone() {
     assert!(scene.stored(waiting).await.parked);
 }
 
-/// A row that is set aside just when its webhook's marker is taken for done: it was marked anew before.
+/// A row that is set aside just as its webhook's marker is considered done: it was marked again before.
 #[tokio::test]
 async fn a_row_set_aside_late_is_released() {
     let tables = fixture().await;
@@ -94,10 +94,10 @@ async fn hundreds_of_deliveries_wait_for_a_resume_and_none_is_lost() {
         freed.extend(messages.into_iter().map(|message| message.id));
     }
     assert_eq!(freed, ids);
-    assert_eq!(turns.len(), WAITING, "each has a turn of its own");
+    assert_eq!(turns.len(), WAITING, "every row has its own turn");
 }
 
-/// Each row costs a read, and of many that wait only a few can go out.
+/// Each row costs a read, and only a few of many waiting rows can be sent.
 #[tokio::test]
 async fn a_release_reads_no_more_rows_than_there_are_turns() {
     let tables = fixture().await;

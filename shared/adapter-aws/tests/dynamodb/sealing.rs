@@ -1,4 +1,4 @@
-//! Secrets in the table: sealed under a data key of their tenant.
+//! Secrets in the table: sealed with their tenant's data key.
 
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::webhook::WebhookSettings;
@@ -17,7 +17,7 @@ async fn items(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_secret_can_be_read_in_the_table() {
+async fn the_table_contains_no_secret_in_plain_text() {
     let fixture = fixture().await;
     let scene = Scene::of(fixture.handle());
     let plain = builders::webhook(&scene.tenant, 1);
@@ -51,7 +51,7 @@ async fn no_secret_can_be_read_in_the_table() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_tenants_data_key_opens_nothing_of_another() {
+async fn a_data_key_unseals_nothing_of_another_tenant() {
     let fixture = fixture().await;
     let scenes = ["ours", "theirs"].map(|tenant| Scene::of_tenant(fixture.handle(), tenant));
     for scene in &scenes {
@@ -77,7 +77,7 @@ async fn one_tenants_data_key_opens_nothing_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whom_to_write_to_is_known_without_unsealing() {
+async fn the_contact_can_be_read_without_unsealing() {
     let fixture = fixture().await;
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await;

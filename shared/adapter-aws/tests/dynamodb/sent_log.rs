@@ -1,4 +1,4 @@
-//! Which letters were written, among functions that are told the same thing more than once.
+//! The sent log, shared by functions that may receive the same message more than once.
 
 use postrider_domain::alert::{Alert, Trouble, WARNINGS_APART};
 use postrider_domain::time::{Millis, Timestamp};
@@ -29,7 +29,7 @@ fn warning(id: &str, at: Timestamp) -> Alert {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_letter_that_was_sent_is_not_written_again() {
+async fn a_sent_email_is_not_sent_again() {
     let fixture = fixture().await;
     let store = &fixture.store;
     let one = failed("one", 1);
@@ -38,13 +38,13 @@ async fn a_letter_that_was_sent_is_not_written_again() {
     for (by, at) in [("message", NOW), ("other", after(100_000))] {
         assert_eq!(store.claim_email(&one, by, at).await, Ok(false), "{by}");
     }
-    // The same episode, announced once more.
+    // The same episode, reported once more.
     let same = failed("same", 1);
     assert_eq!(store.claim_email(&same, "message", NOW).await, Ok(false));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_are_told_at_once_one_writes() {
+async fn of_many_concurrent_senders_one_sends() {
     let fixture = fixture().await;
     let store = &fixture.store;
     let one = failed("one", 1);
@@ -61,27 +61,27 @@ async fn of_many_who_are_told_at_once_one_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_letter_that_could_not_be_sent_is_written_by_whoever_is_told_again() {
+async fn an_email_that_could_not_be_sent_can_be_claimed_again() {
     let fixture = fixture().await;
     let store = &fixture.store;
     let one = failed("one", 1);
     assert_eq!(store.claim_email(&one, "message", NOW).await, Ok(true));
     let again = store.claim_email(&one, "message", after(1)).await;
-    assert_eq!(again, Ok(true), "the queue brings the same message again");
+    assert_eq!(again, Ok(true), "the queue delivers the same message again");
     assert_eq!(store.claim_email(&one, "other", after(2)).await, Ok(false));
     let later = store.claim_email(&one, "other", after(1 + 901)).await;
-    assert_eq!(later, Ok(true), "whoever took it is gone");
+    assert_eq!(later, Ok(true), "the earlier claim has expired");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_episode_is_told_and_warnings_are_an_hour_apart() {
+async fn each_episode_is_reported_and_warnings_are_an_hour_apart() {
     let fixture = fixture().await;
     let store = &fixture.store;
     let hour = NOW.plus(WARNINGS_APART);
     for (alert, expected) in [
         (failed("f1", 1), true),
         (failed("f2", 2), true),
-        (failed("f1 came late", 1), false),
+        (failed("f1 arrived late", 1), false),
         (warning("w1", NOW), true),
         (warning("w2", hour.minus(Millis::new(1))), false),
         (warning("w3", hour), true),

@@ -1,4 +1,4 @@
-//! SNS, SES and Secrets Manager, as MiniStack plays them.
+//! SNS, SES and Secrets Manager, emulated by MiniStack.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn fresh(what: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn announcements_reach_a_subscriber_with_what_to_filter_by() {
+async fn notifications_reach_a_subscriber_with_attributes_to_filter_by() {
     let servers = ready().await;
     let (sns, sqs) = (client!(aws_sdk_sns, servers), client!(aws_sdk_sqs, servers));
     let topic = sns
@@ -75,7 +75,7 @@ async fn announcements_reach_a_subscriber_with_what_to_filter_by() {
         let receive = receive.max_number_of_messages(10).wait_time_seconds(5);
         let receive = receive.message_attribute_names("All");
         let messages = receive.send().await.unwrap().messages.unwrap_or_default();
-        assert!(!messages.is_empty(), "only {ids:?} came");
+        assert!(!messages.is_empty(), "only {ids:?} arrived");
         for message in messages {
             let event: Value = serde_json::from_str(message.body().unwrap()).unwrap();
             ids.push(event["id"].as_str().unwrap().to_owned());
@@ -97,7 +97,7 @@ async fn announcements_reach_a_subscriber_with_what_to_filter_by() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_topic_that_is_gone_takes_nothing() {
+async fn publishing_to_a_deleted_topic_fails() {
     let servers = ready().await;
     let arn = "arn:aws:sns:us-east-1:000000000000:nowhere".to_owned();
     let topic = SnsTopic::new(client!(aws_sdk_sns, servers), arn);
@@ -117,7 +117,7 @@ fn notification(n: usize) -> Notification {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_letter_is_handed_over_as_it_was_written() {
+async fn an_email_is_sent_as_written() {
     let servers = ready().await;
     let ses = client!(aws_sdk_sesv2, servers);
     let from = format!("{}@example.com", fresh("from"));
@@ -129,8 +129,8 @@ async fn a_letter_is_handed_over_as_it_was_written() {
         html: "<p>html</p>".to_owned(),
     };
     let mail = SesMail::new(ses.clone(), from.clone());
-    let refused = mail.send(email.clone()).await;
-    assert!(refused.is_err(), "an address that nobody verified");
+    let rejected = mail.send(email.clone()).await;
+    assert!(rejected.is_err(), "the address is not verified");
     let verify = ses.create_email_identity().email_identity(&from);
     verify.send().await.unwrap();
     mail.send(email.clone()).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_letter_is_handed_over_as_it_was_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_key_is_known_and_can_be_changed() {
+async fn the_first_key_is_accepted_and_can_be_changed() {
     let servers = ready().await;
     let secrets = client!(aws_sdk_secretsmanager, servers);
     let (name, old) = (fresh("first-key"), fresh("a-key-of-some-length"));
@@ -164,7 +164,7 @@ async fn the_first_key_is_known_and_can_be_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_too_short_for_a_key_lets_nobody_in() {
+async fn a_secret_too_short_for_a_key_grants_no_access() {
     let servers = ready().await;
     let secrets = client!(aws_sdk_secretsmanager, servers);
     let name = fresh("short");

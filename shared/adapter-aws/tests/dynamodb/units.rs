@@ -1,4 +1,4 @@
-//! What a delivery costs, step by step.
+//! The cost of a delivery, step by step.
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
@@ -8,7 +8,7 @@ use postrider_testkit::builders::{NOW, after};
 
 use crate::support::Metered;
 
-/// A small event's body.
+/// The body size of a small event.
 const SMALL: usize = 100;
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn the_tenth_attempt_costs_what_the_second_did() {
 }
 
 #[tokio::test]
-async fn a_look_at_a_row_costs_one_read_unit() {
+async fn reading_a_row_costs_one_read_unit() {
     let metered = Metered::start().await;
     let (id, _) = metered.accept(None, SMALL).await;
     let looked = metered.look(id).await;
@@ -82,7 +82,7 @@ async fn a_look_at_a_row_costs_one_read_unit() {
 }
 
 #[tokio::test]
-async fn at_the_full_rate_nothing_is_written_of_it_and_a_change_costs_one_unit() {
+async fn at_the_full_rate_the_pace_is_not_written_and_a_change_costs_one_unit() {
     let metered = Metered::start().await;
     let (scene, webhook) = (&metered.scene, metered.webhook);
     let report = async |signal, now| {

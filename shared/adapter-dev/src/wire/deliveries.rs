@@ -1,4 +1,4 @@
-//! Events with their bodies, and rows in somebody's hands.
+//! Events with their bodies, and claimed rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Binary, Form, Wire, unfit};
 
-/// A row that crosses with its owner; there the owner's claim is repeated, which succeeds.
+/// A row is sent with its owner; the receiving side repeats the owner's claim, which succeeds.
 impl Wire for Claimed {
     type Form = Delivery;
 

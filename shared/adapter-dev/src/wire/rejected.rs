@@ -1,4 +1,4 @@
-//! Refused requests: what they hold crosses sealed, in the form in which every store keeps it.
+//! Rejected requests: their content is sent sealed, in the form in which every store keeps it.
 
 use postrider_domain::ids::{RejectedId, SourceId, TenantId};
 use postrider_domain::inbound::Rejection;

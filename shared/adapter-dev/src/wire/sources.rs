@@ -1,4 +1,4 @@
-//! Sources: their secrets cross sealed, in the form in which every store keeps them.
+//! Sources: their secrets are sent sealed, in the form in which every store keeps them.
 
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::secret::{SecretRing, SharedSecret};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Binary, Wire};
 
-/// What is sealed here is opened at once on the other side: it is bound to no source.
-const ON_ITS_WAY: SourceId = SourceId::from_bytes([0; 16]);
+/// What is sealed here is unsealed immediately on the other side, so it is not bound to a source.
+const IN_TRANSIT: SourceId = SourceId::from_bytes([0; 16]);
 
-/// Settings, and what is sealed.
+/// Settings, and the sealed part.
 type Content = (String, Binary);
 
 fn seal(
@@ -23,14 +23,14 @@ fn seal(
     secrets: &SecretRing<SharedSecret>,
 ) -> Result<Content> {
     let tenant = TenantId::default();
-    let stored = StoredSource::of(vault, &tenant, ON_ITS_WAY, settings, secrets)?;
+    let stored = StoredSource::of(vault, &tenant, IN_TRANSIT, settings, secrets)?;
     Ok((stored.settings, Binary(stored.sealed)))
 }
 
 fn open(content: Content, vault: &Vault) -> Result<(SourceSettings, SecretRing<SharedSecret>)> {
     let (settings, Binary(sealed)) = content;
     let stored = StoredSource { settings, sealed };
-    stored.open(vault, &TenantId::default(), ON_ITS_WAY)
+    stored.open(vault, &TenantId::default(), IN_TRANSIT)
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Webhooks: their secrets and header values cross sealed, in the form in which every store keeps them.
+//! Webhooks: their secrets and header values are sent sealed, in the form in which every store keeps them.
 
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
 
 use super::{Binary, Form, Wire};
 
-/// What is sealed here is opened at once on the other side: it is bound to no webhook.
-const ON_ITS_WAY: WebhookId = WebhookId::from_bytes([0; 16]);
+/// What is sealed here is unsealed immediately on the other side, so it is not bound to a webhook.
+const IN_TRANSIT: WebhookId = WebhookId::from_bytes([0; 16]);
 
-/// Settings, and what is sealed.
+/// Settings, and the sealed part.
 type Content = (String, Binary);
 
 fn seal(vault: &Vault, settings: &WebhookSettings, secrets: &SecretRing) -> Result<Content> {
     let tenant = TenantId::default();
-    let stored = StoredWebhook::of(vault, &tenant, ON_ITS_WAY, settings, secrets)?;
+    let stored = StoredWebhook::of(vault, &tenant, IN_TRANSIT, settings, secrets)?;
     Ok((stored.settings, Binary(stored.sealed)))
 }
 
 fn open(content: Content, vault: &Vault) -> Result<(WebhookSettings, SecretRing)> {
     let (settings, Binary(sealed)) = content;
     let stored = StoredWebhook { settings, sealed };
-    stored.open(vault, &TenantId::default(), ON_ITS_WAY)
+    stored.open(vault, &TenantId::default(), IN_TRANSIT)
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,5 @@
-//! The live cases: names that change, point inward or fail; redirects; proxies; connections that outlive an answer.
+//! Egress rules in practice: names that change, point inward or fail; redirects; proxies; connections that outlive a
+//! DNS answer.
 
 use std::process::Command;
 
@@ -12,10 +13,11 @@ use crate::sending::{failed, local_sender, post, post_briefly, response, sender_
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const OK_THEN_CLOSE: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
 
-// 127.0.0.1 is open by name in these tests and plays the public part; 127.0.0.2 is closed and plays the private one.
+// In these tests 127.0.0.1 is allowed explicitly and stands for a public address; 127.0.0.2 is blocked and stands for a
+// private one.
 
 #[tokio::test]
-async fn a_name_that_turns_inward_after_the_check_is_not_followed_there() {
+async fn a_name_that_points_inward_after_the_check_is_not_followed() {
     let names = Names::start().await;
     let receiver = Receiver::answering(OK_THEN_CLOSE).await;
     names.set(
@@ -37,13 +39,13 @@ async fn a_name_that_turns_inward_after_the_check_is_not_followed_there() {
     let failure = failed(post(&sender, &url).await, FailureKind::Blocked, Phase::Dns);
     assert_eq!(
         failure.detail,
-        "the address 127.0.0.2 is loopback (127.0.0.0/8)"
+        "the address 127.0.0.2 is loopback (127.0.0.0/8); use a public address"
     );
     assert_eq!(receiver.connections(), 1);
 }
 
 #[tokio::test]
-async fn one_closed_address_among_open_ones_refuses_them_all() {
+async fn one_blocked_address_blocks_the_request() {
     let names = Names::start().await;
     let receiver = Receiver::answering(OK).await;
     let sender = sender_asking(names.addr);
@@ -62,7 +64,7 @@ async fn one_closed_address_among_open_ones_refuses_them_all() {
 }
 
 #[tokio::test]
-async fn an_alias_that_points_inward_is_refused() {
+async fn an_alias_that_points_inward_is_blocked() {
     let names = Names::start().await;
     names.set(
         "alias.example.com",
@@ -75,12 +77,12 @@ async fn an_alias_that_points_inward_is_refused() {
     );
     assert_eq!(
         failure.detail,
-        "the address 10.0.0.7 is private (10.0.0.0/8)"
+        "the address 10.0.0.7 is private (10.0.0.0/8); use a public address"
     );
 }
 
 #[tokio::test]
-async fn a_name_that_cannot_be_resolved_is_an_error_and_nothing_is_dialled() {
+async fn an_unresolvable_name_is_an_error_and_nothing_is_dialled() {
     let names = Names::start().await;
     names.set("broken.example.com", Answer::Code(ResponseCode::ServFail));
     names.set("refused.example.com", Answer::Code(ResponseCode::Refused));
@@ -108,7 +110,7 @@ async fn a_name_that_cannot_be_resolved_is_an_error_and_nothing_is_dialled() {
 }
 
 #[tokio::test]
-async fn a_name_server_that_keeps_silent_is_a_timeout_while_resolving() {
+async fn a_silent_name_server_is_a_timeout_while_resolving() {
     let names = Names::start().await;
     names.set("silent.example.com", Answer::Nothing);
     let outcome = post_briefly(&sender_asking(names.addr), "https://silent.example.com/").await;
@@ -138,7 +140,7 @@ async fn a_literal_address_is_checked_like_any_other() {
 }
 
 #[tokio::test]
-async fn public_addresses_are_fine_over_https_alone() {
+async fn public_addresses_are_allowed_over_https_only() {
     let names = Names::start().await;
     names.set(
         "public.example.com",
@@ -172,7 +174,7 @@ async fn public_addresses_are_fine_over_https_alone() {
 }
 
 #[tokio::test]
-async fn redirects_are_answers_and_are_not_followed() {
+async fn redirects_are_responses_and_are_not_followed() {
     let target = Receiver::answering(OK).await;
     let sender = local_sender();
     for status in [301, 302, 303, 307, 308] {
@@ -205,7 +207,7 @@ async fn redirects_are_answers_and_are_not_followed() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_stays_where_it_was_checked_when_the_name_moves_inward() {
+async fn a_kept_connection_stays_with_the_checked_address_when_the_name_moves_inward() {
     let names = Names::start().await;
     let receiver = Receiver::start(|mut guest| async move {
         for _ in 0..2 {
@@ -260,7 +262,7 @@ async fn proxy_variables_are_not_honoured() {
     let proxy = Receiver::answering("HTTP/1.1 502 Trapped\r\ncontent-length: 0\r\n\r\n").await;
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
-        .args(["--exact", "egress::a_child_posts_where_it_is_told"])
+        .args(["--exact", "egress::a_child_posts_to_its_target"])
         .env(CHILD_TARGET, receiver.url("/"));
     for variable in [
         "HTTP_PROXY",
@@ -284,12 +286,12 @@ async fn proxy_variables_are_not_honoured() {
     assert_eq!((receiver.requests().len(), proxy.connections()), (1, 0));
 }
 
-/// Half of the test above: variables can be set safely only for another process.
+/// The second half of the test above: variables can be set safely only for another process.
 #[tokio::test]
-async fn a_child_posts_where_it_is_told() {
+async fn a_child_posts_to_its_target() {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is how the parent speaks to its child"
+        reason = "the parent passes the target this way"
     )]
     let Ok(url) = std::env::var(CHILD_TARGET) else {
         return;

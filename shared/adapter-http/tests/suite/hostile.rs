@@ -1,4 +1,4 @@
-//! Hostile receivers: each attempt ends in time, in little memory, with its reason.
+//! Hostile receivers: each attempt ends in time, uses little memory and reports its reason.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::receiver::{Guest, Receiver};
 use crate::sending::{failed, local_sender, post, post_briefly, response};
 
-/// What a hostile receiver got rid of may be no more than this; most of it fills the kernel's buffers.
-const MAX_TAKEN: usize = 1024 * 1024;
+/// The most a hostile receiver may have sent; most of it fills the kernel's buffers.
+const MAX_READ: usize = 1024 * 1024;
 
 async fn attacked_by<F>(behaviour: fn(Guest) -> F) -> Outcome
 where
@@ -21,7 +21,7 @@ where
     outcome
 }
 
-/// By one that has to be given up.
+/// For receivers that let the attempt time out.
 async fn stalled_by<F>(behaviour: fn(Guest) -> F) -> Outcome
 where
     F: Future<Output = ()> + Send + 'static,
@@ -35,11 +35,11 @@ where
 #[track_caller]
 fn check_harm(receiver: &Receiver, outcome: &Outcome) {
     assert!(
-        receiver.sent_bytes() <= MAX_TAKEN,
-        "{} bytes were taken",
+        receiver.sent_bytes() <= MAX_READ,
+        "{} bytes were read",
         receiver.sent_bytes()
     );
-    assert_eq!(receiver.connections(), 1, "nothing is tried twice");
+    assert_eq!(receiver.connections(), 1, "no request is repeated");
     assert!(!format!("{outcome:?}").contains("s3cret"));
 }
 
@@ -59,7 +59,7 @@ async fn nothing_after_accept() {
     let outcome = stalled_by(|mut guest| async move { guest.until_closed().await }).await;
     assert!(outcome.timings.connect_ms.is_some() && outcome.timings.first_byte_ms.is_some());
     let failure = failed(outcome, FailureKind::Timeout, Phase::FirstByte);
-    assert_eq!(failure.detail, "no answer came within 1s");
+    assert_eq!(failure.detail, "no response arrived within 1s");
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn one_byte_of_body_at_a_time() {
     .await;
     assert!(outcome.timings.body_ms.is_some_and(|ms| ms > 0));
     let answer = response(outcome);
-    assert_eq!(answer.status, 202, "the status line alone decides");
+    assert_eq!(answer.status, 202, "only the status line decides");
     assert!(answer.body.starts_with("start"), "{}", answer.body);
 }
 
@@ -132,7 +132,7 @@ async fn endless_trailers() {
 }
 
 #[tokio::test]
-async fn ten_gigabytes_announced_and_sent() {
+async fn ten_gigabytes_declared_and_sent() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
         guest
@@ -155,7 +155,7 @@ async fn a_body_that_ends_only_with_the_connection() {
 }
 
 #[tokio::test]
-async fn a_gzip_bomb_is_kept_as_it_came() {
+async fn a_gzip_bomb_is_not_decoded() {
     let outcome = attacked_by(|mut guest| async move {
         let request = guest.request().await.unwrap();
         assert!(!request.contains("accept-encoding"));
@@ -216,12 +216,12 @@ async fn a_flood_of_1xx() {
     let failure = failed(outcome.await, FailureKind::Malformed, Phase::FirstByte);
     assert_eq!(
         failure.detail,
-        "more than 256 KiB came without a complete response"
+        "received more than 256 KiB without a complete response"
     );
 }
 
 #[tokio::test]
-async fn a_few_1xx_before_the_answer_are_skipped() {
+async fn a_few_1xx_before_the_response_are_skipped() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
         guest
@@ -236,7 +236,7 @@ async fn a_few_1xx_before_the_answer_are_skipped() {
 }
 
 #[tokio::test]
-async fn another_protocol_is_not_switched_to() {
+async fn a_protocol_switch_is_not_followed() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
         guest.send(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n").await;
@@ -259,7 +259,7 @@ async fn a_reset_in_the_middle_of_the_body() {
 }
 
 #[tokio::test]
-async fn a_reset_instead_of_an_answer() {
+async fn a_reset_instead_of_a_response() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
         guest.reset();
@@ -268,7 +268,7 @@ async fn a_reset_instead_of_an_answer() {
 }
 
 #[tokio::test]
-async fn a_close_instead_of_an_answer_or_within_the_headers() {
+async fn a_close_instead_of_a_response_or_within_the_headers() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
     });
@@ -281,7 +281,7 @@ async fn a_close_instead_of_an_answer_or_within_the_headers() {
 }
 
 #[tokio::test]
-async fn http_0_9_and_other_things_that_are_no_response() {
+async fn http_0_9_and_other_invalid_responses() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
         guest.send(b"<html>hello</html>\r\n\r\n").await;
@@ -312,7 +312,7 @@ async fn http_0_9_and_other_things_that_are_no_response() {
 }
 
 #[tokio::test]
-async fn chunks_of_nonsense_after_a_good_status_line() {
+async fn invalid_chunks_after_a_valid_status_line() {
     let outcome = attacked_by(|mut guest| async move {
         guest.request().await;
         guest
@@ -336,7 +336,7 @@ async fn invalid_utf8_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_follows_a_204_or_comes_unasked_is_not_taken_for_the_next_answer() {
+async fn data_after_a_204_or_unrequested_is_not_the_next_response() {
     for answer in [
         "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 500 Smuggled\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 204 No Content\r\ncontent-length: 9\r\n\r\nunwelcome",
@@ -364,9 +364,9 @@ async fn a_receiver_that_speaks_first() {
     .await;
     let outcome = post(&local_sender(), &receiver.url("/")).await;
     let Answer::Failed(failure) = outcome.result else {
-        panic!("taken for an answer: {outcome:?}")
+        panic!("accepted as a response: {outcome:?}")
     };
-    // Which of the two depends on who was quicker.
+    // Which of the two depends on timing.
     assert!(
         matches!(failure.kind, FailureKind::Reset | FailureKind::Malformed),
         "{failure:?}"

@@ -1,6 +1,6 @@
-//! The sender against real sockets and a real name server, all on loopback: no packet leaves the machine.
+//! The sender with real sockets and a real name server, all on loopback: no packet leaves the machine.
 
-// Helpers of tests are no test functions, which is where clippy.toml allows these.
+// clippy.toml allows these only in test functions, and helpers are not test functions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,7 @@
     clippy::indexing_slicing
 )]
 
+mod connecting;
 mod egress;
 mod hostile;
 mod names;

@@ -13,11 +13,11 @@ use hickory_server::server::{Request, RequestHandler, ResponseHandler, ResponseI
 use hickory_server::zone_handler::MessageResponseBuilder;
 use tokio::net::UdpSocket;
 
-/// What is answered for a name.
+/// The answer for a name.
 #[derive(Clone)]
 pub(crate) enum Answer {
     Addresses(Vec<IpAddr>),
-    /// The first list once per record type, the second ever after.
+    /// The first list once per record type, then the second.
     FirstThen(Vec<IpAddr>, Vec<IpAddr>),
     Alias(&'static str, Vec<IpAddr>),
     Code(ResponseCode),
@@ -30,7 +30,6 @@ struct Zone {
     questions: HashMap<(String, RecordType), usize>,
 }
 
-/// The running server.
 pub(crate) struct Names {
     pub(crate) addr: SocketAddr,
     zone: Arc<Mutex<Zone>>,
@@ -65,7 +64,7 @@ impl Names {
             .insert(format!("{name}."), answer);
     }
 
-    /// How often the IPv4 addresses of a name were asked for.
+    /// How often the IPv4 addresses of a name were queried.
     pub(crate) fn questions(&self, name: &str) -> usize {
         let zone = self.zone.lock().unwrap();
         zone.questions
@@ -77,11 +76,11 @@ impl Names {
 
 impl Zone {
     fn answer(&mut self, name: &str, kind: RecordType) -> Answer {
-        let asked = self.questions.entry((name.to_owned(), kind)).or_default();
-        *asked += 1;
+        let count = self.questions.entry((name.to_owned(), kind)).or_default();
+        *count += 1;
         match self.answers.get(name).cloned() {
             None => Answer::Code(ResponseCode::NXDomain),
-            Some(Answer::FirstThen(first, _)) if *asked == 1 => Answer::Addresses(first),
+            Some(Answer::FirstThen(first, _)) if *count == 1 => Answer::Addresses(first),
             Some(Answer::FirstThen(_, then)) => Answer::Addresses(then),
             Some(other) => other,
         }

@@ -1,4 +1,4 @@
-//! Ordinary receivers: what goes over the wire, what is kept, and when a connection is used again.
+//! Ordinary receivers: what is sent, what is kept, and when a connection is reused.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ async fn an_empty_body_is_sent_with_its_length() {
 }
 
 #[tokio::test]
-async fn the_status_and_retry_after_are_handed_on() {
+async fn the_status_and_retry_after_are_reported() {
     let sender = local_sender();
     let busy =
         Receiver::answering("HTTP/1.1 429 Slow\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n")
@@ -70,7 +70,7 @@ async fn the_status_and_retry_after_are_handed_on() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_and_then_has_no_timings_of_its_own() {
+async fn a_reused_connection_has_no_connect_timings() {
     let names = Names::start().await;
     names.set("hooks.example.com", Answer::Addresses(ips(&["127.0.0.1"])));
     let sender = sender_asking(names.addr);
@@ -134,7 +134,7 @@ async fn a_body_of_16_kib_leaves_the_connection_usable() {
 }
 
 #[tokio::test]
-async fn connections_that_lie_idle_are_closed_without_another_request() {
+async fn idle_connections_are_closed_without_another_request() {
     let (closed, mut was_closed) = tokio::sync::mpsc::channel(1);
     let receiver = Receiver::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), move |mut guest| {
         let closed = closed.clone();
@@ -148,7 +148,7 @@ async fn connections_that_lie_idle_are_closed_without_another_request() {
     .await;
     let sender = local_sender();
     response(post(&sender, &receiver.url("/")).await);
-    // From here the clock leaps to the next timer whenever nothing else is left to do.
+    // From here on the clock jumps to the next timer whenever nothing else is left to do.
     tokio::time::pause();
     let waited = timeout(Duration::from_secs(60), was_closed.recv()).await;
     assert_eq!(
@@ -158,7 +158,7 @@ async fn connections_that_lie_idle_are_closed_without_another_request() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_closes_after_each_answer_gets_a_new_connection_each_time() {
+async fn a_receiver_that_closes_after_each_response_gets_a_new_connection_each_time() {
     let receiver =
         Receiver::answering("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok")
             .await;
@@ -170,7 +170,7 @@ async fn a_receiver_that_closes_after_each_answer_gets_a_new_connection_each_tim
 }
 
 #[tokio::test]
-async fn many_at_once_are_each_sent_once() {
+async fn concurrent_requests_are_each_sent_once() {
     let receiver = Receiver::answering(OK).await;
     let (sender, url) = (Arc::new(local_sender()), receiver.url("/"));
     let mut posts = JoinSet::new();
@@ -183,7 +183,7 @@ async fn many_at_once_are_each_sent_once() {
 }
 
 #[tokio::test]
-async fn ipv6_literals_are_reached_and_named_in_the_host_header() {
+async fn ipv6_literals_work_and_appear_in_the_host_header() {
     let loopback = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
     let receiver = Receiver::start_at(loopback, |mut guest| async move {
         while guest.request().await.is_some() {
@@ -220,7 +220,7 @@ async fn a_host_that_swallows_packets_is_a_timeout_while_connecting() {
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let full = socket.listen(1).unwrap();
     let addr = full.local_addr().unwrap();
-    // Nobody accepts: once the queue is full the kernel drops whoever wants to join.
+    // Nothing accepts connections: once the queue is full, the kernel drops new ones.
     let mut queued = Vec::new();
     while let Ok(stream) = timeout(Duration::from_millis(300), TcpStream::connect(addr)).await {
         queued.push(stream.unwrap());

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// A receiver on a port of its own; every connection is served by the same behaviour.
+/// A receiver on its own port; every connection gets the same behaviour.
 pub(crate) struct Receiver {
     pub(crate) addr: SocketAddr,
     seen: Arc<Seen>,
@@ -22,7 +22,7 @@ struct Seen {
     requests: Mutex<Vec<String>>,
 }
 
-/// One connection of a receiver.
+/// One connection to a receiver.
 pub(crate) struct Guest {
     pub(crate) stream: TcpStream,
     seen: Arc<Seen>,
@@ -47,7 +47,7 @@ impl Receiver {
             TcpSocket::new_v6()
         }
         .unwrap();
-        // Small, so that what was written is about what was read.
+        // Small, so that the bytes written are about the bytes read.
         socket.set_send_buffer_size(16 * 1024).unwrap();
         socket.bind(addr).unwrap();
         let listener = socket.listen(64).unwrap();
@@ -72,7 +72,7 @@ impl Receiver {
         }
     }
 
-    /// Answers every request with the same bytes and keeps the connection.
+    /// Answers every request with the same bytes and keeps the connection open.
     pub(crate) async fn answering(answer: &'static str) -> Self {
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Self::start_at(addr, move |mut guest| async move {
@@ -102,7 +102,7 @@ impl Receiver {
 }
 
 impl Guest {
-    /// The next whole request, or nothing once the sender has closed.
+    /// The next complete request, or `None` once the sender has closed the connection.
     pub(crate) async fn request(&mut self) -> Option<String> {
         let mut bytes = Vec::new();
         loop {
@@ -138,18 +138,17 @@ impl Guest {
         true
     }
 
-    /// Sends the same bytes over and over until the sender has had enough.
+    /// Sends the same bytes over and over until the sender closes.
     pub(crate) async fn flood(&mut self, bytes: &[u8]) {
         while self.send(bytes).await {}
     }
 
-    /// Waits until the sender closes.
     pub(crate) async fn until_closed(&mut self) {
         let mut rest = [0; 1024];
         while self.stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
     }
 
-    /// Breaks the connection off with a reset instead of closing it.
+    /// Resets the connection instead of closing it.
     pub(crate) fn reset(self) {
         self.stream.set_zero_linger().unwrap();
     }

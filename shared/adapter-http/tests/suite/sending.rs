@@ -1,4 +1,4 @@
-//! A sender for tests, and what is expected of its outcomes.
+//! A sender for tests, and checks of its outcomes.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Re
 use postrider_domain::time::Millis;
 use postrider_ports::sender::{Post, Sender};
 
-/// For receivers that answer or fail by themselves: never reached, however busy the machine is.
+/// For receivers that answer or fail on their own: never reached, however busy the machine is.
 const PATIENT: Duration = Duration::from_secs(10);
-/// For those that have to be given up.
+/// For receivers that let the attempt time out.
 pub(crate) const SHORT: Duration = Duration::from_secs(1);
-/// An attempt may take longer than its timeout by this much; the contract says a second, a busy machine adds to it.
+/// How much longer than its timeout an attempt may take; the contract says a second, a busy machine adds to it.
 const SLACK: Duration = Duration::from_secs(4);
 
 pub(crate) fn rules(allow: &[&str]) -> Rules {
@@ -27,11 +27,11 @@ pub(crate) fn rules(allow: &[&str]) -> Rules {
 }
 
 pub(crate) fn settings(allow: &[&str]) -> SenderSettings {
-    // A name server that nobody asks: a test that needs names brings its own.
-    let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+    // A name server that is never asked: a test that needs names brings its own.
+    let unused = SocketAddr::from(([127, 0, 0, 1], 9));
     SenderSettings {
         rules: rules(allow),
-        name_servers: Some(vec![nobody]),
+        name_servers: Some(vec![unused]),
         ..SenderSettings::default()
     }
 }
@@ -41,7 +41,7 @@ pub(crate) fn local_sender() -> HttpSender {
     HttpSender::new(settings(&["127.0.0.1/32"])).unwrap()
 }
 
-/// The same, asking this name server.
+/// The same, with this name server.
 pub(crate) fn sender_asking(name_server: SocketAddr) -> HttpSender {
     let settings = SenderSettings {
         name_servers: Some(vec![name_server]),

@@ -1,4 +1,4 @@
-//! Certificates: a good one, and the ways in which one is bad.
+//! Certificates: a valid one, and the ways in which one can be invalid.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::names::{Answer, Names, ips};
 use crate::receiver::Receiver;
 use crate::sending::{failed, post, post_briefly, response, settings};
 
-/// An authority, and a sender that trusts it beside the public ones.
+/// An authority, and a sender that trusts it in addition to the public ones.
 struct World {
     authority: CertifiedIssuer<'static, KeyPair>,
     names: Names,
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// A receiver with a certificate for this name, changed as wanted and signed by the authority.
+    /// A receiver with a certificate for this name, modified by `change` and signed by the authority.
     async fn receiver(&self, name: &str, change: fn(&mut CertificateParams)) -> Receiver {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -92,7 +92,7 @@ fn url(receiver: &Receiver) -> String {
 }
 
 #[tokio::test]
-async fn a_good_certificate_is_accepted_and_the_connection_used_again() {
+async fn a_valid_certificate_is_accepted_and_the_connection_reused() {
     let world = World::new().await;
     let receiver = world.receiver("hooks.example.com", |_| {}).await;
     let first = post(&world.sender, &url(&receiver)).await;
@@ -109,7 +109,7 @@ async fn a_good_certificate_is_accepted_and_the_connection_used_again() {
 }
 
 #[tokio::test]
-async fn a_name_with_its_last_dot_needs_the_same_certificate() {
+async fn a_name_with_a_trailing_dot_needs_the_same_certificate() {
     let world = World::new().await;
     let receiver = world.receiver("hooks.example.com", |_| {}).await;
     let url = format!("https://hooks.example.com.:{}/", receiver.addr.port());
@@ -131,7 +131,7 @@ async fn a_literal_address_needs_a_certificate_for_it() {
 }
 
 #[tokio::test]
-async fn an_expired_certificate_is_refused() {
+async fn an_expired_certificate_is_rejected() {
     let world = World::new().await;
     let receiver = world
         .receiver("hooks.example.com", |params| {
@@ -150,7 +150,7 @@ async fn an_expired_certificate_is_refused() {
 }
 
 #[tokio::test]
-async fn a_certificate_from_the_future_is_refused() {
+async fn a_certificate_from_the_future_is_rejected() {
     let world = World::new().await;
     let receiver = world
         .receiver("hooks.example.com", |params| {
@@ -169,7 +169,7 @@ async fn a_certificate_from_the_future_is_refused() {
 }
 
 #[tokio::test]
-async fn a_certificate_for_another_name_is_refused() {
+async fn a_certificate_for_another_name_is_rejected() {
     let world = World::new().await;
     let receiver = world.receiver("other.example.com", |_| {}).await;
     let failure = failed(
@@ -184,7 +184,7 @@ async fn a_certificate_for_another_name_is_refused() {
 }
 
 #[tokio::test]
-async fn a_self_signed_certificate_is_refused() {
+async fn a_self_signed_certificate_is_rejected() {
     let world = World::new().await;
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["hooks.example.com".to_owned()]).unwrap();
@@ -199,13 +199,13 @@ async fn a_self_signed_certificate_is_refused() {
     assert!(
         failure
             .detail
-            .contains("self-signed or comes from an authority that is not trusted"),
+            .contains("self-signed or issued by an authority that is not trusted"),
         "{failure:?}"
     );
 }
 
 #[tokio::test]
-async fn a_receiver_that_does_not_speak_tls_or_nothing_at_all() {
+async fn a_receiver_that_does_not_speak_tls_or_stays_silent() {
     let world = World::new().await;
     let plain = Receiver::start(|mut guest| async move {
         guest
@@ -243,7 +243,7 @@ async fn a_receiver_that_does_not_speak_tls_or_nothing_at_all() {
 }
 
 #[tokio::test]
-async fn roots_that_are_none_are_refused_at_the_start() {
+async fn invalid_roots_are_rejected_at_startup() {
     let with = |pem: &str| {
         HttpSender::new(SenderSettings {
             extra_roots_pem: Some(pem.as_bytes().to_vec()),

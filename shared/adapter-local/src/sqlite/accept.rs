@@ -1,4 +1,4 @@
-//! Storing events with their rows.
+//! Stores events with their rows.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::rows::notify;
 use super::writer::Tx;
 use super::{health, pace, release};
 
-/// Only an event that came with a key can meet an earlier one of the same id.
+/// Only an event that was sent with a key can have the id of an earlier one.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
      request_hash, created_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
      ON CONFLICT (event_id, tenant) DO NOTHING";
@@ -43,7 +43,7 @@ pub(super) fn accept(
     } = acceptance;
     let event_id = event.id.to_string();
     if health::version(tx.db(), &event.tenant)? != *config_version {
-        // A repeated call is answered as such even if nothing could be planned for it any more.
+        // A repeated call is still answered as a duplicate, even if nothing could be planned for it today.
         let earlier = earlier(tx, event, &event_id, *request_hash)?;
         return Ok(free(earlier.unwrap_or(Accepted::Outdated)));
     }
@@ -68,7 +68,7 @@ pub(super) fn accept(
     Ok((Accepted::New, claimed))
 }
 
-/// Inserts a row parked, claimed or free.
+/// Inserts a row as parked, claimed or free.
 fn insert_row(
     tx: &Tx<'_>,
     event: i64,
@@ -87,7 +87,7 @@ fn insert_row(
             row,
         )
     };
-    // While its webhook is slowed down every row needs a turn, and none can start at once.
+    // While its webhook is slowed down, every row needs a turn and none can start immediately.
     if let Some(lease) = lease.filter(|_| !row.parked)
         && !is_slowed(tx, &row)?
     {
@@ -104,7 +104,7 @@ fn insert_row(
 fn is_slowed(tx: &Tx<'_>, row: &Delivery) -> Result<bool, Fault> {
     let (tenant, webhook) = (&row.tenant, row.id.webhook);
     let pace = pace::load(tx.db(), tenant, webhook)?;
-    // Hardly ever: only then the settings are read.
+    // Rare: only then are the settings read.
     Ok(pace.slowed.is_some() && pace.is_slowed(release::retry_rate(tx, tenant, webhook)?))
 }
 
@@ -157,7 +157,7 @@ fn earlier(
     Ok(Some(Accepted::Duplicate {
         event: event.id,
         deliveries,
-        // Event and rows are one transaction: none is ever missing.
+        // Event and rows are stored in one transaction, so none can be missing.
         completed: Vec::new(),
     }))
 }

@@ -1,4 +1,4 @@
-//! Writing what an attempt came to.
+//! Writes the result of an attempt.
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion};
@@ -17,11 +17,11 @@ pub(super) const ATTEMPTS: &str = "SELECT number, version, at, status_code, erro
 
 pub(super) const RECORDED: &str = "SELECT 1 FROM attempts WHERE delivery = ?1 AND version = ?2";
 
-/// What tells whether a claim still holds. An apply is frequent, and what it changes is in the claim already.
+/// Reads only what decides whether a claim still holds. Applies are frequent, and the claim already carries the row.
 pub(super) const FENCE: &str = "SELECT id, version, lease_process, lease_claim FROM webhook_deliveries \
      WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2) AND webhook_id = ?3";
 
-/// Writes the row, the attempt and all that follows, if the claim still holds.
+/// Writes the row, the attempt and everything that follows from them, if the claim still holds.
 pub(super) fn apply(
     tx: &mut Tx<'_>,
     claimed: &Claimed,
@@ -53,7 +53,7 @@ pub(super) fn apply(
     }
 }
 
-/// The attempt is known by the version at claim: if it is there, an earlier call wrote it.
+/// An attempt is identified by the version at claim: if it is stored, an earlier call wrote it.
 fn recognise(tx: &Tx<'_>, claimed: &Claimed, at: i64) -> Result<Applied, Fault> {
     let version = claimed.version().cast_signed();
     if !tx.statement(RECORDED)?.exists(params![at, version])? {
@@ -97,7 +97,7 @@ fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), F
     Ok(())
 }
 
-/// The attempts of the row at this place, the first one first.
+/// The attempts of the row with this `rowid`, oldest first.
 pub(super) fn attempts(db: &Connection, at: i64) -> Result<Vec<Attempt>, Fault> {
     codec::all(&mut *db.prepare_cached(ATTEMPTS)?, &[&at], read)
 }

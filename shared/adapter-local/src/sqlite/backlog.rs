@@ -1,5 +1,5 @@
-//! Open rows by the time they are due, for functions that are developed against this store. One shard, one lane: which
-//! rows somebody sent a hint for is not kept here, and a hint sent twice is harmless.
+//! Open rows by due time, for functions that are developed against this store. One shard, one lane: the store does not
+//! record which rows already have a queue message, and a message sent twice is harmless.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::Lane;
@@ -14,12 +14,12 @@ use rusqlite::{Connection, Row};
 use super::fault::Fault;
 use super::{SqliteStore, codec, schedule};
 
-/// Free rows of a webhook from a place on.
+/// Free rows of a webhook, starting at a given position.
 pub(super) const FREE: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 \
      AND webhook_id = ?2 AND wake_at >= ?3 AND wake_at < ?4 AND (wake_at, event_id) >= (?3, ?5) \
      ORDER BY wake_at, event_id LIMIT ?6";
 
-/// Rows of a webhook that a process holds; they are few.
+/// Rows of a webhook that a process holds; there are few.
 pub(super) const HELD: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE lease_process = ?1 \
      AND tenant = ?2 AND webhook_id = ?3 AND next_retry_at >= ?4 AND next_retry_at < ?5";
 
@@ -44,7 +44,7 @@ impl Backlog for SqliteStore {
                 });
             }
         }
-        let after = after.map(Place::read).transpose()?;
+        let after = after.map(Position::read).transpose()?;
         self.readers
             .read(move |db| find(db, stretch, limit, after.as_ref()))
             .await
@@ -55,31 +55,31 @@ fn find(
     db: &Connection,
     stretch: Stretch,
     limit: usize,
-    after: Option<&Place>,
+    after: Option<&Position>,
 ) -> std::result::Result<Rows, Fault> {
-    let from = after.map_or(stretch.from, |place| place.due_at.max(stretch.from));
-    let event = after.map_or_else(String::new, |place| place.event.clone());
+    let from = after.map_or(stretch.from, |position| position.due_at.max(stretch.from));
+    let event = after.map_or_else(String::new, |position| position.event.clone());
     let mut found = Vec::new();
     let mut add = |tenant: &TenantId, webhook, (event, due_at)| {
-        let place = Place {
+        let position = Position {
             due_at,
             event,
             tenant: tenant.clone(),
             webhook,
         };
-        if after.is_none_or(|after| place > *after) {
-            found.push(place);
+        if after.is_none_or(|after| position > *after) {
+            found.push(position);
         }
     };
     let to = stretch.to.as_millis();
     schedule::awake(db, |tenant, webhook, _| {
         let (name, id) = (tenant.as_str(), webhook.to_string());
-        // One more than asked for: the first may be where the last page ended.
+        // One more than requested: the first may be where the last page ended.
         let at_most = codec::limit(limit.saturating_add(1));
         let rows = codec::all(
             &mut *db.prepare_cached(FREE)?,
             &[&name, &id, &from.as_millis(), &to, &event, &at_most],
-            place,
+            read_row,
         )?;
         rows.into_iter().for_each(|row| add(&tenant, webhook, row));
         Ok(())
@@ -89,7 +89,7 @@ fn find(
         let rows = codec::all(
             &mut *db.prepare_cached(HELD)?,
             &[&process, &name, &id, &from.as_millis(), &to],
-            place,
+            read_row,
         )?;
         rows.into_iter().for_each(|row| add(&tenant, webhook, row));
         Ok(())
@@ -97,30 +97,30 @@ fn find(
     found.sort();
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| more).map(Place::cursor);
+    let next = found.last().filter(|_| more).map(Position::cursor);
     let messages: std::result::Result<_, Fault> =
-        found.into_iter().map(Place::into_message).collect();
+        found.into_iter().map(Position::into_message).collect();
     Ok(Rows {
         messages: messages?,
         next,
     })
 }
 
-fn place(row: &Row<'_>) -> std::result::Result<(String, Timestamp), Fault> {
+fn read_row(row: &Row<'_>) -> std::result::Result<(String, Timestamp), Fault> {
     Ok((row.get(0)?, codec::instant(row, 1)?))
 }
 
-/// Where a row stands in the order.
+/// A row's position in the order of due times.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Position {
     due_at: Timestamp,
-    /// As it is written: SQLite compares the text, whose order is not that of the bytes.
+    /// The id as text: SQLite compares the text, which sorts differently from the bytes.
     event: String,
     tenant: TenantId,
     webhook: WebhookId,
 }
 
-impl Place {
+impl Position {
     fn read(cursor: &Cursor) -> Result<Self> {
         let mut parts = cursor.0.split('/');
         let mut part = || parts.next().ok_or(Error::InvalidCursor);

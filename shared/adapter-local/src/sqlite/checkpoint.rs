@@ -1,9 +1,9 @@
-//! Bringing the log into the file, beside the writer.
+//! Copies the write-ahead log into the database file, in parallel with the writer.
 //!
-//! SQLite would do it in a commit, and whoever waits for that commit would wait for thousands of pages to be copied and
-//! synced. A thread with a connection of its own copies them while the writer goes on. It never quite catches up with a
-//! busy writer, and only a log that was copied to its end can be begun anew; so when the log is long and little of it is
-//! left, the writer itself copies that little between two commits.
+//! SQLite would do this as part of a commit, and the caller of that commit would wait until thousands of pages are
+//! copied and synced. A thread with its own connection copies them while the writer continues. It never quite catches
+//! up with a busy writer, and SQLite restarts the log only once all of it has been copied; so when the log is long and
+//! only a little is left, the writer copies the rest itself between two commits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 
-/// So many pages (4 MB) are worth a sync of the file.
+/// This many pages (4 MB) are worth a sync of the file.
 const WORTH_COPYING: i64 = 1_000;
-/// A log of so many pages (16 MB) shall be begun anew.
+/// A log of this many pages (16 MB) should be restarted.
 const LONG: i64 = 4_000;
-/// So many pages are copied in less time than a sync takes.
+/// Copying this many pages takes less time than a sync.
 const LITTLE: i64 = 250;
-/// Should the thread fail to keep up, commits copy again: the log does not outgrow 80 MB.
+/// If the thread cannot keep up, commits copy again, so the log stays below 80 MB.
 pub(super) const BACKSTOP: i64 = 20_000;
 const CACHE_KIB: i64 = 64;
 
-/// How much of the log there is, and how much of that is in the file.
+/// The length of the log, and how much of it is already in the file.
 struct Log {
     pages: i64,
     copied: i64,
 }
 
-/// The thread that copies, as the writer sees it.
+/// The writer's handle to the copying thread.
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
     copying: Arc<AtomicBool>,
@@ -62,13 +62,13 @@ impl Checkpointer {
         if self.copying.load(Ordering::Acquire) {
             return;
         }
-        match look(writer, "NOOP") {
+        match checkpoint(writer, "NOOP") {
             Ok(log) if log.pages - log.copied >= WORTH_COPYING => self.wake(),
             Ok(log) if log.pages >= LONG && log.pages - log.copied <= LITTLE => {
-                report(look(writer, "PASSIVE"));
+                report(checkpoint(writer, "PASSIVE"));
             }
             Ok(log) if log.pages >= LONG => self.wake(),
-            looked => report(looked),
+            result => report(result),
         }
     }
 
@@ -92,12 +92,12 @@ impl Drop for Checkpointer {
 
 fn copy(db: &Connection, woken: &Receiver<()>, copying: &AtomicBool) {
     while woken.recv().is_ok() {
-        report(look(db, "PASSIVE"));
+        report(checkpoint(db, "PASSIVE"));
         copying.store(false, Ordering::Release);
     }
 }
 
-fn look(db: &Connection, mode: &str) -> rusqlite::Result<Log> {
+fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<Log> {
     db.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
         .query_row([], |row| {
             Ok(Log {
@@ -107,8 +107,8 @@ fn look(db: &Connection, mode: &str) -> rusqlite::Result<Log> {
         })
 }
 
-fn report(looked: rusqlite::Result<Log>) {
-    if let Err(error) = looked {
+fn report(result: rusqlite::Result<Log>) {
+    if let Err(error) = result {
         tracing::warn!(%error, "store.checkpoint_failed");
     }
 }

@@ -1,4 +1,4 @@
-//! Claiming rows and keeping them claimed.
+//! Claims rows and renews their leases.
 
 use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
 use postrider_domain::ids::{DeliveryId, TenantId};
@@ -12,10 +12,10 @@ use super::fault::Fault;
 use super::writer::Tx;
 use super::{events, health, rows};
 
-/// What the row of a deleted webhook says.
+/// The error detail of a delivery whose webhook was deleted.
 pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
 
-/// Claims one row, or says why not.
+/// Claims one row, or says why it cannot be claimed.
 pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
     let Some(stored) = rows::load(tx, &wanted.tenant, wanted.id)? else {
         return Ok(Claim::Missing);
@@ -25,7 +25,7 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
         Err(why) => return Ok(Claim::Unclaimable(why)),
     };
     if claimed.version() == stored.row.version {
-        // Claimed before by the same owner: the first answer was lost.
+        // The same owner claimed it before: the first answer was lost.
         return hand_over(tx, claimed);
     }
     match health::standing(tx.db(), &wanted.tenant, wanted.id.webhook)? {
@@ -59,7 +59,7 @@ fn hand_over(tx: &Tx<'_>, claimed: Claimed) -> Result<Claim, Fault> {
     Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })))
 }
 
-/// Prolongs a lease that still holds. The version stays: it is what the claim is known by.
+/// Extends a lease that still holds. The version stays the same, because it identifies the claim.
 pub(super) fn renew(tx: &Tx<'_>, claimed: &Claimed, until: Timestamp) -> Result<Renewed, Fault> {
     let row = claimed.delivery();
     match rows::find(tx.db(), &row.tenant, row.id)? {
@@ -74,7 +74,7 @@ pub(super) fn renew(tx: &Tx<'_>, claimed: &Claimed, until: Timestamp) -> Result<
     }
 }
 
-/// Moves a row to its turn, unless it is closed, held, parked or was changed since.
+/// Moves a row to its turn, unless it is closed, held, parked or has changed since.
 pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), Fault> {
     match unchanged(tx, &step.tenant, step.id, step.seen, now)? {
         Some(Stored { at, row, .. }) => rows::save(tx, at, &row.moved(step.to)),
@@ -82,7 +82,7 @@ pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), F
     }
 }
 
-/// Parks a row until there is a turn for it, unless it is closed, held, parked or was changed since.
+/// Parks a row until there is a turn for it, unless it is closed, held, parked or has changed since.
 pub(super) fn set_aside(
     tx: &Tx<'_>,
     message: &AttemptMessage,
@@ -94,7 +94,7 @@ pub(super) fn set_aside(
     }
 }
 
-/// A free open row that is still due when it was.
+/// A free open row whose due time has not changed.
 fn unchanged(
     tx: &Tx<'_>,
     tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! Domain values as columns, and back.
+//! Converts domain values to columns and back.
 
 use std::str::FromStr;
 
@@ -11,22 +11,18 @@ use rusqlite::{Row, ToSql, params};
 
 use super::fault::Fault;
 
-/// What [`delivery`] reads, in its order.
+/// The columns that [`delivery`] reads, in order.
 pub(super) const DELIVERY: &str = "id, event, event_id, webhook_id, event_type, session_id, intent, target_url, \
      signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, next_retry_at, \
      created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, lease_until";
 
-/// A row with its place in the table.
+/// A delivery with its `rowid` and that of its event.
 pub(super) struct Stored {
-    /// Its `rowid`.
     pub(super) at: i64,
-    /// Its event's.
     pub(super) event: i64,
-    /// The row.
     pub(super) row: Delivery,
 }
 
-/// The row that was selected by [`DELIVERY`].
 pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault> {
     let delivery = Delivery {
         id: DeliveryId {
@@ -62,13 +58,13 @@ pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault
     })
 }
 
-/// Stores what may change about a row. What lists go by is not named, so their indexes are not touched.
+/// Updates the columns that may change. The columns that lists are sorted by are left out, so their indexes are not
+/// touched.
 pub(super) const UPDATE_DELIVERY: &str = "UPDATE webhook_deliveries SET target_url = ?2, signature = ?3, status = ?4, \
      dead_cause = ?5, attempt_count = ?6, attempts_total = ?7, last_attempted_at = ?8, next_retry_at = ?9, \
      error_detail = ?10, generation = ?11, paced = ?12, parked = ?13, version = ?14, lease_process = ?15, \
      lease_claim = ?16, lease_until = ?17 WHERE id = ?1";
 
-/// Runs [`UPDATE_DELIVERY`].
 pub(super) fn update(
     statement: &mut rusqlite::Statement<'_>,
     at: i64,
@@ -97,14 +93,13 @@ pub(super) fn update(
     Ok(())
 }
 
-/// A new row for the event stored at `?1`.
+/// A new row for the event with the `rowid` `?1`.
 pub(super) const INSERT_DELIVERY: &str = "INSERT INTO webhook_deliveries (event, tenant, event_id, webhook_id, \
      event_type, session_id, intent, target_url, signature, status, dead_cause, attempt_count, attempts_total, \
      max_attempts, last_attempted_at, next_retry_at, created_at, error_detail, generation, paced, parked, version, \
      lease_process, lease_claim, lease_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
      ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
 
-/// Runs [`INSERT_DELIVERY`].
 pub(super) fn insert(
     statement: &mut rusqlite::Statement<'_>,
     event: i64,
@@ -142,7 +137,7 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// Who holds a row, from two columns.
+/// The owner of a lease, stored in two columns.
 pub(super) fn lease_owner(
     row: &Row<'_>,
     process: usize,
@@ -156,12 +151,11 @@ pub(super) fn lease_owner(
     }))
 }
 
-/// A column that holds the text of an id, a label, a status …
+/// Parses a text column: an id, a label, a status.
 pub(super) fn text<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Fault> {
     maybe_text(row, column)?.ok_or_else(|| unreadable(row, column))
 }
 
-/// The same, where it may be absent.
 pub(super) fn maybe_text<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Fault> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(None),
@@ -177,7 +171,6 @@ pub(super) fn maybe_text<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Opt
     }
 }
 
-/// A column of JSON.
 pub(super) fn json<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
@@ -189,7 +182,6 @@ pub(super) fn json<T: serde::de::DeserializeOwned>(
     serde_json::from_str(text).map_err(|_| unreadable(row, column))
 }
 
-/// The same, where it may be absent.
 pub(super) fn maybe_json<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
@@ -202,29 +194,25 @@ pub(super) fn maybe_json<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// A value as JSON.
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::Unreadable(error.to_string()))
 }
 
-/// A column that holds an instant.
 pub(super) fn instant(row: &Row<'_>, column: usize) -> Result<Timestamp, Fault> {
     Ok(Timestamp::from_millis(row.get(column)?))
 }
 
-/// The same, where it may be absent.
 pub(super) fn maybe_instant(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Fault> {
     Ok(row
         .get::<_, Option<i64>>(column)?
         .map(Timestamp::from_millis))
 }
 
-/// A column that holds a number that is never negative.
+/// An integer column that is never negative.
 pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
     u64::try_from(row.get::<_, i64>(column)?).map_err(|_| unreadable(row, column))
 }
 
-/// How many, as SQLite takes it.
 pub(super) fn limit(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -233,19 +221,18 @@ fn dead_cause(row: &Row<'_>, column: usize) -> Result<Option<DeadCause>, Fault> 
     let Some(name) = row.get::<_, Option<String>>(column)? else {
         return Ok(None);
     };
-    let known = DeadCause::ALL
+    let cause = DeadCause::ALL
         .into_iter()
         .find(|cause| cause.as_str() == name);
-    known.map(Some).ok_or_else(|| unreadable(row, column))
+    cause.map(Some).ok_or_else(|| unreadable(row, column))
 }
 
-/// Names the column, never what it holds.
+/// Names the column, never the value in it.
 pub(super) fn unreadable(row: &Row<'_>, column: usize) -> Fault {
     let name = row.as_ref().column_name(column).unwrap_or("?").to_owned();
     Fault::Unreadable(format!("column {name}"))
 }
 
-/// One row of a query, decoded; none when there is none.
 pub(super) fn first<T>(
     statement: &mut rusqlite::Statement<'_>,
     params: &[&dyn ToSql],
@@ -255,7 +242,6 @@ pub(super) fn first<T>(
     rows.next()?.map(decode).transpose()
 }
 
-/// Every row of a query, decoded.
 pub(super) fn all<T>(
     statement: &mut rusqlite::Statement<'_>,
     params: &[&dyn ToSql],

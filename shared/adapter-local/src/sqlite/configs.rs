@@ -1,4 +1,4 @@
-//! Webhooks: settings as JSON, secrets and header values sealed, state in columns.
+//! Webhooks: settings as JSON, secrets and header values encrypted, state in columns.
 
 use std::sync::Arc;
 
@@ -181,8 +181,8 @@ fn alter(
         ],
     )?;
     if changed == 0 {
-        let known = health::load(tx, tenant, id)?.is_some();
-        return Ok(if known {
+        let exists = health::load(tx, tenant, id)?.is_some();
+        return Ok(if exists {
             Changed::Outdated
         } else {
             Changed::Missing

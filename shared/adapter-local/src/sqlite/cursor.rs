@@ -1,4 +1,4 @@
-//! Where a page ended, as an opaque text.
+//! The end of a page as an opaque text.
 
 use postrider_ports::history::Cursor;
 use postrider_ports::{Error, Result};
@@ -12,21 +12,20 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Before the newest row there can be.
+    /// Before the newest possible row.
     pub(super) const START: Self = Self {
         created_at: i64::MAX,
         at: i64::MAX,
     };
 
-    /// The cursor that leads back here, in the list that it was made for.
+    /// The cursor for this position, valid only in the list it was created for.
     pub(super) fn cursor(self, list: ListKey) -> Cursor {
         list.cursor(&[self.created_at.to_be_bytes(), self.at.to_be_bytes()].concat())
     }
 
-    /// Where a cursor of this list leads to.
     pub(super) fn read(list: ListKey, cursor: &Cursor) -> Result<Self> {
-        let place = list.place(cursor)?;
-        let (created_at, at) = place.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
+        let bytes = list.place(cursor)?;
+        let (created_at, at) = bytes.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
         let at: [u8; 8] = at.try_into().map_err(|_| Error::InvalidCursor)?;
         Ok(Self {
             created_at: i64::from_be_bytes(*created_at),
@@ -40,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_leads_back_to_its_position() {
+    fn a_cursor_reads_back_as_its_position() {
         let list = ListKey::of("list");
         let position = Position {
             created_at: 1_771_668_000_000,
@@ -50,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_another_length_is_no_position() {
+    fn a_cursor_of_another_length_is_invalid() {
         let list = ListKey::of("list");
         for length in [0, 15, 17] {
             let cursor = list.cursor(&vec![0; length]);

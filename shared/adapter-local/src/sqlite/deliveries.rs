@@ -1,4 +1,4 @@
-//! The verbs of a delivery's life, each carried out by the writer.
+//! The life of a delivery, every step run by the writer.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Claimed, Completion};
@@ -48,7 +48,7 @@ impl Deliveries for SqliteStore {
     }
 
     async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
-        // Each move is one write, and one that is repeated finds its row changed: no savepoint is needed.
+        // Each move is one write, and repeating a move finds the row already changed: no savepoint is needed.
         self.writer
             .write(move |tx| {
                 moves
@@ -82,7 +82,7 @@ impl AcceptClaimed for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Carries out a batch in one job, each item all or nothing.
+    /// Runs a batch as one job; each item is all or nothing.
     async fn each<I, T>(
         &self,
         batch: Vec<I>,

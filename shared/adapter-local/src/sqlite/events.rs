@@ -1,4 +1,4 @@
-//! Reading events.
+//! Reads events.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use super::fault::Fault;
 pub(super) const BY_ID: &str = "SELECT event_type, session_id, content_type, origin, created_at, payload \
      FROM events WHERE event_id = ?1 AND tenant = ?2";
 
-/// One event with its body.
 pub(super) fn find(
     db: &Connection,
     tenant: &TenantId,

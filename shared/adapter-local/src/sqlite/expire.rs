@@ -1,8 +1,8 @@
-//! Removing what has been kept long enough.
+//! Deletes what has passed its retention time.
 //!
-//! Rows are walked by `rowid`, which is the order in which they were accepted, so no index is kept for this. The walk
-//! stops at rows too young to be removed. Rows that are kept longer than others, such as dead ones, are passed by and
-//! looked at again when the walk starts over, at most once an hour: they are not read at each call.
+//! Rows are walked by `rowid`, which is the order in which they were accepted, so this needs no index of its own. The
+//! walk stops at rows too young to be deleted. Rows with a longer retention, such as dead ones, are skipped and
+//! examined again when the walk starts over, at most once an hour, so they are not read on every call.
 
 use postrider_domain::delivery::DeadCause;
 use postrider_domain::ids::TenantId;
@@ -17,8 +17,8 @@ use super::writer::Tx;
 use super::{mail_outbox, rows, stats};
 
 const START_OVER_AFTER: Millis = Millis::from_seconds(3600);
-/// How many rows one call looks at beyond those it removes, so that it does not keep the writer for long.
-const PASSED_BY: usize = 1000;
+/// How many rows one call examines beyond those it deletes, to limit how long it occupies the writer.
+const SKIPPED: usize = 1000;
 
 pub(super) const ROWS_AFTER: &str = "SELECT id, event, event_id, webhook_id, event_type, session_id, intent, \
      target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
@@ -35,7 +35,7 @@ pub(super) const DELETE_BARE_EVENT: &str = "DELETE FROM events WHERE id = ?1 AND
 pub(super) const FORGET_JOBS: &str =
     "DELETE FROM jobs WHERE state <> 'running' AND created_at < ?1";
 
-/// Where the walk stands.
+/// How far the walk has come.
 #[derive(Clone, Default)]
 pub(super) struct Expiry {
     walk: Option<Walk>,
@@ -50,7 +50,7 @@ struct Walk {
 }
 
 impl Expiry {
-    /// Removes up to `limit` rows and events, and says whether there is more to look at.
+    /// Deletes up to `limit` rows and events, and says whether there is more to examine.
     pub(super) fn slice(
         &mut self,
         tx: &mut Tx<'_>,
@@ -93,13 +93,13 @@ impl Walk {
     fn rows(&mut self, tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<Expired, Fault> {
         let youngest = self.retention.delivered.min(self.retention.dead);
         let mut removed = 0;
-        let looked_at = limit.saturating_add(PASSED_BY);
+        let examined = limit.saturating_add(SKIPPED);
         let slice = codec::all(
             &mut *tx.statement(ROWS_AFTER)?,
-            &[&self.rows_after, &codec::limit(looked_at)],
+            &[&self.rows_after, &codec::limit(examined)],
             with_tenant,
         )?;
-        let more = slice.len() == looked_at;
+        let more = slice.len() == examined;
         for stored in slice {
             if stored.row.created_at.plus(youngest) > now {
                 return Ok(Expired {
@@ -128,19 +128,19 @@ impl Walk {
             let dead = stored.row.died(DeadCause::Expired, "expired");
             rows::follow(tx, &stored.row, &dead, now)?;
         }
-        // Its attempts go with it.
+        // The attempts are deleted with the row.
         tx.execute("DELETE FROM webhook_deliveries WHERE id = ?1", [stored.at])?;
         self.remove_if_bare(tx, stored.event, now)?;
         Ok(())
     }
 
-    /// Events that nobody wanted; those that somebody did go with their last row.
+    /// Deletes events without any delivery; other events are deleted with their last row.
     fn bare_events(&mut self, tx: &Tx<'_>, limit: usize, now: Timestamp) -> Result<Expired, Fault> {
         let mut removed = 0;
-        let looked_at = limit.saturating_add(PASSED_BY);
+        let examined = limit.saturating_add(SKIPPED);
         let slice = codec::all(
             &mut *tx.statement(EVENTS_AFTER)?,
-            &[&self.events_after, &codec::limit(looked_at)],
+            &[&self.events_after, &codec::limit(examined)],
             |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
@@ -149,7 +149,7 @@ impl Walk {
                 ))
             },
         )?;
-        let more = slice.len() == looked_at;
+        let more = slice.len() == examined;
         for (at, created_at, has_rows) in slice {
             if created_at.plus(self.retention.delivered) > now {
                 return Ok(Expired {

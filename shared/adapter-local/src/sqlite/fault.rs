@@ -1,18 +1,16 @@
-//! What can go wrong between us and the file, and what a caller of a port is told of it.
+//! What can go wrong with the database file, and the port error it becomes.
 
 use postrider_ports::Error;
 use rusqlite::ErrorCode;
 
-/// A call on the database failed, or what it holds cannot be understood.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    /// SQLite said so.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// A stored value is not what this program writes.
+    /// A stored value is not one that this version writes.
     #[error("{0}")]
     Unreadable(String),
-    /// A verb's own answer, passed through.
+    /// A port error, passed through.
     #[error(transparent)]
     Port(#[from] Error),
 }
@@ -27,10 +25,10 @@ impl From<Fault> for Error {
     }
 }
 
-/// Full disks, failing disks and locked files may recover: the caller is told to come again. Everything else will not
-/// go away by itself.
+/// Full disks, failing disks and locked files may recover, so the caller is asked to retry. Everything else needs an
+/// operator.
 fn of_sqlite(error: &rusqlite::Error) -> Error {
-    let said = format!("database: {error}");
+    let message = format!("database: {error}");
     match error.sqlite_error_code() {
         Some(
             ErrorCode::DiskFull
@@ -43,13 +41,13 @@ fn of_sqlite(error: &rusqlite::Error) -> Error {
             | ErrorCode::OperationInterrupted
             | ErrorCode::OperationAborted
             | ErrorCode::ReadOnly,
-        ) => Error::Unavailable(said),
-        Some(_) | None => Error::Broken(said),
+        ) => Error::Unavailable(message),
+        Some(_) | None => Error::Broken(message),
     }
 }
 
 impl Fault {
-    /// Puts a failed call on the file system beside the database into words.
+    /// A failed file system call as a port error.
     pub(super) fn io(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::Port(Error::Unavailable(format!(
             "{what} {}: {error}",

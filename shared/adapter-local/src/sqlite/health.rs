@@ -1,4 +1,4 @@
-//! The state of webhooks, and the version that tells whether a tenant's webhooks are still those.
+//! The state of webhooks, and the version that tells whether a plan is still based on a tenant's current webhooks.
 
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -16,7 +16,7 @@ use super::writer::Tx;
 pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at, last_failure, \
      on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
-/// The state of a webhook; none when it was deleted.
+/// The state of a webhook, or `None` if it was deleted.
 pub(super) fn load(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -29,7 +29,7 @@ pub(super) fn load(
     )
 }
 
-/// The status of a webhook; none when it was deleted.
+/// The status of a webhook, or `None` if it was deleted.
 pub(super) fn status(
     db: &Connection,
     tenant: &TenantId,
@@ -38,7 +38,7 @@ pub(super) fn status(
     Ok(standing(db, tenant, webhook)?.map(|(status, _)| status))
 }
 
-/// The status of a webhook and the generation of its state; none when it was deleted.
+/// The status of a webhook and the generation of its state, or `None` if it was deleted.
 pub(super) fn standing(
     db: &Connection,
     tenant: &TenantId,
@@ -51,7 +51,7 @@ pub(super) fn standing(
     )
 }
 
-/// The state whose columns begin at `first`.
+/// Reads a state whose columns begin at `first`.
 pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
     Ok(Health {
         status: read_status(row, first)?,
@@ -67,7 +67,7 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
     })
 }
 
-/// Stores a changed state and announces it.
+/// Stores a changed state and notifies about it.
 pub(super) fn change(
     tx: &mut Tx<'_>,
     tenant: &TenantId,
@@ -89,8 +89,8 @@ pub(super) fn change(
     }
 }
 
-/// Stores a changed state. A changed status changes what may be planned, so the version goes up; a mere count of
-/// failures does not.
+/// Stores a changed state. A changed status changes what may be planned, so the version goes up; a change of the
+/// failure count does not.
 fn save(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -127,7 +127,6 @@ fn save(
     Ok(())
 }
 
-/// The version of a tenant's webhooks.
 pub(super) fn version(db: &Connection, tenant: &TenantId) -> Result<u64, Fault> {
     let mut statement =
         db.prepare_cached("SELECT config_version FROM tenants WHERE tenant = ?1")?;
@@ -137,7 +136,7 @@ pub(super) fn version(db: &Connection, tenant: &TenantId) -> Result<u64, Fault> 
     .unwrap_or(0))
 }
 
-/// Every plan made before is outdated.
+/// Makes every earlier plan outdated.
 pub(super) fn raise_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO tenants (tenant, config_version) VALUES (?1, 1) \
@@ -152,8 +151,8 @@ fn read_status(row: &Row<'_>, column: usize) -> Result<WebhookStatus, Fault> {
         .get_ref(column)?
         .as_str()
         .map_err(|_| codec::unreadable(row, column))?;
-    let known = WebhookStatus::ALL
+    let status = WebhookStatus::ALL
         .into_iter()
         .find(|status| status.as_str() == name);
-    known.ok_or_else(|| codec::unreadable(row, column))
+    status.ok_or_else(|| codec::unreadable(row, column))
 }

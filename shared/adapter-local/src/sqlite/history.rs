@@ -1,4 +1,4 @@
-//! What happened: rows, payloads, attempts, counters.
+//! Reads the history: rows, payloads, attempts, counters.
 
 use std::sync::Arc;
 
@@ -88,8 +88,8 @@ impl History for SqliteStore {
     }
 }
 
-/// Rows of an index before `?2, ?3`, back to `?4`. The index is named, because without figures about the data SQLite may
-/// think that the instants narrow a list down more than the webhook does.
+/// Rows of an index before `?2, ?3`, back to `?4`. The query names its index, because without statistics about the data
+/// SQLite may assume that the time range narrows a list down more than the webhook does.
 pub(super) fn sql(index: ListIndex<'_>) -> String {
     let (index, condition) = match index {
         ListIndex::Trouble(_) => ("trouble", "status IN ('failed', 'dead') AND status = ?5"),
@@ -120,8 +120,8 @@ fn list(
         ListIndex::Recent => None,
     };
     let mut statement = db.prepare_cached(&sql(index))?;
-    // `to` is the first instant that is not wanted any more, so the walk may start before it.
-    let from_here = filter.to.map_or(after, |to| {
+    // `to` is exclusive: the walk starts just before it, or at the cursor if that is older.
+    let start_after = filter.to.map_or(after, |to| {
         let start = Position {
             created_at: to.as_millis(),
             at: i64::MIN,
@@ -135,8 +135,8 @@ fn list(
     let oldest = filter.from.map_or(i64::MIN, Timestamp::as_millis);
     let params: [&dyn ToSql; 5] = [
         &tenant.as_str(),
-        &from_here.created_at,
-        &from_here.at,
+        &start_after.created_at,
+        &start_after.at,
         &oldest,
         &wanted,
     ];
@@ -146,7 +146,7 @@ fn list(
         next: None,
     };
     let mut examined = 0;
-    let mut last = from_here;
+    let mut last = start_after;
     while let Some(row) = found.next()? {
         if page.items.len() >= limit.max(1) || examined >= MAX_EXAMINED {
             page.next = Some(last.cursor(key));

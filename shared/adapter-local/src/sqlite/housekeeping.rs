@@ -1,4 +1,4 @@
-//! Forgetting what is old.
+//! Deletes what is too old.
 
 use async_trait::async_trait;
 use postrider_domain::retention::Retention;
@@ -24,7 +24,7 @@ impl Housekeeping for SqliteStore {
                 Ok((expired, next))
             })
             .await?;
-        // Only what is committed is passed by.
+        // Advance only past what was committed.
         *self.expiry.lock() = walk;
         Ok(expired)
     }

@@ -1,4 +1,4 @@
-//! What people and housekeeping do to rows.
+//! What operators and housekeeping do to rows.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{DeadCause, Force, Requeue};
@@ -36,7 +36,7 @@ impl Interventions for SqliteStore {
         until: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<AttemptMessage>> {
-        // Each row is one write, and one that was freed is not found again: no savepoint is needed.
+        // Each row is one write, and a freed row is not found again: no savepoint is needed.
         self.writer
             .write(move |tx| release(tx, Room { limit, until }, now))
             .await
@@ -61,25 +61,23 @@ impl Interventions for SqliteStore {
         limit: usize,
         now: Timestamp,
     ) -> Result<usize> {
-        let deliveries_of_deleted = self.readers.read(deliveries_of_deleted).await?;
-        if deliveries_of_deleted.is_empty() {
+        let deleted_webhooks = self.readers.read(deleted_webhooks).await?;
+        if deleted_webhooks.is_empty() {
             return Ok(0);
         }
         self.writer
             .write(move |tx| {
-                tx.whole(|tx| {
-                    end_deliveries_of_deleted_webhooks(tx, &deliveries_of_deleted, limit, now)
-                })
+                tx.whole(|tx| end_deliveries_of_deleted_webhooks(tx, &deleted_webhooks, limit, now))
             })
             .await
     }
 }
 
-type DeliveriesOfDeleted = Vec<(TenantId, WebhookId)>;
+type DeletedWebhooks = Vec<(TenantId, WebhookId)>;
 
-/// Webhooks that are gone and still have free open rows.
-fn deliveries_of_deleted(db: &Connection) -> std::result::Result<DeliveriesOfDeleted, Fault> {
-    let mut found = DeliveriesOfDeleted::new();
+/// Deleted webhooks that still have free open rows.
+fn deleted_webhooks(db: &Connection) -> std::result::Result<DeletedWebhooks, Fault> {
+    let mut found = DeletedWebhooks::new();
     schedule::awake(db, |tenant, webhook, _| {
         if health::status(db, &tenant, webhook)?.is_none() {
             found.push((tenant, webhook));
@@ -91,12 +89,12 @@ fn deliveries_of_deleted(db: &Connection) -> std::result::Result<DeliveriesOfDel
 
 fn end_deliveries_of_deleted_webhooks(
     tx: &mut Tx<'_>,
-    deliveries_of_deleted: &DeliveriesOfDeleted,
+    deleted_webhooks: &DeletedWebhooks,
     limit: usize,
     now: Timestamp,
 ) -> std::result::Result<usize, Fault> {
     let mut ended = 0;
-    for (tenant, webhook) in deliveries_of_deleted {
+    for (tenant, webhook) in deleted_webhooks {
         let at_most = codec::limit(limit - ended);
         let ids = codec::all(
             &mut *tx.statement(schedule::DUE)?,

@@ -1,4 +1,4 @@
-//! Bulk retries and how far they are.
+//! Bulk retries and their progress.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{JobId, TenantId};

@@ -1,4 +1,4 @@
-//! API keys, by their digests.
+//! API keys, stored by digest.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{KeyId, TenantId};

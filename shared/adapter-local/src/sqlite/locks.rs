@@ -1,4 +1,4 @@
-//! Which processes are alive, by locks that the operating system drops when a process ends, however it ends.
+//! Tells which processes are alive, by locks that the operating system drops when a process ends, however it ends.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -13,30 +13,30 @@ use super::fault::Fault;
 const DIRECTORY: &str = "locks";
 const SERVE_FILE: &str = "serve.lock";
 
-/// This process's lock, and what is known of the others'.
+/// The lock of this process, and what is known about the locks of others.
 pub(super) struct Owners {
     directory: PathBuf,
     process: String,
     path: PathBuf,
     /// Locked for as long as this value lives.
     _lock: File,
-    /// Ids are never drawn twice, so «gone» is for ever.
+    /// Ids are never reused, so a process that is gone stays gone.
     gone: RwLock<HashSet<String>>,
 }
 
 impl Owners {
-    /// Draws an id, takes its lock, and clears away the files of processes that are gone.
+    /// Draws an id, takes its lock, and deletes the lock files of processes that are gone.
     pub(super) fn enter(dir: &Path) -> std::result::Result<Self, Fault> {
         let directory = dir.join(DIRECTORY);
         super::make_private_directory(&directory)
-            .map_err(|error| Fault::io("cannot make", &directory, &error))?;
+            .map_err(|error| Fault::io("cannot create", &directory, &error))?;
         let mut drawn = [0; 8];
         super::random(&mut drawn)
-            .map_err(|error| Fault::io("no random bytes for", &directory, &error))?;
+            .map_err(|error| Fault::io("cannot get random bytes for", &directory, &error))?;
         let process = format!("{:016x}", u64::from_be_bytes(drawn));
         let path = lock_path(&directory, &process);
-        let lock = lock_anew(&path).map_err(|error| Fault::io("cannot lock", &path, &error))?;
-        clear_away(&directory);
+        let lock = create_locked(&path).map_err(|error| Fault::io("cannot lock", &path, &error))?;
+        delete_free_locks(&directory);
         Ok(Self {
             directory,
             process,
@@ -46,12 +46,11 @@ impl Owners {
         })
     }
 
-    /// The id of this process.
     pub(super) fn process(&self) -> &str {
         &self.process
     }
 
-    /// Whether a process is no more, so that its leases are void.
+    /// Whether a process has ended, which voids its leases.
     pub(super) fn is_gone(&self, process: &str) -> bool {
         if process == self.process {
             return false;
@@ -69,23 +68,23 @@ impl Owners {
 
 impl Drop for Owners {
     fn drop(&mut self) {
-        // A file that stays behind is free, and cleared away by the next process.
+        // If the file cannot be deleted, it is free and the next process deletes it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 fn lock_path(directory: &Path, process: &str) -> PathBuf {
-    // A process id is written by us; anything else names no lock and counts as gone.
-    let plain = process.bytes().all(|b| b.is_ascii_alphanumeric());
-    directory.join(if plain {
+    // Process ids are written by this module; anything else does not name a lock and counts as gone.
+    let valid = process.bytes().all(|b| b.is_ascii_alphanumeric());
+    directory.join(if valid {
         format!("{process}.lock")
     } else {
         "none".to_owned()
     })
 }
 
-/// The file gets its name after it is locked: nobody ever sees it free while its process lives.
-fn lock_anew(path: &Path) -> std::io::Result<File> {
+/// The file gets its final name only after it is locked, so no process ever sees it free while its owner lives.
+fn create_locked(path: &Path) -> std::io::Result<File> {
     let draft = path.with_extension("new");
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -96,7 +95,7 @@ fn lock_anew(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// A missing lock is free. A shared one is asked for, so that two who look at once do not see each other.
+/// A missing lock is free. Asks for a shared lock, so two processes that check at once do not see each other's lock.
 fn is_free(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => file.try_lock_shared().is_ok(),
@@ -104,7 +103,7 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-fn clear_away(directory: &Path) {
+fn delete_free_locks(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;
     };
@@ -120,7 +119,7 @@ fn clear_away(directory: &Path) {
     }
 }
 
-/// The right to serve a directory, held for as long as this value lives.
+/// The exclusive right to serve a directory, held for as long as this value lives.
 #[derive(Debug)]
 pub struct ServeLock {
     _lock: File,
@@ -138,7 +137,7 @@ impl ServeLock {
         match file.try_lock() {
             Ok(()) => Ok(Self { _lock: file }),
             Err(TryLockError::WouldBlock) => Err(Error::Broken(format!(
-                "another process serves {} already; stop it, or choose another directory",
+                "another process already serves {}; stop it, or choose another directory",
                 dir.display()
             ))),
             Err(TryLockError::Error(error)) => Err(Fault::io("cannot lock", &path, &error).into()),
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn free_locks_are_cleared_away_and_held_ones_stay() {
+    fn free_locks_are_deleted_and_held_ones_stay() {
         let dir = tempfile::tempdir().unwrap();
         let held = Owners::enter(dir.path()).unwrap();
         let left = lock_path(&held.directory, "00aa");
@@ -182,7 +181,7 @@ mod tests {
             ServeLock::take(dir.path())
                 .unwrap_err()
                 .to_string()
-                .contains("another process serves")
+                .contains("another process already serves")
         );
         drop(first);
         ServeLock::take(dir.path()).unwrap();

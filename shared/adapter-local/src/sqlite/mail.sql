@@ -1,8 +1,8 @@
--- What failed last, as JSON; for whoever is told of a webhook's trouble.
+-- The last failure, as JSON, for the e-mail to the webhook's owner.
 ALTER TABLE webhook_configs ADD COLUMN last_failure TEXT;
 
--- Letters about the trouble of webhooks, filed with the change that announces it. One that was sent, or never will be, has
--- no due_at; it stays a while, so that nobody is told twice.
+-- The mail outbox: e-mails about failing webhooks, inserted with the change they report. An e-mail that was sent, or
+-- never will be, has no due_at; it stays for a while so the owner is not notified twice.
 CREATE TABLE letters (
   id          INTEGER PRIMARY KEY,
   tenant      TEXT NOT NULL,

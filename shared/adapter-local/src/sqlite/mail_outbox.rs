@@ -1,4 +1,4 @@
-//! Letters about the trouble of webhooks: filed when it is announced, kept until they are sent.
+//! The mail outbox: e-mails about failing webhooks, stored with the change they report and kept until they are sent.
 
 use async_trait::async_trait;
 use postrider_domain::alert::Alert;
@@ -15,8 +15,8 @@ use super::fault::Fault;
 use super::writer::Tx;
 use super::{SqliteStore, codec};
 
-/// How long letters are kept, whatever became of them.
-const KEPT_FOR: Millis = Millis::from_seconds(30 * 86_400);
+/// How long e-mails are kept, sent or not.
+const RETENTION: Millis = Millis::from_seconds(30 * 86_400);
 
 pub(super) const DUE: &str = "SELECT id, event, tries, refusals, at FROM letters WHERE due_at <= ?1 \
      ORDER BY due_at LIMIT ?2";
@@ -27,7 +27,7 @@ pub(super) const FILED_AFTER: &str = "SELECT 1 FROM letters \
 pub(super) const CONTACT: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
-/// Files the letter about what is announced, if somebody is to be told and has not been.
+/// Adds the e-mail for a notification, if it calls for one and the owner has not been notified already.
 pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Result<(), Fault> {
     let event = notification.to_cloud_event();
     let text = event.to_string();
@@ -36,7 +36,7 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
         return Ok(());
     };
     let (webhook, trouble) = (alert.webhook.to_string(), alert.trouble.as_str());
-    let told = codec::first(
+    let earlier = codec::first(
         &mut *tx.statement(FILED_AFTER)?,
         &[
             &alert.tenant.as_str(),
@@ -46,7 +46,7 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
         ],
         |_| Ok(()),
     )?;
-    if told.is_none() {
+    if earlier.is_none() {
         let at = notification.at.as_millis();
         tx.execute(
             "INSERT INTO letters (tenant, webhook_id, trouble, episode, at, event, due_at) \
@@ -64,9 +64,9 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
     Ok(())
 }
 
-/// Removes letters of long ago.
+/// Deletes old e-mails.
 pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> std::result::Result<(), Fault> {
-    let before = now.minus(KEPT_FOR).as_millis();
+    let before = now.minus(RETENTION).as_millis();
     tx.execute("DELETE FROM letters WHERE at < ?1", [before])?;
     Ok(())
 }
@@ -93,8 +93,8 @@ impl MailOutbox for SqliteStore {
             .await
     }
 
-    async fn record_result(&self, id: i64, handled: EmailResult) -> Result<()> {
-        let (tried, refused, due_at) = match handled {
+    async fn record_result(&self, id: i64, result: EmailResult) -> Result<()> {
+        let (tried, rejected, due_at) = match result {
             EmailResult::Settled => (0, 0, None),
             EmailResult::PutOff(until) => (1, 0, Some(until.as_millis())),
             EmailResult::Rejected(until) => (0, 1, Some(until.as_millis())),
@@ -104,7 +104,7 @@ impl MailOutbox for SqliteStore {
                 tx.execute(
                     "UPDATE letters SET tries = tries + ?2, refusals = refusals + ?3, due_at = ?4 \
                      WHERE id = ?1 AND due_at IS NOT NULL",
-                    params![id, tried, refused, due_at],
+                    params![id, tried, rejected, due_at],
                 )
             })
             .await?;

@@ -1,4 +1,4 @@
-//! Brings a database file to the schema this program knows.
+//! Brings a database file to this version's schema.
 
 use postrider_ports::Error;
 use rusqlite::Connection;
@@ -15,40 +15,40 @@ const STEPS: [&str; 6] = [
     include_str!("again.sql"),
 ];
 
-/// The version of the schema that this program writes.
-fn known() -> i64 {
+/// The schema version that this program writes.
+fn latest() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-/// Whether the file has the schema already, so that opening it need write nothing.
+/// Whether the file already has the current schema, so that opening it writes nothing.
 ///
 /// # Errors
-/// A file of a newer program, and one that is not ours.
+/// If the file was written by a newer version, or is not a Postrider database.
 pub(super) fn is_current(db: &Connection) -> Result<bool, Fault> {
     let found = version(db)?;
-    if found > known() {
-        return Err(refused(format!(
-            "the database was written by a newer version of Postrider (schema {found}, this one knows {}); \
+    if found > latest() {
+        return Err(unusable(format!(
+            "the database was written by a newer version of Postrider (schema {found}; this version supports up to {}); \
              update the program",
-            known()
+            latest()
         )));
     }
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if found <= 0 && tables > 0 {
-        return Err(refused(
-            "the file is a database, but not one of Postrider's".to_owned(),
+        return Err(unusable(
+            "the file is an SQLite database, but not one that Postrider created".to_owned(),
         ));
     }
-    Ok(found == known())
+    Ok(found == latest())
 }
 
-/// Takes the steps that the file lacks. In a write transaction of the caller's.
+/// Runs the missing steps, in the caller's write transaction.
 pub(super) fn bring_up_to_date(db: &Connection) -> Result<(), Fault> {
     let done = usize::try_from(version(db)?).unwrap_or(0);
     for step in STEPS.iter().skip(done) {
         db.execute_batch(step)?;
     }
-    db.pragma_update(None, "user_version", known())?;
+    db.pragma_update(None, "user_version", latest())?;
     Ok(())
 }
 
@@ -56,7 +56,7 @@ fn version(db: &Connection) -> Result<i64, Fault> {
     Ok(db.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 
-fn refused(why: String) -> Fault {
+fn unusable(why: String) -> Fault {
     Fault::Port(Error::Broken(why))
 }
 
@@ -83,24 +83,25 @@ mod tests {
         assert!(!is_current(&db).unwrap());
         bring_up_to_date(&db).unwrap();
         assert!(is_current(&db).unwrap());
-        let kept = "SELECT config_version FROM tenants";
-        let kept: i64 = db.query_row(kept, [], |row| row.get(0)).unwrap();
-        assert_eq!(kept, 7);
+        let version = "SELECT config_version FROM tenants";
+        let version: i64 = db.query_row(version, [], |row| row.get(0)).unwrap();
+        assert_eq!(version, 7);
         db.prepare("SELECT * FROM sources").unwrap();
         db.prepare("SELECT * FROM refused").unwrap();
     }
 
     #[test]
-    fn a_newer_file_is_refused() {
+    fn a_newer_file_is_rejected() {
         let db = Connection::open_in_memory().unwrap();
         bring_up_to_date(&db).unwrap();
-        db.pragma_update(None, "user_version", known() + 1).unwrap();
-        let refusal = Error::from(is_current(&db).unwrap_err()).to_string();
-        assert!(refusal.contains("newer version of Postrider"), "{refusal}");
+        db.pragma_update(None, "user_version", latest() + 1)
+            .unwrap();
+        let message = Error::from(is_current(&db).unwrap_err()).to_string();
+        assert!(message.contains("newer version of Postrider"), "{message}");
     }
 
     #[test]
-    fn somebody_elses_database_is_refused() {
+    fn the_database_of_another_program_is_rejected() {
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch("CREATE TABLE cats (name TEXT)").unwrap();
         assert!(is_current(&db).is_err());

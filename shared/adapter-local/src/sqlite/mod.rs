@@ -55,8 +55,8 @@ use writer::Writer;
 
 /// Everything that the embedded gateway stores, in one directory.
 pub struct SqliteStore {
-    // Dropped in this order: the last connection to close is the writer's, which brings the log into the file; and
-    // what was handed over to it is written while this process's lock is still held.
+    // Dropped in this order: the writer's connection closes last and copies the log into the file, and writes that were
+    // already queued finish while this process still holds its lock.
     readers: Readers,
     writer: Writer,
     vault: Arc<Vault>,
@@ -65,26 +65,22 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in `dir`, which is made if it is not there. An existing one is brought to this program's schema;
-    /// otherwise opening writes nothing. Blocks while it does.
+    /// Opens the store in `dir`, creating the directory if needed. An older database is migrated to the current schema;
+    /// otherwise opening writes nothing. Blocks until done.
     ///
     /// # Errors
-    /// When the directory cannot be used, the database is of a newer program, or the key does not fit.
+    /// If the directory cannot be used, the database was written by a newer version, or the key does not match.
     pub fn open(dir: &Path, options: SqliteOptions) -> Result<Arc<Self>> {
         Ok(Arc::new(open::open(dir, options)?))
     }
 
-    /// The id of this process, for the owner of a lease: a lease under any other name is void at once.
+    /// The id of this process. Leases must use it as their owner: a lease in any other name is void immediately.
     #[must_use]
     pub fn process(&self) -> &str {
         self.owners.process()
     }
 
-    /// The most pages of 4 KiB that the file may have from now on, while it is open: a write beyond them fails as on a
-    /// full disk.
-    ///
-    /// # Errors
-    /// When it could not be set.
+    /// Limits the file to this many pages of 4 KiB while it is open: a write beyond them fails as on a full disk.
     pub async fn limit_pages(&self, pages: u32) -> Result<()> {
         let set = move |tx: &mut writer::Tx<'_>| {
             Ok(tx.db().pragma_update(None, "max_page_count", pages)?)
@@ -92,10 +88,11 @@ impl SqliteStore {
         self.writer.write(set).await
     }
 
-    /// Takes the right to serve `dir`, which is made if it is not there, for as long as the returned value lives.
+    /// Takes the exclusive right to serve `dir`, creating the directory if needed, for as long as the returned value
+    /// lives.
     ///
     /// # Errors
-    /// When another process has it.
+    /// If another process has it.
     pub fn lock_for_serving(dir: &Path) -> Result<ServeLock> {
         open::make_directory(dir)?;
         ServeLock::take(dir)

@@ -1,4 +1,4 @@
-//! The outbox.
+//! The outbox of notifications.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::{SqliteStore, codec};
 
-/// Announcements of other processes on the same file are noticed this much later at the most.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Notifications written by other processes on the same file are seen at most this much later.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) const AFTER: &str =
     "SELECT seq, kind, event FROM outbox WHERE seq > ?2 AND tenant = ?1 ORDER BY seq LIMIT ?3";
 
 pub(super) const NEWEST: &str = "SELECT max(seq) FROM outbox";
 
-/// Places are given in the order of time, so the walk ends at the first that is kept.
+/// Sequence numbers grow with time, so the walk ends at the first notification that is kept.
 pub(super) const FORGET: &str = "DELETE FROM outbox WHERE seq IN \
      (SELECT seq FROM outbox ORDER BY seq LIMIT ?2) AND at < ?1";
 
@@ -52,7 +52,7 @@ impl Notifications for SqliteStore {
     }
 
     async fn newest_notification(&self, _tenant: &TenantId) -> Result<u64> {
-        // That of all tenants: one order serves them all, and no index is kept for one of them.
+        // The newest of all tenants: they share one sequence, and no index is kept per tenant.
         self.readers.read(newest).await
     }
 }
@@ -60,13 +60,14 @@ impl Notifications for SqliteStore {
 #[async_trait]
 impl NotificationListener for SqliteStore {
     async fn notification_past(&self, seq: u64) {
-        let mut announced = self.writer.announced();
-        // Whether it came or the time is up: the caller looks, and what another process wrote is seen.
-        let _ = tokio::time::timeout(LOOK_AGAIN, announced.wait_for(|newest| *newest > seq)).await;
+        let mut committed = self.writer.newest_notification();
+        // Whether notified or timed out, the caller reads again, and sees what other processes wrote.
+        let _ =
+            tokio::time::timeout(POLL_INTERVAL, committed.wait_for(|newest| *newest > seq)).await;
     }
 }
 
-/// The place of the newest announcement; 0 when there is none.
+/// The sequence number of the newest notification, or 0.
 pub(super) fn newest(db: &Connection) -> std::result::Result<u64, Fault> {
     let seq: Option<i64> = db.prepare_cached(NEWEST)?.query_row([], |row| row.get(0))?;
     Ok(seq.map_or(0, i64::unsigned_abs))

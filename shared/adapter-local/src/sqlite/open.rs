@@ -1,4 +1,4 @@
-//! Opening the directory and the file in it.
+//! Opens the directory and the database in it.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::path::Path;
@@ -16,24 +16,23 @@ use super::writer::Writer;
 use super::{SqliteStore, migrate, notifications};
 
 const FILE: &str = "postrider.db";
-/// A commit is short; whoever waits longer than this had better be told.
+/// A commit is short; a caller that waits longer than this gets an error.
 const BUSY: Duration = Duration::from_secs(2);
 const CACHE_KIB: i64 = 8 * 1024;
-/// The log is cut back to this after it grew, in bytes.
+/// The log is truncated to this size after it grew, in bytes.
 const LOG_LIMIT: i64 = 16 * 1024 * 1024;
 const STATEMENTS: usize = 64;
 
-/// How a store is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SqliteOptions {
-    /// The most pages of 4 KiB that the file may have; see [`SqliteStore::limit_pages`].
+    /// Limits the file to this many pages of 4 KiB; see [`SqliteStore::limit_pages`].
     pub max_pages: Option<u32>,
 }
 
 pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fault> {
     make_directory(dir)?;
     let file = dir.join(FILE);
-    create_private(&file).map_err(|error| Fault::io("cannot make", &file, &error))?;
+    create_private(&file).map_err(|error| Fault::io("cannot create", &file, &error))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(&file, flags)?;
     settle(&db, CACHE_KIB)?;
@@ -47,7 +46,7 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
         tx.commit()?;
         vault
     };
-    // In WAL mode a commit is on disk when it returns only with FULL.
+    // In WAL mode, only FULL guarantees that a commit is on disk when it returns.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "wal_autocheckpoint", BACKSTOP)?;
     db.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
@@ -69,7 +68,7 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
     })
 }
 
-/// What every connection needs.
+/// Settings that every connection needs.
 pub(super) fn settle(db: &Connection, cache_kib: i64) -> Result<(), Fault> {
     db.busy_timeout(BUSY)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -79,8 +78,8 @@ pub(super) fn settle(db: &Connection, cache_kib: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes the directory for its owner alone. One that is ours already, or still empty, is closed to others; a
-/// directory that somebody uses for other things keeps its permissions, and our files in it are private anyway.
+/// Creates the directory for its owner only. If it is already a Postrider directory, or empty, access by others is
+/// removed; a directory with other contents keeps its permissions, and Postrider's files in it are private anyway.
 pub(super) fn make_directory(dir: &Path) -> Result<(), Fault> {
     let usable = if dir.is_dir() {
         close_if_ours(dir)
@@ -106,7 +105,7 @@ fn set_private(_dir: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory that only its owner can enter, and those above it.
+/// Creates a directory that only its owner can enter, and its parents.
 pub(super) fn make_private_directory(dir: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -115,13 +114,13 @@ pub(super) fn make_private_directory(dir: &Path) -> std::io::Result<()> {
     builder.create(dir)
 }
 
-/// A file made with these options can be read by its owner alone.
+/// Files created with these options can be read by their owner only.
 pub(super) fn private(options: &mut OpenOptions) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
 }
 
-/// SQLite gives its log the permissions of the file, so the file is there first.
+/// SQLite gives its log the permissions of the database file, so the file is created first.
 fn create_private(file: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -129,12 +128,12 @@ fn create_private(file: &Path) -> std::io::Result<()> {
     options.open(file).map(drop)
 }
 
-/// Random bytes for keys and for the names of processes.
+/// Random bytes for keys and process ids.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the edge: a key or a process's name is drawn when a store is opened"
+    reason = "the edge: a key or a process id is drawn when a store is opened"
 )]
 pub(super) fn random(bytes: &mut [u8]) -> std::io::Result<()> {
     aws_lc_rs::rand::fill(bytes)
-        .map_err(|_| std::io::Error::other("the system gave no random bytes"))
+        .map_err(|_| std::io::Error::other("the operating system returned no random bytes"))
 }

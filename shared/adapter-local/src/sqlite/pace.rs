@@ -1,4 +1,4 @@
-//! The paces of webhooks. One that was never slowed and never gave a turn has no row.
+//! The paces of webhooks. A webhook that was never slowed down and never gave a turn has no row.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -62,7 +62,7 @@ impl Pacing for SqliteStore {
     }
 }
 
-/// Takes turns, and notes which are free after them.
+/// Takes turns and stores when the next one is free.
 pub(super) fn reserve(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -77,7 +77,7 @@ pub(super) fn reserve(
     Ok(given)
 }
 
-/// Lets a resumed webhook begin slowly.
+/// Lets a resumed webhook start slowly.
 pub(super) fn probe(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -88,7 +88,6 @@ pub(super) fn probe(
     save(tx, tenant, webhook, &pace)
 }
 
-/// The pace of a webhook.
 pub(super) fn load(
     db: &Connection,
     tenant: &TenantId,

@@ -1,5 +1,5 @@
--- How fast each webhook can be sent to, and how a failed one is tested. A rate is in thousandths of an attempt a second;
--- without one the webhook is as fast as configured.
+-- How fast each webhook can be sent to, and when a failed one is probed. A rate is in thousandths of an attempt per
+-- second; without one, the webhook's configured rate applies.
 
 ALTER TABLE pace ADD COLUMN rate_milli INTEGER;
 ALTER TABLE pace ADD COLUMN halved_at INTEGER;

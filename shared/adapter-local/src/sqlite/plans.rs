@@ -1,4 +1,4 @@
-//! Every query that is run often uses its index: no scan of a table that grows, no sorting.
+//! Checks that every frequent query uses its index: no scan of a table that grows, no sorting.
 
 use postrider_domain::delivery::Status;
 use postrider_ports::history::Filter;
@@ -93,7 +93,7 @@ fn every_hot_query_uses_its_index() {
         (sources::ALL, "sources_of_tenant (tenant=?)"),
         (sources::ONE, "PRIMARY KEY (id=?)"),
         (sources::BY_ID, "PRIMARY KEY (id=?)"),
-        (rejected::TALLY, "PRIMARY KEY (tenant=? AND source_id=?)"),
+        (rejected::COUNTS, "PRIMARY KEY (tenant=? AND source_id=?)"),
         (
             rejected::NEWEST,
             "refused_of_source (tenant=? AND source_id=?)",
@@ -115,7 +115,7 @@ fn every_hot_query_uses_its_index() {
     for (sql, index) in cases {
         assert_plan(&db, sql, index, &[]);
     }
-    // The oldest few, in the order of the table itself; and an index that holds running jobs alone.
+    // The oldest few, in table order; and an index that holds only running jobs.
     assert_plan(&db, notifications::FORGET, "SCAN outbox", &["SCAN outbox"]);
     let running = "SCAN jobs USING INDEX jobs_running";
     assert_plan(&db, jobs::RUNNING, running, &[running]);

@@ -1,4 +1,4 @@
-//! Tests of failed webhooks.
+//! Probes of failed webhooks.
 
 use async_trait::async_trait;
 use postrider_domain::health::Health;
@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::writer::Tx;
 use super::{SqliteStore, codec, health};
 
-/// Failed webhooks whose next test is due, whether their owners want one or not; there are few.
+/// Failed webhooks whose next probe is due, whether or not their owners enabled probes; there are few.
 pub(super) const DUE: &str = "SELECT tenant, id, settings FROM webhook_configs \
      WHERE next_test_at IS NOT NULL AND next_test_at <= ?1 ORDER BY next_test_at";
 

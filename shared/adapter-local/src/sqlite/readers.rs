@@ -1,4 +1,4 @@
-//! Connections that only read, apart from the writer: a long list does not hold up a commit, nor the runtime.
+//! Read-only connections, separate from the writer: a long list holds up neither a commit nor the runtime.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +10,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::fault::Fault;
 
-/// A few are enough: a read takes microseconds, and each connection keeps pages of its own in memory.
+/// A few are enough: a read takes microseconds, and each connection has its own page cache.
 const READERS: usize = 3;
 const CACHE_KIB: i64 = 1024;
 
-/// The reading connections.
 pub(super) struct Readers {
     idle: Arc<Mutex<Vec<Connection>>>,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 impl Readers {
@@ -27,35 +26,35 @@ impl Readers {
             .collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Self {
             idle: Arc::new(Mutex::new(idle)),
-            places: Arc::new(Semaphore::new(READERS)),
+            slots: Arc::new(Semaphore::new(READERS)),
         })
     }
 
-    /// Carries `look` out on a thread where waiting for the disk disturbs nobody. All it reads is of one instant.
-    pub(super) async fn read<T, F>(&self, look: F) -> Result<T>
+    /// Runs `query` on a blocking thread. Everything it reads comes from one snapshot.
+    pub(super) async fn read<T, F>(&self, query: F) -> Result<T>
     where
         F: FnOnce(&Connection) -> std::result::Result<T, Fault> + Send + 'static,
         T: Send + 'static,
     {
         let stopped = || Error::Unavailable("the store is closing".to_owned());
-        let place = Arc::clone(&self.places)
+        let slot = Arc::clone(&self.slots)
             .acquire_owned()
             .await
             .map_err(|_| stopped())?;
         let idle = Arc::clone(&self.idle);
         let reading = tokio::task::spawn_blocking(move || {
             let db = idle.lock().pop().ok_or_else(stopped)?;
-            // Given back however the look ends, or a mistake in one would use the connections up.
+            // Returned however the query ends; otherwise a panic would leak the connection.
             let borrowed = Borrowed {
                 db: Some(db),
                 idle,
-                _place: place,
+                _slot: slot,
             };
-            Ok(borrowed.at_one_instant(look)?)
+            Ok(borrowed.on_snapshot(query)?)
         });
         reading
             .await
-            .map_err(|_| Error::Broken("a read was broken off".to_owned()))?
+            .map_err(|_| Error::Broken("a read panicked".to_owned()))?
     }
 }
 
@@ -66,22 +65,21 @@ fn connect(file: &Path) -> std::result::Result<Connection, Fault> {
     Ok(db)
 }
 
-/// A connection in use.
 struct Borrowed {
     db: Option<Connection>,
     idle: Arc<Mutex<Vec<Connection>>>,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Borrowed {
-    fn at_one_instant<T>(
+    fn on_snapshot<T>(
         &self,
-        look: impl FnOnce(&Connection) -> std::result::Result<T, Fault>,
+        query: impl FnOnce(&Connection) -> std::result::Result<T, Fault>,
     ) -> std::result::Result<T, Fault> {
         let gone = || Fault::Unreadable("the connection is gone".to_owned());
         let db = self.db.as_ref().ok_or_else(gone)?;
         db.prepare_cached("BEGIN")?.execute([])?;
-        look(db)
+        query(db)
     }
 }
 

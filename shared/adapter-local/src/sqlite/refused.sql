@@ -1,4 +1,4 @@
--- Version 3: refused requests, for their owners to look at. What a request held is in sealed alone, encrypted.
+-- Version 3: rejected requests, for the owners of sources. The content of a request is only in sealed, encrypted.
 
 CREATE TABLE refused_tallies (
   tenant     TEXT NOT NULL,

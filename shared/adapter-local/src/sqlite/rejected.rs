@@ -1,6 +1,6 @@
-//! Refused requests: a ring for each source, and a tally that says where it stands.
+//! Rejected requests: a ring buffer per source, and counts that tell its current position.
 
-mod keep;
+mod store;
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use rusqlite::Row;
 
 use super::fault::Fault;
 use super::{SqliteStore, codec};
-pub(super) use keep::forget_source;
-use keep::{keep, tally};
+pub(super) use store::forget_source;
+use store::{counts, store};
 
-pub(super) const TALLY: &str = "SELECT kept, counted, minute, in_minute FROM refused_tallies \
+pub(super) const COUNTS: &str = "SELECT kept, counted, minute, in_minute FROM refused_tallies \
      WHERE tenant = ?1 AND source_id = ?2";
 
 pub(super) const NEWEST: &str = "SELECT place, at, reason, body_bytes, is_cut, sealed FROM refused \
@@ -36,16 +36,16 @@ pub(super) const FORGET: &str =
 
 #[async_trait]
 impl RejectedRequests for SqliteStore {
-    async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>> {
+    async fn store_rejected(&self, rejected: RejectedRequest) -> Result<Option<RejectedId>> {
         let RejectedRequest {
             tenant,
             source,
             request,
             ..
-        } = &refused;
+        } = &rejected;
         let sealed = seal_request(&self.vault, tenant, *source, request)?;
         self.writer
-            .write(move |tx| tx.whole(|tx| keep(tx, &refused, &sealed)))
+            .write(move |tx| tx.whole(|tx| store(tx, &rejected, &sealed)))
             .await
     }
 
@@ -56,7 +56,7 @@ impl RejectedRequests for SqliteStore {
         limit: usize,
         now: Timestamp,
     ) -> Result<Vec<StoredRejection>> {
-        self.read_refused(NEWEST, tenant, source, codec::limit(limit), now)
+        self.read_rejected(NEWEST, tenant, source, codec::limit(limit), now)
             .await
     }
 
@@ -68,8 +68,8 @@ impl RejectedRequests for SqliteStore {
         now: Timestamp,
     ) -> Result<Option<StoredRejection>> {
         let place = i64::try_from(id.place()).unwrap_or(i64::MAX);
-        let found = self.read_refused(ONE, tenant, source, place, now).await?;
-        Ok(found.into_iter().find(|kept| kept.id == id))
+        let found = self.read_rejected(ONE, tenant, source, place, now).await?;
+        Ok(found.into_iter().find(|stored| stored.id == id))
     }
 
     async fn rejection_counts(
@@ -79,14 +79,14 @@ impl RejectedRequests for SqliteStore {
     ) -> Result<RejectionCounts> {
         let tenant = tenant.clone();
         self.readers
-            .read(move |db| tally(db, &tenant, source))
+            .read(move |db| counts(db, &tenant, source))
             .await
     }
 }
 
 impl SqliteStore {
-    /// What a query finds whose last parameter is this one.
-    async fn read_refused(
+    /// Runs a query whose last parameter is `last`.
+    async fn read_rejected(
         &self,
         query: &'static str,
         tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! Freeing rows that wait for nothing but a turn.
+//! Frees rows that wait for nothing but a turn.
 
 use postrider_domain::delivery::Delivery;
 use postrider_domain::health::WebhookStatus;
@@ -19,14 +19,14 @@ use super::{health, pace, rows};
 pub(super) const NEXT_PARKED: &str = "SELECT tenant, webhook_id FROM webhook_deliveries \
      WHERE parked = 1 AND (tenant, webhook_id) > (?1, ?2) ORDER BY tenant, webhook_id LIMIT 1";
 
-/// A webhook's parked rows, the longest due first.
+/// A webhook's parked rows, longest due first.
 pub(super) const PARKED_OF: &str = "SELECT event_id FROM webhook_deliveries \
      WHERE parked = 1 AND tenant = ?1 AND webhook_id = ?2 ORDER BY next_retry_at LIMIT ?3";
 
 pub(super) const SETTINGS: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
-/// How many more rows than needed are looked at: some may not be readable.
+/// How many more rows than needed are read, because some may be unreadable.
 const UNREADABLE: usize = 100;
 
 /// How many rows may be freed, and until when turns are given to them.
@@ -36,7 +36,8 @@ pub(super) struct Room {
     pub(super) until: Timestamp,
 }
 
-/// Frees rows of all webhooks, of active ones by turns. One whose rows or settings cannot be read is passed over.
+/// Frees rows of all webhooks; those of active webhooks get turns. A webhook whose rows or settings cannot be read is
+/// skipped.
 pub(super) fn release(
     tx: &Tx<'_>,
     room: Room,
@@ -56,16 +57,18 @@ pub(super) fn release(
             limit: room.limit - freed.len(),
             ..room
         };
-        match named(&tenant, &webhook).and_then(|(of, id)| release_webhook(tx, &of, id, left, now))
+        match parse(&tenant, &webhook)
+            .and_then(|(tenant, id)| release_webhook(tx, &tenant, id, left, now))
         {
             Ok(messages) => freed.extend(messages),
-            Err(fault) => pass_over(&webhook, fault)?,
+            Err(fault) => skip(&webhook, fault)?,
         }
     }
     Ok(freed)
 }
 
-/// Frees rows of one webhook: by turns if it is active, at once if it was deleted. No more are read than there are turns.
+/// Frees rows of one webhook: with turns if it is active, immediately if it was deleted. Reads no more rows than there
+/// are turns.
 pub(super) fn release_webhook(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -88,8 +91,8 @@ pub(super) fn release_webhook(
                 per_second: retry_rate(tx, tenant, webhook)?,
                 until: room.until,
             };
-            let (there_are, _) = pace::load(tx.db(), tenant, webhook)?.reserve(asked, now);
-            let rows = parked(tx, tenant, webhook, there_are.turns.len())?;
+            let (available, _) = pace::load(tx.db(), tenant, webhook)?.reserve(asked, now);
+            let rows = parked(tx, tenant, webhook, available.turns.len())?;
             let asked = Asked {
                 count: rows.len(),
                 ..asked
@@ -107,15 +110,15 @@ pub(super) fn release_webhook(
     }
 }
 
-fn named(tenant: &str, webhook: &str) -> Result<(TenantId, WebhookId), Fault> {
+fn parse(tenant: &str, webhook: &str) -> Result<(TenantId, WebhookId), Fault> {
     let unreadable = || Fault::Unreadable("column tenant or webhook_id".to_owned());
     let tenant = tenant.parse().map_err(|_| unreadable())?;
     Ok((tenant, webhook.parse().map_err(|_| unreadable())?))
 }
 
-/// What cannot be read is told and left where it is, so that it strands nothing behind it. A disk that fails is another
-/// matter.
-fn pass_over(webhook: &str, fault: Fault) -> Result<(), Fault> {
+/// What cannot be read is logged and left in place, so that it does not block the rows behind it. A failing disk is
+/// returned as an error instead.
+fn skip(webhook: &str, fault: Fault) -> Result<(), Fault> {
     let error = Error::from(fault);
     if error.is_transient() {
         return Err(error.into());
@@ -124,7 +127,6 @@ fn pass_over(webhook: &str, fault: Fault) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The configured rate of a webhook.
 pub(super) fn retry_rate(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> Result<u32, Fault> {
     let settings = codec::first(
         &mut *tx.statement(SETTINGS)?,
@@ -134,7 +136,7 @@ pub(super) fn retry_rate(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> 
     Ok(StoredWebhook::outline(&settings.unwrap_or_default())?.retry_rate)
 }
 
-/// A webhook's first parked rows. One that cannot be read is told and left where it is.
+/// A webhook's first parked rows. A row that cannot be read is logged and left in place.
 fn parked(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -157,7 +159,7 @@ fn parked(
         }
         match stored(tx, tenant, webhook, &event) {
             Ok(found) => rows.extend(found),
-            Err(fault) => pass_over(&webhook.to_string(), fault)?,
+            Err(fault) => skip(&webhook.to_string(), fault)?,
         }
     }
     Ok(rows)
@@ -174,7 +176,7 @@ fn stored(
     rows::find(tx.db(), tenant, DeliveryId { event, webhook })
 }
 
-/// Writes rows as they shall be; the hints of them.
+/// Saves the freed rows and returns their queue messages.
 fn save(
     tx: &Tx<'_>,
     freed: impl Iterator<Item = (Stored, Delivery)>,

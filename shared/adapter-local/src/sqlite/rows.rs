@@ -1,4 +1,4 @@
-//! Loading and storing rows in a write transaction, with all that follows from a change.
+//! Loads and stores rows in a write transaction, with everything that follows from a change.
 
 use postrider_domain::delivery::Delivery;
 use postrider_domain::health::Health;
@@ -13,7 +13,6 @@ use super::health;
 use super::stats::CountedStats;
 use super::writer::Tx;
 
-/// The row of a delivery, as stored.
 pub(super) fn find(
     db: &Connection,
     tenant: &TenantId,
@@ -28,7 +27,7 @@ pub(super) fn find(
     )
 }
 
-/// An id is found by its parts: the event by its key, the row by event and webhook.
+/// A delivery is found by the parts of its id: the event by its key, the row by event and webhook.
 pub(super) static FIND: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!(
         "SELECT {} FROM webhook_deliveries WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2) \
@@ -37,7 +36,6 @@ pub(super) static FIND: std::sync::LazyLock<String> = std::sync::LazyLock::new(|
     )
 });
 
-/// The rows of an event.
 pub(super) fn of_event(
     db: &Connection,
     tenant: &TenantId,
@@ -52,7 +50,7 @@ pub(super) fn of_event(
     Ok(rows)
 }
 
-/// By the index that finds one of them, too.
+/// Uses the same index as [`FIND`].
 pub(super) static OF_EVENT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!(
         "SELECT {} FROM webhook_deliveries WHERE event = (SELECT id FROM events WHERE event_id = ?1 AND tenant = ?2)",
@@ -60,7 +58,7 @@ pub(super) static OF_EVENT: std::sync::LazyLock<String> = std::sync::LazyLock::n
     )
 });
 
-/// The row of a delivery as the rules shall see it: a lease whose process is gone is void.
+/// A row as the domain should see it: a lease whose process is gone is void.
 pub(super) fn load(
     tx: &Tx<'_>,
     tenant: &TenantId,
@@ -70,7 +68,7 @@ pub(super) fn load(
     Ok(found.map(|stored| without_void_lease(tx, stored)))
 }
 
-/// A row whose lease's process is gone is free.
+/// Frees a row whose lease belongs to a process that is gone.
 pub(super) fn without_void_lease(tx: &Tx<'_>, mut stored: Stored) -> Stored {
     if stored
         .row
@@ -84,12 +82,11 @@ pub(super) fn without_void_lease(tx: &Tx<'_>, mut stored: Stored) -> Stored {
     stored
 }
 
-/// Stores a row as it is now.
 pub(super) fn save(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
     codec::update(&mut *tx.statement(codec::UPDATE_DELIVERY)?, at, row)
 }
 
-/// Stores a changed row with its announcements, its counters and what it does to its webhook.
+/// Stores a changed row with its notifications, its counters and its effect on the webhook.
 pub(super) fn change(
     tx: &mut Tx<'_>,
     at: i64,
@@ -101,7 +98,7 @@ pub(super) fn change(
     follow(tx, before, after, now)
 }
 
-/// All that follows from the change of a row, the row itself apart.
+/// Everything that follows from the change of a row, except the row itself.
 pub(super) fn follow(
     tx: &mut Tx<'_>,
     before: &Delivery,
@@ -109,7 +106,7 @@ pub(super) fn follow(
     now: Timestamp,
 ) -> Result<(), Fault> {
     let webhook = after.id.webhook;
-    let known = health::load(tx, &after.tenant, webhook)?;
+    let before_health = health::load(tx, &after.tenant, webhook)?;
     let Effects {
         notifications,
         health: changed,
@@ -117,15 +114,15 @@ pub(super) fn follow(
     } = effects(
         before,
         after,
-        known.as_ref().unwrap_or(&Health::default()),
+        before_health.as_ref().unwrap_or(&Health::default()),
         now,
     );
     for notification in &notifications {
         notify(tx, notification)?;
     }
-    // A deleted webhook has no state to change and nothing to announce.
-    if let (Some(known), Some(changed)) = (&known, changed) {
-        health::change(tx, &after.tenant, webhook, known, &changed, now)?;
+    // A deleted webhook has no state to change and nothing to notify about.
+    if let (Some(before_health), Some(changed)) = (&before_health, changed) {
+        health::change(tx, &after.tenant, webhook, before_health, &changed, now)?;
     }
     if let Some(delta) = stats {
         tx.count(CountedStats {
@@ -138,7 +135,7 @@ pub(super) fn follow(
     Ok(())
 }
 
-/// Puts an announcement into the outbox.
+/// Adds a notification to the outbox.
 pub(super) fn notify(tx: &mut Tx<'_>, notification: &Notification) -> Result<(), Fault> {
     let event = notification.to_cloud_event().to_string();
     tx.execute(
@@ -150,6 +147,6 @@ pub(super) fn notify(tx: &mut Tx<'_>, notification: &Notification) -> Result<(),
             event
         ],
     )?;
-    tx.announced(tx.db().last_insert_rowid());
+    tx.notified(tx.db().last_insert_rowid());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is due, and when something will be. Reads only.
+//! Reads what is due now, and when the next row will be.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::codec;
 use super::fault::Fault;
 use super::locks::Owners;
 
-/// The next webhook with a free row after this one, and when its first is due. Stepping from webhook to webhook costs
-/// one look each, however many rows they have.
+/// The next webhook with a free row after this one, and when its first row is due. Stepping from webhook to webhook
+/// costs one lookup each, however many rows they have.
 pub(super) const NEXT_AWAKE: &str = "SELECT tenant, webhook_id, wake_at FROM webhook_deliveries \
      WHERE (tenant, webhook_id) > (?1, ?2) AND wake_at IS NOT NULL ORDER BY tenant, webhook_id, wake_at LIMIT 1";
 
@@ -24,18 +24,18 @@ pub(super) const NEXT_AWAKE: &str = "SELECT tenant, webhook_id, wake_at FROM web
 pub(super) const NEXT_PROCESS: &str = "SELECT lease_process FROM webhook_deliveries \
      WHERE lease_process > ?1 ORDER BY lease_process LIMIT 1";
 
-/// The next webhook of which a process holds rows, and when its first lease ends.
+/// The next webhook with rows held by a process, and when the first lease ends.
 pub(super) const NEXT_HELD: &str = "SELECT tenant, webhook_id, lease_until FROM webhook_deliveries \
      WHERE lease_process = ?3 AND (tenant, webhook_id) > (?1, ?2) ORDER BY tenant, webhook_id, lease_until LIMIT 1";
 
-/// When the first of the rows was due that a process holds of a webhook. Asked of processes that are gone.
+/// When the first of the rows that a process holds for a webhook was due. Used for processes that are gone.
 pub(super) const FIRST_VOID: &str = "SELECT min(next_retry_at) FROM webhook_deliveries \
      WHERE lease_process = ?1 AND tenant = ?2 AND webhook_id = ?3";
 
 pub(super) const DUE: &str = "SELECT event_id, next_retry_at, attempts_total, paced FROM webhook_deliveries \
      WHERE tenant = ?1 AND webhook_id = ?2 AND wake_at <= ?3 ORDER BY wake_at LIMIT ?4";
 
-/// Rows whose lease has ended before `?4`.
+/// Rows whose lease ended before `?4`.
 pub(super) const DUE_HELD: &str = "SELECT event_id, next_retry_at, attempts_total, paced FROM webhook_deliveries \
      WHERE lease_process = ?1 AND tenant = ?2 AND webhook_id = ?3 AND lease_until < ?4 ORDER BY lease_until LIMIT ?5";
 
@@ -79,7 +79,7 @@ fn agenda(
             NEXT_HELD,
             Some(&process),
             |tenant, webhook, lease_until| {
-                // A lease holds through its last instant.
+                // A lease is valid through its last millisecond.
                 let free_at = if gone {
                     first_void(db, &process, &tenant, webhook, now)?
                 } else {
@@ -103,11 +103,11 @@ fn agenda(
 fn note(first: &mut Entries, tenant: TenantId, webhook: WebhookId, at: Timestamp) {
     first
         .entry((tenant, webhook))
-        .and_modify(|known| *known = at.min(*known))
+        .and_modify(|earliest| *earliest = at.min(*earliest))
         .or_insert(at);
 }
 
-/// Walks over the webhooks with free open rows, and when the first of each is due.
+/// Visits every webhook with free open rows, with the due time of its first row.
 pub(super) fn awake(
     db: &Connection,
     visit: impl FnMut(TenantId, WebhookId, Timestamp) -> std::result::Result<(), Fault>,
@@ -115,7 +115,7 @@ pub(super) fn awake(
     step(db, NEXT_AWAKE, None, visit)
 }
 
-/// Walks over the processes that hold rows, and the webhooks of which they do.
+/// Visits every process that holds rows, with the webhooks they belong to.
 pub(super) fn held(
     db: &Connection,
     mut visit: impl FnMut(&str, TenantId, WebhookId) -> std::result::Result<(), Fault>,
@@ -128,7 +128,7 @@ pub(super) fn held(
     Ok(())
 }
 
-/// Walks over the webhooks that `sql` steps through.
+/// Visits the webhooks that `sql` steps through.
 fn step(
     db: &Connection,
     sql: &str,

@@ -1,5 +1,5 @@
--- Version 1. Instants are milliseconds since the epoch; ids are written as the API writes them, so that a person with
--- a SQLite shell can read the file. Secrets and header values are in webhook_configs.sealed alone, encrypted.
+-- Version 1. Instants are milliseconds since the epoch; ids are written as in the API, so that an operator can read the
+-- file with a SQLite shell. Secrets and header values are only in webhook_configs.sealed, encrypted.
 
 CREATE TABLE tenants (
   tenant          TEXT PRIMARY KEY,
@@ -21,7 +21,7 @@ CREATE TABLE webhook_configs (
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
--- One row, sealed under secret.key, so that a wrong key is noticed when the store is opened.
+-- One row, sealed with secret.key, so that a wrong key is detected when the store is opened.
 CREATE TABLE vault (
   sealed  BLOB NOT NULL
 ) STRICT;
@@ -87,14 +87,15 @@ CREATE TABLE webhook_deliveries (
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_key ON webhook_deliveries (event, webhook_id);
 
--- An open row is in one of these three: free, held or parked. So a row that is accepted already claimed and delivered
--- at once touches only the second. Held rows are found by process, for those of processes that are gone.
+-- An open row is in exactly one of these three: free, held or parked. So a row that is accepted already claimed, and
+-- delivered at the first attempt, touches only the second. Held rows are found by process, to find those of processes
+-- that are gone.
 CREATE INDEX deliveries_wake ON webhook_deliveries (tenant, webhook_id, wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX deliveries_held ON webhook_deliveries (lease_process, tenant, webhook_id, lease_until)
   WHERE lease_process IS NOT NULL;
 CREATE INDEX deliveries_parked ON webhook_deliveries (tenant, webhook_id, next_retry_at) WHERE parked = 1;
 
--- What lists go by, newest first. Only trouble changes after the insert.
+-- For lists, newest first. Only trouble changes after the insert.
 CREATE INDEX deliveries_recent ON webhook_deliveries (tenant, created_at);
 CREATE INDEX deliveries_by_webhook ON webhook_deliveries (tenant, webhook_id, created_at);
 CREATE INDEX deliveries_by_session ON webhook_deliveries (tenant, session_id, created_at) WHERE session_id IS NOT NULL;
@@ -121,7 +122,7 @@ CREATE TABLE attempts (
   PRIMARY KEY (delivery, version)
 ) STRICT, WITHOUT ROWID;
 
--- AUTOINCREMENT, because a place in the order must not be used again after the newest announcement was forgotten.
+-- AUTOINCREMENT, because a sequence number must not be reused after the newest notification was deleted.
 CREATE TABLE outbox (
   seq     INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant  TEXT NOT NULL,

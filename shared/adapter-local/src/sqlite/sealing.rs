@@ -1,4 +1,4 @@
-//! Values that somebody carries away, sealed with the key of the stored secrets.
+//! Values handed out to clients, sealed with the key of the stored secrets.
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;

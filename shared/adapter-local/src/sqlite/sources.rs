@@ -1,4 +1,4 @@
-//! Sources: settings as JSON, secrets sealed.
+//! Sources: settings as JSON, secrets encrypted.
 
 use std::sync::Arc;
 
@@ -148,8 +148,8 @@ fn alter(
         return Ok(Changed::Done);
     }
     let mut statement = tx.statement(ONE)?;
-    let known = codec::first(&mut statement, &[&tenant.as_str(), &name], |_| Ok(()))?;
-    Ok(match known {
+    let existing = codec::first(&mut statement, &[&tenant.as_str(), &name], |_| Ok(()))?;
+    Ok(match existing {
         Some(()) => Changed::Outdated,
         None => Changed::Missing,
     })

@@ -1,4 +1,4 @@
--- Version 2: inbound senders. A request names the source alone, so its id is the key. Secrets are in sealed alone,
+-- Version 2: inbound sources. A request names only the source, so its id is the key. Secrets are only in sealed,
 -- encrypted.
 
 CREATE TABLE sources (

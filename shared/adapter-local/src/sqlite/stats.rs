@@ -26,14 +26,14 @@ pub(super) const HOUR: &str = "SELECT webhook_id, hour, delivered, dead, attempt
 /// The first webhook with counters after this one; steps from webhook to webhook without reading their hours.
 pub(super) const NEXT_WEBHOOK: &str = "SELECT webhook_id FROM stats WHERE tenant = ?1 AND webhook_id > ?2 ORDER BY webhook_id LIMIT 1";
 
-/// The same over all tenants, for what is done to each of them.
+/// The same across all tenants.
 pub(super) const NEXT_COUNTED: &str = "SELECT tenant, webhook_id FROM stats \
      WHERE (tenant, webhook_id) > (?1, ?2) ORDER BY tenant, webhook_id LIMIT 1";
 
 pub(super) const FORGET: &str =
     "DELETE FROM stats WHERE tenant = ?1 AND webhook_id = ?2 AND hour < ?3";
 
-/// Removes the counters of long ago, webhook by webhook: an index by hour would be written at each commit.
+/// Deletes old counters webhook by webhook: an index by hour would be written on every commit.
 pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> Result<(), Fault> {
     let before = now.minus(KEPT_FOR).as_millis();
     let mut last = (String::new(), String::new());
@@ -100,7 +100,7 @@ pub(super) fn hours(
     )
 }
 
-/// Every webhook of the tenant that was ever counted.
+/// Every webhook of the tenant that has counters.
 pub(super) fn webhooks(db: &Connection, tenant: &TenantId) -> Result<Vec<WebhookId>, Fault> {
     let mut statement = db.prepare_cached(NEXT_WEBHOOK)?;
     let mut found: Vec<WebhookId> = Vec::new();

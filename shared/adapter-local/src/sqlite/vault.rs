@@ -1,4 +1,4 @@
-//! The key that secrets in the file are sealed with: a file of its own beside the database.
+//! The key that seals secrets in the database: a separate file in the same directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -14,14 +14,14 @@ use super::fault::Fault;
 const KEY_FILE: &str = "secret.key";
 const CHECK: &[u8] = b"postrider vault";
 
-/// The vault of the store in `dir`. A database that holds sealed values needs the key they were sealed with; an empty
-/// one gets a fresh key. `db` must be in a write transaction if it is empty.
+/// The vault of the store in `dir`. A database with sealed values needs the key they were sealed with; an empty one
+/// gets a new key. `db` must be in a write transaction if it is empty.
 pub(super) fn open(dir: &Path, db: &Connection) -> Result<Vault, Fault> {
     let path = dir.join(KEY_FILE);
     let check: Option<Vec<u8>> = db
         .query_row("SELECT sealed FROM vault", [], |row| row.get(0))
         .optional()?;
-    let vault = Vault::with_key(&*read_or_make(&path, check.is_none())?)?;
+    let vault = Vault::with_key(&*read_or_create(&path, check.is_none())?)?;
     match check {
         Some(sealed) => {
             vault.unseal(CHECK, &sealed).map_err(|_| misfit(&path))?;
@@ -42,19 +42,19 @@ fn broken(what: &str) -> Fault {
 
 fn misfit(path: &Path) -> Fault {
     broken(&format!(
-        "{} is not the key this database was encrypted with; restore the right one",
+        "{} is not the key this database was encrypted with; restore the right key file",
         path.display()
     ))
 }
 
-fn read_or_make(path: &Path, may_make: bool) -> Result<Zeroizing<[u8; KEY_BYTES]>, Fault> {
+fn read_or_create(path: &Path, may_create: bool) -> Result<Zeroizing<[u8; KEY_BYTES]>, Fault> {
     match read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && may_make => {
-            make(path).map_err(|error| Fault::io("cannot write", path, &error))?;
+        Err(error) if error.kind() == ErrorKind::NotFound && may_create => {
+            create(path).map_err(|error| Fault::io("cannot write", path, &error))?;
             read(path).map_err(|error| Fault::io("cannot read", path, &error))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Err(broken(&format!(
-            "{} is missing, and the database holds secrets encrypted with it; restore it from where it was backed up",
+            "{} is missing, and the database holds secrets encrypted with it; restore it from a backup",
             path.display()
         ))),
         Err(error)
@@ -81,9 +81,9 @@ fn read(path: &Path) -> std::io::Result<Zeroizing<[u8; KEY_BYTES]>> {
     }
 }
 
-/// Writes a fresh key and has it on disk before anything is sealed with it. Linked into place, so that the file is
-/// whole or not there, and of two processes that start at once one wins.
-fn make(path: &Path) -> std::io::Result<()> {
+/// Writes a new key and syncs it to disk before anything is sealed with it. Linked into place, so the file is complete
+/// or absent, and of two processes that start at once one wins.
+fn create(path: &Path) -> std::io::Result<()> {
     let mut key = Zeroizing::new([0; KEY_BYTES]);
     super::random(&mut *key)?;
     let draft = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));

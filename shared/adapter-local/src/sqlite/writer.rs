@@ -1,11 +1,11 @@
-//! The one thread that writes: it takes what has queued up, commits it together and answers after the commit.
+//! The single thread that writes: it takes whatever has queued up, commits it together and answers after the commit.
 //!
-//! A lone caller never waits for company, and many callers share one sync of the disk. Nothing is acknowledged that is
-//! not durable: when the commit fails, every caller of the group is told so and the next group is tried afresh.
+//! A lone caller never waits for others, and many callers share one sync of the disk. Nothing is acknowledged that is
+//! not durable: if the commit fails, every caller of the group gets the error, and the next group starts fresh.
 //!
-//! What belongs together is all or nothing. Savepoints would see to that, but each copies every page it touches, and
-//! hardly ever does one fail. So a group is first carried out without; only when something in it fails is the whole
-//! group rolled back and carried out again, this time with a savepoint around each part.
+//! Each job is all or nothing. Savepoints would ensure that, but each of them copies every page it touches, and jobs
+//! rarely fail. So a group first runs without savepoints; only if something in it fails is the whole group rolled back
+//! and run again, this time with a savepoint around each part.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use super::fault::Fault;
 use super::locks::Owners;
 use super::stats::{self, CountedStats};
 
-/// How many jobs may wait; more callers wait for a place.
+/// How many jobs may be queued; further callers wait for a slot.
 const QUEUE: usize = 1024;
-/// How many jobs one commit may hold. Enough that a sync is well shared, few enough that the first of them is not
-/// kept waiting for the last.
+/// How many jobs one commit may contain: enough to share a sync well, few enough that the first does not wait long for
+/// the last.
 const GROUP: usize = 256;
 
-/// A write, and the caller who waits for it.
+/// A write, and the caller waiting for it.
 trait Job: Send {
-    /// Carries it out. May be called again, in another transaction.
+    /// Runs the write. May be called again, in another transaction.
     fn run(&mut self, tx: &mut Tx<'_>);
     fn answer(self: Box<Self>, lost: Option<&Error>);
 }
@@ -45,13 +45,13 @@ where
     T: Send,
 {
     fn run(&mut self, tx: &mut Tx<'_>) {
-        // A mistake in one write must not end the thread that all others need.
+        // A bug in one write must not end the thread that all others need.
         let done = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)));
         self.done = Some(match done {
             Ok(done) => done.map_err(Error::from),
             Err(_) => {
                 tx.panicked = true;
-                Err(Error::Broken("a write has panicked".to_owned()))
+                Err(Error::Broken("a write panicked".to_owned()))
             }
         });
     }
@@ -60,20 +60,18 @@ where
         let answer = match (lost, self.done) {
             (None, Some(done)) | (Some(_), Some(done @ Err(Error::Broken(_)))) => done,
             (Some(error), _) => Err(error.clone()),
-            (None, None) => Err(Error::Unavailable(
-                "the write was not carried out".to_owned(),
-            )),
+            (None, None) => Err(Error::Unavailable("the write did not run".to_owned())),
         };
-        // A caller who has gone away does not change what is stored.
+        // A caller that has gone away does not change what is stored.
         let _ = self.caller.send(answer);
     }
 }
 
-/// The way to the writing thread.
+/// The handle to the writing thread.
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
-    announced: watch::Receiver<u64>,
+    newest_notification: watch::Receiver<u64>,
 }
 
 impl Writer {
@@ -84,8 +82,8 @@ impl Writer {
         newest: u64,
     ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let (notify, announced) = watch::channel(newest);
-        let scribe = Scribe {
+        let (notify, newest_notification) = watch::channel(newest);
+        let writer = WriterThread {
             checkpointer,
             db,
             owners,
@@ -93,16 +91,16 @@ impl Writer {
         };
         let thread = std::thread::Builder::new()
             .name("postrider-writer".into())
-            .spawn(move || scribe.run(queue))?;
+            .spawn(move || writer.run(queue))?;
         Ok(Self {
             jobs: Some(jobs),
             thread: Some(thread),
-            announced,
+            newest_notification,
         })
     }
 
-    /// Carries `work` out in a transaction shared with others and returns after the commit. It may be called twice,
-    /// the first time in vain.
+    /// Runs `work` in a transaction shared with others and returns after the commit. `work` may be called twice, with
+    /// the first call rolled back.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T>
     where
         F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
@@ -120,15 +118,15 @@ impl Writer {
         answer.await.map_err(|_| stopped())?
     }
 
-    /// The newest announcement that this process has committed.
-    pub(super) fn announced(&self) -> watch::Receiver<u64> {
-        self.announced.clone()
+    /// The newest notification that this process has committed.
+    pub(super) fn newest_notification(&self) -> watch::Receiver<u64> {
+        self.newest_notification.clone()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // What was handed over is still written; the thread ends when the queue is empty.
+        // Queued writes still finish; the thread ends when the queue is empty.
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -136,16 +134,16 @@ impl Drop for Writer {
     }
 }
 
-/// What the writing thread has in its hands.
-struct Scribe {
-    // Ends before the connection is closed, so that this is the last one.
+/// The state of the writing thread.
+struct WriterThread {
+    // Ends before the connection is closed, so that this connection closes last.
     checkpointer: Checkpointer,
     db: Connection,
     owners: Arc<Owners>,
     notify: watch::Sender<u64>,
 }
 
-impl Scribe {
+impl WriterThread {
     fn run(self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
         let mut group = Vec::with_capacity(GROUP);
         while let Some(first) = queue.blocking_recv() {
@@ -178,7 +176,7 @@ impl Scribe {
         group: &mut [Box<dyn Job>],
         guard: Guard,
     ) -> std::result::Result<Ending, Fault> {
-        // Left open if rolling back failed the last time.
+        // Still open if rolling back failed last time.
         self.roll_back()?;
         self.statement("BEGIN IMMEDIATE")?.execute([])?;
         let mut tx = Tx {
@@ -188,10 +186,10 @@ impl Scribe {
             spoiled: false,
             panicked: false,
             counted: Vec::new(),
-            announced: 0,
+            newest_notification: 0,
         };
-        let written = Self::carry_out(group, &mut tx);
-        let (spoiled, announced) = (tx.spoiled, tx.announced);
+        let written = Self::run_all(group, &mut tx);
+        let (spoiled, newest_notification) = (tx.spoiled, tx.newest_notification);
         if spoiled || written.is_err() {
             self.roll_back()?;
             return written.map(|()| Ending::Spoiled);
@@ -200,18 +198,18 @@ impl Scribe {
             self.roll_back()?;
             return Err(error.into());
         }
-        if announced > 0 {
+        if newest_notification > 0 {
             self.notify
-                .send_modify(|newest| *newest = (*newest).max(announced));
+                .send_modify(|newest| *newest = (*newest).max(newest_notification));
         }
         Ok(Ending::Committed)
     }
 
-    fn carry_out(group: &mut [Box<dyn Job>], tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
+    fn run_all(group: &mut [Box<dyn Job>], tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
         for job in group {
             job.run(tx);
             if tx.panicked {
-                let why = "another write of the same group has panicked";
+                let why = "another write in the same group panicked";
                 return Err(Fault::Port(Error::Unavailable(why.to_owned())));
             }
             if tx.spoiled {
@@ -222,7 +220,7 @@ impl Scribe {
         stats::add_up(tx.db, &tx.counted)
     }
 
-    /// SQLite itself rolls back after some errors, after others not.
+    /// SQLite rolls back automatically after some errors, but not after others.
     fn roll_back(&self) -> std::result::Result<(), Fault> {
         if !self.db.is_autocommit() {
             self.statement("ROLLBACK")?.execute([])?;
@@ -235,12 +233,12 @@ impl Scribe {
     }
 }
 
-/// How parts of a transaction are kept whole.
+/// How a part of a transaction is made all or nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guard {
     /// Not at all: a part that fails spoils the transaction.
     None,
-    /// Each by a savepoint.
+    /// With a savepoint per part.
     Savepoints,
 }
 
@@ -249,26 +247,24 @@ enum Ending {
     Spoiled,
 }
 
-/// A write transaction.
 pub(super) struct Tx<'a> {
     db: &'a Connection,
-    /// Who is alive.
     pub(super) owners: &'a Owners,
     guard: Guard,
     spoiled: bool,
     panicked: bool,
-    /// What was counted. Added up once before the commit: a busy webhook's counters change once, not hundreds of times.
+    /// Added up once before the commit: a busy webhook's counters change once, not hundreds of times.
     counted: Vec<CountedStats>,
-    announced: u64,
+    newest_notification: u64,
 }
 
 impl<'a> Tx<'a> {
-    /// A statement, parsed once and kept.
+    /// A cached prepared statement.
     pub(super) fn statement(&self, sql: &str) -> std::result::Result<CachedStatement<'a>, Fault> {
         Ok(self.db.prepare_cached(sql)?)
     }
 
-    /// Runs a statement that returns nothing; how many rows it changed.
+    /// Runs a statement that returns no rows; returns how many rows it changed.
     pub(super) fn execute(
         &self,
         sql: &str,
@@ -277,33 +273,33 @@ impl<'a> Tx<'a> {
         Ok(self.statement(sql)?.execute(params)?)
     }
 
-    /// The connection, for reads that readers do as well.
+    /// The connection, for queries shared with readers.
     pub(super) fn db(&self) -> &'a Connection {
         self.db
     }
 
-    /// All of `work` or nothing, whatever becomes of others in the same transaction.
+    /// Runs `work` completely or not at all, whatever happens to the rest of the transaction.
     pub(super) fn whole<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> std::result::Result<T, Fault>,
     ) -> std::result::Result<T, Fault> {
-        // Otherwise what is written would be committed by itself.
+        // Otherwise each statement would commit on its own.
         self.still_open()?;
         if self.guard == Guard::None {
             let done = work(self);
             self.spoiled |= done.is_err();
             return done;
         }
-        let (counted, announced) = (self.counted.len(), self.announced);
+        let (counted, newest_notification) = (self.counted.len(), self.newest_notification);
         self.execute("SAVEPOINT whole", [])?;
         let done = work(self);
-        // After some errors SQLite has given up the whole transaction; then there is nothing to go back to.
+        // After some errors SQLite has aborted the whole transaction; then there is no savepoint to roll back to.
         if self.db.is_autocommit() {
             return done;
         }
         if done.is_err() {
             self.counted.truncate(counted);
-            self.announced = announced;
+            self.newest_notification = newest_notification;
             self.execute("ROLLBACK TO whole", [])?;
         }
         self.execute("RELEASE whole", [])?;
@@ -312,20 +308,19 @@ impl<'a> Tx<'a> {
 
     fn still_open(&self) -> std::result::Result<(), Fault> {
         if self.db.is_autocommit() {
-            let why = "SQLite gave the transaction up, as it does when the disk is full or fails";
+            let why = "SQLite aborted the transaction, as it does when the disk is full or failing";
             return Err(Fault::Port(Error::Unavailable(why.to_owned())));
         }
         Ok(())
     }
 
-    /// Counts something for its webhook and hour.
     pub(super) fn count(&mut self, counted: CountedStats) {
         self.counted.push(counted);
     }
 
-    /// Notes that an announcement was written at this place.
-    pub(super) fn announced(&mut self, seq: i64) {
-        self.announced = self.announced.max(seq.unsigned_abs());
+    /// Records the sequence number of a notification that was written.
+    pub(super) fn notified(&mut self, seq: i64) {
+        self.newest_notification = self.newest_notification.max(seq.unsigned_abs());
     }
 }
 
@@ -341,7 +336,7 @@ mod tests {
     async fn a_write_that_panics_does_not_end_the_others() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
-        let broken = store.writer.write::<(), _>(|_| panic!("a mistake")).await;
+        let broken = store.writer.write::<(), _>(|_| panic!("a bug")).await;
         assert!(matches!(broken, Err(Error::Broken(_))), "{broken:?}");
         let written = store
             .writer

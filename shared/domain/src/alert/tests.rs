@@ -24,15 +24,15 @@ fn failure() -> LastFailure {
     }
 }
 
-/// The alert of what a change of a webhook's state announces.
-fn announced(before: &Health, after: &Health) -> Option<Alert> {
+/// The alert for the notification of this status change.
+fn alert_for(before: &Health, after: &Health) -> Option<Alert> {
     let tenant = TenantId::default();
     let notification = health_notification(&tenant, webhook(), before, after, AT).unwrap();
     Alert::read(&notification.to_cloud_event().to_string()).unwrap()
 }
 
 #[test]
-fn an_announced_failure_is_read_as_it_was_written() {
+fn a_failure_is_read_as_it_was_written() {
     let before = Health {
         generation: 4,
         last_failure: Some(failure()),
@@ -40,7 +40,7 @@ fn an_announced_failure_is_read_as_it_was_written() {
     };
     let reason = crate::health::given_up(5, "HTTP status 500");
     let after = before.stopped(WebhookStatus::Failed, 4, reason.clone(), AT);
-    let alert = announced(&before, &after).unwrap();
+    let alert = alert_for(&before, &after).unwrap();
     let trouble = Trouble::Failed { retries: Some(5) };
     assert_eq!((alert.trouble, alert.generation), (trouble, 4));
     assert_eq!((alert.webhook, alert.at), (webhook(), AT));
@@ -54,24 +54,24 @@ fn a_warning_is_read_as_it_was_written() {
         failure_count: WARNING_AT - 1,
         ..Health::default()
     };
-    let alert = announced(&before, &before.failed_once(failure())).unwrap();
+    let alert = alert_for(&before, &before.failed_once(failure())).unwrap();
     let failures = WARNING_AT;
     assert_eq!(alert.trouble, Trouble::Degraded { failures });
     assert_eq!(alert.last_failure, Some(failure()));
 }
 
 #[test]
-fn nobody_is_told_of_other_announcements_or_of_a_failure_that_goes_on() {
+fn other_notifications_and_repeated_failures_raise_no_alert() {
     let paused = Health::default().set(WebhookStatus::Paused, None, AT);
     let resumed = paused.set(WebhookStatus::Active, None, AT);
-    assert_eq!(announced(&paused, &resumed), None);
+    assert_eq!(alert_for(&paused, &resumed), None);
     let again = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
         "data": {"webhook_id": webhook(), "again": true}});
     assert_eq!(Alert::of(again), Ok(None));
 }
 
 #[test]
-fn what_an_earlier_release_announced_can_be_read() {
+fn notifications_of_earlier_releases_can_be_read() {
     let earlier = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
         "data": {"webhook_id": webhook(), "status": "failed", "reason": "HTTP status 500"}});
     let alert = Alert::of(earlier).unwrap().unwrap();
@@ -80,17 +80,17 @@ fn what_an_earlier_release_announced_can_be_read() {
 }
 
 #[test]
-fn a_text_that_is_no_announcement_is_refused() {
+fn text_that_is_not_a_notification_is_an_error() {
     for text in ["", "hello", "{}", r#"{"id":"x","type":"webhook.failed"}"#] {
         assert!(Alert::read(text).is_err(), "{text}");
     }
     let bad = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
         "time": "yesterday", "data": {"webhook_id": webhook()}});
-    assert_eq!(Alert::of(bad), Err(Unreadable("no time")));
+    assert_eq!(Alert::of(bad), Err(Unreadable("invalid time")));
 }
 
 #[test]
-fn a_failure_is_told_once_until_a_person_acts_and_a_warning_once_an_hour() {
+fn a_failure_is_mailed_once_until_an_operator_acts_and_a_warning_once_an_hour() {
     let alert = |trouble, generation, at| Alert {
         id: "x".to_owned(),
         tenant: TenantId::default(),

@@ -1,4 +1,4 @@
-//! Bodies that the one that arrived may have been before somebody wrote it anew.
+//! Guesses what the received body was before something in transit rewrote it.
 
 use bytes::Bytes;
 use data_encoding::BASE64;
@@ -8,7 +8,7 @@ use super::BodyChange;
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The bodies to try, those that differ from what arrived.
+/// The bodies to try: those that differ from the received one.
 pub(super) fn changed(body: &Bytes) -> Vec<(BodyChange, Bytes)> {
     let mut found = line_ends(body);
     found.extend(json(body));
@@ -66,7 +66,7 @@ fn with_returns(plain: &[u8]) -> Vec<u8> {
 }
 
 fn json(body: &[u8]) -> Vec<(BodyChange, Vec<u8>)> {
-    // Names come out sorted: that is how a value keeps them.
+    // `Value` sorts object keys.
     let Ok(sorted) = serde_json::from_slice::<Value>(body) else {
         return Vec::new();
     };
@@ -88,7 +88,7 @@ enum Spaces {
     AfterMarks,
 }
 
-/// The JSON text with other white space; order, numbers and escapes stay as they are.
+/// Changes only the whitespace; order, numbers and escapes stay.
 fn respaced(json: &[u8], spaces: Spaces) -> Vec<u8> {
     let mut written = Vec::with_capacity(json.len());
     let (mut in_string, mut is_escaped) = (false, false);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_written_as_others_write_it() {
+    fn json_is_formatted_as_common_libraries_do() {
         let found = all(r#"{"b": 1.50,"a":["x, \"y\": z" ] }"#);
         for (change, text) in [
             (BodyChange::Compact, r#"{"b":1.50,"a":["x, \"y\": z"]}"#),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_in_other_ways() {
+    fn line_endings_marks_and_encodings_are_tried() {
         let found = all("a\r\nb\n");
         for (change, text) in [
             (BodyChange::NewlineCut, "a\r\nb"),
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn other_white_space_is_the_same_json(text in r#"[\[\]{}",:a\\0-9 ]{0,40}"#) {
+        fn reformatting_keeps_the_same_json(text in r#"[\[\]{}",:a\\0-9 ]{0,40}"#) {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {
                 for (_, changed) in json(text.as_bytes()) {
                     prop_assert_eq!(serde_json::from_slice::<Value>(&changed).unwrap(), value.clone());
@@ -172,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn no_body_makes_it_panic(bytes: Vec<u8>) {
+        fn no_body_causes_a_panic(bytes: Vec<u8>) {
             let _ = changed(&Bytes::from(bytes));
         }
     }

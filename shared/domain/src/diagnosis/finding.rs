@@ -1,4 +1,4 @@
-//! What a diagnosis can say.
+//! The possible results of a diagnosis.
 
 use std::fmt;
 
@@ -6,77 +6,59 @@ use serde::Serialize;
 
 use crate::scheme::TimeFit;
 
-/// Something that would have matched, or that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
-    /// It matches: whatever was wrong then is right now.
+    /// The request would be accepted now, for example because the secret has since been added.
     Matches,
-    /// The signature is right, but the time lies so many seconds after the gateway's, or before it if negative.
+    /// The signature is valid, but its timestamp is outside the window.
     Clock {
-        /// How many.
+        /// Seconds after the gateway's clock, negative if before it.
         seconds_off: i64,
     },
-    /// The signature is right, but the time is missing or not in its form.
+    /// The signature is valid, but the timestamp is missing or malformed.
     BadTime,
-    /// It was signed with a secret that is valid no more.
+    /// Signed with an expired secret.
     OldSecret,
-    /// It was signed with the source's secret, but as another scheme does.
-    OtherScheme {
-        /// Which one.
-        scheme: &'static str,
-    },
-    /// The signature is right for another body than the one that arrived.
-    ChangedBody {
-        /// What was changed to get the one that was signed.
-        change: BodyChange,
-    },
-    /// The signature is right for another URL than the source's.
-    ChangedUrl {
-        /// What was changed to get the one that was signed.
-        change: UrlChange,
-    },
-    /// Where the scheme looks for something there is nothing.
-    Missing {
-        /// What was expected.
-        expected: String,
-    },
-    /// Where the scheme looks for a signature there is something else.
-    OtherForm {
-        /// What was expected.
-        expected: String,
-    },
-    /// The body is not whole, so that no signature over it can be looked at.
+    /// Signed with the source's secret in another scheme.
+    OtherScheme { scheme: &'static str },
+    /// The signature is valid for a different body.
+    ChangedBody { change: BodyChange },
+    /// The signature is valid for a different URL.
+    ChangedUrl { change: UrlChange },
+    /// A signature or timestamp that the scheme requires is missing.
+    Missing { expected: String },
+    /// There is a value where the scheme expects a signature, but not in its format.
+    OtherForm { expected: String },
+    /// The stored body is incomplete, so no signature over it can be checked.
     BodyCut,
-    /// Nothing that was tried matches: another secret, or another body.
+    /// No check matched: the sender used a different secret or signed a different body.
     Nothing,
 }
 
-/// What turns the body that arrived into the one that was signed.
+/// What turns the received body into the signed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyChange {
-    /// The line end behind it taken away.
+    /// The trailing line break removed.
     NewlineCut,
-    /// A line feed added behind it.
+    /// A trailing line feed added.
     NewlineAdded,
-    /// CR LF made of every line feed.
+    /// Every line feed replaced with CR LF.
     CrlfAdded,
-    /// A line feed made of every CR LF.
+    /// Every CR LF replaced with a line feed.
     CrlfCut,
-    /// A byte order mark taken away.
+    /// The byte order mark removed.
     MarkCut,
-    /// White space between JSON values taken away.
+    /// Whitespace between JSON tokens removed.
     Compact,
     /// A space after every comma and colon, as Python writes JSON.
     Spaced,
-    /// Names sorted.
+    /// Keys sorted.
     Sorted,
-    /// Names sorted, and a space after every comma and colon.
+    /// Keys sorted, and a space after every comma and colon.
     SortedSpaced,
-    /// Decoded from base64.
     Base64Decoded,
-    /// Left out.
     Empty,
 }
 
@@ -84,30 +66,23 @@ pub enum BodyChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UrlChange {
-    /// With the port.
     PortAdded,
-    /// Without the port.
     PortCut,
-    /// With a slash behind it.
     SlashAdded,
-    /// Without the slash behind it.
     SlashCut,
-    /// http in place of https.
     Http,
-    /// https in place of http.
     Https,
-    /// Without the query.
     QueryCut,
-    /// The host and path that the request itself names.
+    /// The host and path of the received request.
     AsReceived,
 }
 
-/// What is said of a request whose signature is right.
+/// The finding for a valid signature.
 pub(super) fn of_time(time: TimeFit) -> Finding {
     of_off_time(time).unwrap_or(Finding::Matches)
 }
 
-/// What is said of its time, if it does not fit.
+/// The finding for the timestamp of a valid signature, unless it is within the window.
 pub(super) fn of_off_time(time: TimeFit) -> Option<Finding> {
     match time {
         TimeFit::Fits => None,
@@ -119,47 +94,47 @@ pub(super) fn of_off_time(time: TimeFit) -> Option<Finding> {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Matches => f.write_str("it matches: what was wrong then is right now"),
+            Self::Matches => f.write_str("it matches: the request would be accepted now"),
             Self::Clock { seconds_off } => {
                 let way = if *seconds_off < 0 { "behind" } else { "ahead" };
                 let seconds = seconds_off.unsigned_abs();
                 write!(
                     f,
-                    "the signature is right, but its time is {seconds} s {way}: a wrong clock, or a request sent again"
+                    "the signature is valid, but its timestamp is {seconds} s {way}: a wrong clock or a replayed request"
                 )
             }
             Self::BadTime => {
-                f.write_str("the signature is right, but the time is missing or not in its form")
+                f.write_str("the signature is valid, but the timestamp is missing or malformed")
             }
-            Self::OldSecret => f.write_str(
-                "signed with a secret that is valid no more: give the sender the new one",
-            ),
+            Self::OldSecret => {
+                f.write_str("signed with an expired secret: give the sender the current one")
+            }
             Self::OtherScheme { scheme } => {
                 write!(
                     f,
-                    "signed with the right secret in the scheme `{scheme}`: make a new source with that scheme"
+                    "signed with the right secret in the scheme `{scheme}`: create a source with that scheme"
                 )
             }
             Self::ChangedBody { change } => write!(
                 f,
-                "the signature is right for another body: {change}; something between sender and gateway writes it anew"
+                "the signature is valid for a different body: {change}; something in transit rewrites the body"
             ),
             Self::ChangedUrl { change } => {
                 write!(
                     f,
-                    "the signature is right for another URL: {change}; change the source's public_url"
+                    "the signature is valid for a different URL: {change}; update the source's public_url"
                 )
             }
             Self::Missing { expected } => write!(f, "missing: {expected}"),
             Self::OtherForm { expected } => {
-                write!(f, "not in the form that was expected: {expected}")
+                write!(f, "not in the expected format: {expected}")
             }
             Self::BodyCut => f.write_str(
-                "the body was too long to be kept whole, so its signature cannot be looked at",
+                "the body was too long to store in full, so its signature cannot be checked",
             ),
-            Self::Nothing => {
-                f.write_str("nothing that was tried matches: another secret, or another body")
-            }
+            Self::Nothing => f.write_str(
+                "nothing matches: the sender used a different secret or signed a different body",
+            ),
         }
     }
 }
@@ -167,15 +142,15 @@ impl fmt::Display for Finding {
 impl fmt::Display for BodyChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NewlineCut => "without the line end behind it",
-            Self::NewlineAdded => "with a line feed behind it",
-            Self::CrlfAdded => "with CR LF at the end of its lines",
-            Self::CrlfCut => "with LF at the end of its lines",
+            Self::NewlineCut => "without the trailing line break",
+            Self::NewlineAdded => "with a trailing line feed",
+            Self::CrlfAdded => "with CR LF line endings",
+            Self::CrlfCut => "with LF line endings",
             Self::MarkCut => "without the byte order mark",
-            Self::Compact => "as JSON without white space",
+            Self::Compact => "as JSON without whitespace",
             Self::Spaced => "as JSON with a space after commas and colons, as Python writes it",
-            Self::Sorted => "as JSON with sorted names",
-            Self::SortedSpaced => "as JSON with sorted names and a space after commas and colons",
+            Self::Sorted => "as JSON with sorted keys",
+            Self::SortedSpaced => "as JSON with sorted keys and a space after commas and colons",
             Self::Base64Decoded => "decoded from base64",
             Self::Empty => "no body at all",
         })
@@ -187,8 +162,8 @@ impl fmt::Display for UrlChange {
         f.write_str(match self {
             Self::PortAdded => "with the port",
             Self::PortCut => "without the port",
-            Self::SlashAdded => "with a slash behind it",
-            Self::SlashCut => "without the slash behind it",
+            Self::SlashAdded => "with a trailing slash",
+            Self::SlashCut => "without the trailing slash",
             Self::Http => "with http",
             Self::Https => "with https",
             Self::QueryCut => "without the query",

@@ -1,4 +1,4 @@
-//! URLs that a sender may have called in its own eyes.
+//! URLs that the sender may have signed.
 
 use http::header::HOST;
 
@@ -6,32 +6,35 @@ use super::UrlChange;
 use crate::inbound::Inbound;
 use crate::scheme::{with_port, without_port};
 
-/// A URL to try.
 pub(super) struct Changed {
     pub(super) what: UrlChange,
     pub(super) url: String,
     pub(super) query: Option<String>,
 }
 
-/// The URLs to try, those that differ from the source's.
+/// The URLs to try: those that differ from the source's.
 pub(super) fn changed(inbound: &Inbound, public_url: Option<&str>) -> Vec<Changed> {
-    let known = public_url.unwrap_or_default();
+    let public_url = public_url.unwrap_or_default();
     let host = inbound
         .headers
         .get(HOST)
         .and_then(|value| value.to_str().ok());
     let received = host.map(|host| format!("https://{host}{}", inbound.path));
-    let swapped = |from: &str, to: &str| known.strip_prefix(from).map(|rest| format!("{to}{rest}"));
+    let swapped = |from: &str, to: &str| {
+        public_url
+            .strip_prefix(from)
+            .map(|rest| format!("{to}{rest}"))
+    };
     let urls = [
-        (UrlChange::PortAdded, Some(with_port(known))),
-        (UrlChange::PortCut, Some(without_port(known))),
+        (UrlChange::PortAdded, Some(with_port(public_url))),
+        (UrlChange::PortCut, Some(without_port(public_url))),
         (
             UrlChange::SlashAdded,
-            Some(format!("{known}/")).filter(|_| !known.ends_with('/')),
+            Some(format!("{public_url}/")).filter(|_| !public_url.ends_with('/')),
         ),
         (
             UrlChange::SlashCut,
-            known.strip_suffix('/').map(str::to_owned),
+            public_url.strip_suffix('/').map(str::to_owned),
         ),
         (UrlChange::Http, swapped("https://", "http://")),
         (UrlChange::Https, swapped("http://", "https://")),
@@ -42,7 +45,7 @@ pub(super) fn changed(inbound: &Inbound, public_url: Option<&str>) -> Vec<Change
         .into_iter()
         .filter_map(|(what, url)| Some((what, url?)));
     let others = urls
-        .filter(|(_, url)| url != known)
+        .filter(|(_, url)| url != public_url)
         .map(|(what, url)| Changed {
             what,
             url,
@@ -50,7 +53,7 @@ pub(super) fn changed(inbound: &Inbound, public_url: Option<&str>) -> Vec<Change
         });
     let bare = query().map(|_| Changed {
         what: UrlChange::QueryCut,
-        url: known.to_owned(),
+        url: public_url.to_owned(),
         query: None,
     });
     others.chain(bare).collect()

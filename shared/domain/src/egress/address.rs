@@ -18,20 +18,20 @@ const fn v6(segments: [u16; 8], prefix: u8) -> Ipv6Net {
 const BLOCKED_V4: [(Ipv4Net, &str); 19] = [
     (v4(0, 0, 0, 0, 8), "unspecified"),
     (v4(10, 0, 0, 0, 8), "private"),
-    (v4(100, 64, 0, 0, 10), "shared by carriers and clouds"),
+    (v4(100, 64, 0, 0, 10), "shared address space"),
     (v4(127, 0, 0, 0, 8), "loopback"),
     (v4(169, 254, 0, 0, 16), "link-local"),
     (v4(172, 16, 0, 0, 12), "private"),
-    (v4(192, 0, 0, 0, 24), "reserved for protocols"),
-    (v4(192, 0, 2, 0, 24), "for documentation"),
+    (v4(192, 0, 0, 0, 24), "reserved for protocol assignments"),
+    (v4(192, 0, 2, 0, 24), "reserved for documentation"),
     (v4(192, 31, 196, 0, 24), "reserved for AS112"),
     (v4(192, 52, 193, 0, 24), "reserved for AMT"),
     (v4(192, 88, 99, 0, 24), "a 6to4 relay"),
     (v4(192, 168, 0, 0, 16), "private"),
     (v4(192, 175, 48, 0, 24), "reserved for AS112"),
-    (v4(198, 18, 0, 0, 15), "for benchmarks"),
-    (v4(198, 51, 100, 0, 24), "for documentation"),
-    (v4(203, 0, 113, 0, 24), "for documentation"),
+    (v4(198, 18, 0, 0, 15), "reserved for benchmarks"),
+    (v4(198, 51, 100, 0, 24), "reserved for documentation"),
+    (v4(203, 0, 113, 0, 24), "reserved for documentation"),
     (v4(224, 0, 0, 0, 4), "multicast"),
     (v4(240, 0, 0, 0, 4), "reserved"),
     (v4(168, 63, 129, 16, 32), "cloud metadata"),
@@ -45,7 +45,7 @@ const TEREDO: Ipv6Net = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
 const SIX_TO_FOUR: Ipv6Net = v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16);
 const GLOBAL: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// The first that matches names the reason, so the narrow ranges come before the wide ones around them.
+/// The first match gives the reason, so narrow ranges come before the wide ones that contain them.
 const BLOCKED_V6: [(Ipv6Net, &str); 19] = [
     (v6([0; 8], 128), "unspecified"),
     (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "loopback"),
@@ -53,23 +53,29 @@ const BLOCKED_V6: [(Ipv6Net, &str); 19] = [
     (TRANSLATED, "an IPv4-translated address"),
     (NAT64, "a NAT64 address"),
     (LOCAL_NAT64, "a local NAT64 address"),
-    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "for discarding"),
+    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "discard-only"),
     (TEREDO, "a Teredo address"),
     (
         v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
-        "reserved for protocols",
+        "reserved for protocol assignments",
     ),
     (
         v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-        "for documentation",
+        "reserved for documentation",
     ),
     (SIX_TO_FOUR, "a 6to4 address"),
     (
         v6([0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48),
         "reserved for AS112",
     ),
-    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "for documentation"),
-    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), "for segment routing"),
+    (
+        v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+        "reserved for documentation",
+    ),
+    (
+        v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
+        "reserved for segment routing",
+    ),
     (v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32), "cloud metadata"),
     (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "private"),
     (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), "link-local"),
@@ -77,8 +83,8 @@ const BLOCKED_V6: [(Ipv6Net, &str); 19] = [
     (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "multicast"),
 ];
 
-/// Loopback (0/8 reaches it too), link-local and the metadata services of AWS, Azure, Google, Alibaba and Oracle: what
-/// a wide hole in the rules must not open by accident.
+/// Loopback (also reached through 0/8), link-local and the metadata services of AWS, Azure, Google, Alibaba and Oracle.
+/// A wide range in the settings must not open these by accident.
 const ONLY_BY_EXACT_NAME: [IpNet; 11] = [
     IpNet::V4(v4(0, 0, 0, 0, 8)),
     IpNet::V4(v4(127, 0, 0, 0, 8)),
@@ -93,7 +99,7 @@ const ONLY_BY_EXACT_NAME: [IpNet; 11] = [
     IpNet::V6(v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128)),
 ];
 
-/// Refuses every address that is not public. The address must be canonical: no IPv4 dressed as `::ffff:…`.
+/// Blocks every address that is not public. The address must be canonical: not an IPv4 address as `::ffff:…`.
 pub(super) fn check_public(ip: IpAddr) -> Result<(), Blocked> {
     match ip {
         IpAddr::V4(v4) => match blocked_v4(v4) {
@@ -138,19 +144,19 @@ fn blocked_v4(ip: Ipv4Addr) -> Option<(IpNet, &'static str)> {
         .map(|(range, what)| (range.into(), what))
 }
 
-/// Whether an address, or one it leads to, may be opened only by naming exactly it.
+/// Whether this address, or one embedded in it, can be opened only by its exact /32 or /128.
 pub(super) fn needs_exact_name(ip: IpAddr) -> bool {
     let listed = |ip: IpAddr| ONLY_BY_EXACT_NAME.iter().any(|range| range.contains(&ip));
     listed(ip) || matches!(ip, IpAddr::V6(v6) if embedded(v6).any(|inner| listed(inner.into())))
 }
 
-/// Whether every address of a range needs its exact name, so that the range as such opens nothing.
+/// Whether every address of the range needs its own /32 or /128, so the range has no effect.
 pub(super) fn opens_nothing(range: &IpNet) -> bool {
     range.prefix_len() < range.max_prefix_len()
         && ONLY_BY_EXACT_NAME.iter().any(|wide| wide.contains(range))
 }
 
-/// The IPv4 addresses to which a translator or tunnel would carry this IPv6 address.
+/// The IPv4 addresses that a translator or tunnel would send this IPv6 address to.
 fn embedded(ip: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
     let [_, b, c, d, _, _, g, h] = ip.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
@@ -161,10 +167,10 @@ fn embedded(ip: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
     let last =
         (isatap || within(&[COMPATIBLE, TRANSLATED, NAT64, LOCAL_NAT64])).then(|| join(g, h));
     let six_to_four = within(&[SIX_TO_FOUR]).then(|| join(b, c));
-    // RFC 6052 splits an address behind a /48 around the byte that must be zero.
+    // After a /48, RFC 6052 splits the address around the byte that must be zero.
     let [_, _, _, _, _, _, o6, o7, _, o9, o10, ..] = octets;
     let split = within(&[LOCAL_NAT64]).then(|| Ipv4Addr::new(o6, o7, o9, o10));
-    // Teredo carries its server in the clear and its client with every bit flipped.
+    // Teredo contains its server's address as is and its client's with every bit flipped.
     let teredo = within(&[TEREDO]);
     let server = teredo.then(|| join(c, d));
     let client = teredo.then(|| join(!g, !h));

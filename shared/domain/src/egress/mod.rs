@@ -1,5 +1,5 @@
-//! Where requests may go. A webhook's URL is chosen by a stranger, so it is checked when it is saved and again at each
-//! attempt, when the addresses behind its name are known.
+//! Where requests may go. Webhook URLs are untrusted input, so they are checked when they are saved and again at each
+//! attempt, when the host's addresses are known.
 
 mod address;
 mod blocked;
@@ -12,5 +12,4 @@ mod cases;
 pub use blocked::Blocked;
 pub use rules::{Rules, Settings, SettingsError, UrlScheme};
 
-/// How many characters a URL may have.
 pub const MAX_URL_CHARS: usize = 2048;

@@ -1,13 +1,13 @@
-//! Which host names may be looked up at all.
+//! Which host names may be resolved at all.
 
 use super::Blocked;
 
-/// Endings that never belong to a public receiver: RFC 6761, RFC 6762, RFC 8375 and ICANN's reserved `internal`.
+/// Suffixes that never belong to a public receiver: RFC 6761, RFC 6762, RFC 8375 and ICANN's reserved `internal`.
 const LOCAL_SUFFIXES: [&str; 4] = ["localhost", "local", "internal", "home.arpa"];
 
-/// Checks a name as the URL parser left it: lower case, ASCII.
+/// Expects a name as the URL parser returns it: lowercase ASCII.
 pub(super) fn check(name: &str) -> Result<(), Blocked> {
-    // A trailing dot names the same host and must not be a way around the rules.
+    // A name with a trailing dot is the same host and must not bypass the rules.
     let name = name.strip_suffix('.').unwrap_or(name);
     if let Some(suffix) = LOCAL_SUFFIXES
         .into_iter()

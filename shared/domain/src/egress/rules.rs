@@ -1,5 +1,3 @@
-//! The rules themselves: what the operator opened, and the checks.
-
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,34 +6,30 @@ use url::{Host, Url};
 
 use super::{Blocked, MAX_URL_CHARS, address, name};
 
-/// The ports that are always open.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-/// What the operator opened beyond public addresses over https.
+/// What the operator allows beyond public addresses over https.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Addresses that may be reached on any port and over plain http.
     pub allow: Vec<IpNet>,
     /// Whether public addresses may be reached over plain http.
     pub http_allowed: bool,
-    /// Ports beside 80 and 443.
+    /// Ports in addition to 80 and 443.
     pub extra_ports: Vec<u16>,
 }
 
-/// A setting that cannot mean what it says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// A range of addresses that have to be named one by one.
     #[error(
-        "{0} opens nothing: loopback, link-local and metadata addresses are opened one by one, by a /32 or /128"
+        "{0} has no effect: allow loopback, link-local and metadata addresses one by one, as /32 or /128"
     )]
     AllowOpensNothing(IpNet),
-    /// Port 0 cannot be connected to.
-    #[error("port 0 cannot be opened")]
+    #[error("port 0 cannot be allowed")]
     PortZero,
 }
 
-/// Where requests may go. Cheap to clone. The default opens nothing beyond public addresses over https.
+/// Where requests may go. Cheap to clone. The default allows only public addresses over https.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     allow: Arc<[IpNet]>,
@@ -43,20 +37,13 @@ pub struct Rules {
     extra_ports: Arc<[u16]>,
 }
 
-/// How a receiver is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UrlScheme {
-    /// HTTP over TLS.
     Https,
-    /// Plain HTTP.
     Http,
 }
 
 impl UrlScheme {
-    /// Reads a URL's scheme.
-    ///
-    /// # Errors
-    /// When it is neither https nor http.
     pub fn parse(scheme: &str) -> Result<Self, Blocked> {
         match scheme {
             "https" => Ok(Self::Https),
@@ -69,10 +56,8 @@ impl UrlScheme {
 }
 
 impl Rules {
-    /// The rules that these settings make.
-    ///
     /// # Errors
-    /// When settings cannot mean what they say; every one of them is named.
+    /// All invalid settings, not just the first.
     pub fn new(settings: Settings) -> Result<Self, Vec<SettingsError>> {
         let Settings {
             allow,
@@ -98,11 +83,8 @@ impl Rules {
         })
     }
 
-    /// Checks the form of a URL, and its address if it names one instead of a host. The answer is what shall be stored
-    /// and sent: parsers disagree about the text, but not about what one of them wrote.
-    ///
-    /// # Errors
-    /// When the URL may not be used; the reason is meant for its author.
+    /// Checks the form of a URL, and its address if the host is an IP address. Store and send the returned URL, not the
+    /// text: parsers disagree about the text, but not about what one of them serialised.
     pub fn check_url(&self, text: &str) -> Result<Url, Blocked> {
         let chars = text.chars().count();
         if chars > MAX_URL_CHARS {
@@ -113,12 +95,9 @@ impl Rules {
         Ok(url)
     }
 
-    /// As [`Rules::check_url`], for a URL that was read before.
-    ///
-    /// # Errors
-    /// When the URL may not be used.
+    /// As [`Rules::check_url`], for a parsed URL.
     pub fn check(&self, url: &Url) -> Result<(), Blocked> {
-        // First of all: under other schemes a host is not parsed as one, so that `gopher://127.0.0.1` is a name.
+        // The scheme comes first: other schemes' hosts are not parsed, and the host of `gopher://127.0.0.1` is a name.
         let scheme = UrlScheme::parse(url.scheme())?;
         if url.as_str().len() > MAX_URL_CHARS {
             return Err(Blocked::TooLong {
@@ -138,7 +117,7 @@ impl Rules {
             Some(Host::Ipv6(ip)) => self.check_address(ip.into(), scheme, port),
             Some(Host::Domain(name)) => {
                 name::check(name)?;
-                // A name may turn out to lead to an address that is open on any port and over plain http.
+                // The name may resolve to an address that is allowed on any port and over plain http.
                 if self.allow.is_empty() || port == 0 {
                     self.check_way(scheme, port)
                 } else {
@@ -149,9 +128,6 @@ impl Rules {
     }
 
     /// Checks an address that a request is about to be sent to.
-    ///
-    /// # Errors
-    /// When nothing may be sent there.
     pub fn check_address(&self, ip: IpAddr, scheme: UrlScheme, port: u16) -> Result<(), Blocked> {
         let ip = ip.to_canonical();
         if port != 0 && self.is_open(ip) {
@@ -163,8 +139,8 @@ impl Rules {
 
     fn is_open(&self, ip: IpAddr) -> bool {
         let is_exact = |range: &IpNet| range.prefix_len() == range.max_prefix_len();
-        let mut holes = self.allow.iter().filter(|range| range.contains(&ip));
-        holes.any(|range| is_exact(range) || !address::needs_exact_name(ip))
+        let mut ranges = self.allow.iter().filter(|range| range.contains(&ip));
+        ranges.any(|range| is_exact(range) || !address::needs_exact_name(ip))
     }
 
     fn check_way(&self, scheme: UrlScheme, port: u16) -> Result<(), Blocked> {
@@ -185,7 +161,7 @@ impl Rules {
     }
 }
 
-/// Addresses are compared in canonical form, so a hole written as `::ffff:10.0.0.0/104` has to be 10.0.0.0/8.
+/// Addresses are compared in canonical form, so the range `::ffff:10.0.0.0/104` has to become 10.0.0.0/8.
 fn canonical(range: IpNet) -> IpNet {
     let IpNet::V6(v6) = range else {
         return range.trunc();

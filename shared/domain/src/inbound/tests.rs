@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 const SECRET: &str = "It's a Secret to Everybody";
 const BODY: &[u8] = b"Hello, World!";
-/// HMAC-SHA256 of the body, published by GitHub; the scheme `postrider` signs in the same way.
+/// HMAC-SHA256 of the body, published by GitHub; the scheme `postrider` signs the same way.
 const SIGNATURE: &str = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
 const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 
@@ -56,19 +56,19 @@ fn accepted(inbound: Inbound) -> Verified<'static> {
 }
 
 #[test]
-fn the_published_answer_verifies_under_either_header() {
+fn the_published_signature_verifies_in_either_header() {
     for name in ["x-observatory-signature", "x-webhook-signature"] {
         accepted(request(&[(name, SIGNATURE)], BODY));
     }
 }
 
 #[test]
-fn a_reason_is_told_apart_for_the_operator() {
-    let refused =
+fn the_operator_gets_the_exact_reason() {
+    let rejection =
         |inbound: Inbound, source: Option<&Source>| verify(inbound, source, NOW).unwrap_err();
     let source = source();
     let genuine = request(&[("x-webhook-signature", SIGNATURE)], BODY);
-    assert_eq!(refused(genuine, None), Rejection::UnknownSource);
+    assert_eq!(rejection(genuine, None), Rejection::UnknownSource);
     for unsigned in [
         "",
         "sha256=",
@@ -79,21 +79,21 @@ fn a_reason_is_told_apart_for_the_operator() {
     ] {
         let inbound = request(&[("x-webhook-signature", unsigned)], BODY);
         assert_eq!(
-            refused(inbound, Some(&source)),
+            rejection(inbound, Some(&source)),
             Rejection::Unsigned,
             "{unsigned}"
         );
     }
     assert_eq!(
-        refused(request(&[], BODY), Some(&source)),
+        rejection(request(&[], BODY), Some(&source)),
         Rejection::Unsigned
     );
     let other = request(&[("x-webhook-signature", SIGNATURE)], b"Hello, World?");
-    assert_eq!(refused(other, Some(&source)), Rejection::NoMatch);
+    assert_eq!(rejection(other, Some(&source)), Rejection::NoMatch);
 }
 
 #[test]
-fn a_rotated_secret_verifies_until_it_has_run_out() {
+fn a_rotated_secret_verifies_until_it_expires() {
     let mut source = source();
     source.secrets = source.secrets.rotated(secret("next"), NOW).unwrap();
     let check = |at| {
@@ -108,13 +108,13 @@ fn a_rotated_secret_verifies_until_it_has_run_out() {
 }
 
 #[test]
-fn one_good_signature_among_others_is_enough() {
+fn one_valid_signature_among_others_is_enough() {
     let many = format!("sha256={}, {SIGNATURE}", "00".repeat(32));
     accepted(request(&[("x-observatory-signature", &many)], BODY));
 }
 
 #[test]
-fn the_type_is_the_headers_or_the_bodys() {
+fn the_event_type_comes_from_the_header_or_the_body() {
     let named = |more: &[(&'static str, &str)], body: &str| {
         accepted(signed(more, body.as_bytes()))
             .event_type()
@@ -158,7 +158,7 @@ fn a_delivery_with_an_id_always_has_the_same_event_id() {
 }
 
 #[test]
-fn an_event_carries_what_was_received() {
+fn an_event_contains_what_was_received() {
     let inbound = signed(
         &[("content-type", "text/plain; charset=utf-8")],
         b"\xff\x00",
@@ -179,16 +179,16 @@ fn an_event_carries_what_was_received() {
 
 proptest! {
     #[test]
-    fn one_flipped_bit_is_refused(body in proptest::collection::vec(any::<u8>(), 1..64), bit: usize) {
+    fn one_flipped_bit_is_rejected(body in proptest::collection::vec(any::<u8>(), 1..64), bit: usize) {
         let genuine = signed(&[], &body);
         let source = source();
-        let is_refused = |inbound| verify(inbound, Some(&source), NOW).is_err();
-        prop_assert!(!is_refused(genuine.clone()));
+        let is_rejected = |inbound| verify(inbound, Some(&source), NOW).is_err();
+        prop_assert!(!is_rejected(genuine.clone()));
 
         let mut other = body.clone();
         other[bit / 8 % body.len()] ^= 1 << (bit % 8);
         let changed = Inbound { body: other.into(), ..genuine.clone() };
-        prop_assert!(is_refused(changed));
+        prop_assert!(is_rejected(changed));
 
         let mut header = genuine.headers["x-webhook-signature"].as_bytes().to_vec();
         let at = bit / 8 % header.len();
@@ -199,7 +199,7 @@ proptest! {
             Err(_) => { headers.remove("x-webhook-signature"); }
         }
         let changed = Inbound { headers, ..genuine };
-        prop_assert!(is_refused(changed));
+        prop_assert!(is_rejected(changed));
     }
 
     #[test]

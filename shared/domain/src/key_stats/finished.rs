@@ -1,36 +1,36 @@
-//! One finished delivery as an observation, for whoever makes the figures of many.
+//! One finished delivery as an observation, for backends that aggregate key stats themselves.
 
 use crate::delivery::{Delivery, Status};
 use crate::key_stats::KeyStat;
 use crate::stats::StatsDelta;
 use crate::time::{Millis, Timestamp};
 
-/// A delivery that arrived or was given up.
+/// A delivery that is delivered or dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Attempts beyond the first.
     retries: u32,
-    /// From event to delivered; none when it was given up.
+    /// From event to delivery; `None` for a dead delivery.
     latency: Option<Millis>,
 }
 
 impl Finished {
-    /// What the change from `before` to `after` at that instant finished, if anything.
+    /// `Some` if the change from `before` to `after` finished the delivery.
     #[must_use]
     pub fn of_change(before: &Delivery, after: &Delivery, at: Timestamp) -> Option<Self> {
-        let counted = StatsDelta::of_change(before, after, at)?;
-        if counted.delivered + counted.dead == 0 {
+        let delta = StatsDelta::of_change(before, after, at)?;
+        if delta.delivered + delta.dead == 0 {
             return None;
         }
-        let has_arrived = after.status == Status::Delivered;
+        let is_delivered = after.status == Status::Delivered;
         Some(Self {
-            retries: counted.retries,
-            latency: has_arrived.then(|| at.since(after.created_at)),
+            retries: delta.retries,
+            latency: is_delivered.then(|| at.since(after.created_at)),
         })
     }
 
-    /// What it adds to a figure, in the figure's unit: the figure is the average of all that was added, and their 95th
-    /// percentile where it is one. None for a figure that it says nothing of.
+    /// The observation for a key stat, in its unit: the key stat is the average of all observations, or their 95th
+    /// percentile. `None` if this delivery does not affect the key stat.
     #[must_use]
     pub fn observed(self, key_stat: KeyStat) -> Option<f64> {
         let percent = |yes| Some(if yes { 100.0 } else { 0.0 });
@@ -60,38 +60,38 @@ mod tests {
         observed.iter().sum::<f64>() / f64::from(u32::try_from(observed.len()).unwrap())
     }
 
-    fn tally(all: &[Finished]) -> StatTotals {
-        let mut tally = StatTotals::default();
+    fn totals(all: &[Finished]) -> StatTotals {
+        let mut totals = StatTotals::default();
         for one in all {
-            tally.retries += u64::from(one.retries);
-            tally.retried += u64::from(one.retries > 0);
+            totals.retries += u64::from(one.retries);
+            totals.retried += u64::from(one.retries > 0);
             match one.latency {
                 Some(latency) => {
-                    tally.delivered += 1;
-                    tally.latency[usize::from(latency_bucket(latency))] += 1;
+                    totals.delivered += 1;
+                    totals.latency[usize::from(latency_bucket(latency))] += 1;
                 }
-                None => tally.dead += 1,
+                None => totals.dead += 1,
             }
         }
-        tally
+        totals
     }
 
     proptest! {
         #[test]
-        fn averages_of_observations_are_the_figures_of_the_counters(
+        fn averages_of_observations_equal_the_key_stats_of_the_counters(
             all in prop::collection::vec((0_u32..9, prop::option::of(0_u64..400_000)), 1..60)
         ) {
             let all: Vec<_> = all
                 .into_iter()
                 .map(|(retries, ms)| Finished { retries, latency: ms.map(Millis::new) })
                 .collect();
-            let tally = tally(&all);
+            let totals = totals(&all);
             for key_stat in [KeyStat::SuccessRate, KeyStat::RetryRate, KeyStat::AvgRetries] {
-                let expected = key_stat.value(&tally, 0).unwrap();
+                let expected = key_stat.value(&totals, 0).unwrap();
                 prop_assert!((average(&all, key_stat) - expected).abs() < 1e-9, "{key_stat:?}");
             }
             let latencies = all.iter().filter_map(|one| one.observed(KeyStat::P95Latency));
-            prop_assert_eq!(latencies.count() as u64, tally.delivered);
+            prop_assert_eq!(latencies.count() as u64, totals.delivered);
         }
     }
 }

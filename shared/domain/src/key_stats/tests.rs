@@ -5,12 +5,12 @@ use crate::stats::latency_bucket;
 use crate::time::Millis;
 
 fn of_latencies(latencies_ms: &[u64]) -> StatTotals {
-    let mut tally = StatTotals::default();
+    let mut totals = StatTotals::default();
     for ms in latencies_ms {
-        tally.delivered += 1;
-        tally.latency[usize::from(latency_bucket(Millis::new(*ms)))] += 1;
+        totals.delivered += 1;
+        totals.latency[usize::from(latency_bucket(Millis::new(*ms)))] += 1;
     }
-    tally
+    totals
 }
 
 fn p95(latencies_ms: &[u64]) -> Option<f64> {
@@ -18,7 +18,7 @@ fn p95(latencies_ms: &[u64]) -> Option<f64> {
 }
 
 #[test]
-fn nothing_happened_is_no_figure() {
+fn without_data_only_the_failed_count_has_a_value() {
     let nothing = StatTotals::default();
     for key_stat in KeyStat::ALL {
         let expected = (key_stat == KeyStat::FailedCount).then_some(0.0);
@@ -27,8 +27,8 @@ fn nothing_happened_is_no_figure() {
 }
 
 #[test]
-fn figures_are_parts_of_what_was_finished() {
-    let tally = StatTotals {
+fn rates_are_relative_to_finished_deliveries() {
+    let totals = StatTotals {
         delivered: 19,
         dead: 1,
         attempts: 50,
@@ -36,19 +36,19 @@ fn figures_are_parts_of_what_was_finished() {
         retries: 30,
         ..StatTotals::default()
     };
-    assert_eq!(KeyStat::SuccessRate.value(&tally, 0), Some(95.0));
-    assert_eq!(KeyStat::RetryRate.value(&tally, 0), Some(25.0));
-    assert_eq!(KeyStat::AvgRetries.value(&tally, 0), Some(1.5));
-    assert_eq!(KeyStat::FailedCount.value(&tally, 3), Some(3.0));
+    assert_eq!(KeyStat::SuccessRate.value(&totals, 0), Some(95.0));
+    assert_eq!(KeyStat::RetryRate.value(&totals, 0), Some(25.0));
+    assert_eq!(KeyStat::AvgRetries.value(&totals, 0), Some(1.5));
+    assert_eq!(KeyStat::FailedCount.value(&totals, 3), Some(3.0));
     assert_eq!(
-        KeyStat::P95Latency.value(&tally, 0),
+        KeyStat::P95Latency.value(&totals, 0),
         None,
         "no latency was counted"
     );
 }
 
 #[test]
-fn a_threshold_itself_does_not_alert() {
+fn a_value_at_its_threshold_does_not_alert() {
     for key_stat in KeyStat::ALL {
         let (comparison, threshold) = key_stat.threshold();
         assert!(!key_stat.alerts_at(threshold), "{key_stat:?}");
@@ -76,13 +76,13 @@ fn the_95th_percentile_lies_within_its_bucket() {
     assert_eq!(
         p95(&[a_week]),
         Some(259_200.0),
-        "the last bound is all there is to tell"
+        "beyond the last bound, that bound is returned"
     );
 }
 
 proptest! {
     #[test]
-    fn the_latency_alerts_exactly_when_fewer_than_95_of_100_arrived_within_10_seconds(
+    fn the_latency_alerts_exactly_when_fewer_than_95_percent_took_at_most_10_seconds(
         latencies in prop::collection::vec(prop_oneof![0..20_000_u64, 9_990..10_010_u64, any::<u64>()], 1..200)
     ) {
         let within = latencies.iter().filter(|ms| **ms <= 10_000).count();

@@ -1,4 +1,4 @@
-//! How much of a refused request is kept.
+//! How much of a rejected request is stored.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -6,13 +6,13 @@ use http::HeaderMap;
 use super::MAX_BYTES;
 use crate::inbound::Inbound;
 
-/// How much of what is kept may be headers, path and query.
+/// For headers, path and query together.
 const MAX_HEAD_BYTES: usize = 12 * 1024;
 const MAX_HEADERS: usize = 64;
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_QUERY_BYTES: usize = 2048;
 
-/// The request without what is too much, and whether there was too much. Of headers those that come first stay.
+/// Truncates the request, and tells whether anything was cut. The first headers are kept.
 pub(super) fn bound(request: Inbound) -> (Inbound, bool) {
     let (path, query) = (
         start(&request.path, MAX_PATH_BYTES),
@@ -37,7 +37,7 @@ pub(super) fn bound(request: Inbound) -> (Inbound, bool) {
         || headers.len() < request.headers.len()
         || path.len() < request.path.len()
         || query.as_ref().map(String::len) < request.query.as_ref().map(String::len);
-    // A slice would keep the whole body in memory.
+    // A slice would hold the whole body in memory.
     let body = Bytes::copy_from_slice(&body);
     let bounded = Inbound {
         method: request.method,
@@ -49,7 +49,6 @@ pub(super) fn bound(request: Inbound) -> (Inbound, bool) {
     (bounded, is_cut)
 }
 
-/// As much of a text as fits.
 fn start(text: &str, bytes: usize) -> String {
     let start = text.get(..text.floor_char_boundary(bytes));
     start.unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! How many refused requests of a source there were, and where the next one goes.
+//! How many rejected requests a source had, and where the next one is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::ids::RejectedId;
 use crate::time::Timestamp;
 
 impl RejectedId {
-    /// The id of the request that was kept at this instant in this place.
+    /// The id of the request stored at this time and position.
     #[must_use]
     pub fn of(at: Timestamp, place: u64) -> Self {
         let mut bytes = [0; 16];
@@ -17,7 +17,8 @@ impl RejectedId {
         Self::from_bytes(bytes)
     }
 
-    /// The place in which it was kept: grows by one with each, and one of [`RING`] places further takes its room.
+    /// The position at which it was stored. Positions increase by one per request, and a request replaces the one
+    /// [`RING`] positions before it.
     #[must_use]
     pub fn place(self) -> u64 {
         let [.., a, b, c, d, e, f, g, h] = *self.as_bytes();
@@ -25,26 +26,25 @@ impl RejectedId {
     }
 }
 
-/// How many refused requests of a source there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RejectionCounts {
-    /// How many were kept; also the place of the next.
+    /// How many were stored; also the position of the next one.
     pub kept: u64,
-    /// How many more were only counted.
+    /// How many more were counted but not stored.
     pub counted: u64,
-    /// The minute in which the last one was kept, since the epoch.
+    /// The minute since the epoch in which the last one was stored.
     pub minute: i64,
-    /// How many were kept in it.
+    /// How many were stored in that minute.
     pub in_minute: u32,
 }
 
 impl RejectionCounts {
-    /// The tally with one more that came in now, and its place if there is room for it.
+    /// Counts one more request; returns its position if it may be stored.
     #[must_use]
     pub fn with_one_more(self, now: Timestamp) -> (Self, Option<u64>) {
         let minute = now.as_seconds().div_euclid(60);
-        // A clock that was set back, or another machine's, gets no second allowance.
+        // A clock that was set back, or another machine's clock, must not grant a second allowance.
         let in_minute = if minute > self.minute {
             0
         } else {

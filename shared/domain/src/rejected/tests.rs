@@ -10,7 +10,7 @@ fn request(headers: usize, value: usize, body: usize) -> Inbound {
     }
 }
 
-fn kept(request: Inbound) -> RejectedRequest {
+fn stored(request: Inbound) -> RejectedRequest {
     RejectedRequest::bounded(
         TenantId::default(),
         SourceId::from_bytes([1; 16]),
@@ -29,19 +29,19 @@ fn size(request: &Inbound) -> usize {
 }
 
 #[test]
-fn what_fits_is_kept_as_it_is() {
+fn a_request_that_fits_is_stored_unchanged() {
     let sent = request(10, 100, 20_000);
-    let refused = kept(sent.clone());
-    assert!(!refused.is_cut);
-    assert_eq!(refused.body_bytes, 20_000);
+    let rejected = stored(sent.clone());
+    assert!(!rejected.is_cut);
+    assert_eq!(rejected.body_bytes, 20_000);
     assert_eq!(
-        (refused.request.headers, refused.request.body),
+        (rejected.request.headers, rejected.request.body),
         (sent.headers, sent.body)
     );
 }
 
 #[test]
-fn nothing_makes_it_larger_than_it_may_be() {
+fn no_request_is_stored_beyond_the_limit() {
     let long = "ä".repeat(5000);
     for mut sent in [
         request(0, 0, 1_000_000),
@@ -49,39 +49,43 @@ fn nothing_makes_it_larger_than_it_may_be() {
         request(3, 6_000, 100_000),
         request(1, 13_000, 0),
     ] {
-        assert!(kept(sent.clone()).is_cut);
+        assert!(stored(sent.clone()).is_cut);
         (sent.path, sent.query) = (long.clone(), Some(long.clone()));
-        let refused = kept(sent.clone());
-        assert!(refused.is_cut);
-        assert!(size(&refused.request) <= MAX_BYTES);
-        assert_eq!(refused.body_bytes, sent.body.len() as u64);
+        let rejected = stored(sent.clone());
+        assert!(rejected.is_cut);
+        assert!(size(&rejected.request) <= MAX_BYTES);
+        assert_eq!(rejected.body_bytes, sent.body.len() as u64);
     }
 }
 
 #[test]
-fn nobodys_request_is_as_long_but_blank() {
+fn the_placeholder_for_an_unknown_source_is_as_long_but_blank() {
     let sent = request(0, 0, 500);
-    let refused =
+    let rejected =
         RejectedRequest::to_unknown_source(sent.clone(), Rejection::UnknownSource, Timestamp::ZERO);
-    assert!(refused.is_to_unknown_source());
-    assert_eq!(size(&refused.request), size(&sent));
-    let blank = format!("{}{}", refused.request.path, refused.request.query.unwrap());
+    assert!(rejected.is_to_unknown_source());
+    assert_eq!(size(&rejected.request), size(&sent));
+    let blank = format!(
+        "{}{}",
+        rejected.request.path,
+        rejected.request.query.unwrap()
+    );
     assert_eq!(blank.trim(), "");
-    assert!(refused.request.body.iter().all(|byte| *byte == 0));
+    assert!(rejected.request.body.iter().all(|byte| *byte == 0));
 }
 
 #[test]
-fn ten_a_minute_are_kept_and_the_rest_is_counted() {
+fn ten_per_minute_are_stored_and_the_rest_are_counted() {
     let second = |n: u64| Timestamp::ZERO.plus(Millis::from_seconds(n));
-    let (mut tally, mut places) = (RejectionCounts::default(), Vec::new());
+    let (mut counts, mut places) = (RejectionCounts::default(), Vec::new());
     for n in 0..25 {
-        let (next, place) = tally.with_one_more(second(n));
-        tally = next;
+        let (next, place) = counts.with_one_more(second(n));
+        counts = next;
         places.extend(place);
     }
     assert_eq!(places, (0..10).collect::<Vec<_>>());
-    assert_eq!((tally.kept, tally.counted), (10, 15));
-    let (next, place) = tally.with_one_more(second(60));
+    assert_eq!((counts.kept, counts.counted), (10, 15));
+    let (next, place) = counts.with_one_more(second(60));
     assert_eq!((next.kept, next.counted, place), (11, 15, Some(10)));
     // The clock is set back.
     let (_, place) = RejectionCounts {
@@ -93,7 +97,7 @@ fn ten_a_minute_are_kept_and_the_rest_is_counted() {
 }
 
 #[test]
-fn an_id_tells_its_place() {
+fn an_id_contains_its_position() {
     let at = Timestamp::from_millis(1_771_668_000_123);
     let id = RejectedId::of(at, 12_345);
     assert_eq!(id.place(), 12_345);
@@ -102,13 +106,14 @@ fn an_id_tells_its_place() {
 }
 
 #[test]
-fn a_length_that_nobody_can_send_is_not_believed() {
-    for (said, believed) in [("4096", 4096), ("9223372036854775808", 0), ("-1", 0)] {
+fn an_impossible_content_length_is_ignored() {
+    for (declared, expected) in [("4096", 4096), ("9223372036854775808", 0), ("-1", 0)] {
         let mut sent = request(0, 0, 0);
-        sent.headers.insert(CONTENT_LENGTH, said.parse().unwrap());
+        sent.headers
+            .insert(CONTENT_LENGTH, declared.parse().unwrap());
         let (tenant, source) = (TenantId::default(), SourceId::from_bytes([1; 16]));
-        let refused =
+        let rejected =
             RejectedRequest::bounded(tenant, source, sent, Rejection::TooLarge, Timestamp::ZERO);
-        assert_eq!(refused.body_bytes, believed, "{said}");
+        assert_eq!(rejected.body_bytes, expected, "{declared}");
     }
 }

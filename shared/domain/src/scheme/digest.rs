@@ -1,4 +1,4 @@
-//! What signatures are made by, how they are written, and whether one is right.
+//! Signature algorithms and encodings, and the check of a signature.
 
 use std::borrow::Cow;
 
@@ -13,40 +13,35 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 use subtle::{Choice, ConstantTimeEq};
 
-/// What a signature is made by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Digest {
-    /// HMAC with SHA-1, which is still sound as a MAC.
+    /// SHA-1 is still secure in an HMAC.
     HmacSha1,
-    /// HMAC with SHA-256.
     #[default]
     HmacSha256,
-    /// HMAC with SHA-512.
     HmacSha512,
-    /// SHA-256 of the secret and what follows. Whoever knows one such digest can prolong what it covers, but not to
-    /// another JSON text: the body must be JSON, or empty.
+    /// SHA-256 of the secret followed by the message. Open to length extension, but an extended body is never JSON. So
+    /// the body must be JSON or empty.
     Sha256,
-    /// Ed25519; the key is the public one.
+    /// The secret is the public key.
     Ed25519,
-    /// ECDSA on P-256 with SHA-256, in DER; the key is the public one, as SubjectPublicKeyInfo.
+    /// With SHA-256 and DER signatures; the secret is the public key as SubjectPublicKeyInfo.
     EcdsaP256,
-    /// None: it is the secret itself.
+    /// Nothing is signed: the request contains the secret itself.
     Token,
 }
 
-/// How a signature is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
-    /// Lower case only, so that a signature has one spelling.
+    /// Lowercase only, so that a signature has only one spelling.
     #[default]
     Hex,
-    /// The usual alphabet, padded.
+    /// Standard alphabet, padded.
     Base64,
-    /// As it is.
     Text,
 }
 
-/// What is signed, in a row.
+/// The signed parts, in order.
 pub(crate) type Message<'a> = Vec<Cow<'a, [u8]>>;
 
 impl Encoding {
@@ -68,7 +63,7 @@ impl Encoding {
 }
 
 impl Digest {
-    /// Whether a key can be used: only public keys can be wrong in themselves.
+    /// Whether the key is usable: only public keys can be invalid.
     pub(crate) fn takes(self, key: &[u8]) -> bool {
         match self {
             Self::HmacSha1 | Self::HmacSha256 | Self::HmacSha512 | Self::Sha256 | Self::Token => {
@@ -79,8 +74,8 @@ impl Digest {
         }
     }
 
-    /// Whether one of these signatures is the key's over the message. All are looked at. Secret digests are made even
-    /// if there is nothing to compare them with, so that a request without signature takes no less time.
+    /// Whether one of these signatures is valid for the message. All are checked. HMACs and hashes are computed even if
+    /// there is nothing to compare with, so that a request without a signature does not take less time.
     pub(crate) fn matches(self, key: &[u8], message: &Message<'_>, given: &[Vec<u8>]) -> Choice {
         match self {
             Self::HmacSha1 => any_equal(&mac::<Hmac<Sha1>>(key, message), given),
@@ -93,7 +88,7 @@ impl Digest {
         }
     }
 
-    /// The signature of a secret key over the message; public keys make none.
+    /// Signs the message; `None` for public keys, which cannot sign.
     pub(crate) fn sign(self, key: &[u8], message: &Message<'_>) -> Option<Vec<u8>> {
         Some(match self {
             Self::HmacSha1 => mac::<Hmac<Sha1>>(key, message).to_vec(),
@@ -113,7 +108,6 @@ fn mac<M: Mac + KeyInit>(key: &[u8], message: &Message<'_>) -> hmac::digest::Out
     mac.finalize().into_bytes()
 }
 
-/// SHA-256 of the key and the message, or of the message alone if there is no key.
 fn sha256(key: &[u8], message: &Message<'_>) -> [u8; 32] {
     let mut hash = Sha256::new_with_prefix(key);
     message.iter().for_each(|part| hash.update(part));
@@ -127,7 +121,7 @@ fn any_equal(expected: &[u8], given: &[Vec<u8>]) -> Choice {
         .fold(none, |found, one| found | expected.ct_eq(one))
 }
 
-/// Tokens are compared by their digests: of unequal lengths, too, the time then tells nothing.
+/// Compares digests of the tokens, so that the time taken does not reveal the length either.
 fn any_token(key: &[u8], given: &[Vec<u8>]) -> Choice {
     let expected = Sha256::digest(key);
     let none = Choice::from(0);
@@ -144,7 +138,7 @@ fn any_ed25519(key: &[u8], message: &Message<'_>, given: &[Vec<u8>]) -> Choice {
     let right = given
         .iter()
         .filter_map(|one| Ed25519Signature::from_slice(one).ok());
-    // Everything here is public: how long it takes tells nothing that a sender does not know.
+    // Everything here is public, so timing reveals nothing that a sender does not know.
     let count = right
         .filter(|one| key.verify_strict(&message, one).is_ok())
         .count();

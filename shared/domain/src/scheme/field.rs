@@ -1,4 +1,4 @@
-//! Where in a request something stands.
+//! Where in a request a value is found.
 
 use std::borrow::Cow;
 
@@ -7,35 +7,32 @@ use super::{Text, form};
 use crate::inbound::Inbound;
 use crate::signature::MAX_SIGNATURES;
 
-/// The most parts of a header that are looked at.
+/// Parts of a header beyond this are ignored.
 const MAX_PARTS: usize = 4 * MAX_SIGNATURES;
 
-/// A place, and how what is sought is written there.
+/// A place in a request, and how values are written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The place.
     pub at: At,
-    /// What parts several of them from each other.
+    /// Between several values.
     pub separator: Option<char>,
-    /// What stands before each; what does not begin with it is something else.
+    /// Before each value; parts without it are ignored.
     pub prefix: Text,
 }
 
-/// A place in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// This header.
     Header(Text),
-    /// The headers of this name with `-1`, `-2` and so on behind it.
+    /// The headers with this name followed by `-1`, `-2` and so on.
     Numbered(Text),
-    /// In the body, at this JSON pointer.
+    /// A JSON pointer into the body.
     Body(Text),
-    /// In the body, the field of a form.
+    /// A field of a form body.
     Form(Text),
 }
 
 impl Field {
-    /// All that stand here, in order, at most as many as signatures are looked at.
+    /// All values in order, at most [`MAX_SIGNATURES`].
     pub(crate) fn texts<'a>(&'a self, inbound: &'a Inbound) -> Vec<Cow<'a, str>> {
         let mut found = Vec::new();
         self.collect(inbound, &mut found);
@@ -43,13 +40,13 @@ impl Field {
         found
     }
 
-    /// The first that stands here and is not blank.
+    /// The first value that is not blank.
     pub(crate) fn text<'a>(&'a self, inbound: &'a Inbound) -> Option<Cow<'a, str>> {
         let mut texts = self.texts(inbound).into_iter();
         texts.find(|text| !text.trim().is_empty())
     }
 
-    /// As [`text`](Self::text), where a number of the body is none.
+    /// As [`text`](Self::text), but not a number in the body.
     pub(crate) fn word<'a>(&'a self, inbound: &'a Inbound) -> Option<Cow<'a, str>> {
         match &self.at {
             At::Body(pointer) => match pick(&inbound.body, pointer)? {
@@ -60,7 +57,7 @@ impl Field {
         }
     }
 
-    /// Whether the place itself is there, whatever is written in it.
+    /// Whether the place exists, whatever its value.
     pub(crate) fn is_there(&self, inbound: &Inbound) -> bool {
         match &self.at {
             At::Header(name) => inbound.headers.contains_key(name.as_ref()),
@@ -70,15 +67,15 @@ impl Field {
         }
     }
 
-    /// The place and how `what` is written there, for people.
+    /// Describes the place and how `what` is written there, for operators.
     #[must_use]
     pub fn shape(&self, what: &str) -> String {
         let prefix = &self.prefix;
         match &self.at {
             At::Header(name) => format!("header `{name}: {prefix}<{what}>`"),
             At::Numbered(name) => format!("header `{name}-1: {prefix}<{what}>`"),
-            At::Body(pointer) => format!("`{pointer}` of the JSON body"),
-            At::Form(name) => format!("`{name}` of the form"),
+            At::Body(pointer) => format!("`{pointer}` in the JSON body"),
+            At::Form(name) => format!("`{name}` in the form"),
         }
     }
 

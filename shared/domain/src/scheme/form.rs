@@ -1,23 +1,22 @@
-//! Bodies that are forms, read as bytes, so that two bodies differ if any byte of their fields does.
+//! Form bodies, read as bytes: two bodies differ if any byte of their fields does.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
 
-/// The most fields of a form that is signed; more is no provider's.
+/// Maximum number of fields in a signed form; providers send far fewer.
 const MAX_FIELDS: usize = 1000;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Whether the body is said to be a form.
 pub(crate) fn is_form(headers: &HeaderMap) -> bool {
-    let said = headers
+    let content_type = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
-    let kind = said.map(|text| text.split(';').next().unwrap_or_default().trim());
+    let kind = content_type.map(|text| text.split(';').next().unwrap_or_default().trim());
     kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM))
 }
 
-/// The fields of a form or query in their order.
+/// The fields of a form or query, in order.
 pub(crate) fn fields(form: &[u8]) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let pairs = form
         .split(|byte| *byte == b'&')
@@ -29,14 +28,14 @@ pub(crate) fn fields(form: &[u8]) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// The first field of this name, as text.
+/// The first field with this name, if it is UTF-8.
 pub(crate) fn field(form: &[u8], wanted: &str) -> Option<String> {
     let mut found = fields(form).take(MAX_FIELDS);
     let (_, value) = found.find(|(name, _)| name == wanted.as_bytes())?;
     String::from_utf8(value).ok()
 }
 
-/// Names and values in a row, sorted by both, equal ones once; nothing if there are too many.
+/// Names and values concatenated, sorted by both and deduplicated; `None` if there are too many.
 pub(crate) fn sorted(form: &[u8]) -> Option<Vec<u8>> {
     let mut found: Vec<_> = fields(form).take(MAX_FIELDS + 1).collect();
     if found.len() > MAX_FIELDS {
@@ -73,11 +72,11 @@ mod tests {
         assert_ne!(
             sorted(b"a=%ff"),
             sorted(b"a=%fe"),
-            "bytes that are no text differ, too"
+            "bytes that are not UTF-8 differ as well"
         );
-        let endless: Vec<u8> = b"a=1&".repeat(MAX_FIELDS + 1);
-        assert_eq!(sorted(&endless), None);
-        assert!(sorted(&endless[4..]).is_some());
+        let too_many: Vec<u8> = b"a=1&".repeat(MAX_FIELDS + 1);
+        assert_eq!(sorted(&too_many), None);
+        assert!(sorted(&too_many[4..]).is_some());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What of a secret a signature is keyed with.
+//! How a secret's text becomes the key of a signature.
 
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use zeroize::Zeroizing;
@@ -6,23 +6,21 @@ use zeroize::Zeroizing;
 use super::Digest;
 use crate::secret::{PREFIX, SharedSecret};
 
-/// The form in which a provider gives a key out.
+/// The format in which a provider issues a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyForm {
-    /// Its text as it was given.
+    /// The text's own bytes.
     #[default]
     Text,
-    /// The bytes that it is the base64 of.
     Base64,
-    /// The bytes that it is the hexadecimal form of.
     Hex,
-    /// As base64, behind `whsec_` or without it.
+    /// Base64 with or without the prefix `whsec_`.
     Whsec,
-    /// As base64, behind `whpk_`: the public key of Standard Webhooks.
+    /// Base64 with the prefix `whpk_`: a public key of Standard Webhooks.
     Whpk,
 }
 
-/// The bytes of a key; wiped when they were decoded, as the text that they come from is.
+/// The bytes of a key. Decoded bytes are wiped on drop, like the secret's text.
 pub(crate) enum Key<'a> {
     Text(&'a [u8]),
     Decoded(Zeroizing<Vec<u8>>),
@@ -38,7 +36,6 @@ impl AsRef<[u8]> for Key<'_> {
 }
 
 impl KeyForm {
-    /// The bytes of a secret in this form.
     pub(crate) fn decode(self, secret: &SharedSecret) -> Option<Key<'_>> {
         let text = secret.expose();
         let decoded = match self {
@@ -52,8 +49,7 @@ impl KeyForm {
         (!bytes.is_empty()).then_some(Key::Decoded(bytes))
     }
 
-    /// A secret of this form, made of these bytes; none where the sender alone can make it, because it signs with the
-    /// private half of a pair.
+    /// Creates a secret from random bytes; `None` if only the sender can create it, because it signs with a private key.
     #[must_use]
     pub fn draw(self, digest: Digest, bytes: &[u8; 32]) -> Option<SharedSecret> {
         let text = match (digest, self) {
@@ -65,31 +61,29 @@ impl KeyForm {
         SharedSecret::parse(&text).ok()
     }
 
-    /// What a secret of this form is, for whoever gave another.
+    /// Describes the expected format, for error messages.
     pub(crate) fn wanted(self, digest: Digest) -> &'static str {
         match (digest, self) {
             (Digest::EcdsaP256, _) => {
                 "the base64 of a P-256 public key (SubjectPublicKeyInfo, DER)"
             }
-            (Digest::Ed25519, Self::Hex) => {
-                "an Ed25519 public key of 32 bytes as 64 hexadecimal digits"
-            }
+            (Digest::Ed25519, Self::Hex) => "a 32-byte Ed25519 public key as 64 hexadecimal digits",
             (Digest::Ed25519, Self::Whpk) => {
-                "`whpk_` and the base64 of an Ed25519 public key of 32 bytes"
+                "`whpk_` followed by the base64 of a 32-byte Ed25519 public key"
             }
-            (Digest::Ed25519, _) => "the base64 of an Ed25519 public key of 32 bytes",
+            (Digest::Ed25519, _) => "the base64 of a 32-byte Ed25519 public key",
             (_, Self::Text) => "any text",
             (_, Self::Base64) => "base64",
             (_, Self::Hex) => "hexadecimal digits",
-            (_, Self::Whsec) => "`whsec_` and base64",
-            (_, Self::Whpk) => "`whpk_` and base64",
+            (_, Self::Whsec) => "`whsec_` followed by base64",
+            (_, Self::Whpk) => "`whpk_` followed by base64",
         }
     }
 }
 
-/// A secret that is not in its scheme's form. Never shows the secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be, for the scheme `{scheme}`, {wanted}")]
+/// The secret is not in its scheme's format. Never shows the secret.
+#[error("does not fit the scheme `{scheme}`; must be {wanted}")]
 pub struct Misfit {
     scheme: &'static str,
     wanted: String,
@@ -117,7 +111,7 @@ mod tests {
     use super::super::Scheme;
 
     #[test]
-    fn a_drawn_secret_is_one_that_its_scheme_takes() {
+    fn a_generated_secret_is_accepted_by_its_scheme() {
         let mut without = Vec::new();
         for scheme in Scheme::all() {
             let drawn = scheme.draw_secret(&[7; 32]);
@@ -129,7 +123,7 @@ mod tests {
         assert_eq!(
             without,
             ["sendgrid", "discord"],
-            "public keys are not drawn"
+            "public keys are not generated"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One value out of a JSON text, found by its pointer, without building the rest.
+//! Reads one value from a JSON text by its pointer without parsing the rest into memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,15 +7,14 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What stands at a pointer.
 pub(crate) enum Leaf<'a> {
-    /// A string, unescaped.
+    /// Unescaped.
     Text(Cow<'a, str>),
-    /// A number, as written.
+    /// As written.
     Number(&'a str),
 }
 
-/// The string or number at this pointer of a JSON text; of names that stand twice the last counts, as for most readers.
+/// The string or number at this JSON pointer. If a key occurs twice the last one counts, as in most parsers.
 pub(crate) fn pick<'a>(json: &'a [u8], pointer: &str) -> Option<Leaf<'a>> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let found = Pick { pointer }.deserialize(&mut reader).ok()?;
@@ -32,7 +31,7 @@ pub(crate) fn pick<'a>(json: &'a [u8], pointer: &str) -> Option<Leaf<'a>> {
     }
 }
 
-/// Whether this is one JSON text.
+/// Whether the bytes are exactly one JSON text.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
@@ -42,7 +41,7 @@ struct Pick<'p> {
 }
 
 impl<'p> Pick<'p> {
-    /// The first segment, unescaped, and what is left for below it.
+    /// The first segment, unescaped, and the rest of the pointer.
     fn step(&self) -> (Cow<'p, str>, Self) {
         let rest = self.pointer.strip_prefix('/').unwrap_or(self.pointer);
         let end = rest.find('/').unwrap_or(rest.len());
@@ -130,7 +129,7 @@ impl<'de> Visitor<'de> for Pick<'_> {
     }
 }
 
-/// Whether a name is this one.
+/// Whether an object key is this one.
 struct Is<'n>(&'n str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {
@@ -145,7 +144,7 @@ impl Visitor<'_> for Is<'_> {
     type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
+        f.write_str("an object key")
     }
 
     fn visit_str<E>(self, name: &str) -> Result<bool, E> {
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_numbers_are_found_where_they_stand() {
+    fn strings_and_numbers_are_found() {
         let json =
             r#" {"a":{"b":[7,"x\n",{"c/d":"deep"}],"b2":1e3},"a2":"z","n":null,"a":{"b":[8]}} "#;
         assert_eq!(found(json, "/a2").as_deref(), Some("z"));
@@ -188,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_a_whole_reading_finds(text in r#"[\[\]{}",:a0-9 ]{0,40}"#, pointer in "(/[a0-9]{0,2}){0,3}") {
+        fn it_finds_the_same_as_a_full_parse(text in r#"[\[\]{}",:a0-9 ]{0,40}"#, pointer in "(/[a0-9]{0,2}){0,3}") {
             let whole = serde_json::from_str::<Value>(&text).ok();
             let expected = whole.as_ref().and_then(|value| value.pointer(&pointer));
             let expected = expected.and_then(Value::as_str).map(str::to_owned);
@@ -197,14 +196,14 @@ mod tests {
                 Leaf::Text(text) => Some(text.into_owned()),
                 Leaf::Number(_) => None,
             });
-            // A pointer such as `/01` is no index in a strict reading; this one is lenient.
+            // Strictly, `/01` is not an index; this reader accepts it.
             if !pointer.contains("/0") {
                 prop_assert_eq!(picked, expected);
             }
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes: Vec<u8>, pointer in ".{0,20}") {
+        fn no_bytes_cause_a_panic(bytes: Vec<u8>, pointer in ".{0,20}") {
             let _ = pick(&bytes, &pointer);
             let _ = is_json(&bytes);
         }

@@ -1,4 +1,4 @@
-//! Places in a request, as a user writes them: `header:<name>`, `body:<JSON pointer>` or `form:<field>`.
+//! Places in a request as users write them: `header:<name>`, `body:<JSON pointer>` or `form:<field>`.
 
 use http::HeaderName;
 
@@ -11,7 +11,7 @@ const MAX_PLACES: usize = 4;
 pub(super) fn header_name(text: &str) -> Result<Text, String> {
     let name: Option<HeaderName> = text.parse().ok().filter(|_| text.len() <= MAX_NAME_BYTES);
     let name = name.map(|name| Text::Owned(name.as_str().to_owned()));
-    name.ok_or_else(|| format!("must be the name of a header, 1 to {MAX_NAME_BYTES} characters"))
+    name.ok_or_else(|| format!("must be a header name of 1 to {MAX_NAME_BYTES} characters"))
 }
 
 pub(super) fn place(text: &str) -> Result<Field, String> {
@@ -27,7 +27,7 @@ pub(super) fn place(text: &str) -> Result<Field, String> {
         }
         _ => {
             return Err(format!(
-                "must be `header:<name>`, `body:/<JSON pointer>` (at most {MAX_POINTER_BYTES} characters) or `form:<field>` (at most {MAX_NAME_BYTES})"
+                "must be `header:<name>`, `body:/<JSON pointer>` (at most {MAX_POINTER_BYTES} characters) or `form:<field>` (at most {MAX_NAME_BYTES} characters)"
             ));
         }
     };

@@ -1,5 +1,5 @@
-//! The rows of all schemes that have a name. Where a row says nothing, a way is HMAC-SHA256 over the body, in hex,
-//! keyed with the secret's text.
+//! The rows of all built-in schemes. By default a way is HMAC-SHA256 over the body, in hex, keyed with the secret's
+//! text.
 
 mod bodies;
 mod keys;
@@ -10,26 +10,24 @@ use std::sync::{Arc, LazyLock};
 
 use super::{At, Field, Part, Scheme, Text, Time, TimeForm, Way};
 
-/// How far the time of a request may lie from now for most providers, in seconds.
+/// How far a request's timestamp may be from now for most providers.
 const WINDOW_SECONDS: u32 = 300;
 
-/// All rows.
 pub(super) static TABLE: LazyLock<Vec<Arc<Scheme>>> = LazyLock::new(|| {
     let families = [bodies::rows(), times::rows(), urls::rows(), keys::rows()];
     families.into_iter().flatten().map(Arc::new).collect()
 });
 
-/// A header that holds one thing, or several behind one another where a proxy has joined repeated headers.
+/// A header with one value, or with several if a proxy has joined repeated headers.
 fn header(name: &'static str) -> Field {
     behind(name, "")
 }
 
-/// A header that holds things behind a prefix.
+/// A header whose values have a prefix.
 fn behind(name: &'static str, prefix: &'static str) -> Field {
     part(name, ',', prefix)
 }
 
-/// A part of a header that is a list.
 fn part(name: &'static str, separator: char, prefix: &'static str) -> Field {
     Field {
         at: At::Header(Text::Borrowed(name)),
@@ -38,7 +36,7 @@ fn part(name: &'static str, separator: char, prefix: &'static str) -> Field {
     }
 }
 
-/// A header that is one text, whatever it holds.
+/// A header that is one value, even if it contains commas.
 fn whole(name: &'static str) -> Field {
     at(At::Header(Text::Borrowed(name)))
 }

@@ -1,27 +1,23 @@
-//! What is signed, as a user writes it: `{timestamp}.{body}`.
+//! What is signed, as users write it: `{timestamp}.{body}`.
 
 use super::{Part, Text, UrlForm};
 
-/// The longest template, in bytes.
 pub(super) const MAX_TEMPLATE_BYTES: usize = 200;
 
-/// Names of the parts, in braces.
 const NAMES: &str = "{timestamp}, {id}, {method}, {url}, {body} and {form}";
 
-/// A template that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TemplateError {
     #[error("must be 1 to {MAX_TEMPLATE_BYTES} printable ASCII characters")]
     Size,
-    #[error("may hold {NAMES}; anything else in braces, or a single brace, is not known")]
+    #[error("may contain {NAMES}; other names in braces and unpaired braces are not allowed")]
     Unknown,
-    #[error("must hold {{body}} or {{form}}: what is not signed can be forged")]
+    #[error("must contain {{body}} or {{form}}, because an unsigned body can be forged")]
     Uncovered,
-    #[error("must have a text between {{id}} and what follows, such as `{{id}}.{{body}}`")]
+    #[error("must have a separator after {{id}}, such as `{{id}}.{{body}}`")]
     Unbounded,
 }
 
-/// The parts that a template names.
 pub(super) fn parse(template: &str) -> Result<Vec<Part>, TemplateError> {
     let is_printable = template.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !(1..=MAX_TEMPLATE_BYTES).contains(&template.len()) || !is_printable {
@@ -31,15 +27,15 @@ pub(super) fn parse(template: &str) -> Result<Vec<Part>, TemplateError> {
     let mut rest = template;
     while !rest.is_empty() {
         let literal = rest.find('{').unwrap_or(rest.len());
-        let (text, behind) = rest.split_at(literal);
+        let (text, remaining) = rest.split_at(literal);
         if text.contains('}') {
             return Err(TemplateError::Unknown);
         }
         if !text.is_empty() {
             parts.push(Part::Text(Text::Owned(text.to_owned())));
         }
-        rest = behind;
-        if let Some(named) = behind.strip_prefix('{') {
+        rest = remaining;
+        if let Some(named) = remaining.strip_prefix('{') {
             let (name, after) = named.split_once('}').ok_or(TemplateError::Unknown)?;
             parts.push(part(name).ok_or(TemplateError::Unknown)?);
             rest = after;
@@ -75,7 +71,6 @@ fn part(name: &str) -> Option<Part> {
     })
 }
 
-/// The template of these parts.
 pub(super) fn write(parts: &[Part]) -> String {
     let texts = parts.iter().map(|part| match part {
         Part::Text(text) => text.as_ref(),
@@ -96,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_template_is_read_as_it_is_written() {
+    fn a_template_is_parsed_as_it_is_written() {
         for good in [
             "{body}",
             "v0:{timestamp}:{body}",
@@ -109,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused_with_its_reason() {
+    fn an_invalid_template_is_rejected_with_its_reason() {
         let long = format!("{}{{body}}", "x".repeat(MAX_TEMPLATE_BYTES));
         for (bad, reason) in [
             ("", TemplateError::Size),
@@ -127,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_template_makes_it_panic(text in ".{0,60}") {
+        fn no_template_causes_a_panic(text in ".{0,60}") {
             let _ = parse(&text);
         }
     }

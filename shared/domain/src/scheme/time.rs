@@ -1,43 +1,37 @@
-//! When a request was signed, and whether that is now.
+//! When a request was signed, and whether that is within the window.
 
 use super::Field;
 use crate::time::Timestamp;
 
-/// When a request was signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// Where it stands: the first place that has one.
+    /// Where to find it: the first of these fields that is present.
     pub at: Vec<Field>,
-    /// How it is written.
     pub form: TimeForm,
-    /// How far it may lie from now, in seconds, either way.
+    /// How far it may be from now, in either direction.
     pub window_seconds: Option<u32>,
 }
 
-/// How a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeForm {
     /// Whole seconds since the epoch.
     Seconds,
     /// Whole milliseconds since the epoch.
     Millis,
-    /// RFC 3339.
     Rfc3339,
 }
 
-/// How a request's time fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeFit {
-    /// There is none to look at, or it lies in the window.
+    /// The scheme has no timestamp, or it is within the window.
     Fits,
-    /// It is missing or not in its form.
+    /// Missing or malformed.
     Malformed,
-    /// It lies outside the window, so many seconds after now, or before it if negative.
+    /// Outside the window: seconds after now, negative if before.
     Off(i64),
 }
 
 impl Time {
-    /// How a time that was written so fits.
     pub(super) fn fit(&self, text: &str, now: Timestamp) -> TimeFit {
         let Some(at) = self.form.read(text) else {
             return TimeFit::Malformed;
@@ -53,7 +47,7 @@ impl Time {
 }
 
 impl TimeForm {
-    /// A time in this form; integers are strict: digits and nothing else.
+    /// Integers are strict: only digits.
     fn read(self, text: &str) -> Option<Timestamp> {
         let whole = || {
             let is_strict = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -66,7 +60,6 @@ impl TimeForm {
         }
     }
 
-    /// How a time is written in this form.
     pub(crate) fn write(self, at: Timestamp) -> String {
         match self {
             Self::Seconds => at.as_seconds().to_string(),
@@ -75,7 +68,7 @@ impl TimeForm {
         }
     }
 
-    /// How far `at` lies after `now`, in the units of this form: who counts seconds cannot be held to milliseconds.
+    /// How far `at` is after `now`, in the units of this format: whole seconds must not be compared in milliseconds.
     fn between(self, now: Timestamp, at: Timestamp) -> i64 {
         match self {
             Self::Seconds => at.as_seconds().saturating_sub(now.as_seconds()),
@@ -123,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_as_it_is_written() {
+    fn a_time_is_parsed_as_it_is_written() {
         let at = Timestamp::from_millis(1_771_668_000_000);
         for form in [TimeForm::Seconds, TimeForm::Millis, TimeForm::Rfc3339] {
             assert_eq!(form.read(&form.write(at)), Some(at));

@@ -1,19 +1,17 @@
-//! The URL that was called, as its caller may have signed it.
+//! The called URL, as the sender may have signed it.
 
-/// How the called URL is written where it is signed.
+/// How the called URL is written in the signed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlForm {
-    /// As the source's owner gave it.
+    /// As configured for the source.
     AsGiven,
-    /// With a port, the default one if none was given.
+    /// With a port, if necessary the default one.
     WithPort,
-    /// Without any port.
     WithoutPort,
-    /// With those escapes decoded that HubSpot decodes.
+    /// With the escapes decoded that HubSpot decodes.
     Unescaped,
 }
 
-/// The longest query that a signed URL may have, in bytes.
 const MAX_QUERY_BYTES: usize = 8192;
 
 /// <https://developers.hubspot.com/docs/api/webhooks/validating-requests>
@@ -33,10 +31,10 @@ const UNESCAPED: [(&str, &str); 12] = [
 ];
 
 impl UrlForm {
-    /// The signed URL: that of the source, in this form, and the query of the request.
+    /// The signed URL: the source's public URL in this form, followed by the request's query.
     ///
-    /// Nothing if the query holds what no query may hold: a body follows the URL without a mark between them, and a
-    /// body's beginning must not pass for the query's end.
+    /// `None` if the query contains characters that queries may not contain: the body follows the URL without a
+    /// separator, and the start of the body must not pass as the end of the query.
     pub(crate) fn of(self, public_url: &str, query: Option<&str>) -> Option<String> {
         let mut url = match self {
             Self::AsGiven | Self::Unescaped => public_url.to_owned(),
@@ -59,7 +57,7 @@ impl UrlForm {
     }
 }
 
-/// Whether a text may be a query. Brackets are let in: many callers leave them as they are.
+/// Brackets are allowed, because many senders do not escape them.
 fn is_query(text: &str) -> bool {
     text.len() <= MAX_QUERY_BYTES
         && text
@@ -67,25 +65,23 @@ fn is_query(text: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !b"\"#<>\\^`{|}".contains(&byte))
 }
 
-/// The URL with its port, the default one if it has none.
 pub(crate) fn with_port(url: &str) -> String {
     let (scheme, host, port, rest) = parts(url);
     let default = if scheme == "http" { "80" } else { "443" };
     format!("{scheme}://{host}:{}{rest}", port.unwrap_or(default))
 }
 
-/// The URL without any port.
 pub(crate) fn without_port(url: &str) -> String {
     let (scheme, host, _, rest) = parts(url);
     format!("{scheme}://{host}{rest}")
 }
 
-/// Scheme, host, port and all that follows.
+/// Scheme, host, port and the rest.
 fn parts(url: &str) -> (&str, &str, Option<&str>, &str) {
-    let (scheme, behind) = url.split_once("://").unwrap_or(("https", url));
-    let end = behind.find(['/', '?']).unwrap_or(behind.len());
-    let (authority, rest) = behind.split_at(end);
-    // A colon inside the brackets of an IPv6 address begins no port.
+    let (scheme, after_scheme) = url.split_once("://").unwrap_or(("https", url));
+    let end = after_scheme.find(['/', '?']).unwrap_or(after_scheme.len());
+    let (authority, rest) = after_scheme.split_at(end);
+    // A colon inside the brackets of an IPv6 address does not start a port.
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (scheme, host, Some(port), rest),
         _ => (scheme, authority, None, rest),
@@ -97,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_added_and_taken_away() {
+    fn a_port_is_added_and_removed() {
         for (bare, ported) in [
             ("https://h.example/a", "https://h.example:443/a"),
             ("http://h.example", "http://h.example:80"),
@@ -112,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_of_the_request_follows() {
+    fn the_query_of_the_request_is_appended() {
         let of = |query| UrlForm::AsGiven.of("https://h/a", query);
         assert_eq!(of(None).as_deref(), Some("https://h/a"));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! One way of signing, and what a request shows of it.
+//! One way of signing, and its check against a request.
 
 use std::borrow::Cow;
 
@@ -16,25 +16,19 @@ use crate::secret::SharedSecret;
 use crate::signature::MAX_SIGNATURES;
 use crate::time::Timestamp;
 
-/// The field of a query in which Twilio names the digest of a body that is no form.
+/// The query field in which Twilio sends the digest of a body that is not a form.
 const BODY_HASH: &str = "bodySHA256";
 
-/// One way of signing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Where signatures may stand; those of all places count.
+    /// Where signatures may be; those of all places count.
     pub signature: Vec<Field>,
-    /// How one is written.
     pub encoding: Encoding,
-    /// What it is made by.
     pub digest: Digest,
-    /// What of the secret it is keyed with.
     pub key: KeyForm,
-    /// What it is made of.
     pub signed: Vec<Part>,
-    /// When it was made.
     pub time: Option<Time>,
-    /// Where the id stands that is signed: the first place that has one.
+    /// Where to find the signed id: the first of these fields that is present.
     pub id: Vec<Field>,
 }
 
@@ -53,26 +47,25 @@ impl Default for Way {
     }
 }
 
-/// A request, and the URL at which its sender believes to have called.
+/// A request, and the URL that its sender called.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) inbound: &'a Inbound,
     pub(crate) public_url: Option<&'a str>,
 }
 
-/// What a request shows of one way.
+/// The result of checking a request against one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Evidence {
-    /// Whether it carries a signature in the way's form.
+    /// Whether the request has a signature in the expected format.
     pub(crate) is_signed: bool,
-    /// Whether one of them is right.
+    /// Whether one of its signatures is valid.
     pub(crate) is_right: bool,
-    /// What its time says.
     pub(crate) time: TimeFit,
 }
 
 impl Way {
-    /// Looks at a request: every signature in it against every secret, all in constant time.
+    /// Checks every signature in the request against every secret, all in constant time.
     pub(crate) fn evidence(
         &self,
         request: Request<'_>,
@@ -94,13 +87,13 @@ impl Way {
         }
     }
 
-    /// The key that a secret gives, if it is one for this way.
+    /// The secret's key, if this way can use it.
     pub(crate) fn key<'s>(&self, secret: &'s SharedSecret) -> Option<Key<'s>> {
         let key = self.key.decode(secret)?;
         self.digest.takes(key.as_ref()).then_some(key)
     }
 
-    /// The signatures that a request carries, decoded; what is not in the form is none.
+    /// The request's signatures, decoded; values in another format are ignored.
     pub(crate) fn given(&self, inbound: &Inbound) -> Vec<Vec<u8>> {
         let texts = self.signature.iter().flat_map(|field| field.texts(inbound));
         let given = texts.filter(|text| !text.is_empty());
@@ -108,7 +101,7 @@ impl Way {
         given.take(MAX_SIGNATURES).collect()
     }
 
-    /// What is signed, and whether all of it is there and fit to be believed.
+    /// The signed message, and whether it is complete and unambiguous.
     pub(crate) fn message<'a>(&'a self, request: Request<'a>) -> (Message<'a>, Choice) {
         let mut message = Vec::with_capacity(self.signed.len());
         let mut is_whole = Choice::from(u8::from(self.is_bound(request.inbound)));
@@ -137,9 +130,9 @@ impl Way {
             Part::Time => bytes(self.time_text(inbound)?),
             Part::Id => {
                 let id = first(&self.id, inbound)?;
-                // An id with the mark that follows it could be read in two ways, one of them forged.
+                // An id that contains the separator after it could be split in two ways, one of them forged.
                 let is_plain =
-                    !matches!(next, Some(Part::Text(mark)) if id.contains(mark.as_ref()));
+                    !matches!(next, Some(Part::Text(separator)) if id.contains(separator.as_ref()));
                 is_plain.then(|| bytes(id))?
             }
             Part::Method => Cow::Borrowed(inbound.method.as_str().as_bytes()),
@@ -158,7 +151,7 @@ impl Way {
         })
     }
 
-    /// Whether the body is one that a digest of this kind can vouch for.
+    /// Whether the signature covers exactly this body, given the digest and the order of the parts.
     fn is_bound(&self, inbound: &Inbound) -> bool {
         let mut pairs = self.signed.windows(2);
         let follows_url = pairs.any(|pair| matches!(pair, [Part::Url(_), Part::Body]));
@@ -191,9 +184,9 @@ fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether it is clear where the query ends and the body begins, with no mark between them: what could be cut in
-/// another place would be signed, too. No query holds a brace, so that JSON has its beginning and its end; without a
-/// query anything has one that does not look like a query.
+/// Whether it is clear where the query ends and the body begins. There is no separator between them, so a request split
+/// at another position would have the same signature. Queries contain no braces, so a JSON body is unambiguous; without
+/// a query, so is any body that does not start like one.
 fn has_border(inbound: &Inbound) -> bool {
     match (inbound.query.as_deref(), inbound.body.first()) {
         (None, first) => first != Some(&b'?'),
@@ -202,7 +195,7 @@ fn has_border(inbound: &Inbound) -> bool {
     }
 }
 
-/// A body that is no form is not covered by its fields; one whose digest the query names is not a form.
+/// `None` for a body that is not a form, as its fields would not cover it, and for one whose digest is in the query.
 fn sorted_form(inbound: &Inbound) -> Option<Vec<u8>> {
     let query = inbound.query.as_deref().unwrap_or_default();
     let is_hashed = form::field(query.as_bytes(), BODY_HASH).is_some();

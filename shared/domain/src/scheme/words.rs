@@ -1,22 +1,19 @@
-//! The words by which users name what a scheme is made of.
+//! The words users write for the parts of a custom scheme.
 
 use super::{Digest, Encoding, KeyForm, TimeForm};
 
-/// A value that has a word.
 pub(super) trait Word: Copy + PartialEq + 'static {
-    /// All words, the one that is meant when nothing is said first.
+    /// The default comes first.
     const WORDS: &'static [(Self, &'static str)];
 
-    /// What is meant when nothing is said.
+    /// The default.
     fn first() -> Self;
 
-    /// Its word.
     fn word(self) -> &'static str {
         let found = Self::WORDS.iter().find(|(value, _)| *value == self);
         found.map_or("", |(_, word)| word)
     }
 
-    /// What this word names.
     fn read(text: &str) -> Result<Self, String> {
         let found = Self::WORDS.iter().find(|(_, word)| *word == text);
         found.map(|(value, _)| *value).ok_or_else(|| {
@@ -81,7 +78,7 @@ impl Word for TimeForm {
 }
 
 impl Digest {
-    /// Whether signatures of this kind can be written so, with a key of this form.
+    /// Whether this digest can be used with this encoding and key format.
     pub(super) fn fits(self, encoding: Encoding, key: KeyForm) -> bool {
         let key_fits = match self {
             Self::Ed25519 => matches!(key, KeyForm::Hex | KeyForm::Base64 | KeyForm::Whpk),

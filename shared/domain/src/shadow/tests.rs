@@ -27,8 +27,8 @@ fn failed(kind: FailureKind, detail: &str) -> Outcome {
     }
 }
 
-/// What the comparison of two outcomes says of an aspect.
-fn said(here: &Outcome, there: &Outcome, aspect: Aspect) -> (Likeness, String) {
+/// The result for one aspect.
+fn compared(here: &Outcome, there: &Outcome, aspect: Aspect) -> (Likeness, String) {
     let verdict = match there.status() {
         Some(200..=299) => Verdict::Success,
         _ => Verdict::Failure,
@@ -37,56 +37,56 @@ fn said(here: &Outcome, there: &Outcome, aspect: Aspect) -> (Likeness, String) {
     let reply = ShadowReply::of(Timestamp::ZERO, here);
     let found = compare(&reply, &last)
         .into_iter()
-        .find(|compared| compared.aspect == aspect)
+        .find(|result| result.aspect == aspect)
         .unwrap();
     (found.likeness, found.detail)
 }
 
 fn of_status(here: &Outcome, there: &Outcome) -> (Likeness, String) {
-    said(here, there, Aspect::Status)
+    compared(here, there, Aspect::Status)
 }
 
 fn of_bodies(here: &str, there: &str) -> (Likeness, String) {
-    said(&answered(200, here), &answered(500, there), Aspect::Body)
+    compared(&answered(200, here), &answered(500, there), Aspect::Body)
 }
 
 #[test]
-fn statuses_and_failures_are_compared_in_words() {
+fn statuses_and_failures_are_compared() {
     let (ok, gone) = (answered(200, ""), answered(410, ""));
     let refused = failed(FailureKind::Connect, "refused by 192.0.2.7");
-    let late = failed(FailureKind::Timeout, "no answer within 10 s");
-    let later = failed(FailureKind::Timeout, "no answer within 20 s");
+    let late = failed(FailureKind::Timeout, "no response within 10 s");
+    let later = failed(FailureKind::Timeout, "no response within 20 s");
     for (here, there, likeness, words) in [
-        (&ok, &ok, Likeness::Same, "200 here and there"),
+        (&ok, &ok, Likeness::Same, "200 both times"),
         (
             &ok,
             &gone,
             Likeness::Different,
-            "200 here, 410 at the last attempt",
+            "200 here, 410 on the last attempt",
         ),
         (
             &ok,
             &late,
             Likeness::Different,
-            "200 here, no answer at the last attempt (timeout: no answer within 10 s)",
+            "200 here, no response to the last attempt (timeout: no response within 10 s)",
         ),
         (
             &refused,
             &gone,
             Likeness::Different,
-            "no answer here (connection failed: refused by 192.0.2.7), 410 at the last attempt",
+            "no response here (connection failed: refused by 192.0.2.7), 410 on the last attempt",
         ),
         (
             &later,
             &late,
             Likeness::Same,
-            "no answer here and there: timeout",
+            "no response either time: timeout",
         ),
         (
             &refused,
             &late,
             Likeness::Different,
-            "no answer: connection failed: refused by 192.0.2.7 here, timeout: no answer within 10 s at the last attempt",
+            "no response: connection failed: refused by 192.0.2.7 here, timeout: no response within 10 s on the last attempt",
         ),
     ] {
         assert_eq!(of_status(here, there), (likeness, words.to_owned()));
@@ -94,48 +94,48 @@ fn statuses_and_failures_are_compared_in_words() {
 }
 
 #[test]
-fn the_first_difference_of_two_bodies_is_shown_from_both_sides() {
+fn the_first_difference_of_two_bodies_is_shown_for_both_sides() {
     let (likeness, detail) = of_bodies(r#"{"state":"größer","n":1}"#, r#"{"state":"grüß","n":1}"#);
     assert_eq!(likeness, Likeness::Different);
-    // The two letters begin with the same byte.
-    let expected = r#"they differ after 12 bytes: «…state":"größer","n":1}» here, «…state":"grüß","n":1}» at the last attempt"#;
+    // `ö` and `ü` begin with the same byte.
+    let expected = r#"they differ after 12 bytes: `…state":"größer","n":1}` here, `…state":"grüß","n":1}` on the last attempt"#;
     assert_eq!(detail, expected);
     assert_eq!(
         of_bodies("not found", "not").1,
-        "they differ after 3 bytes: «not found» here, «not» at the last attempt"
+        "they differ after 3 bytes: `not found` here, `not` on the last attempt"
     );
-    assert!(of_bodies("", "oops").1.contains("nothing here, «oops»"));
+    assert!(of_bodies("", "oops").1.contains("nothing here, `oops`"));
 }
 
 #[test]
-fn what_is_not_kept_is_not_called_different() {
+fn a_side_that_is_not_stored_is_unknown_not_different() {
     assert_eq!(
         of_bodies("", ""),
-        (Likeness::Same, "empty here and there".into())
+        (Likeness::Same, "empty both times".into())
     );
     assert_eq!(
         of_bodies("no", "no"),
         (Likeness::Same, "the same 2 bytes".into())
     );
     let long = "x".repeat(KEPT);
-    let words = "the same 600 bytes; no more is kept to compare";
+    let words = "the first 600 bytes are the same; the rest is not stored";
     assert_eq!(
         of_bodies(&long, &long[..600]),
         (Likeness::Same, words.into())
     );
     assert_eq!(of_bodies(&long[..600], &long).0, Likeness::Different);
-    let delivered = said(&answered(200, "a"), &answered(200, "b"), Aspect::Body);
+    let delivered = compared(&answered(200, "a"), &answered(200, "b"), Aspect::Body);
     assert_eq!(delivered.0, Likeness::Unknown);
     assert!(
-        delivered.1.contains("an attempt that delivered"),
+        delivered.1.contains("successful attempts are not stored"),
         "{}",
         delivered.1
     );
     let silent = failed(FailureKind::Timeout, "x");
     for (here, there) in [(&silent, &answered(500, "")), (&answered(500, ""), &silent)] {
-        assert_eq!(said(here, there, Aspect::Body).0, Likeness::Unknown);
+        assert_eq!(compared(here, there, Aspect::Body).0, Likeness::Unknown);
     }
-    let kind = said(&answered(200, ""), &answered(500, ""), Aspect::ContentType);
+    let kind = compared(&answered(200, ""), &answered(500, ""), Aspect::ContentType);
     assert_eq!(kind.0, Likeness::Unknown);
     assert!(kind.1.starts_with("text/plain here"), "{}", kind.1);
 }
@@ -149,10 +149,10 @@ fn a_draft_is_checked_as_a_whole() {
         timeout_seconds: Some(21),
         ..ShadowDraft::default()
     };
-    let faults = draft.check(&Rules::default()).unwrap_err().into_fields();
-    let named: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+    let errors = draft.check(&Rules::default()).unwrap_err().into_fields();
+    let named: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
     assert_eq!(named, ["url", "timeout_seconds"]);
-    assert!(faults[1].message.contains("1 to 20"));
+    assert!(errors[1].message.contains("1 to 20"));
     let zero = ShadowDraft {
         url: "https://example.com/".into(),
         timeout_seconds: Some(0),
@@ -168,7 +168,7 @@ fn a_draft_is_checked_as_a_whole() {
 }
 
 #[test]
-fn no_signature_and_no_credential_is_shown() {
+fn signatures_and_credentials_are_not_shown() {
     let headers = [
         ("webhook-signature", "v1,canary"),
         ("x-webhook-signature", "sha256=canary"),

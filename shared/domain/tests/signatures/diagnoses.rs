@@ -221,7 +221,7 @@ fn a_url_that_is_another() {
 #[test]
 fn a_header_that_is_missing_or_in_another_form() {
     let github = source(&named("github"), secret(SECRET));
-    let expected = "header `x-hub-signature-256: sha256=<hex, lower case>`".to_owned();
+    let expected = "header `x-hub-signature-256: sha256=<lowercase hex>`".to_owned();
     assert_eq!(
         said(&post(&[], b"{}"), &github),
         [Finding::Missing {
@@ -245,7 +245,7 @@ fn a_body_that_is_not_whole() {
     let sent = sent("github", SECRET);
     let cut = diagnose_without_body(&sent, &source, NOW);
     assert_eq!(cut, [Finding::BodyCut]);
-    let expected = "header `x-hub-signature-256: sha256=<hex, lower case>`".to_owned();
+    let expected = "header `x-hub-signature-256: sha256=<lowercase hex>`".to_owned();
     let unsigned = diagnose_without_body(&post(&[], b"{}"), &source, NOW);
     assert_eq!(unsigned, [Finding::Missing { expected }]);
 }

@@ -221,7 +221,7 @@ mod tests {
     fn what_comes_from_elsewhere_is_escaped_and_stays_on_its_line() {
         let alert = alert(
             "webhook.failed",
-            &json!({"reason": "TLS failure: <script>\r\nThe webhook:  https://evil.example"}),
+            &json!({"reason": "TLS failure: <script>\r\nWebhook:    https://evil.example"}),
         );
         let owner = contact("<b>&", Some("owner@example.com"));
         let email = written(&alert, &owner, &addresses());
@@ -230,7 +230,7 @@ mod tests {
         let forged = email
             .text
             .lines()
-            .any(|line| line.starts_with("The webhook:  https://evil"));
+            .any(|line| line.starts_with("Webhook:    https://evil"));
         assert!(!forged, "{}", email.text);
     }
 }

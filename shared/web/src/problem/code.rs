@@ -2,65 +2,43 @@
 
 use http::StatusCode;
 
-/// What went wrong, for programs. The names never change; `docs/problems.md` explains each.
+/// The machine-readable cause of a problem. The names never change; `docs/problems.md` explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// Something about the input does not fit; `errors` says what.
     InvalidRequest,
-    /// No token was sent.
     MissingToken,
-    /// The token is not known, or no longer.
     InvalidToken,
-    /// The request is not signed by a known source.
     InvalidSignature,
-    /// The key may not do this.
     MissingScope,
-    /// The key may not make keys for another tenant.
+    /// The key may not create keys for another tenant.
     ForeignTenant,
-    /// Nothing has this id.
     NotFound,
-    /// There is no such path.
     UnknownRoute,
-    /// The path does not know this method.
     MethodNotAllowed,
     /// The body did not arrive in time.
     RequestTimeout,
-    /// The key was used for another request.
     IdempotencyKeyReused,
-    /// The delivery is being attempted.
     DeliveryInFlight,
-    /// The delivery was delivered.
     DeliveryDelivered,
-    /// The delivery is pending already.
     DeliveryPending,
     /// The webhook is disabled or deleted.
     WebhookDisabled,
-    /// The delivery's webhook was deleted.
     WebhookDeleted,
-    /// The delivery's payload is no longer kept.
+    /// The payload's retention period has ended.
     PayloadGone,
-    /// Somebody else changed it at the same time.
     ChangedMeanwhile,
-    /// Too many secrets would be valid at once.
     TooManySecrets,
-    /// The tenant has as many as it may have.
+    /// The tenant has reached a limit.
     LimitReached,
-    /// The body or the payload is too large.
     PayloadTooLarge,
-    /// The body is not JSON by its `Content-Type`.
     UnsupportedMediaType,
-    /// Too many streams are open.
     TooManyStreams,
-    /// Too many deliveries are being sent to other URLs.
     TooManyShadows,
-    /// We made a mistake.
     Internal,
-    /// We cannot do our work right now.
     Unavailable,
 }
 
 impl Code {
-    /// Every code.
     pub const ALL: [Self; 26] = [
         Self::InvalidRequest,
         Self::MissingToken,
@@ -90,19 +68,18 @@ impl Code {
         Self::Unavailable,
     ];
 
-    /// The name in the field `code`.
+    /// The value of the field `code`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.entry().1
     }
 
-    /// The status it is answered with.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         self.entry().0
     }
 
-    /// The same for every problem of this code.
+    /// The same for every problem with this code.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.entry().2
@@ -111,107 +88,67 @@ impl Code {
     const fn entry(self) -> (StatusCode, &'static str, &'static str) {
         use StatusCode as S;
         match self {
-            Self::InvalidRequest => (
-                S::BAD_REQUEST,
-                "invalid_request",
-                "The request is not valid",
-            ),
-            Self::MissingToken => (S::UNAUTHORIZED, "missing_token", "A token is needed"),
-            Self::InvalidToken => (S::UNAUTHORIZED, "invalid_token", "The token is not valid"),
-            Self::InvalidSignature => (
-                S::UNAUTHORIZED,
-                "invalid_signature",
-                "The request is not signed by a known source",
-            ),
-            Self::MissingScope => (S::FORBIDDEN, "missing_scope", "The key may not do this"),
+            Self::InvalidRequest => (S::BAD_REQUEST, "invalid_request", "Invalid request"),
+            Self::MissingToken => (S::UNAUTHORIZED, "missing_token", "Authentication required"),
+            Self::InvalidToken => (S::UNAUTHORIZED, "invalid_token", "Invalid token"),
+            Self::InvalidSignature => (S::UNAUTHORIZED, "invalid_signature", "Invalid signature"),
+            Self::MissingScope => (S::FORBIDDEN, "missing_scope", "Missing scope"),
             Self::ForeignTenant => (
                 S::FORBIDDEN,
                 "foreign_tenant",
-                "The key may not act for this tenant",
+                "Not allowed for this tenant",
             ),
-            Self::NotFound => (S::NOT_FOUND, "not_found", "Nothing has this id"),
-            Self::UnknownRoute => (S::NOT_FOUND, "unknown_route", "There is no such path"),
+            Self::NotFound => (S::NOT_FOUND, "not_found", "Not found"),
+            Self::UnknownRoute => (S::NOT_FOUND, "unknown_route", "Unknown path"),
             Self::MethodNotAllowed => (
                 S::METHOD_NOT_ALLOWED,
                 "method_not_allowed",
-                "The path does not know this method",
+                "Method not allowed",
             ),
-            Self::RequestTimeout => (
-                S::REQUEST_TIMEOUT,
-                "request_timeout",
-                "The body did not arrive in time",
-            ),
+            Self::RequestTimeout => (S::REQUEST_TIMEOUT, "request_timeout", "Request timeout"),
             Self::IdempotencyKeyReused => (
                 S::CONFLICT,
                 "idempotency_key_reused",
-                "The key was used for another request",
+                "Idempotency key already used",
             ),
-            Self::DeliveryInFlight => (
-                S::CONFLICT,
-                "delivery_in_flight",
-                "The delivery is being attempted",
-            ),
-            Self::DeliveryDelivered => (
-                S::CONFLICT,
-                "delivery_delivered",
-                "The delivery was delivered",
-            ),
-            Self::DeliveryPending => (
-                S::CONFLICT,
-                "delivery_pending",
-                "The delivery is pending already",
-            ),
-            Self::WebhookDisabled => (
-                S::CONFLICT,
-                "webhook_disabled",
-                "The webhook takes no deliveries",
-            ),
-            Self::WebhookDeleted => (
-                S::CONFLICT,
-                "webhook_deleted",
-                "The delivery's webhook was deleted",
-            ),
-            Self::PayloadGone => (S::CONFLICT, "payload_gone", "The payload is no longer kept"),
+            Self::DeliveryInFlight => (S::CONFLICT, "delivery_in_flight", "Delivery in flight"),
+            Self::DeliveryDelivered => (S::CONFLICT, "delivery_delivered", "Already delivered"),
+            Self::DeliveryPending => (S::CONFLICT, "delivery_pending", "Already pending"),
+            Self::WebhookDisabled => (S::CONFLICT, "webhook_disabled", "Webhook disabled"),
+            Self::WebhookDeleted => (S::CONFLICT, "webhook_deleted", "Webhook deleted"),
+            Self::PayloadGone => (S::CONFLICT, "payload_gone", "Payload no longer stored"),
             Self::ChangedMeanwhile => (
                 S::CONFLICT,
                 "changed_meanwhile",
-                "Somebody else changed it at the same time",
+                "Changed by another request",
             ),
-            Self::TooManySecrets => (
-                S::CONFLICT,
-                "too_many_secrets",
-                "Too many secrets would be valid",
-            ),
-            Self::LimitReached => (S::CONFLICT, "limit_reached", "There are as many as allowed"),
+            Self::TooManySecrets => (S::CONFLICT, "too_many_secrets", "Too many valid secrets"),
+            Self::LimitReached => (S::CONFLICT, "limit_reached", "Limit reached"),
             Self::PayloadTooLarge => (
                 S::PAYLOAD_TOO_LARGE,
                 "payload_too_large",
-                "The body is too large",
+                "Payload too large",
             ),
             Self::UnsupportedMediaType => (
                 S::UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_media_type",
-                "The body must be JSON",
+                "Unsupported media type",
             ),
             Self::TooManyStreams => (
                 S::TOO_MANY_REQUESTS,
                 "too_many_streams",
-                "Too many streams are open",
+                "Too many open streams",
             ),
             Self::TooManyShadows => (
                 S::TOO_MANY_REQUESTS,
                 "too_many_shadows",
-                "Too many deliveries are being sent to other URLs",
+                "Too many shadow requests",
             ),
-            Self::Internal => (
-                S::INTERNAL_SERVER_ERROR,
-                "internal",
-                "The gateway made a mistake",
-            ),
+            Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
             Self::Unavailable => (
                 S::SERVICE_UNAVAILABLE,
                 "unavailable",
-                "The gateway cannot do this right now",
+                "Temporarily unavailable",
             ),
         }
     }
@@ -230,7 +167,7 @@ mod tests {
             .skip(1)
             .map(|section| {
                 let (code, text) = section.split_once("\n\nStatus ").expect(section);
-                assert!(text.contains("\nWhat to do: "), "{code} says what to do");
+                assert!(text.contains("\nWhat to do: "), "{code} has advice");
                 (code, text.split_once('.').expect(section).0)
             })
             .collect();

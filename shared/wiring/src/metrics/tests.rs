@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_figure_is_declared_and_given_under_the_gateway_alone() {
+fn every_metric_is_declared_and_reported_per_gateway_only() {
     let late = Metric::of("oldest_due_age_seconds", Unit::Seconds, 7);
     let line = lines("prod", Timestamp::from_millis(5), &[late]);
     let expected = json!({
@@ -17,7 +17,7 @@ fn every_figure_is_declared_and_given_under_the_gateway_alone() {
 }
 
 #[test]
-fn a_hundred_observations_are_all_that_a_line_holds() {
+fn a_line_holds_at_most_a_hundred_observations() {
     let metric = |name, count: u64| Metric {
         name,
         unit: Unit::None,
@@ -30,7 +30,7 @@ fn a_hundred_observations_are_all_that_a_line_holds() {
         values.collect::<Vec<_>>()
     };
     assert_eq!(lengths("many"), [Some(100), Some(100), None]);
-    assert_eq!(lines[2]["many"], 200, "one is no list");
+    assert_eq!(lines[2]["many"], 200, "a single value is not a list");
     assert_eq!(lengths("few"), [Some(3), None, None]);
     assert!(lines[1].get("few").is_none());
 }

@@ -1,4 +1,4 @@
-//! One change, for people and for programs.
+//! One change as a line of text or JSON.
 
 use serde::Serialize;
 
@@ -9,10 +9,9 @@ use crate::when::short_time;
 
 const ERROR_CHARS: usize = 160;
 
-/// What programs are told.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
-    /// `listed` for what was there at the beginning.
+    /// `listed` for deliveries that existed at the start.
     change: &'a str,
     at: &'a str,
     id: &'a str,
@@ -25,7 +24,6 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A delivery as it was found.
     pub(super) fn listed(delivery: &'a Delivery) -> Self {
         let at = delivery.last_attempted_at.as_deref();
         let error = delivery.error_detail.as_deref();
@@ -42,7 +40,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A change as it was announced, with what is known of the reason.
+    /// A change from a notification, with its reason if known.
     pub(super) fn changed(change: &'a Change, error: Option<&'a str>) -> Self {
         Self {
             change: &change.change,
@@ -57,15 +55,15 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// `2026-02-21 10:00:00Z ✗ dead      task.completed  dlv_…  attempt 5 to wh_…: The receiver answered 500`.
+    /// `2026-02-21 10:00:00Z ✗ dead      task.completed  dlv_…  attempt 5 to wh_…: The receiver returned 500`.
     pub(super) fn for_people(&self, out: Output) -> String {
-        let said = if self.change == "requeued" {
-            "put back"
+        let label = if self.change == "requeued" {
+            "requeued"
         } else {
             self.status
         };
         let mut line = format!(
-            "{} {} {said:9} {}  {}",
+            "{} {} {label:9} {}  {}",
             out.paint(Tone::Faint, short_time(self.at)),
             delivery_mark(self.status).show(out),
             printable_line(self.event_type, 60),
@@ -88,7 +86,7 @@ mod tests {
     use crate::output::Format;
 
     #[test]
-    fn a_change_is_one_harmless_line() {
+    fn a_change_is_one_line_without_control_characters() {
         let mut change = Change {
             change: "dead".to_owned(),
             at: "2026-02-21T10:00:00.000Z".to_owned(),
@@ -111,7 +109,7 @@ mod tests {
         change.reason = None;
         assert_eq!(
             Line::changed(&change, None).for_people(out),
-            "2026-02-21 10:00:00Z · put back  a.b \\u{1b}[2J  dlv_1 to wh_1"
+            "2026-02-21 10:00:00Z · requeued  a.b \\u{1b}[2J  dlv_1 to wh_1"
         );
     }
 }

@@ -2,38 +2,38 @@
 
 use super::rejected::Finding;
 
-/// What to do, for the source of this id, or for a captured request without one; nothing for what is not known here.
+/// What to do, for this source or for a captured request without one; none for unknown findings.
 pub(super) fn advice(finding: &Finding, source: Option<&str>) -> Option<String> {
     let id = source.unwrap_or("src_…");
     Some(match finding.kind.as_str() {
-        "matches" => "ask the sender to send it again: it would be accepted now".to_owned(),
-        "clock" => "set the clock that is wrong (`postrider doctor` looks at the gateway's); an old request that was \
-                    sent again is rightly refused"
+        "matches" => "ask the sender to send it again; it would be accepted now".to_owned(),
+        "clock" => "correct the clock that is wrong (`postrider doctor` checks the gateway's); if this is an old request \
+                    sent again, it was rejected correctly"
             .to_owned(),
-        "bad_time" => "let the sender name the time of the request in the form of the scheme".to_owned(),
+        "bad_time" => "have the sender include the time of the request in the format of the scheme".to_owned(),
         "old_secret" => format!(
-            "give the sender the present secret, or the source that of the sender: postrider sources rotate-secret {id}"
+            "give the sender the current secret, or set the sender's secret here: postrider sources rotate-secret {id}"
         ),
         "other_scheme" => {
             let scheme = finding.scheme.as_deref().unwrap_or("SCHEME");
             format!(
-                "make a source of that scheme and give its address to the sender: postrider sources create --scheme {scheme}"
+                "create a source with that scheme and give its address to the sender: postrider sources create --scheme {scheme}"
             )
         }
-        "changed_body" => "let whatever stands between sender and gateway pass the body on byte for byte: a proxy, a \
-                           function or a framework reads it and writes it anew"
+        "changed_body" => "make sure that proxies, functions and frameworks between the sender and the gateway forward the \
+                           body byte for byte; one of them rewrites it"
             .to_owned(),
         "changed_url" => format!(
-            "name the URL that the sender calls: postrider sources update {id} --public-url URL"
+            "set the URL that the sender calls: postrider sources update {id} --public-url URL"
         ),
-        "missing" => "enter the secret at the sender, so that it signs; or look for what drops the header on the way"
+        "missing" => "configure the secret at the sender so that it signs, or find what drops the header in transit"
             .to_owned(),
-        "other_form" => "look which scheme or version the sender uses: what it sends is not of this source's".to_owned(),
+        "other_form" => "check which scheme or version the sender uses; it does not match this source's".to_owned(),
         "nothing" => format!(
-            "compare the secrets; take the sender's anew: postrider sources rotate-secret {id}. If you do not know the \
-             sender, the request is forged and rightly refused"
+            "check that both sides use the same secret, or rotate it: postrider sources rotate-secret {id}. If you do \
+             not know the sender, the request is forged and was rejected correctly"
         ),
-        "body_cut" => "the request is too long to be kept whole: capture it and try \
+        "body_cut" => "the request is too large to be stored completely; capture it and run \
                        postrider sources diagnose --request FILE"
             .to_owned(),
         _ => return None,
@@ -46,7 +46,7 @@ mod tests {
     use postrider_domain::diagnosis::{BodyChange, Finding as Found, UrlChange};
 
     #[test]
-    fn there_is_something_to_do_about_every_finding() {
+    fn every_finding_has_advice() {
         let expected = "header".to_owned();
         for found in [
             Found::Matches,

@@ -1,4 +1,4 @@
-//! A request that somebody captured, diagnosed here without a gateway.
+//! Diagnoses a captured request locally, without a gateway.
 
 use std::path::PathBuf;
 
@@ -25,23 +25,23 @@ use crate::when::When;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Captured request")]
 pub(super) struct CapturedArgs {
-    /// A file that holds a captured request; nothing is asked of the gateway
+    /// File with a captured request; diagnosed locally, without the gateway
     #[arg(long, value_name = "FILE", requires = "scheme")]
     request: Option<PathBuf>,
 
-    /// How its sender signs
+    /// How the sender signs
     #[arg(long, requires = "request", value_parser = PossibleValuesParser::new(Scheme::names()))]
     scheme: Option<String>,
 
-    /// A JSON file that describes the scheme `custom`
+    /// JSON file that describes the scheme `custom`
     #[arg(long, value_name = "FILE", requires = "request")]
     custom: Option<PathBuf>,
 
-    /// The URL that its sender called, without query
+    /// URL that the sender called, without the query
     #[arg(long, value_name = "URL", requires = "request")]
     public_url: Option<String>,
 
-    /// When it came in: a time, or a span back from now
+    /// When it was received: RFC 3339, or how long ago, such as 2h
     #[arg(long, value_name = "TIME", default_value = "now", requires = "request")]
     at: When,
 
@@ -52,14 +52,16 @@ pub(super) struct CapturedArgs {
 pub(super) fn run(args: CapturedArgs, out: Output) -> Result<Ending, Failure> {
     let (Some(request), Some(scheme)) = (args.request, args.scheme) else {
         return Err(Failure::Input(
-            "--request and --scheme must be given".to_owned(),
+            "--request and --scheme are required".to_owned(),
         ));
     };
     let inbound = parse(&read_file(&request)?)?;
     let custom = args.custom.map(|path| -> Result<CustomDraft, Failure> {
         let described = serde_json::from_slice(&read_file(&path)?);
         described.map_err(|error| {
-            Failure::Input(format!("--custom does not describe a scheme: {error}"))
+            Failure::Input(format!(
+                "the --custom file does not describe a valid scheme: {error}"
+            ))
         })
     });
     let draft = SourceDraft {
@@ -70,7 +72,7 @@ pub(super) fn run(args: CapturedArgs, out: Output) -> Result<Ending, Failure> {
         ..SourceDraft::default()
     };
     let now = args.at.resolve(edge::now());
-    let secret = args.secret.read("What does its sender sign with? ")?;
+    let secret = args.secret.read("The sender's signing secret: ")?;
     let secret = SharedSecret::parse(secret.expose())
         .map_err(|error| Failure::Input(format!("the secret {error}")))?;
     let source = source(draft, secret, now)?;
@@ -102,7 +104,7 @@ fn source(draft: SourceDraft, secret: SharedSecret, now: Timestamp) -> Result<So
     })
 }
 
-/// As the API writes it.
+/// The finding as the API's JSON.
 fn document(found: &Found) -> Value {
     let mut document = serde_json::to_value(found).unwrap_or_default();
     if let Some(fields) = document.as_object_mut() {
@@ -111,7 +113,7 @@ fn document(found: &Found) -> Value {
     document
 }
 
-/// As a document of the API is read.
+/// The finding as read from the API's JSON.
 pub(super) fn told(found: &Found) -> Finding {
     serde_json::from_value(document(found)).unwrap_or_else(|_| Finding {
         kind: String::new(),

@@ -1,4 +1,4 @@
-//! `postrider sources diagnose`: why requests were refused, what would have matched, and what to do.
+//! `postrider sources diagnose`: why requests were rejected, what would have matched, and what to do.
 
 mod advice;
 mod captured;
@@ -19,28 +19,28 @@ use crate::output::Output;
 
 const AFTER_HELP: &str = "\
 Examples:
-  postrider sources diagnose src_…               the last refused requests of a source
+  postrider sources diagnose src_…               recent rejected requests of a source
   postrider sources diagnose src_… rfd_…         one of them, with its headers and body
   postrider sources diagnose --request request.txt --scheme github --secret-file secret.txt
 
-A captured request is a file of header lines, an empty line and the body, byte for byte; a request
-line such as `POST /path?query HTTP/1.1` may stand before them.
+A captured request is a file with header lines, an empty line and the body, byte for byte,
+optionally preceded by a request line such as `POST /path?query HTTP/1.1`.
 
-Refused requests are kept for 7 days, the last 100 of a source. The exit code is 1 if something was
-refused.";
+The last 100 rejected requests per source are stored for 7 days. The exit code is 1 if any request
+was rejected.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct DiagnoseArgs {
-    /// The source's id, src_…
+    /// Source id, src_…
     #[arg(required_unless_present = "request", conflicts_with = "request")]
     id: Option<String>,
 
-    /// One refused request, rfd_…, as listed
-    #[arg(value_name = "REFUSED", requires = "id")]
+    /// Id of one rejected request, rfd_…
+    #[arg(value_name = "REJECTED", requires = "id")]
     refused: Option<String>,
 
-    /// How many of the last refused requests are looked at, 1 to 100
+    /// How many recent rejected requests to show, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=100))]
     limit: u8,
 
@@ -95,12 +95,12 @@ async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<End
             .map(|document| crate::client::read(document.get()))
             .collect::<Result<Vec<Rejection>, Failure>>()?,
         None => {
-            out.note("What would have matched is told to keys with the scope manage only.");
+            out.note("What would have matched is shown only to keys with the scope manage.");
             list.items
         }
     };
     if refused.is_empty() {
-        out.note("Nothing was refused within the last 7 days.");
+        out.note("No requests were rejected in the last 7 days.");
     } else {
         out.line(show::recent(&refused, id, out))?;
     }
@@ -110,7 +110,7 @@ async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<End
     Ok(ending)
 }
 
-/// Each request with what would have matched; nothing for a key that may not see that.
+/// Each request with what would have matched; none if the key may not see that.
 async fn look(
     id: &str,
     list: &RejectedRequestList,
@@ -123,7 +123,7 @@ async fn look(
             .await
         {
             Ok(answer) => documents.push(answer.read()?),
-            // The ring has gone on since the list was made.
+            // Newer requests have replaced it since the list was read.
             Err(Failure::Rejected { problem, .. }) if problem.status == StatusCode::NOT_FOUND => {}
             Err(Failure::Rejected { problem, .. }) if problem.status == StatusCode::FORBIDDEN => {
                 return Ok(None);

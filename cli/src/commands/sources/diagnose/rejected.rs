@@ -1,20 +1,20 @@
-//! What the API's documents hold of refused requests.
+//! The fields of the API's documents about rejected requests.
 
 use serde::Deserialize;
 
-/// The last refused requests of a source, and how many there were.
+/// The most recent rejected requests of a source, and how many there were.
 #[derive(Debug, Deserialize)]
 pub(super) struct RejectedRequestList {
     pub(super) items: Vec<Rejection>,
-    /// How many were kept, ever.
+    /// How many were ever stored.
     #[serde(default)]
     pub(super) kept: u64,
-    /// How many more came too fast to be kept.
+    /// How many more were counted but not stored, because they arrived too fast.
     #[serde(default)]
     pub(super) counted: u64,
 }
 
-/// A refused request; from `query` on only when asked for by id.
+/// A rejected request. Only a request for a single one returns `query` and the fields after it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Rejection {
     pub(super) id: String,
@@ -35,18 +35,18 @@ pub(super) struct Rejection {
     pub(super) findings: Vec<Finding>,
 }
 
-/// A header; without its value where that is nobody's business.
+/// A header; sensitive values are omitted.
 #[derive(Debug, Deserialize)]
 pub(super) struct Header {
     pub(super) name: String,
     pub(super) value: Option<String>,
 }
 
-/// What would have matched, or is missing.
+/// What would have matched, or what is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Finding {
     pub(super) kind: String,
-    /// The same in plain words.
+    /// The finding as a sentence.
     pub(super) text: String,
     pub(super) scheme: Option<String>,
 }

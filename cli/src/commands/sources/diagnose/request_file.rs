@@ -1,12 +1,12 @@
-//! A captured request as a file.
+//! Parses a captured request from a file.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use postrider_domain::inbound::Inbound;
 
 use crate::failure::Failure;
 
-/// Header lines, an empty line, the body; perhaps a request line before them. A head may have either kind of line end,
-/// because editors write the other one.
+/// An optional request line, header lines, an empty line, the body. Lines may end in CRLF or LF, because editors
+/// convert them.
 pub(super) fn parse(bytes: &[u8]) -> Result<Inbound, Failure> {
     let mut inbound = Inbound {
         method: Method::POST,
@@ -31,7 +31,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Inbound, Failure> {
         }
         let (name, value) = header(line).ok_or_else(|| {
             Failure::Input(format!(
-                "line {number} of --request must be a header: `Name: value`"
+                "line {number} of the --request file is not a header of the form `Name: value`"
             ))
         })?;
         headers.append(name, value);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_with_its_body_byte_for_byte() {
+    fn a_request_is_parsed_with_its_body_byte_for_byte() {
         let captured = b"POST /in?a=1 HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nX-A: 2\r\n\r\n{ }\r\n\n";
         let inbound = parse(captured).unwrap();
         assert_eq!(

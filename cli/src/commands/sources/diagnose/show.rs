@@ -1,18 +1,18 @@
-//! Refused requests for people.
+//! Displays rejected requests.
 
 use super::advice::advice;
 use super::rejected::{Finding, Header, Rejection};
 use crate::body::pretty_body;
-use crate::output::{Output, Tone, printable_line};
+use crate::output::{Output, Tone, plural, printable_line};
 use crate::table::{Mark, Table, facts};
 use crate::when::short_time;
 
 const SHOWN_BODY_CHARS: usize = 4000;
 const SHOWN_HEADER_CHARS: usize = 200;
 
-/// A row for each, then what to do, each thing once.
+/// A row per request, then each finding once, with advice.
 pub(super) fn recent(refused: &[Rejection], source: &str, out: Output) -> String {
-    let mut table = Table::new(["AT", "REQUEST", "REFUSED BECAUSE"]);
+    let mut table = Table::new(["TIME", "REQUEST", "REASON"]);
     let mut found: Vec<&Finding> = Vec::new();
     for request in refused {
         let at = short_time(&request.at);
@@ -43,14 +43,15 @@ pub(super) fn recent(refused: &[Rejection], source: &str, out: Output) -> String
             told(finding, Some(source))
         )
     });
-    let one = format!("One with its headers and body: postrider sources diagnose {source} rfd_…");
+    let one =
+        format!("To see one with its headers and body: postrider sources diagnose {source} rfd_…");
     format!(
         "{table}\n\n{}\n\n{one}",
         lines.collect::<Vec<_>>().join("\n")
     )
 }
 
-/// One with all that is known of it.
+/// One request with all its details.
 pub(super) fn one(refused: &Rejection, source: &str, out: Output) -> String {
     let query = refused.query.as_deref().map(|query| format!("?{query}"));
     let target = format!(
@@ -63,12 +64,12 @@ pub(super) fn one(refused: &Rejection, source: &str, out: Output) -> String {
     let known = facts(
         out,
         [
-            ("refused", Some(refused.id.clone())),
-            ("at", Some(short_time(&refused.at))),
-            ("because", Some(refused.detail.clone())),
+            ("rejected", Some(refused.id.clone())),
+            ("time", Some(short_time(&refused.at))),
+            ("reason", Some(refused.detail.clone())),
             ("request", Some(target)),
             ("type", refused.content_type.clone()),
-            ("body", Some(format!("{bytes} bytes"))),
+            ("body", Some(plural(bytes, "byte"))),
         ],
     );
     let mut parts = vec![known, findings(&refused.findings, Some(source), out)];
@@ -78,12 +79,12 @@ pub(super) fn one(refused: &Rejection, source: &str, out: Output) -> String {
     }
     parts.extend(body(refused));
     if refused.is_cut {
-        parts.push("Only a part of it was kept: at most 32 KB are.".to_owned());
+        parts.push("Only part of the request was stored (at most 32 KB).".to_owned());
     }
     parts.join("\n\n")
 }
 
-/// What would have matched, and what to do.
+/// The findings with advice.
 pub(super) fn findings(findings: &[Finding], source: Option<&str>, out: Output) -> String {
     let told: Vec<String> = findings
         .iter()
@@ -91,15 +92,16 @@ pub(super) fn findings(findings: &[Finding], source: Option<&str>, out: Output) 
         .collect();
     format!(
         "{}\n{}",
-        out.paint(Tone::Strong, "Diagnosis"),
+        out.paint(Tone::Strong, "DIAGNOSIS"),
         told.join("\n")
     )
 }
 
-/// How many were not kept.
+/// How many were not stored.
 pub(super) fn rest(counted: u64) -> Option<String> {
     (counted > 0).then(|| {
-        format!("{counted} more were refused and only counted: at most 10 a minute are kept.")
+        let more = plural(counted, "more request");
+        format!("{more} rejected but not stored: at most 10 per minute are stored.")
     })
 }
 
@@ -124,7 +126,7 @@ fn body(refused: &Rejection) -> Option<String> {
     match (&refused.body, &refused.body_base64) {
         (Some(text), _) if text.is_empty() => None,
         (Some(text), _) => Some(pretty_body(text.as_bytes(), SHOWN_BODY_CHARS)),
-        (None, Some(_)) => Some("(a body that is not text; --json shows it in base64)".to_owned()),
+        (None, Some(_)) => Some("(binary body; use --json to see it as base64)".to_owned()),
         (None, None) => None,
     }
 }
@@ -144,25 +146,24 @@ mod tests {
         serde_json::from_str(&document).unwrap()
     }
 
-    const OLD: &str =
-        r#"{"kind":"old_secret","text":"signed with a secret that is valid no more"}"#;
+    const OLD: &str = r#"{"kind":"old_secret","text":"signed with a secret that has expired"}"#;
     const NEW: &str = r#"{"kind":"of_tomorrow","text":"something new"}"#;
 
     #[test]
-    fn what_is_the_same_for_several_is_said_once() {
+    fn a_finding_that_several_requests_share_is_shown_once() {
         let out = Output::new(Format::People, true);
         let shown = recent(
             &[refused("rfd_1", OLD), refused("rfd_2", OLD)],
             "src_1",
             out,
         );
-        assert_eq!(shown.matches("valid no more").count(), 1, "{shown}");
+        assert_eq!(shown.matches("has expired").count(), 1, "{shown}");
         assert!(shown.contains("2 requests"), "{shown}");
         assert!(shown.contains("rotate-secret src_1"), "{shown}");
     }
 
     #[test]
-    fn one_is_shown_with_what_it_held_and_harms_no_terminal() {
+    fn one_request_is_shown_with_its_content_and_without_control_characters() {
         let out = Output::new(Format::People, true);
         let shown = one(&refused("rfd_1", NEW), "src_1", out);
         for part in ["?a=1", "cookie: (hidden)", "something new", "no signature"] {

@@ -17,7 +17,7 @@ fn delivery(n: usize) -> Delivery {
     serde_json::from_value(row).unwrap()
 }
 
-fn picture(failures: usize, needy: usize) -> Picture {
+fn picture(failures: usize, unhealthy: usize) -> Picture {
     let stats = json!({"from": "", "to": "", "webhooks": [], "total": {
         "webhook_delivery_success_rate": key_stat(99.5, false), "webhook_delivery_p95_latency": key_stat(12.0, true),
         "webhook_retry_rate": key_stat(1.0, false), "webhook_failed_count": key_stat(0.0, false),
@@ -25,11 +25,11 @@ fn picture(failures: usize, needy: usize) -> Picture {
     }});
     let webhook = json!({"id": "wh_1", "name": "billing", "target_url": "https://example.com/", "event_types": ["*"],
         "status": "failed", "failure_count": 6, "status_reason": "a delivery was given up"});
-    let webhooks = std::iter::repeat_n(webhook, needy);
+    let webhooks = std::iter::repeat_n(webhook, unhealthy);
     Picture {
         taken_at: Timestamp::from_millis(1_771_668_000_000),
         stats: serde_json::from_value(stats).unwrap(),
-        needy: webhooks
+        unhealthy: webhooks
             .map(|webhook| serde_json::from_value(webhook).unwrap())
             .collect(),
         webhooks: 40,
@@ -44,7 +44,7 @@ fn shown(picture: &Picture, selected: Option<&str>, size: Option<Size>) -> Vec<S
         window: "24h",
         rates: Some("1.0/s delivered, 0.0/s failed".to_owned()),
         selected,
-        notification: None,
+        message: None,
     };
     let out = Output::new(Format::People, true);
     let columns = size.map_or(200, |size| size.columns);
@@ -53,12 +53,12 @@ fn shown(picture: &Picture, selected: Option<&str>, size: Option<Size>) -> Vec<S
 }
 
 #[test]
-fn a_whole_frame_has_every_figure_webhook_and_failure() {
+fn a_whole_frame_has_every_stat_webhook_and_failure() {
     let text = shown(&picture(30, 2), None, None).join("\n");
     for part in [
         "last 24h: 7 delivered, 1 dead, 9 attempts  now 1.0/s delivered",
-        "✗ webhook_delivery_p95_latency     12 s      bad above 10 s",
-        "WEBHOOKS THAT NEED A PERSON: 2 of 40",
+        "✗ webhook_delivery_p95_latency     12 s      alert above 10 s",
+        "WEBHOOKS NEEDING ATTENTION: 2 of 40",
         "✗ billing                  failed: a delivery was given up  wh_1",
         "✗ dead   5 of 5   10:00:00 task.\\u{1b}[2Jcomplet… HTTP status 500",
         "dlv_29",
@@ -67,13 +67,11 @@ fn a_whole_frame_has_every_figure_webhook_and_failure() {
     }
     assert!(!text.contains('\u{1b}'));
     let calm = shown(&picture(0, 0), None, None).join("\n");
-    assert!(
-        calm.contains("No webhook of 40 needs a person") && calm.contains("Nothing has failed")
-    );
+    assert!(calm.contains("All 40 webhooks OK") && calm.contains("No recent failures"));
 }
 
 #[test]
-fn a_frame_fits_every_terminal_and_keeps_what_is_selected_in_sight() {
+fn a_frame_fits_every_terminal_and_keeps_the_selected_failure_visible() {
     let picture = picture(40, 30);
     for (columns, rows) in [(200, 60), (80, 24), (40, 12), (20, 5), (1, 1), (0, 0)] {
         let lines = shown(&picture, Some("dlv_39"), Some(Size { columns, rows }));
@@ -92,7 +90,7 @@ fn a_frame_fits_every_terminal_and_keeps_what_is_selected_in_sight() {
         }),
     );
     assert!(
-        low.iter().any(|line| line.contains("NEWEST FAILURES")),
+        low.iter().any(|line| line.contains("RECENT FAILURES")),
         "{low:#?}"
     );
 }

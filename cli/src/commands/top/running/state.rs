@@ -1,6 +1,6 @@
-//! What is shown, and what keys do to it.
+//! What the screen shows, and how keys change it.
 
-use super::super::frame::{Frame, Notification};
+use super::super::frame::{Frame, Message};
 use super::super::keys::Key;
 use super::super::line::{Line, Size};
 use super::super::picture::Picture;
@@ -9,7 +9,7 @@ use super::Done;
 use crate::live::Heard;
 use crate::output::Tone;
 
-/// What a key asks for that only the gateway can do.
+/// What a key press requires of the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Nothing,
@@ -18,10 +18,9 @@ pub(super) enum Asked {
     Retry(String),
 }
 
-/// What is on the screen.
 enum View {
     Overview,
-    /// One delivery, scrolled down by so many lines.
+    /// One delivery, scrolled down by `top` lines.
     Delivery {
         lines: Vec<Line>,
         top: usize,
@@ -36,11 +35,11 @@ pub(super) struct State<'a> {
     selected: Option<String>,
     view: View,
     is_paused: bool,
-    /// Asked whether to retry this one.
+    /// Waits for confirmation to retry this delivery.
     retrying: Option<String>,
-    /// The way to the gateway is lost.
+    /// Why the connection to the gateway is lost.
     lost: Option<String>,
-    said: Option<Notification>,
+    message: Option<Message>,
 }
 
 impl<'a> State<'a> {
@@ -55,7 +54,7 @@ impl<'a> State<'a> {
             is_paused: false,
             retrying: None,
             lost: None,
-            said: None,
+            message: None,
         }
     }
 
@@ -64,14 +63,14 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn lines(&self, size: Size) -> Vec<Line> {
-        let notification = self.notification();
+        let message = self.message();
         if let View::Delivery { lines, top } = &self.view {
             let room = size.rows.saturating_sub(1);
             let mut shown: Vec<Line> = lines.iter().skip(*top).take(room).cloned().collect();
             shown.resize(room, Line::default());
-            shown.push(notification.map_or_else(
+            shown.push(message.map_or_else(
                 || Line::toned(Tone::Faint, "esc back · j/k scroll · r retry · q quit"),
-                |notification| Line::toned(notification.tone, &notification.text),
+                |message| Line::toned(message.tone, &message.text),
             ));
             return shown;
         }
@@ -81,39 +80,39 @@ impl<'a> State<'a> {
             window: self.window,
             rates: Some(self.rates.in_words()),
             selected: self.selected.as_deref(),
-            notification: notification.as_ref(),
+            message: message.as_ref(),
         };
         frame.fitted(size)
     }
 
-    /// The most urgent thing there is to say.
-    fn notification(&self) -> Option<Notification> {
-        let say = |tone, text: String| Some(Notification { tone, text });
+    /// The most urgent message.
+    fn message(&self) -> Option<Message> {
+        let say = |tone, text: String| Some(Message { tone, text });
         if let Some(id) = &self.retrying {
             return say(Tone::Strong, format!("Retry {id} now? y/n"));
         }
         if let Some(reason) = &self.lost {
             return say(
                 Tone::Bad,
-                format!("Lost the gateway ({reason}); trying again …"),
+                format!("Lost the connection to the gateway ({reason}); reconnecting …"),
             );
         }
-        if let Some(said) = &self.said {
-            return say(said.tone, said.text.clone());
+        if let Some(message) = &self.message {
+            return say(message.tone, message.text.clone());
         }
         if self.is_paused {
-            return say(Tone::Warning, "Paused; p goes on".to_owned());
+            return say(Tone::Warning, "Paused; press p to continue".to_owned());
         }
         None
     }
 
     pub(super) fn press(&mut self, key: Key) -> Asked {
-        self.said = None;
+        self.message = None;
         if let Some(id) = self.retrying.take() {
             return match key {
-                Key::Email('y' | 'Y') => Asked::Retry(id),
+                Key::Char('y' | 'Y') => Asked::Retry(id),
                 Key::Interrupt => Asked::Quit,
-                Key::Email(_)
+                Key::Char(_)
                 | Key::Up
                 | Key::Down
                 | Key::PageUp
@@ -123,25 +122,25 @@ impl<'a> State<'a> {
             };
         }
         match key {
-            Key::Email('q') | Key::Interrupt => return Asked::Quit,
-            Key::Email('p') => self.is_paused = !self.is_paused,
-            Key::Email('j') | Key::Down => self.go(1),
-            Key::Email('k') | Key::Up => self.go(-1),
-            Key::PageDown | Key::Email(' ') => self.go(10),
+            Key::Char('q') | Key::Interrupt => return Asked::Quit,
+            Key::Char('p') => self.is_paused = !self.is_paused,
+            Key::Char('j') | Key::Down => self.go(1),
+            Key::Char('k') | Key::Up => self.go(-1),
+            Key::PageDown | Key::Char(' ') => self.go(10),
             Key::PageUp => self.go(-10),
             Key::Escape => self.view = View::Overview,
-            Key::Email('r') => self.retrying.clone_from(&self.selected),
+            Key::Char('r') => self.retrying.clone_from(&self.selected),
             Key::Enter => {
                 if let (View::Overview, Some(id)) = (&self.view, &self.selected) {
                     return Asked::Show(id.clone());
                 }
             }
-            Key::Email(_) => {}
+            Key::Char(_) => {}
         }
         Asked::Nothing
     }
 
-    /// Down, or up if it is negative: through the failures, or through the text of one.
+    /// Moves down, or up if negative: through the failures, or through the text of one.
     fn go(&mut self, by: isize) {
         if let View::Delivery { lines, top } = &mut self.view {
             *top = top
@@ -153,14 +152,14 @@ impl<'a> State<'a> {
         self.select(at.map_or(0, |at| at.saturating_add_signed(by)));
     }
 
-    /// Where the selected one stands.
+    /// The position of the selected failure.
     fn position(&self) -> Option<usize> {
         let selected = self.selected.as_ref()?;
         let mut failures = self.picture.failures.iter();
         failures.position(|row| row.id == *selected)
     }
 
-    /// Selects the one at this place, or the last.
+    /// Selects the failure at this position, or the last one.
     fn select(&mut self, at: usize) {
         let failures = &self.picture.failures;
         let row = failures.get(at).or_else(|| failures.last());
@@ -168,30 +167,30 @@ impl<'a> State<'a> {
     }
 
     pub(super) fn take(&mut self, done: Done) {
-        let say = |tone, text| Some(Notification { tone, text });
+        let say = |tone, text| Some(Message { tone, text });
         match done {
-            Done::Looked(Ok(picture)) => {
+            Done::Refreshed(Ok(picture)) => {
                 let at = self.position();
                 self.picture = *picture;
                 self.lost = None;
-                // One that has failed no longer leaves its place to the next.
+                // If the selected failure is gone, the next one takes its position.
                 if let (Some(at), None) = (at, self.position()) {
                     self.select(at);
                 }
             }
-            Done::Looked(Err(failure)) => self.lost = Some(failure.to_string()),
+            Done::Refreshed(Err(failure)) => self.lost = Some(failure.to_string()),
             Done::Shown(Ok(text)) => {
-                let lines = text.lines().map(Line::harmless).collect();
+                let lines = text.lines().map(Line::safe).collect();
                 self.view = View::Delivery { lines, top: 0 };
             }
-            Done::Retried(Ok(id)) => self.said = say(Tone::Good, format!("{id} is put back")),
+            Done::Retried(Ok(id)) => self.message = say(Tone::Good, format!("Requeued {id}")),
             Done::Shown(Err(failure)) | Done::Retried(Err(failure)) => {
-                self.said = say(Tone::Bad, failure.to_string());
+                self.message = say(Tone::Bad, failure.to_string());
             }
         }
     }
 
-    /// Counts what was heard; whether any of it changes the picture.
+    /// Counts notifications; returns whether any of them changes the picture.
     pub(super) fn hear(&mut self, heard: impl Iterator<Item = Heard>) -> bool {
         let mut has_news = false;
         for next in heard {

@@ -1,4 +1,4 @@
-//! Questions to the gateway that the view does not wait for.
+//! Requests to the gateway that run in the background.
 
 use std::pin::Pin;
 
@@ -11,16 +11,15 @@ use crate::failure::Failure;
 use crate::output::{Format, Output};
 use crate::shapes::Delivery;
 
-/// What came of it.
 pub(super) enum Done {
-    Looked(Result<Box<Picture>, Failure>),
-    /// A delivery as text, every line harmless.
+    Refreshed(Result<Box<Picture>, Failure>),
+    /// A delivery as text that is safe to print.
     Shown(Result<String, Failure>),
-    /// The delivery that was put back.
+    /// The requeued delivery.
     Retried(Result<String, Failure>),
 }
 
-/// At most one question at a time; a newer one takes the place of an older.
+/// At most one request at a time; a new one replaces the previous one.
 #[derive(Default)]
 pub(super) struct Work<'a>(Option<Pin<Box<dyn Future<Output = Done> + 'a>>>);
 
@@ -29,11 +28,11 @@ impl<'a> Work<'a> {
         self.0 = Some(Box::pin(work));
     }
 
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Waits for it; for ever if there is none.
+    /// Waits for the result; forever if no request is running.
     pub(super) async fn done(&mut self) -> Done {
         match &mut self.0 {
             Some(work) => {
@@ -46,8 +45,8 @@ impl<'a> Work<'a> {
     }
 }
 
-pub(super) async fn look(client: &Client, window: &str) -> Done {
-    Done::Looked(Picture::take(client, window).await.map(Box::new))
+pub(super) async fn refresh(client: &Client, window: &str) -> Done {
+    Done::Refreshed(Picture::take(client, window).await.map(Box::new))
 }
 
 pub(super) async fn show(client: &Client, id: String) -> Done {

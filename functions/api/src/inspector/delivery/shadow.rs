@@ -1,4 +1,4 @@
-//! A delivery sent to another URL, and both answers side by side.
+//! A shadow request: one delivery sent to another URL, with both responses side by side.
 
 mod sides;
 
@@ -13,7 +13,7 @@ use postrider_gateway::GatewayError;
 
 use crate::Api;
 use crate::inspector::fields::{Fields, Form, Named};
-use crate::inspector::page::{Frame, Section, Trouble, html};
+use crate::inspector::page::{Frame, PageError, Section, html};
 use crate::inspector::session::{Manager, Viewer};
 use sides::Sides;
 
@@ -24,11 +24,10 @@ struct ShadowPage {
     id: String,
     event_type: String,
     shadow: ShadowForm,
-    faults: Vec<FieldError>,
+    errors: Vec<FieldError>,
     result: Option<Sides>,
 }
 
-/// What is written into the form.
 #[derive(Default)]
 pub(super) struct ShadowForm {
     pub(super) url: String,
@@ -45,13 +44,12 @@ impl ShadowForm {
         }
     }
 
-    /// The longest timeout.
     pub(super) const fn max_seconds(&self) -> u32 {
         MAX_TIMEOUT_SECONDS
     }
 
     fn draft(&self) -> ShadowDraft {
-        // What is no number is refused as one that is too large is, with the limit.
+        // Text that is not a number gets the same error as a number that is too large, which names the limit.
         let seconds = |text: &str| text.parse().unwrap_or(u32::MAX);
         let given = Some(self.timeout_seconds.as_str()).filter(|text| !text.is_empty());
         ShadowDraft {
@@ -66,23 +64,22 @@ impl ShadowForm {
     }
 }
 
-/// The form by itself.
 pub(in crate::inspector) async fn ask(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<DeliveryId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let (page, _) = page(&api, &viewer, id, ShadowForm::default()).await?;
     Ok(html(StatusCode::OK, &page))
 }
 
-/// Sends it and shows what came back. Nothing is kept: whoever loads the page again sends it again.
+/// Sends the request and shows the response. Nothing is stored: reloading the page sends it again.
 pub(in crate::inspector) async fn send(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<DeliveryId>,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let form = ShadowForm::of(&fields);
     let draft = form.draft();
     let (mut page, target_url) = page(&api, &viewer, id, form).await?;
@@ -91,35 +88,35 @@ pub(in crate::inspector) async fn send(
             page.result = Some(Sides::of(shadowed, &target_url));
             StatusCode::OK
         }
-        Err(GatewayError::Invalid(faults)) => {
-            page.faults = faults.into_fields();
+        Err(GatewayError::Invalid(errors)) => {
+            page.errors = errors.into_fields();
             StatusCode::BAD_REQUEST
         }
-        Err(refusal) => return Err(refusal.into()),
+        Err(error) => return Err(error.into()),
     };
     Ok(html(status, &page))
 }
 
-/// The page without a result, and where the delivery went last.
+/// The page without a result, and the delivery's own target URL.
 async fn page(
     api: &Api,
     viewer: &Viewer,
     id: DeliveryId,
     shadow: ShadowForm,
-) -> Result<(ShadowPage, String), Trouble> {
+) -> Result<(ShadowPage, String), PageError> {
     let row = api
         .gateway
         .ports
         .store
         .delivery(viewer.tenant(), id)
         .await?;
-    let row = row.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let row = row.ok_or_else(|| PageError::not_found("delivery"))?;
     let page = ShadowPage {
         frame: Frame::new("Send to another URL", Section::Deliveries, viewer),
         id: id.to_string(),
         event_type: row.event_type.as_str().to_owned(),
         shadow,
-        faults: Vec::new(),
+        errors: Vec::new(),
         result: None,
     };
     Ok((page, row.target_url))

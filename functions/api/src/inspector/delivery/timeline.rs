@@ -1,4 +1,4 @@
-//! Attempts, one below the other, with where their time went.
+//! The attempts of a delivery, with the time spent in each phase.
 
 use std::fmt::Write;
 
@@ -7,27 +7,26 @@ use postrider_domain::outcome::Timings;
 
 use crate::inspector::text::{self, Markup, Pill};
 
-/// How many attempts a page shows.
+/// Attempts shown on a page.
 const MAX_STEPS: usize = 50;
-/// The width of the longest bar, in its own units.
+/// The width of the longest bar, in SVG units.
 const WIDTH: u64 = 1000;
 
-/// One attempt.
 pub(super) struct Step {
     pub(super) number: u32,
     pub(super) at: Markup,
     pub(super) state: Pill,
     pub(super) elapsed: String,
     pub(super) bar: Markup,
-    /// Where the time went, in words.
+    /// The phases with their durations.
     pub(super) phases: String,
     pub(super) error: Option<String>,
     pub(super) response: Option<String>,
-    /// How long after the attempt before.
+    /// The time since the previous attempt.
     pub(super) waited: Option<String>,
 }
 
-/// The last attempts, and how many came before them.
+/// The latest attempts, and how many earlier ones are left out.
 pub(super) fn steps(attempts: &[Attempt]) -> (Vec<Step>, usize) {
     let earlier = attempts.len().saturating_sub(MAX_STEPS);
     let shown = attempts.get(earlier..).unwrap_or_default();
@@ -45,7 +44,7 @@ pub(super) fn steps(attempts: &[Attempt]) -> (Vec<Step>, usize) {
             elapsed: text::elapsed(attempt.timings.total_ms),
             bar: bar(&attempt.timings, longest),
             phases: phases(&attempt.timings),
-            // A status says it all.
+            // With a status code, the error only repeats it.
             error: attempt
                 .error
                 .clone()
@@ -67,7 +66,7 @@ fn state(attempt: &Attempt) -> Pill {
         "dead"
     };
     let kind = || {
-        let error = attempt.error.as_deref().unwrap_or("no answer");
+        let error = attempt.error.as_deref().unwrap_or("no response");
         text::short(error.split(':').next().unwrap_or(error), 40)
     };
     let text = attempt
@@ -76,27 +75,27 @@ fn state(attempt: &Attempt) -> Pill {
     Pill { class, text }
 }
 
-/// The phases in order: the class that colours one, its name, its length.
+/// The phases in order: CSS class, name, duration.
 const fn parts(timings: &Timings) -> [(&'static str, &'static str, Option<u32>); 5] {
     [
         ("dns", "DNS", timings.dns_ms),
         ("connect", "connect", timings.connect_ms),
         ("tls", "TLS", timings.tls_ms),
-        ("wait", "waiting for the answer", timings.first_byte_ms),
+        ("wait", "waiting for response", timings.first_byte_ms),
         ("body", "body", timings.body_ms),
     ]
 }
 
 fn phases(timings: &Timings) -> String {
-    let told = parts(timings).into_iter().filter_map(|(_, name, ms)| {
+    let phases = parts(timings).into_iter().filter_map(|(_, name, ms)| {
         let ms = ms?;
         Some(format!("{name} {}", text::elapsed(ms)))
     });
-    told.collect::<Vec<_>>().join(" · ")
+    phases.collect::<Vec<_>>().join(" · ")
 }
 
-/// A bar as long as the attempt took, compared with the longest. Phases are measured apart and rounded, so the last one
-/// is cut where the whole ends.
+/// A bar whose length is the duration relative to the longest attempt. Phases are measured and rounded separately, so the
+/// last one is cut at the total.
 fn bar(timings: &Timings, longest: u64) -> Markup {
     let scale = |ms: u64| ms * WIDTH / longest;
     let end = scale(u64::from(timings.total_ms)).max(4);
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_attempts_are_shown_with_the_waits_between_them() {
+    fn the_latest_attempts_are_shown_with_the_delays_between_them() {
         let attempts: Vec<_> = (1..=60).map(|number| attempt(number, 100)).collect();
         let (steps, earlier) = steps(&attempts);
         assert_eq!((steps.len(), earlier), (MAX_STEPS, 10));
@@ -151,12 +150,12 @@ mod tests {
         assert_eq!(steps[1].state.text, "timeout");
         assert_eq!(
             steps[1].phases,
-            "connect 5 ms · waiting for the answer 100 ms"
+            "connect 5 ms · waiting for response 100 ms"
         );
     }
 
     #[test]
-    fn a_bar_never_reaches_beyond_its_end() {
+    fn a_bar_never_exceeds_its_total() {
         let Markup(svg) = bar(&attempt(1, 100).timings, 200);
         assert!(svg.contains("x=\"25\" width=\"475\""), "{svg}");
         let Markup(nothing) = bar(&Timings::default(), 1);

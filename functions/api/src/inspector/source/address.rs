@@ -1,19 +1,18 @@
-//! The URL that a sender is given.
+//! The URL for the sender.
 
 use http::{HeaderMap, header};
 use postrider_domain::source::Source;
 
 use crate::inspector::guard;
 
-/// Where a source posts to.
 pub(super) struct Address {
     pub(super) url: String,
-    /// What to know before it is pasted somewhere.
+    /// A caveat before the URL is used.
     pub(super) note: Option<&'static str>,
 }
 
 impl Address {
-    /// The public URL that its owner named, or the one under which this page was reached.
+    /// The source's public URL, or the URL of this page's host.
     pub(super) fn of(source: &Source, headers: &HeaderMap) -> Self {
         if let Some(url) = &source.settings.public_url {
             return Self {
@@ -29,7 +28,7 @@ impl Address {
         let Some(host) = host else {
             return Self {
                 url: path,
-                note: Some("Put the gateway's public address before it."),
+                note: Some("Prefix this path with the gateway's public URL."),
             };
         };
         let protocol = if guard::is_https(headers) {
@@ -40,7 +39,7 @@ impl Address {
         Self {
             url: format!("{protocol}://{host}{path}"),
             note: is_local(host).then_some(
-                "Only this machine can reach this address. Give the sender the one under which it reaches the gateway, with the same path.",
+                "This URL works only on this machine. Give the sender the URL under which it can reach the gateway, with the same path.",
             ),
         }
     }

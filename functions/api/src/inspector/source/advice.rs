@@ -1,15 +1,13 @@
-//! What a finding means for whoever has to put it right.
+//! What a finding about a rejected request means, and what to do about it.
 
 use postrider_domain::diagnosis::Finding;
 
-/// A finding with what to do about it.
 pub(super) struct Explained {
     pub(super) title: String,
     pub(super) meaning: String,
     pub(super) advice: Vec<String>,
 }
 
-/// What would have matched, and what to do.
 pub(super) fn explain(finding: &Finding) -> Explained {
     let (title, meaning) = meaning(finding);
     Explained {
@@ -23,55 +21,55 @@ fn meaning(finding: &Finding) -> (String, String) {
     let (title, meaning) = match finding {
         Finding::Matches => (
             "It would be accepted now",
-            "What was wrong then is right now, such as a secret that came since.".to_owned(),
+            "The cause has been fixed since, for example by adding the secret.".to_owned(),
         ),
         Finding::Clock { seconds_off } => {
-            let way = if *seconds_off < 0 {
+            let direction = if *seconds_off < 0 {
                 "behind"
             } else {
                 "ahead of"
             };
             let meaning = format!(
-                "The signature is right, but its time is {} s {way} the gateway's.",
+                "The signature is valid, but its timestamp is {} s {direction} the gateway's clock.",
                 seconds_off.unsigned_abs()
             );
-            ("Wrong clock, or sent again", meaning)
+            ("Clock skew or replay", meaning)
         }
         Finding::BadTime => (
-            "No time that can be read",
-            "The signature is right, but the time is missing or not in the form of the scheme."
+            "Missing or invalid timestamp",
+            "The signature is valid, but its timestamp is missing or not in the scheme's format."
                 .to_owned(),
         ),
         Finding::OldSecret => (
             "Signed with an old secret",
-            "The sender still uses a secret that was replaced and is valid no more.".to_owned(),
+            "The sender still uses a previous secret, which has expired.".to_owned(),
         ),
         Finding::OtherScheme { scheme } => (
-            "Right secret, another scheme",
-            format!("The sender signs as the scheme `{scheme}` does."),
+            "Signed with another scheme",
+            format!(
+                "The secret is correct, but the sender signs according to the scheme `{scheme}`."
+            ),
         ),
         Finding::ChangedBody { change } => (
-            "The body was written anew on the way",
-            format!("The signature is right for another body: {change}."),
+            "The body was modified in transit",
+            format!("The signature is valid for a different body: {change}."),
         ),
         Finding::ChangedUrl { change } => (
             "Signed for another URL",
-            format!("The signature is right for another URL: {change}."),
+            format!("The signature is valid for a different URL: {change}."),
         ),
-        Finding::Missing { expected } => {
-            ("Something is missing", format!("Expected was {expected}."))
-        }
+        Finding::Missing { expected } => ("Signature missing", format!("Expected {expected}.")),
         Finding::OtherForm { expected } => (
-            "A signature in another form",
-            format!("Expected was {expected}."),
+            "Signature in another format",
+            format!("Expected {expected}."),
         ),
         Finding::BodyCut => (
-            "Too long to be looked at",
-            "The body was not kept whole, so no signature over it can be looked at.".to_owned(),
+            "Too large to diagnose",
+            "The body was not stored completely, so its signature cannot be checked.".to_owned(),
         ),
         Finding::Nothing => (
-            "Nothing that was tried matches",
-            "No old secret, no other scheme, no rewritten body and no wrong clock explains it."
+            "No match found",
+            "No old secret, other scheme, modified body or wrong clock explains the signature."
                 .to_owned(),
         ),
     };
@@ -80,41 +78,39 @@ fn meaning(finding: &Finding) -> (String, String) {
 
 fn advice(finding: &Finding) -> Vec<String> {
     let lines: &[&str] = match finding {
-        Finding::Matches => &["Let the sender send it again."],
+        Finding::Matches => &["Have the sender send it again."],
         Finding::Clock { .. } => &[
-            "Set the clock that is wrong: the sender's, or this machine's (`postrider doctor` looks at it).",
-            "An old request that somebody sent again is rightly refused.",
+            "Correct the clock that is wrong: the sender's or the gateway's (`postrider doctor` checks it).",
+            "If this is an old request sent again, it was rejected correctly.",
         ],
-        Finding::BadTime => &["Let the sender name the time as the scheme has it."],
+        Finding::BadTime => &["Have the sender include the timestamp in the scheme's format."],
         Finding::OldSecret => &[
-            "Enter the present secret at the sender.",
-            "If only the sender's is known, make it the source's: Rotate…",
+            "Configure the current secret at the sender.",
+            "If you only have the sender's secret, rotate this source to it.",
         ],
         Finding::OtherScheme { scheme } => {
             return vec![format!(
-                "Make a new source with the scheme `{scheme}` and this secret, and give its address to the sender: the scheme of a source cannot be changed."
+                "Create a source with the scheme `{scheme}` and this secret, and give its URL to the sender. A source's scheme cannot be changed."
             )];
         }
         Finding::ChangedBody { .. } => &[
-            "Look for what stands between sender and gateway and reads the body: a proxy, a function, a framework. It must pass the bytes on as they came.",
+            "Find the proxy, function or framework between the sender and the gateway that rewrites the body. It must forward the body byte for byte.",
         ],
-        Finding::ChangedUrl { .. } => {
-            &["Edit the source: its public URL must be the one that the sender calls."]
-        }
+        Finding::ChangedUrl { .. } => &["Set the source's public URL to the one the sender calls."],
         Finding::Missing { .. } => &[
-            "Enter the secret at the sender, so that it signs.",
-            "Look for a proxy that drops the header on the way.",
+            "Configure the secret at the sender so that it signs its requests.",
+            "Check for a proxy that drops the header.",
         ],
-        Finding::OtherForm { .. } => {
-            &["See which scheme or version the sender uses: it is not this source's."]
-        }
+        Finding::OtherForm { .. } => &[
+            "Check which scheme and version the sender uses. It does not match this source's scheme.",
+        ],
         Finding::BodyCut => &[
-            "Capture the request and try `postrider sources diagnose --request FILE`.",
-            "If it was too large, let the sender send less.",
+            "Capture the request and run `postrider sources diagnose --request FILE`.",
+            "If it was too large, have the sender send less.",
         ],
         Finding::Nothing => &[
-            "Compare the secrets; take the sender's anew: Rotate…",
-            "If you do not know the sender, it is forged and rightly refused.",
+            "Check that both sides use the same secret, or rotate it to the sender's current secret.",
+            "If you do not know the sender, the request is forged and was rejected correctly.",
         ],
     };
     lines.iter().copied().map(str::to_owned).collect()

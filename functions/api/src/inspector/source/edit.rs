@@ -1,4 +1,4 @@
-//! Making a source, and changing one.
+//! Creating and editing a source.
 
 use askama::Template;
 use axum::extract::State;
@@ -14,23 +14,23 @@ use postrider_gateway::GatewayError;
 use super::form::{RouteFields, SourceForm};
 use super::{Secret, with_secret};
 use crate::Api;
-use crate::inspector::fields::{Asked, Fields, Form, Named};
+use crate::inspector::fields::{Fields, Form, Named, Query};
 use crate::inspector::filter::Choice;
-use crate::inspector::page::{Frame, Section, Trouble, html};
+use crate::inspector::page::{Frame, PageError, Section, html};
 use crate::inspector::session::{Manager, Viewer};
 
 #[derive(Template)]
 #[template(path = "source_form.html")]
 struct FormPage {
     frame: Frame,
-    /// None for a new one.
+    /// None for a new source.
     id: Option<String>,
     form: SourceForm,
     schemes: Vec<Choice>,
     routes: Vec<RouteFields>,
-    /// Whether the sender asks with a token of its own; for a new one it may.
-    asks: bool,
-    faults: Vec<FieldError>,
+    /// Whether the scheme has a verify token; a new source's may.
+    has_verify_token: bool,
+    errors: Vec<FieldError>,
 }
 
 impl FormPage {
@@ -39,7 +39,7 @@ impl FormPage {
         source: Option<&Source>,
         form: SourceForm,
         webhooks: &[Webhook],
-        faults: Invalid,
+        errors: Invalid,
     ) -> Self {
         let title = source.map_or("New source", |_| "Edit source");
         Self {
@@ -47,24 +47,23 @@ impl FormPage {
             id: source.map(|source| source.id.to_string()),
             schemes: form.schemes(),
             routes: form.routes(webhooks),
-            asks: source
+            has_verify_token: source
                 .is_none_or(|source| source.settings.scheme.handshake == Some(Handshake::Meta)),
-            faults: faults.into_fields(),
+            errors: errors.into_fields(),
             form,
         }
     }
 
-    /// Whether something is wrong with a field.
-    fn is_wrong(&self, name: &str) -> bool {
-        self.faults.iter().any(|fault| fault.field == name)
+    fn is_invalid(&self, name: &str) -> bool {
+        self.errors.iter().any(|error| error.field == name)
     }
 
-    fn is_route_wrong(&self, number: &usize, name: &str) -> bool {
-        self.is_wrong(&format!("routes[{number}].{name}"))
+    fn is_route_invalid(&self, number: &usize, name: &str) -> bool {
+        self.is_invalid(&format!("routes[{number}].{name}"))
     }
 
     fn answer(&self) -> Response {
-        let status = if self.faults.is_empty() {
+        let status = if self.errors.is_empty() {
             StatusCode::OK
         } else {
             StatusCode::BAD_REQUEST
@@ -73,12 +72,12 @@ impl FormPage {
     }
 }
 
-/// The form of a new source; the address may name its scheme.
+/// The form of a new source; the query may name its scheme.
 pub(in crate::inspector) async fn blank(
     State(api): State<Api>,
     Manager(viewer): Manager,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let form = SourceForm {
         scheme: fields.text("scheme"),
@@ -88,12 +87,11 @@ pub(in crate::inspector) async fn blank(
     Ok(page.answer())
 }
 
-/// The form of a source as it is.
 pub(in crate::inspector) async fn form(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let source = api.gateway.sources.get(viewer.tenant(), id).await?;
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let form = SourceForm::of(&source.settings);
@@ -101,40 +99,41 @@ pub(in crate::inspector) async fn form(
     Ok(page.answer())
 }
 
-/// Whether somebody only wants more lines.
-fn wants_lines(fields: &Fields) -> bool {
+/// Whether the form was sent only to get more rows.
+fn wants_rows(fields: &Fields) -> bool {
     fields.get("do") == Some("lines")
 }
 
-/// Makes a source. A secret that was drawn for it is shown this once.
+/// Creates a source. A generated secret is shown only here.
 pub(in crate::inspector) async fn create(
     State(api): State<Api>,
     Manager(viewer): Manager,
     headers: HeaderMap,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let given = SourceForm::from_fields(&fields);
-    let made = if wants_lines(&fields) {
+    let created = if wants_rows(&fields) {
         Err(GatewayError::Invalid(Invalid::default()))
     } else {
-        make(&api, &viewer, &given).await
+        create_from(&api, &viewer, &given).await
     };
-    match made {
-        Ok((id, Secret::Drawn(secret))) => {
+    match created {
+        Ok((id, Secret::Generated(secret))) => {
             with_secret(&api, &viewer, id, &headers, secret, StatusCode::CREATED).await
         }
-        Ok((id, Secret::Given(_))) => {
-            Ok(Redirect::to(&format!("/inspector/sources/{id}?done=source-made")).into_response())
-        }
-        Err(GatewayError::Invalid(faults)) => {
+        Ok((id, Secret::Given(_))) => Ok(Redirect::to(&format!(
+            "/inspector/sources/{id}?done=source-created"
+        ))
+        .into_response()),
+        Err(GatewayError::Invalid(errors)) => {
             let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
-            Ok(FormPage::of(&viewer, None, given, &webhooks, faults).answer())
+            Ok(FormPage::of(&viewer, None, given, &webhooks, errors).answer())
         }
-        Err(refusal) => Err(refusal.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
-async fn make(
+async fn create_from(
     api: &Api,
     viewer: &Viewer,
     given: &SourceForm,
@@ -154,20 +153,20 @@ async fn make(
     Ok((source.id, secret))
 }
 
-/// Saves the form, or gives it more lines.
+/// Saves the form, or shows it with more rows.
 pub(in crate::inspector) async fn save(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
     Form(fields): Form,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let (sources, tenant) = (&api.gateway.sources, viewer.tenant());
     let source = sources.get(tenant, id).await?;
     let given = SourceForm {
         scheme: source.settings.scheme.name.to_owned(),
         ..SourceForm::from_fields(&fields)
     };
-    let saved = if wants_lines(&fields) {
+    let saved = if wants_rows(&fields) {
         Err(GatewayError::Invalid(Invalid::default()))
     } else {
         let edit = |draft: SourceDraft| given.apply_to(draft);
@@ -177,10 +176,10 @@ pub(in crate::inspector) async fn save(
         Ok(()) => {
             Ok(Redirect::to(&format!("/inspector/sources/{id}?done=source-saved")).into_response())
         }
-        Err(GatewayError::Invalid(faults)) => {
+        Err(GatewayError::Invalid(errors)) => {
             let webhooks = api.gateway.manage.list(tenant).await?;
-            Ok(FormPage::of(&viewer, Some(&source), given, &webhooks, faults).answer())
+            Ok(FormPage::of(&viewer, Some(&source), given, &webhooks, errors).answer())
         }
-        Err(refusal) => Err(refusal.into()),
+        Err(error) => Err(error.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of a source's form, as somebody wrote them.
+//! The form fields of a source.
 
 use postrider_domain::route::RouteDraft;
 use postrider_domain::scheme::{CUSTOM, Scheme};
@@ -9,12 +9,12 @@ use postrider_domain::webhook::Webhook;
 use crate::inspector::fields::Fields;
 use crate::inspector::filter::Choice;
 
-/// How many empty lines a form has for more routes.
+/// Empty rows for more routes.
 const SPARE: usize = 2;
-/// Above this many, a webhook is named by its id: a list of all in every line would be most of the page.
+/// With more webhooks than this, a route's webhook is a text field for the id: a drop-down per row would be most of the
+/// page.
 const MAX_CHOICES: usize = 50;
 
-/// What stands in the fields.
 #[derive(Default)]
 pub(super) struct SourceForm {
     pub(super) name: String,
@@ -25,14 +25,14 @@ pub(super) struct SourceForm {
     pub(super) routes: Vec<RouteDraft>,
 }
 
-/// A line of the form for a route.
+/// The fields of one route.
 pub(super) struct RouteFields {
     pub(super) number: usize,
     pub(super) event_type: String,
     pub(super) intent: String,
     pub(super) session: String,
     pub(super) webhook_id: String,
-    /// Empty when there are too many to choose from.
+    /// Empty if there are too many to choose from.
     pub(super) webhooks: Vec<Choice>,
 }
 
@@ -44,12 +44,12 @@ impl SourceForm {
             secret: fields.text("secret"),
             public_url: fields.text("public_url"),
             verify_token: fields.text("verify_token"),
-            // One more than there may be, so that too many are refused and not cut.
+            // One more than the limit, so too many are rejected instead of cut.
             routes: (0..=MAX_ROUTES).filter_map(|n| route(fields, n)).collect(),
         }
     }
 
-    /// A source as it is; what is secret is not shown.
+    /// The form of an existing source, without its secrets.
     pub(super) fn of(settings: &SourceSettings) -> Self {
         let draft = SourceDraft::from(settings);
         Self {
@@ -61,7 +61,7 @@ impl SourceForm {
         }
     }
 
-    /// The draft with what the form says; the rest of it stays, and so does a token that is left empty.
+    /// Applies the form to a draft. Everything else is kept, including a token whose field is empty.
     pub(super) fn apply_to(&self, draft: SourceDraft) -> SourceDraft {
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
         let token = given(&self.verify_token).map(UncheckedSecret::from);
@@ -74,7 +74,7 @@ impl SourceForm {
         }
     }
 
-    /// The schemes to choose from. One that its owner describes is not made here.
+    /// The schemes to choose from; a custom scheme cannot be created here.
     pub(super) fn schemes(&self) -> Vec<Choice> {
         let names = Scheme::names().filter(|name| *name != CUSTOM);
         let choice = |name: &str| Choice {
@@ -85,7 +85,7 @@ impl SourceForm {
         names.map(choice).collect()
     }
 
-    /// The routes, and empty lines for more.
+    /// The routes, and empty rows for more.
     pub(super) fn routes(&self, webhooks: &[Webhook]) -> Vec<RouteFields> {
         let spare = std::iter::repeat_n(RouteDraft::default(), SPARE);
         let lines = self.routes.iter().cloned().chain(spare).take(MAX_ROUTES);
@@ -105,7 +105,7 @@ fn route(fields: &Fields, n: usize) -> Option<RouteDraft> {
     let field = |name: &str| fields.get(&format!("routes[{n}].{name}"));
     let names = ["event_type", "intent", "target_session", "webhook_id"];
     let [event_type, intent, session, webhook_id] = names.map(field);
-    // A webhook alone is no route: the first line of the choice may be one.
+    // A webhook alone is not a route: the drop-down may preselect one.
     let is_empty = [event_type, intent, session].iter().all(Option::is_none);
     let text = |field: Option<&str>| field.unwrap_or_default().to_owned();
     (!is_empty).then(|| RouteDraft {
@@ -116,7 +116,7 @@ fn route(fields: &Fields, n: usize) -> Option<RouteDraft> {
     })
 }
 
-/// The webhooks that a route may lead to; the one that it leads to is among them even if it is gone.
+/// The webhooks to choose from. The current one is included even if it was deleted.
 fn choices(webhooks: &[Webhook], chosen: &str) -> Vec<Choice> {
     if webhooks.len() > MAX_CHOICES {
         return Vec::new();
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_lines_are_no_routes_and_a_stored_token_stays() {
+    fn empty_rows_are_ignored_and_a_stored_token_is_kept() {
         let query = "name=n&routes[0].webhook_id=wh_1&routes[3].event_type=push&routes[3].intent=build&routes[3].webhook_id=wh_2";
         let form = SourceForm::from_fields(&Fields::parse(query.as_bytes()));
         let stored = SourceDraft {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn more_routes_than_there_may_be_are_not_cut() {
+    fn too_many_routes_are_not_cut() {
         let lines: Vec<_> = (0..=MAX_ROUTES)
             .map(|n| format!("routes[{n}].intent=i"))
             .collect();

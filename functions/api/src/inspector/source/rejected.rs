@@ -1,4 +1,4 @@
-//! Requests that were refused: as lines, and one with all that it held.
+//! Rejected requests: in the list, and one with its content.
 
 use askama::Template;
 use axum::extract::State;
@@ -12,47 +12,46 @@ use postrider_domain::source::Source;
 use super::advice::{self, Explained};
 use crate::Api;
 use crate::inspector::fields::NamedPair;
-use crate::inspector::page::{Frame, Section, Trouble, html};
+use crate::inspector::page::{Frame, PageError, Section, html};
 use crate::inspector::payload::Payload;
 use crate::inspector::session::Manager;
 use crate::inspector::text::{self, Markup};
 use crate::sources::rejected::{is_secret, without_token};
 
-/// Stands for a value that may be a secret.
+/// In place of a value that may be a secret.
 const HIDDEN: &str = "***";
 
-/// One of them as a line.
 pub(super) struct RejectedLine {
     pub(super) id: String,
     pub(super) at: Markup,
     pub(super) reason: String,
-    pub(super) facts: String,
-    /// What would have matched; none for whoever may not know.
+    pub(super) summary: String,
+    /// The diagnosis; none for a key that can only read.
     pub(super) findings: Option<Vec<Explained>>,
 }
 
 impl RejectedLine {
-    /// With what would have matched, for whoever may look closer: at the source's secrets.
-    pub(super) fn of(kept: &StoredRejection, looks_closer: Option<&Source>) -> Self {
-        let refused = &kept.refused;
-        let findings = looks_closer.map(|source| refused.diagnose(source));
+    /// With a diagnosis if the source is given: it needs the source's secrets.
+    pub(super) fn of(kept: &StoredRejection, diagnosed_with: Option<&Source>) -> Self {
+        let rejected = &kept.refused;
+        let findings = diagnosed_with.map(|source| rejected.diagnose(source));
         Self {
             id: kept.id.to_string(),
-            at: text::when(refused.at),
-            reason: refused.reason.to_string(),
-            facts: facts(kept),
+            at: text::when(rejected.at),
+            reason: rejected.reason.to_string(),
+            summary: summary(kept),
             findings: findings.map(|found| found.iter().map(advice::explain).collect()),
         }
     }
 }
 
-fn facts(kept: &StoredRejection) -> String {
-    let refused = &kept.refused;
-    let kind = refused.request.headers.get(CONTENT_TYPE);
+fn summary(kept: &StoredRejection) -> String {
+    let rejected = &kept.refused;
+    let kind = rejected.request.headers.get(CONTENT_TYPE);
     let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
-    let bytes = usize::try_from(refused.body_bytes).unwrap_or(usize::MAX);
+    let bytes = usize::try_from(rejected.body_bytes).unwrap_or(usize::MAX);
     let parts = [
-        Some(refused.request.method.to_string()),
+        Some(rejected.request.method.to_string()),
         Some(text::bytes(bytes)),
         kind.map(|kind| text::short(&kind, 60)),
     ];
@@ -60,8 +59,8 @@ fn facts(kept: &StoredRejection) -> String {
 }
 
 #[derive(Template)]
-#[template(path = "refused.html")]
-struct RefusedPage {
+#[template(path = "rejected.html")]
+struct RejectedPage {
     frame: Frame,
     id: String,
     source_id: String,
@@ -74,12 +73,12 @@ struct RefusedPage {
     is_cut: bool,
 }
 
-/// One refused request with what it held, for whoever may change things.
+/// One rejected request with its content, which only the scope `manage` may see.
 pub(in crate::inspector) async fn show(
     State(api): State<Api>,
     Manager(viewer): Manager,
     NamedPair(source, id): NamedPair<SourceId, RejectedId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let refusals = &api.gateway.refusals;
     let diagnosed = refusals.diagnose(viewer.tenant(), source, id).await?;
     let (source, refused) = (&diagnosed.source, &diagnosed.kept.refused);
@@ -99,8 +98,8 @@ pub(in crate::inspector) async fn show(
         };
         (name.to_string(), value)
     });
-    let page = RefusedPage {
-        frame: Frame::new("Refused request", Section::Sources, &viewer),
+    let page = RejectedPage {
+        frame: Frame::new("Rejected request", Section::Sources, &viewer),
         id: id.to_string(),
         source_id: source.id.to_string(),
         source: source.settings.name.clone(),
@@ -111,7 +110,11 @@ pub(in crate::inspector) async fn show(
             |query| format!("{}?{query}", request.path),
         ),
         headers: headers.collect(),
-        payload: Payload::of_body(&request.body, kind.as_deref().unwrap_or("no type"), true),
+        payload: Payload::of_body(
+            &request.body,
+            kind.as_deref().unwrap_or("no content type"),
+            true,
+        ),
         is_cut: refused.is_cut,
     };
     Ok(html(StatusCode::OK, &page))

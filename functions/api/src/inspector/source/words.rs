@@ -1,28 +1,28 @@
-//! A scheme in words: what is signed, with what, and where the signature is looked for.
+//! A scheme in words: what is signed, how, and where the signature is.
 
 use postrider_domain::scheme::{Digest, Encoding, Part, Scheme, Way};
 
-/// One sentence for each way of signing, and one on the time.
+/// One sentence per signature, and one on the timestamp.
 pub(super) fn of(scheme: &Scheme) -> Vec<String> {
-    let mut said: Vec<_> = scheme.ways.iter().map(way).collect();
+    let mut sentences: Vec<_> = scheme.ways.iter().map(way).collect();
     let mut windows = scheme.ways.iter().filter_map(|way| way.time.as_ref());
     if let Some(seconds) = windows.find_map(|time| time.window_seconds) {
-        said.push(format!("Its time may be {seconds} s off, either way."));
+        sentences.push(format!("The timestamp may differ by up to {seconds} s."));
     }
-    said.dedup();
-    said
+    sentences.dedup();
+    sentences
 }
 
 fn way(way: &Way) -> String {
     let written = match way.encoding {
-        Encoding::Hex => "hex, lower case",
+        Encoding::Hex => "lowercase hex",
         Encoding::Base64 => "base64",
         Encoding::Text => "secret",
     };
     let places: Vec<_> = way
         .signature
         .iter()
-        // A page has no marks for code within a sentence.
+        // The page shows this as plain text, without code style.
         .map(|field| field.shape(written).replace('`', ""))
         .collect();
     let places = places.join(" or ");
@@ -53,7 +53,7 @@ fn covered(parts: &[Part]) -> String {
         Part::Url(_) => Some("URL"),
         Part::Body => Some("body"),
         Part::SortedForm => Some("form fields"),
-        Part::HashedBody => Some("the body's digest"),
+        Part::HashedBody => Some("body digest"),
     });
     named.collect::<Vec<_>>().join(", ")
 }
@@ -63,17 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scheme_can_be_said() {
+    fn every_scheme_is_described() {
         for scheme in Scheme::all() {
-            let said = of(scheme);
-            assert!(!said.is_empty(), "{}", scheme.name);
-            for sentence in said {
+            let sentences = of(scheme);
+            assert!(!sentences.is_empty(), "{}", scheme.name);
+            for sentence in sentences {
                 assert!(!sentence.contains("over ,"), "{}: {sentence}", scheme.name);
             }
         }
         let github = Scheme::named("github").unwrap();
         let sentence =
-            "HMAC-SHA256 over body, in header x-hub-signature-256: sha256=<hex, lower case>.";
+            "HMAC-SHA256 over body, in header x-hub-signature-256: sha256=<lowercase hex>.";
         assert_eq!(of(&github), [sentence]);
     }
 }

@@ -1,4 +1,4 @@
-//! Setting a webhook going, pausing, testing and removing it, a new secret.
+//! Pausing, resuming, testing and deleting a webhook, and rotating its secret.
 
 use axum::extract::State;
 use axum::response::{Redirect, Response};
@@ -7,7 +7,7 @@ use postrider_domain::ids::WebhookId;
 
 use super::page::with_secret;
 use crate::inspector::fields::Named;
-use crate::inspector::page::Trouble;
+use crate::inspector::page::PageError;
 use crate::inspector::session::Manager;
 use crate::{Api, webhooks};
 
@@ -15,32 +15,30 @@ fn back(id: WebhookId, done: &str) -> Redirect {
     Redirect::to(&format!("/inspector/webhooks/{id}?done={done}"))
 }
 
-/// Holds deliveries back.
 pub(in crate::inspector) async fn pause(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     api.gateway.manage.pause(viewer.tenant(), id).await?;
     Ok(back(id, "paused"))
 }
 
-/// Sets it going again.
 pub(in crate::inspector) async fn resume(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     api.gateway.manage.resume(viewer.tenant(), id).await?;
     Ok(back(id, "resumed"))
 }
 
-/// Draws a new secret and shows it.
+/// Rotates to a generated secret, which the response shows.
 pub(in crate::inspector) async fn rotate(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let rotated = api
         .gateway
         .manage
@@ -49,24 +47,23 @@ pub(in crate::inspector) async fn rotate(
     with_secret(&api, &viewer, id, rotated.secret.expose(), StatusCode::OK).await
 }
 
-/// Removes it; what is still open of it dies.
 pub(in crate::inspector) async fn delete(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     api.gateway.manage.delete(viewer.tenant(), id).await?;
     Ok(Redirect::to("/inspector/webhooks?done=webhook-deleted"))
 }
 
-/// Sends a test event, and shows what becomes of it.
+/// Sends a test event and opens its delivery.
 pub(in crate::inspector) async fn test(
     State(api): State<Api>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
-) -> Result<Redirect, Trouble> {
+) -> Result<Redirect, PageError> {
     let published = webhooks::send_test(&api, viewer.tenant(), id).await?;
     let delivery = published.deliveries.first();
-    let delivery = delivery.ok_or_else(|| Trouble::not_found("delivery"))?;
+    let delivery = delivery.ok_or_else(|| PageError::not_found("delivery"))?;
     Ok(Redirect::to(&format!("/inspector/deliveries/{delivery}")))
 }

@@ -1,4 +1,4 @@
-//! The fields of the form, as somebody wrote them.
+//! The form fields of a webhook.
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
@@ -8,7 +8,7 @@ use super::headers::HeaderLines;
 use crate::inspector::fields::Fields;
 use crate::inspector::filter::Choice;
 
-/// What stands in the fields; an empty one is the default.
+/// The fields as entered; an empty one means the default.
 #[derive(Default)]
 pub(super) struct WebhookForm {
     pub(super) name: String,
@@ -51,7 +51,7 @@ impl WebhookForm {
         }
     }
 
-    /// A webhook as it is. What the profile decides is left empty.
+    /// The form of an existing webhook. Fields that the profile decides are empty.
     pub(super) fn of(settings: &WebhookSettings) -> Self {
         fn text<T: ToString>(value: Option<T>) -> String {
             value.map(|value| value.to_string()).unwrap_or_default()
@@ -85,26 +85,26 @@ impl WebhookForm {
         }
     }
 
-    /// The draft with what the form says; headers whose value it leaves empty stay as they are.
+    /// Applies the form to a draft. Headers whose value is left empty keep their stored value.
     pub(super) fn apply_to(&self, draft: &WebhookDraft) -> Result<WebhookDraft, Invalid> {
-        let mut faults = Invalid::default();
-        let timeout_seconds = number(&mut faults, "timeout_seconds", &self.timeout_seconds);
-        let retry_rate = number(&mut faults, "retry_rate", &self.retry_rate);
+        let mut errors = Invalid::default();
+        let timeout_seconds = number(&mut errors, "timeout_seconds", &self.timeout_seconds);
+        let retry_rate = number(&mut errors, "retry_rate", &self.retry_rate);
         let retry = match self.retry() {
             Ok(retry) => Some(retry),
             Err(found) => {
-                faults.extend(found);
+                errors.extend(found);
                 None
             }
         };
         let headers = match self.headers.merged(draft.headers.as_ref()) {
             Ok(headers) => Some(headers),
             Err(found) => {
-                faults.extend(found);
+                errors.extend(found);
                 None
             }
         };
-        faults.into_result()?;
+        errors.into_result()?;
         let types = self
             .event_types
             .split([',', '\n', '\r', ' '])
@@ -125,83 +125,82 @@ impl WebhookForm {
         })
     }
 
-    /// The policy that the form says.
     pub(super) fn retry(&self) -> Result<RetrySettings, Invalid> {
-        let mut faults = Invalid::default();
+        let mut errors = Invalid::default();
         let profile = chosen(
-            &mut faults,
+            &mut errors,
             "retry.profile",
             &self.profile,
             Profile::ALL,
             Profile::as_str,
         );
-        let jitter = number(&mut faults, "retry.jitter_bps", &self.jitter_bps);
+        let jitter = number(&mut errors, "retry.jitter_bps", &self.jitter_bps);
         let settings = RetrySettings {
             profile: profile.unwrap_or_default(),
-            max_attempts: number(&mut faults, "retry.max_attempts", &self.max_attempts),
+            max_attempts: number(&mut errors, "retry.max_attempts", &self.max_attempts),
             jitter_bps: jitter.map(|n| u16::try_from(n).unwrap_or(u16::MAX)),
-            delays_seconds: delays(&mut faults, &self.delays),
+            delays_seconds: delays(&mut errors, &self.delays),
             max_backoff_seconds: number(
-                &mut faults,
+                &mut errors,
                 "retry.max_backoff_seconds",
                 &self.max_backoff,
             ),
             classifier: chosen(
-                &mut faults,
+                &mut errors,
                 "retry.classifier",
                 &self.classifier,
                 CLASSIFIERS,
                 classifier_word,
             ),
             redirects: chosen(
-                &mut faults,
+                &mut errors,
                 "retry.redirects",
                 &self.redirects,
                 REDIRECTS,
                 redirects_word,
             ),
             on_exhausted: chosen(
-                &mut faults,
+                &mut errors,
                 "retry.on_exhausted",
                 &self.on_exhausted,
                 ENDINGS,
                 ending_word,
             ),
         };
-        faults.into_result()?;
+        errors.into_result()?;
         settings.check().map(|()| settings)
     }
 
     pub(super) fn profiles(&self) -> Vec<Choice> {
         let name = |profile| match profile {
-            Profile::Gateway => "gateway: 5 attempts within 1h 12m",
-            Profile::PublicApi => "public-api: 6 attempts within 1h 5m",
-            Profile::Standard => "standard: 10 attempts within 3 days",
-            Profile::Custom => "custom: waits of your own",
+            Profile::Gateway => "gateway: 5 attempts in 1h 12m",
+            Profile::PublicApi => "public-api: 6 attempts in 1h 5m",
+            Profile::Standard => "standard: 10 attempts in 3 days",
+            Profile::Custom => "custom: your own delays",
         };
         choices(&self.profile, Profile::ALL, Profile::as_str, name)
     }
 
     pub(super) fn classifiers(&self) -> Vec<Choice> {
         let name = |classifier| match classifier {
-            Classifier::EveryFailure => "everything but 2xx",
-            Classifier::ByStatus => "429, 5xx and network errors",
+            Classifier::EveryFailure => "Every response except 2xx",
+            Classifier::ByStatus => "Only 429, 5xx and network errors",
         };
         choices(&self.classifier, CLASSIFIERS, classifier_word, name)
     }
 
     pub(super) fn redirects(&self) -> Vec<Choice> {
         let name = |redirects| match redirects {
-            Redirects::Delivered => "counts as delivered",
-            Redirects::Failure => "is retried",
+            Redirects::Delivered => "Count as delivered",
+            Redirects::Failure => "Retry",
         };
         choices(&self.redirects, REDIRECTS, redirects_word, name)
     }
 
     pub(super) fn endings(&self) -> Vec<Choice> {
         let name = |ending| match ending {
-            OnExhausted::DeadLetter => "the delivery is dead, the webhook goes on",
-            OnExhausted::FailWebhook => "the webhook fails and waits for a person",
+            OnExhausted::DeadLetter => "Mark the delivery dead; the webhook stays active",
+            OnExhausted::FailWebhook => "Mark the delivery dead and fail the webhook",
         };
         choices(&self.on_exhausted, ENDINGS, ending_word, name)
     }
@@ -247,38 +246,38 @@ fn choices<T: Copy, const N: usize>(
 }
 
 fn chosen<T: Copy, const N: usize>(
-    faults: &mut Invalid,
+    errors: &mut Invalid,
     field: &str,
     given: &str,
     all: [T; N],
     word: impl Fn(T) -> &'static str,
 ) -> Option<T> {
     let found = all.into_iter().find(|one| word(*one) == given);
-    faults.require(found.is_some() || given.is_empty(), field, || {
+    errors.require(found.is_some() || given.is_empty(), field, || {
         format!("must be one of {}", all.map(&word).join(", "))
     });
     found
 }
 
-fn number(faults: &mut Invalid, field: &str, given: &str) -> Option<u32> {
+fn number(errors: &mut Invalid, field: &str, given: &str) -> Option<u32> {
     if given.is_empty() {
         return None;
     }
     let parsed = given.parse().map_err(|_| "must be a whole number");
-    faults.take(field, parsed)
+    errors.take(field, parsed)
 }
 
-/// Waits such as `30, 2m, 1h`; seconds where nothing else is said.
-fn delays(faults: &mut Invalid, given: &str) -> Option<Vec<u32>> {
+/// Delays such as `30, 2m, 1h`, in seconds unless a unit is given.
+fn delays(errors: &mut Invalid, given: &str) -> Option<Vec<u32>> {
     let parts = given
         .split([',', ' ', '\n'])
         .map(str::trim)
         .filter(|part| !part.is_empty());
     let read: Option<Vec<_>> = parts.map(seconds).collect();
-    faults.require(read.is_some(), "retry.delays_seconds", || {
-        "must be waits such as 30, 2m, 1h".to_owned()
+    errors.require(read.is_some(), "retry.delays_seconds", || {
+        "must be a list of delays such as 30, 2m, 1h".to_owned()
     });
-    read.filter(|waits| !waits.is_empty())
+    read.filter(|delays| !delays.is_empty())
 }
 
 fn seconds(text: &str) -> Option<u32> {
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_policy_is_the_profiles_own() {
+    fn an_empty_policy_is_the_profiles_default() {
         let retry = form("profile=standard").retry().unwrap();
         let standard = RetrySettings {
             profile: Profile::Standard,
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_may_be_written_with_units() {
+    fn delays_may_have_units() {
         let retry = form("profile=custom&delays=30, 2m 1h").retry().unwrap();
         assert_eq!(retry.delays_seconds, Some(vec![30, 120, 3600]));
         for bad in ["soon", "1.5", "-1", "99999999999", "4000000000d"] {
@@ -323,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn every_field_that_does_not_fit_is_named() {
+    fn every_invalid_field_is_reported() {
         let given =
             "profile=x&max_attempts=many&jitter_bps=-1&delays=soon&timeout_seconds=t&classifier=c";
-        let faults = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
-        let names: Vec<_> = faults
+        let errors = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
+        let names: Vec<_> = errors
             .into_fields()
             .into_iter()
-            .map(|fault| fault.field)
+            .map(|error| error.field)
             .collect();
         assert_eq!(
             names,
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ticked_is_off_and_stored_headers_stay() {
+    fn an_unchecked_box_is_off_and_stored_headers_are_kept() {
         let draft = WebhookDraft {
             auto_resume: Some(true),
             headers: Some([("x-team".to_owned(), "blue".to_owned())].into()),
@@ -360,6 +359,10 @@ mod tests {
         assert_eq!(changed.event_types, ["a.*", "b", "c"]);
         let ticked = form("auto_resume=yes").apply_to(&draft).unwrap();
         assert_eq!(ticked.auto_resume, Some(true));
-        assert_eq!(ticked.headers, Some([].into()), "none is named any more");
+        assert_eq!(
+            ticked.headers,
+            Some([].into()),
+            "no header is named any more"
+        );
     }
 }

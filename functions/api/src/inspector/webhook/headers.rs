@@ -1,4 +1,4 @@
-//! A webhook's own headers in its form. A value may be a credential: a stored one is kept or replaced, never shown.
+//! A webhook's custom headers in its form. A value may be a credential: a stored one is kept or replaced, never shown.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,16 @@ use postrider_domain::invalid::Invalid;
 
 use crate::inspector::fields::Fields;
 
-/// How many empty lines there are for more.
+/// Empty rows for more headers.
 const SPARE: usize = 2;
 
-/// The lines of the form.
 #[derive(Default)]
 pub(super) struct HeaderLines(Vec<HeaderLine>);
 
-/// One line.
 #[derive(Clone, Default)]
 pub(super) struct HeaderLine {
     pub(super) name: String,
-    /// As it was just typed; empty keeps a stored one.
+    /// As entered; empty keeps the stored value.
     pub(super) value: String,
     pub(super) is_stored: bool,
 }
@@ -26,7 +24,7 @@ pub(super) struct HeaderLine {
 type Headers = BTreeMap<String, String>;
 
 impl HeaderLines {
-    /// Those that a webhook has, without their values.
+    /// The headers of a webhook, without their values.
     pub(super) fn of(headers: &CustomHeaders) -> Self {
         let line = |name: String| HeaderLine {
             name,
@@ -44,17 +42,17 @@ impl HeaderLines {
             is_stored: fields.get(&format!("headers[{n}].stored")).is_some(),
         };
         let is_used = |line: &HeaderLine| {
-            // An emptied name takes a header away; a value without a name is an oversight.
+            // Clearing the name removes a header; a value without a name is an error.
             !line.name.is_empty() || (!line.value.is_empty() && !line.is_stored)
         };
-        // One more than there may be, so that too many are refused and not cut.
+        // One more than the limit, so too many are rejected instead of cut.
         let lines = (0..=MAX_HEADERS + SPARE).map(line).filter(is_used);
         Self(lines.collect())
     }
 
-    /// The headers with their values; an empty one is as stored.
+    /// The headers with their values; an empty value means the stored one.
     pub(super) fn merged(&self, stored: Option<&Headers>) -> Result<Headers, Invalid> {
-        let mut faults = Invalid::default();
+        let mut errors = Invalid::default();
         let mut merged = Headers::new();
         for line in &self.0 {
             let name = line.name.to_ascii_lowercase();
@@ -65,17 +63,17 @@ impl HeaderLines {
                 Some(line.value.clone())
             };
             let field = format!("headers.{name}");
-            faults.require(!name.is_empty(), "headers", || {
-                "must have a name for each value".to_owned()
+            errors.require(!name.is_empty(), "headers", || {
+                "every value needs a name".to_owned()
             });
-            faults.require(value.is_some(), &field, || "must have a value".to_owned());
+            errors.require(value.is_some(), &field, || "must have a value".to_owned());
             let replaced = merged.insert(name, value.unwrap_or_default());
-            faults.require(replaced.is_none(), &field, || "is named twice".to_owned());
+            errors.require(replaced.is_none(), &field, || "is listed twice".to_owned());
         }
-        faults.into_result().map(|()| merged)
+        errors.into_result().map(|()| merged)
     }
 
-    /// The lines, and empty ones for more.
+    /// The headers, and empty rows for more.
     pub(super) fn lines(&self) -> Vec<(usize, HeaderLine)> {
         let spare = std::iter::repeat_n(HeaderLine::default(), SPARE);
         let lines = self.0.iter().cloned().chain(spare);
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_value_keeps_the_stored_one_and_an_emptied_name_takes_it_away() {
+    fn an_empty_value_keeps_the_stored_one_and_an_empty_name_removes_it() {
         let kept = merged(
             "headers[0].name=Authorization&headers[0].stored=1&headers[1].name=&headers[1].stored=1&headers[2].name=X-New&headers[2].value=n",
         );
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_written_is_refused() {
+    fn an_incomplete_header_is_rejected() {
         for bad in [
             "headers[0].name=x-new",
             "headers[0].value=orphan",

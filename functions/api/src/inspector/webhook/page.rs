@@ -1,11 +1,11 @@
-//! One webhook: how it stands, its settings and schedule, its recent deliveries.
+//! One webhook: its state, stats, settings, retry schedule and recent deliveries.
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_domain::delivery::Status;
-use postrider_domain::health::{WARNING_AT, WebhookStatus};
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::key_stats::KeyStat;
 use postrider_domain::webhook::Webhook;
@@ -13,9 +13,9 @@ use postrider_gateway::stats::{self, Window};
 use postrider_ports::history::Filter;
 
 use crate::inspector::charts;
-use crate::inspector::fields::{Asked, Named};
+use crate::inspector::fields::{Named, Query};
 use crate::inspector::live::Place;
-use crate::inspector::page::{Frame, Section, Trouble, html};
+use crate::inspector::page::{Frame, PageError, Section, html};
 use crate::inspector::rows::{self, Row};
 use crate::inspector::schedule::Schedule;
 use crate::inspector::session::Viewer;
@@ -23,7 +23,7 @@ use crate::inspector::text::{self, Markup, Pill};
 use crate::inspector::webhooks::DAY;
 use crate::{Api, webhooks};
 
-/// How many of its deliveries are listed.
+/// Deliveries listed.
 const RECENT: usize = 10;
 
 #[derive(Template)]
@@ -39,11 +39,11 @@ struct WebhookPage {
     timeout: u64,
     retry_rate: u32,
     auto_resume: bool,
-    /// When it is tested next, while it is failed.
+    /// When the next probe of a failed webhook is sent.
     next_probe_at: Option<Markup>,
     state: Pill,
     banner: Option<Banner>,
-    /// The last of its recent deliveries that failed, and with what.
+    /// The most recently failed delivery, with its error.
     last_failure: Option<(String, String)>,
     is_active: bool,
     profile: &'static str,
@@ -53,11 +53,11 @@ struct WebhookPage {
     old_secrets: Vec<Markup>,
     created_at: Markup,
     updated_at: Markup,
-    /// A secret that was just made, shown this once.
+    /// A new secret; shown only once.
     secret: Option<String>,
 }
 
-/// What stands above a webhook that is in trouble.
+/// Shown above a webhook that has failures or is stopped.
 struct Banner {
     class: &'static str,
     title: &'static str,
@@ -69,14 +69,9 @@ fn banner(webhook: &Webhook) -> Option<Banner> {
     let health = &webhook.health;
     let reason = || health.reason.clone().unwrap_or_default();
     let (class, title, detail) = match health.status {
-        WebhookStatus::Active if health.failure_count >= WARNING_AT => (
-            "warn",
-            "Recent delivery failures (retrying)",
-            format!(
-                "{} attempts in a row have failed. Deliveries go on being retried.",
-                health.failure_count
-            ),
-        ),
+        WebhookStatus::Active if health.is_degraded() => {
+            ("warn", text::RETRYING, in_a_row(health.failure_count))
+        }
         WebhookStatus::Active => return None,
         WebhookStatus::Failed => (
             "bad",
@@ -97,7 +92,15 @@ fn banner(webhook: &Webhook) -> Option<Banner> {
     })
 }
 
-async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, Trouble> {
+fn in_a_row(failures: u32) -> String {
+    let attempts = match failures {
+        1 => "The last attempt failed".to_owned(),
+        n => format!("The last {n} attempts failed"),
+    };
+    format!("{attempts}. Deliveries are still being retried.")
+}
+
+async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, PageError> {
     let (ports, tenant) = (&api.gateway.ports, viewer.tenant());
     let window = Window::last(DAY, ports.clock.now());
     let report = stats::report(ports, tenant, Some(webhook.id), window).await?;
@@ -153,7 +156,7 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         schedule: Schedule::of(&settings.retry, api.gateway.settings.retry),
         key_stats: vec![
             shown(KeyStat::SuccessRate, "Success rate"),
-            shown(KeyStat::P95Latency, "Latency, p95"),
+            shown(KeyStat::P95Latency, "p95 latency"),
             shown(KeyStat::RetryRate, "Retry rate"),
             shown(KeyStat::AvgRetries, "Retries per delivery"),
         ],
@@ -170,28 +173,27 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
     })
 }
 
-/// One webhook.
 pub(in crate::inspector) async fn show(
     State(api): State<Api>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<WebhookId>,
-    Asked(fields): Asked,
-) -> Result<Response, Trouble> {
+    Query(fields): Query,
+) -> Result<Response, PageError> {
     let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
     let mut page = page(&api, &viewer, webhook).await?;
     page.frame = page.frame.after(&fields).live(place);
     Ok(html(StatusCode::OK, &page))
 }
 
-/// A page that shows a fresh secret, this once.
+/// The page with a new secret.
 pub(super) async fn with_secret(
     api: &Api,
     viewer: &Viewer,
     id: WebhookId,
     secret: &str,
     status: StatusCode,
-) -> Result<Response, Trouble> {
+) -> Result<Response, PageError> {
     let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
     let mut page = page(api, viewer, webhook).await?;
     page.secret = Some(secret.to_owned());

@@ -1,4 +1,4 @@
-//! Calls that fail on their way: DynamoDB Local neither throttles nor loses answers.
+//! Calls that fail in transit: DynamoDB Local neither throttles nor loses answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,15 +16,15 @@ const OPERATION: &str = "x-amz-target";
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is refused for a while; nothing happens.
+    /// It is rejected for now; nothing happens.
     Throttled,
-    /// It is carried out, and the answer is lost.
+    /// It takes effect, and the answer is lost.
     AnswerLost,
-    /// Nobody is reached.
+    /// It reaches no server.
     Unreachable,
 }
 
-/// What was done to the request under way.
+/// The failure injected into the current request.
 #[derive(Debug)]
 struct Struck(Option<Fault>);
 
@@ -32,7 +32,7 @@ impl Storable for Struck {
     type Storer = StoreReplace<Self>;
 }
 
-/// Lets calls fail from one on.
+/// Makes calls fail.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     fault: Fault,
@@ -85,7 +85,7 @@ impl Intercept for Faults {
         config.interceptor_state().store_put(Struck(struck));
         let request = context.request_mut();
         match struck {
-            // Whatever it asks for, nothing is carried out.
+            // The request is replaced, so it has no effect.
             Some(Fault::Throttled) => {
                 request
                     .headers_mut()

@@ -1,4 +1,4 @@
-//! A call that waits on its way until somebody has done something else.
+//! Pauses one call until the test has done something else.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -9,7 +9,6 @@ use aws_sdk_dynamodb::error::BoxError;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Holds one call back.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     at: usize,
@@ -18,7 +17,6 @@ pub(crate) struct Gate {
     opened: Arc<Mutex<mpsc::Receiver<()>>>,
 }
 
-/// Opens the gate.
 pub(crate) struct Key(mpsc::Sender<()>);
 
 impl Key {
@@ -40,7 +38,7 @@ impl Gate {
         (gate, Key(key))
     }
 
-    /// Returns when somebody stands before it.
+    /// Returns when the call is waiting.
     pub(crate) async fn reached(&self) {
         self.reached.notified().await;
     }
@@ -59,7 +57,7 @@ impl Intercept for Gate {
     ) -> Result<(), BoxError> {
         if self.made.fetch_add(1, Ordering::Relaxed) == self.at {
             self.reached.notify_one();
-            // Without anybody to open it, it is open.
+            // If the key was dropped, the gate is open.
             let _ = tokio::task::block_in_place(|| self.opened.lock().recv());
         }
         Ok(())

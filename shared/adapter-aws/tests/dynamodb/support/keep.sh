@@ -1,5 +1,5 @@
-# Runs a server for as long as any test uses it, and a little longer: the next test may come soon.
-# Every test holds a shared lock on $1 while it lives; whoever starts or ends a server holds $2.
+# Runs a server for as long as any test uses it, and a little longer, because the next test may follow soon.
+# Every test holds a shared lock on $1 while it runs; a process that starts or ends a server holds $2.
 in_use=$1 start=$2
 shift 2
 "$@" &
@@ -9,7 +9,7 @@ while kill -0 "$server" 2>/dev/null; do
   sleep 1
   if flock --nonblock "$in_use" true; then idle=$((idle + 1)); else idle=0; fi
   if [ "$idle" -ge 15 ]; then
-    # With the start locked no test can find the server any more before it ends.
+    # While $2 is locked, no test can find the server before it ends.
     (
       flock 9
       if flock --nonblock "$in_use" true; then

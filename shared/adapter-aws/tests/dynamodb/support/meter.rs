@@ -1,4 +1,4 @@
-//! What calls cost, as DynamoDB reckons it.
+//! The capacity units that calls consume, as DynamoDB counts them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,12 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 use parking_lot::Mutex;
 
-/// Units spent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
-    /// Write units, those of the indexes included.
+    /// Write units, including those of the indexes.
     pub(crate) writes: f64,
-    /// Read units.
     pub(crate) reads: f64,
-    /// Write units of each index.
+    /// Write units per index.
     pub(crate) indexes: BTreeMap<String, f64>,
 }
 
@@ -35,7 +33,7 @@ pub(crate) struct Spent {
 pub(crate) struct Meter(Arc<Mutex<Spent>>);
 
 impl Meter {
-    /// What was spent since the last time.
+    /// What was spent since the last call of this method.
     pub(crate) fn take(&self) -> Spent {
         std::mem::take(&mut *self.0.lock())
     }

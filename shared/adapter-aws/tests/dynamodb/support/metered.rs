@@ -1,4 +1,4 @@
-//! The life of a delivery with what each step costs.
+//! The life of a delivery, with the cost of each step.
 
 use aws_sdk_dynamodb::Client;
 use postrider_domain::attempt::{Attempt, Verdict};
@@ -14,10 +14,10 @@ use postrider_testkit::store_suite::{Fixture, Handle, Scene};
 
 use super::{Dynamo, Meter, Spent, fixture};
 
-/// An ordinary receiver's.
+/// A typical receiver.
 const URL: &str = "https://hooks.example.com/tenants/4711/webhooks/incoming";
 
-/// A store with a webhook, every call of which is metered.
+/// A store with a webhook; every call is metered.
 pub(crate) struct Metered {
     pub(crate) tables: Dynamo,
     pub(crate) scene: Scene,
@@ -26,7 +26,6 @@ pub(crate) struct Metered {
 }
 
 impl Metered {
-    /// On fresh tables.
     pub(crate) async fn start() -> Self {
         let tables = fixture().await;
         let webhook = Scene::of(tables.handle()).webhook().await.id;
@@ -71,21 +70,19 @@ impl Metered {
         (id, self.meter.take())
     }
 
-    /// Reads the row.
     pub(crate) async fn look(&self, id: DeliveryId) -> Spent {
         self.meter.take();
         self.scene.stored(id).await;
         self.meter.take()
     }
 
-    /// Claims the row.
     pub(crate) async fn claim(&self, id: DeliveryId, now: Timestamp) -> (Claimed, Spent) {
         self.meter.take();
         let claimed = self.scene.claimed(id, now).await;
         (claimed, self.meter.take())
     }
 
-    /// Ends an attempt whose answer is as long as any that is kept.
+    /// Ends an attempt with the longest response that is kept.
     pub(crate) async fn apply(
         &self,
         claimed: &Claimed,
@@ -99,7 +96,7 @@ impl Metered {
         self.meter.take()
     }
 
-    /// Claims and ends an attempt; the write units of both.
+    /// Claims and ends an attempt; returns the write units of both.
     pub(crate) async fn attempt(
         &self,
         id: DeliveryId,

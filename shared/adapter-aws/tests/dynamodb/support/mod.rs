@@ -1,4 +1,4 @@
-//! A fresh pair of tables for one test.
+//! A new pair of tables for one test.
 
 pub(crate) mod faults;
 pub(crate) mod gate;
@@ -41,7 +41,6 @@ pub(crate) struct Dynamo {
     follower: Follower,
 }
 
-/// A store on fresh tables.
 pub(crate) async fn fixture() -> Dynamo {
     let servers = tokio::task::spawn_blocking(servers).await.unwrap();
     let client = Client::from_conf(config(servers).build());
@@ -62,8 +61,8 @@ pub(crate) async fn fixture() -> Dynamo {
     }
 }
 
-/// Names that no other test uses: the server outlives them all, and it is one database, because with several at once
-/// DynamoDB Local fails every now and then.
+/// Names that no other test uses: the server outlives the tests, and it holds a single database, because with several
+/// at once DynamoDB Local occasionally fails.
 fn fresh_tables() -> Tables {
     let mut drawn = [0; 8];
     #[expect(clippy::disallowed_methods, reason = "a name for a table")]
@@ -106,17 +105,17 @@ fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<Dyn
 }
 
 impl Dynamo {
-    /// How to reach the tables' server.
+    /// The configuration of a client for the tables' server.
     pub(crate) fn config(&self) -> Builder {
         config(self.servers)
     }
 
-    /// Another store on the same tables, whose calls go through this client.
+    /// Another store on the same tables, whose calls use this client.
     pub(crate) fn store_with(&self, client: Client) -> Arc<DynamoStore> {
         open(self.servers, &self.tables, client, &self.key)
     }
 
-    /// What the stream tells and nobody has followed yet.
+    /// The stream records that have not been followed yet.
     pub(crate) async fn changes(&self) -> Vec<Record> {
         let mut stream = self.stream.lock().await;
         let mut changes = Vec::new();
@@ -129,7 +128,7 @@ impl Dynamo {
         }
     }
 
-    /// The markers of work for the poller whose names begin so.
+    /// The poller's work markers with this prefix.
     pub(crate) async fn markers(&self, prefix: &str) -> Vec<HashMap<String, AttributeValue>> {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let found = self
@@ -166,7 +165,7 @@ impl Fixture for Dynamo {
         }
     }
 
-    /// Plays the publisher: what follows from the changes of rows is written by it.
+    /// Acts as the publisher, which writes what follows from row changes.
     async fn flush(&self) {
         let mut stream = self.stream.lock().await;
         loop {

@@ -1,4 +1,4 @@
-//! The tables as the template declares them.
+//! The tables as declared in the template.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
 };
 use postrider_adapter_aws::dynamodb::Tables;
 
-/// Name, hash and range of each index of the deliveries table.
+/// Name, partition key and sort key of each index of the deliveries table.
 const INDEXES: [(&str, &str, &str); 5] = [
     ("status-next_retry_at", "lane", "next_retry_at"),
     ("recent", "recent", "created_at"),
@@ -16,7 +16,7 @@ const INDEXES: [(&str, &str, &str); 5] = [
     ("trouble", "trouble", "created_at"),
 ];
 
-/// Makes both tables. Returns the ARN of the deliveries' stream.
+/// Creates both tables. Returns the ARN of the deliveries table's stream.
 pub(crate) async fn create(client: &Client, tables: &Tables) -> String {
     let configs = client
         .create_table()

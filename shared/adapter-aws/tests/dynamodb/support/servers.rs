@@ -1,5 +1,5 @@
-//! DynamoDB Local and MiniStack, started by the first test that needs them and shared by all, in whatever process. They
-//! end by themselves when no test has used them for a while.
+//! DynamoDB Local and MiniStack, started by the first test that needs them and shared by all processes. They stop
+//! automatically when no test has used them for a while.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -9,20 +9,19 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How many DynamoDB Locals there are: each does one thing at a time.
+/// How many DynamoDB Locals there are: each handles one call at a time.
 const DYNAMODBS: u32 = 2;
 
 /// Held by this process until it ends.
 static IN_USE: OnceLock<File> = OnceLock::new();
 
-/// Where the servers listen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Servers {
     pub(crate) dynamodb: SocketAddr,
     pub(crate) ministack: SocketAddr,
 }
 
-/// The servers, running. Blocks until they do.
+/// The running servers. Blocks until they are ready.
 pub(crate) fn servers() -> Servers {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/aws-servers");
     fs::create_dir_all(&dir).unwrap();
@@ -45,13 +44,13 @@ fn open(path: &Path) -> File {
     options.create(true).append(true).open(path).unwrap()
 }
 
-/// The server that somebody started, or a new one. Called while nobody else may start one.
+/// The running server, or a new one. Called while no other process may start one.
 fn running(dir: &Path, name: &str, command: fn(u16) -> Command) -> SocketAddr {
     let port_file = dir.join(name);
-    let known = fs::read_to_string(&port_file).ok();
-    let known = known.and_then(|port| port.parse().ok()).map(at);
-    if let Some(known) = known.filter(|known| answers(*known)) {
-        return known;
+    let running_at = fs::read_to_string(&port_file).ok();
+    let running_at = running_at.and_then(|port| port.parse().ok()).map(at);
+    if let Some(running_at) = running_at.filter(|running_at| answers(*running_at)) {
+        return running_at;
     }
     let address = at(free_port());
     keep(dir, &command(address.port()));
@@ -74,7 +73,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Whether somebody speaks HTTP there.
+/// Whether a server speaks HTTP there.
 fn answers(address: SocketAddr) -> bool {
     let ask = || {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()?;
@@ -89,7 +88,7 @@ fn answers(address: SocketAddr) -> bool {
     ask().unwrap_or(false)
 }
 
-/// Runs a server beside this process: in a group of its own, with none of its handles.
+/// Runs a server next to this process: in its own process group, with none of this process's handles.
 fn keep(dir: &Path, server: &Command) {
     use std::os::unix::process::CommandExt;
 
@@ -139,10 +138,7 @@ fn ministack(port: u16) -> Command {
 
 fn tool(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "where the machine's programs are"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "to find installed programs")]
     for name in ["PATH", "HOME"] {
         command.env(name, std::env::var_os(name).unwrap_or_default());
     }

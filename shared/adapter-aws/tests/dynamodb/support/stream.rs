@@ -1,11 +1,11 @@
-//! The table's stream, read to its end.
+//! Reads the table's stream to its end.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodbstreams::types::{
-    AttributeValue as Streamed, Record as Told, ShardIteratorType,
+    AttributeValue as Streamed, Record as StreamRecord, ShardIteratorType,
 };
 use aws_sdk_dynamodbstreams::{Client, Config};
 use postrider_adapter_aws::dynamodb::{Image, Record};
@@ -13,11 +13,11 @@ use postrider_domain::time::Timestamp;
 
 use super::Servers;
 
-/// A reader that remembers how far it came.
+/// A reader that remembers its position.
 pub(crate) struct Stream {
     client: Client,
     arn: String,
-    /// Where each shard goes on; none at the end of a closed one.
+    /// Where to continue in each shard; `None` at the end of a closed one.
     iterators: HashMap<String, Option<String>>,
 }
 
@@ -45,15 +45,15 @@ impl Stream {
         for shard in described.shards() {
             let id = shard.shard_id().unwrap().to_owned();
             let mut next = match self.iterators.remove(&id) {
-                Some(known) => known,
+                Some(iterator) => iterator,
                 None => Some(self.beginning(&id).await),
             };
             while let Some(iterator) = &next {
                 let call = self.client.get_records().shard_iterator(iterator);
                 let answer = call.send().await.unwrap();
-                let told = answer.records.unwrap_or_default();
-                let is_end = told.is_empty();
-                records.extend(told.into_iter().map(record));
+                let streamed = answer.records.unwrap_or_default();
+                let is_end = streamed.is_empty();
+                records.extend(streamed.into_iter().map(record));
                 next = answer.next_shard_iterator;
                 if is_end {
                     break;
@@ -72,13 +72,13 @@ impl Stream {
     }
 }
 
-fn record(told: Told) -> Record {
-    let told = told.dynamodb.unwrap();
-    let at = told.approximate_creation_date_time.unwrap();
+fn record(change: StreamRecord) -> Record {
+    let change = change.dynamodb.unwrap();
+    let at = change.approximate_creation_date_time.unwrap();
     Record {
-        id: told.sequence_number.unwrap(),
-        before: told.old_image.map(image),
-        after: told.new_image.map(image),
+        id: change.sequence_number.unwrap(),
+        before: change.old_image.map(image),
+        after: change.new_image.map(image),
         at: Timestamp::from_millis(at.to_millis().unwrap()),
     }
 }

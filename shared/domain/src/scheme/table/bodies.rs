@@ -1,4 +1,4 @@
-//! Schemes that sign the body alone.
+//! Schemes that sign only the body.
 
 use super::{at, behind, body, header, standard, whole};
 use crate::scheme::{
@@ -72,7 +72,7 @@ pub(super) fn rows() -> Vec<Scheme> {
                 },
             ],
             event_type: vec![whole("x-gitlab-event")],
-            // The one that is signed, where there is one.
+            // The signed one first.
             delivery_id: vec![whole("webhook-id"), whole("x-gitlab-event-uuid")],
             ..Scheme::default()
         },

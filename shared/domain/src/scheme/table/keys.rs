@@ -1,9 +1,9 @@
-//! Schemes whose keys have a form of their own: base64, or public keys.
+//! Schemes whose keys are base64 or public keys.
 
 use super::{body, header, seconds, standard, whole};
 use crate::scheme::{Digest, Encoding, Handshake, KeyForm, Part, Scheme, Way};
 
-/// `standard` and `svix` are one scheme: both take either set of header names.
+/// `standard` and `svix` are the same scheme: both accept either set of header names.
 fn standard_webhooks(name: &'static str) -> Scheme {
     let version_1 = Way {
         encoding: Encoding::Base64,

@@ -1,4 +1,4 @@
-//! Schemes that sign a time with the body, or, where it says so, instead of it.
+//! Schemes that sign a timestamp with the body, or in one case (`mailgun`) instead of it.
 
 use super::{at, behind, body, header, part, seconds, text, whole};
 use crate::scheme::{At, Encoding, Handshake, Part, Scheme, Text, Time, TimeForm, Way};
@@ -75,7 +75,7 @@ pub(super) fn rows() -> Vec<Scheme> {
                 signature: vec![header("x-zendesk-webhook-signature")],
                 encoding: Encoding::Base64,
                 signed: vec![Part::Time, Part::Body],
-                // No window, but the form is checked: nothing stands between the time and the body that it leads.
+                // No window, but the format is checked: there is no separator between the timestamp and the body.
                 time: Some(Time {
                     at: vec![whole("x-zendesk-webhook-signature-timestamp")],
                     form: TimeForm::Rfc3339,
@@ -87,7 +87,7 @@ pub(super) fn rows() -> Vec<Scheme> {
             delivery_id: vec![whole("x-zendesk-webhook-invocation-id")],
             ..Scheme::default()
         },
-        // The body is not covered. Its token is its delivery id: who sends it again with another body gets nothing.
+        // The body is not signed. The signed token is the delivery id, so a replay with another body is a duplicate.
         Scheme {
             name: "mailgun",
             ways: vec![Way {

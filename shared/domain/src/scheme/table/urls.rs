@@ -1,4 +1,4 @@
-//! Schemes that sign the URL that they call.
+//! Schemes that sign the URL they call.
 
 use super::{body, header, whole};
 use crate::scheme::{Digest, Encoding, Part, Scheme, Time, TimeForm, UrlForm, Way};
@@ -27,7 +27,7 @@ fn hubspot_v3(url: UrlForm) -> Way {
     }
 }
 
-/// Versions 1 and 2. `X-HubSpot-Signature-Version` tells which; a signature fits only the one that it was made by.
+/// Versions 1 and 2. `X-HubSpot-Signature-Version` is not needed: a signature matches only its own version.
 fn hubspot_early(signed: Vec<Part>) -> Way {
     Way {
         signature: vec![header("x-hubspot-signature")],
@@ -71,7 +71,7 @@ pub(super) fn rows() -> Vec<Scheme> {
                 hubspot_early(vec![Part::Body]),
             ],
             event_type: vec![body("/0/subscriptionType")],
-            // None: HubSpot says that its `eventId` need not be unique, and what has a known id is not stored again.
+            // No delivery id: HubSpot's `eventId` need not be unique, and a repeated id would not be stored.
             ..Scheme::default()
         },
     ]

@@ -1,4 +1,4 @@
-//! What came back from the other URL, beside what the last attempt got.
+//! The response to a shadow request next to the response to the last attempt.
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::shadow::{Aspect, Compared, Likeness, ShadowReply};
@@ -7,30 +7,27 @@ use postrider_gateway::shadow::{SentRequest, Shadowed};
 use crate::inspector::delivery::timeline::{self, Step};
 use crate::inspector::text::{self, Pill};
 
-/// Stands for the number of an attempt; those begin with 1.
+/// In place of an attempt number; attempts start at 1.
 const SHADOW: u32 = 0;
 
-/// Both answers.
 pub(super) struct Sides {
     pub(super) headline: String,
-    /// The other URL's, then the last attempt's if there was one.
+    /// The shadow request's response, then the last attempt's if there is one.
     pub(super) sides: Vec<Side>,
     pub(super) compared: Vec<Line>,
     pub(super) request: SentRequest,
     pub(super) body: String,
 }
 
-/// One answer.
 pub(super) struct Side {
     pub(super) title: String,
     pub(super) url: String,
     pub(super) step: Step,
     pub(super) content_type: Option<String>,
-    /// What is said where no response is shown.
+    /// The text in place of a missing response body.
     pub(super) silence: &'static str,
 }
 
-/// One aspect, compared.
 pub(super) struct Line {
     pub(super) aspect: &'static str,
     pub(super) state: Pill,
@@ -46,7 +43,7 @@ impl Sides {
             compared,
         } = shadowed;
         let attempts: Vec<Attempt> = last.into_iter().chain([as_attempt(&reply)]).collect();
-        // Drawn together, so that their bars can be compared.
+        // Drawn together, so their bars use the same scale.
         let (steps, _) = timeline::steps(&attempts);
         let sides = attempts.iter().zip(steps).rev();
         let sides =
@@ -71,11 +68,11 @@ impl Side {
     ) -> Self {
         let (title, url, content_type) = match attempt.number {
             SHADOW => (
-                "The other URL".to_owned(),
+                "Other URL".to_owned(),
                 request.url.as_str(),
                 reply.content_type.clone(),
             ),
-            number => (format!("The last attempt, #{number}"), target_url, None),
+            number => (format!("Last attempt, #{number}"), target_url, None),
         };
         Self {
             title,
@@ -87,7 +84,7 @@ impl Side {
     }
 }
 
-/// The reply in the shape of an attempt, to be drawn as one.
+/// The response as an attempt, to be drawn like one.
 fn as_attempt(reply: &ShadowReply) -> Attempt {
     Attempt {
         number: SHADOW,
@@ -103,8 +100,8 @@ fn as_attempt(reply: &ShadowReply) -> Attempt {
 
 fn headline(reply: &ShadowReply) -> String {
     match reply.status_code {
-        Some(status) => format!("The other URL answered {status}"),
-        None => "The other URL gave no answer".to_owned(),
+        Some(status) => format!("The other URL returned {status}"),
+        None => "No response from the other URL".to_owned(),
     }
 }
 
@@ -112,11 +109,11 @@ const fn silence(attempt: &Attempt) -> &'static str {
     if attempt.status_code.is_none() {
         "No response."
     } else if attempt.response_body.is_some() {
-        "The response is empty."
+        "Empty response."
     } else if attempt.error.is_none() {
-        "The response of an attempt that delivered is not kept."
+        "Responses of successful attempts are not stored."
     } else {
-        "The response is not kept."
+        "The response was not stored."
     }
 }
 
@@ -125,7 +122,7 @@ impl From<Compared> for Line {
         let (class, word) = match compared.likeness {
             Likeness::Same => ("delivered", "Same"),
             Likeness::Different => ("failed", "Different"),
-            Likeness::Unknown => ("parked", "Not known"),
+            Likeness::Unknown => ("parked", "Unknown"),
         };
         Self {
             aspect: match compared.aspect {

@@ -1,4 +1,4 @@
-// What goes wrong: pages that say what, and show a way on; a search that finds, or says that there is nothing.
+// Error pages and their links; the search, with and without results.
 import { assert } from "../stage.mjs";
 
 export default async function (stage) {
@@ -11,19 +11,19 @@ export default async function (stage) {
   const page = await stage.inside();
   const menu = page.getByRole("navigation", { name: "Main" });
 
-  // An address that leads nowhere: the menu stays, and there are ways on.
+  // An unknown URL: the menu stays, and there are links elsewhere.
   for (const path of ["/nowhere", "/deliveries/dlv_nothing", "/webhooks/wh_nothing", "/sources/src_nothing", "/events/evt_nothing", "/retries/job_nothing"]) {
     assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 404, path);
     await menu.waitFor();
     await page.getByRole("main").getByRole("link", { name: "Overview" }).waitFor();
   }
 
-  // Somebody else was faster: what was to be done is refused, and the way goes back.
+  // The object was deleted by another request: the action fails, and a link leads back.
   await stage.goto(page, `/inspector/webhooks/${other.id}`);
   await page.locator("#live.on").waitFor();
   await stage.api("DELETE", `/v1/webhooks/${other.id}`);
   await page.getByRole("button", { name: "Pause" }).click();
-  await page.locator("#trouble").waitFor();
+  await page.locator("#error-card").waitFor();
   await menu.waitFor();
   assert.equal(await page.getByRole("main").getByRole("link", { name: "Back" }).getAttribute("href"), `/inspector/webhooks/${other.id}`);
 
@@ -43,18 +43,18 @@ export default async function (stage) {
   await page.getByRole("heading", { name: "Orders" }).waitFor();
   await find("cart-9");
   await page.waitForURL(/session_id=cart-9/);
-  for (const nothing of ["cart-10", other.id, "<img src=x onerror=alert(1)>"]) {
-    await find(nothing);
-    await page.getByRole("heading", { name: "Nothing found" }).waitFor();
-    await page.locator("#nothing").getByText(nothing).waitFor();
+  for (const unknown of ["cart-10", other.id, "<img src=x onerror=alert(1)>"]) {
+    await find(unknown);
+    await page.getByRole("heading", { name: "No results" }).waitFor();
+    await page.locator("#no-results").getByText(unknown).waitFor();
   }
 
-  // The session ends while a page is open: a change is not made, and the login leads back to where it was.
+  // The session ends while a page is open: nothing changes, and the login returns to the page.
   const guest = await stage.inside();
   await stage.goto(guest, `/inspector/webhooks/${webhook.id}`);
   await guest.context().clearCookies();
   await guest.getByRole("button", { name: "Pause" }).click();
-  await guest.getByText("nothing was done").waitFor();
+  await guest.getByText("nothing was changed").waitFor();
   assert.equal((await stage.api("GET", `/v1/webhooks/${webhook.id}`)).status, "active");
   await guest.getByRole("link", { name: "Log in" }).click();
   await guest.getByLabel("API key").fill(stage.token);

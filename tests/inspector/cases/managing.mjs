@@ -1,4 +1,4 @@
-// Webhooks: their states, resuming, pausing, testing, new secrets, the policy and its schedule; keys and sources.
+// Webhooks: states, pausing, resuming, test events, rotating secrets, retry policy and schedule; API keys and sources.
 import { assert } from "../stage.mjs";
 
 export default async function (stage) {
@@ -7,66 +7,70 @@ export default async function (stage) {
   await stage.goto(page, "/inspector/webhooks");
   await page.getByText("No webhooks yet").waitFor();
 
-  // A new one: what does not fit is named, then it is made and shows its secret once.
+  // A new webhook: invalid fields are reported, then it is created and shows its secret once.
   await page.getByRole("link", { name: "New webhook" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Orders");
   await page.getByLabel("URL").fill("http://10.0.0.1/");
   await page.getByLabel("Event types").fill("order.*\nmail.sent");
-  await page.getByLabel("Attempts", { exact: true }).fill("200");
-  await page.getByRole("button", { name: "Make the webhook" }).click();
-  const faults = page.getByRole("alert").locator("li");
-  await faults.first().waitFor();
-  assert.equal(await page.getByLabel("Attempts", { exact: true }).getAttribute("aria-invalid"), "true");
+  await page.getByLabel("Maximum attempts").fill("200");
+  await page.getByRole("button", { name: "Create webhook" }).click();
+  const errors = page.getByRole("alert").locator("li");
+  await errors.first().waitFor();
+  assert.equal(await page.getByLabel("Maximum attempts").getAttribute("aria-invalid"), "true");
   await page.getByLabel("URL").fill(receiver.url);
-  await page.getByLabel("Attempts", { exact: true }).fill("4");
-  await page.getByLabel("Waits").fill("1, 1, 2m");
+  await page.getByLabel("Maximum attempts").fill("4");
+  await page.getByLabel("Delays").fill("1, 1, 2m");
   await page.getByLabel("Profile").selectOption("custom");
-  await page.getByLabel("When attempts are used up").selectOption("fail-webhook");
-  await page.getByRole("button", { name: "Draw the schedule" }).click();
+  await page.getByLabel("After the last attempt").selectOption("fail-webhook");
+  await page.getByRole("button", { name: "Preview schedule" }).click();
   await page.getByText("4 attempts within 2m 2s").waitFor();
   assert.equal(await page.locator(".schedule circle").count(), 4);
-  // Long enough for a page that asks every other second to see what lies between.
-  await page.getByLabel("Waits").fill("3");
-  await page.getByRole("button", { name: "Make the webhook" }).click();
+  // Long enough for a page that refreshes every other second to show each state.
+  await page.getByLabel("Delays").fill("3");
+  await page.getByRole("button", { name: "Create webhook" }).click();
   const secret = await page.locator("#secret").innerText();
   assert.match(secret, /^whsec_/);
   const [{ id }] = (await stage.api("GET", "/v1/webhooks")).items;
   await stage.goto(page, `/inspector/webhooks/${id}`);
   assert(!(await page.content()).includes(secret), "shown once");
 
-  // It degrades, warns from the third failure on, fails, and is resumed; the page follows.
+  // It warns from the first failure on, fails, and is resumed; list and page update live.
+  const list = await stage.inside();
+  await stage.goto(list, "/inspector/webhooks");
   const lost = await stage.publish({ id });
   await page.getByRole("heading", { name: "Recent delivery failures (retrying)" }).waitFor();
+  await page.getByText("The last attempt failed.").waitFor();
+  await list.getByText("Recent delivery failures (retrying)").waitFor();
   await page.locator(".banner").getByRole("link", { name: "HTTP status 503" }).waitFor();
   await page.getByRole("heading", { name: "Webhook failed (requires manual intervention)" }).waitFor();
   await page.getByText("a delivery failed after 3 retries").waitFor();
   await stage.goto(page, "/inspector");
-  await page.getByRole("heading", { name: "Webhooks that need a person" }).waitFor();
+  await page.getByRole("heading", { name: "Webhooks needing attention" }).waitFor();
   const waiting = await stage.publish({ id });
   await stage.goto(page, `/inspector/deliveries/${waiting}`);
-  await page.getByRole("heading", { name: "It waits for its webhook" }).waitFor();
+  await page.getByRole("heading", { name: "On hold: the webhook has failed" }).waitFor();
   receiver.answer = { status: 200 };
   await stage.goto(page, "/inspector");
   await page.getByRole("button", { name: "Resume" }).click();
-  await page.getByText("Resumed. What waited goes out now").waitFor();
+  await page.getByText("Webhook resumed. Deliveries on hold go out now").waitFor();
   await stage.reaches(waiting, "delivered");
   assert.equal((await stage.api("GET", `/v1/deliveries/${lost}`)).status, "dead", "dead stays dead");
 
-  // Pausing, testing, a new secret, saving a change.
+  // Pausing, a test event, a new secret, saving a change.
   await page.getByRole("button", { name: "Pause" }).click();
   await page.getByRole("heading", { name: "Webhook paused" }).waitFor();
   await page.getByRole("button", { name: "Resume" }).click();
-  await page.getByRole("button", { name: "Send a test" }).click();
+  await page.getByRole("button", { name: "Send test event" }).click();
   await page.getByRole("heading", { name: "postrider.test" }).waitFor();
   await page.locator("#state", { hasText: "Delivered" }).waitFor();
   await stage.goto(page, `/inspector/webhooks/${id}`);
   await page.getByText("Rotate…").click();
-  await page.getByRole("button", { name: "Rotate the secret" }).click();
+  await page.getByRole("button", { name: "Rotate secret" }).click();
   assert.notEqual(await page.locator("#secret").innerText(), secret);
-  await page.getByText("signs along until").waitFor();
+  await page.getByText("Previous secret valid until").waitFor();
   await page.getByRole("link", { name: "Edit" }).click();
   assert.equal(await page.getByLabel("Event types").inputValue(), "order.*\nmail.sent");
-  await page.getByLabel("Timeout, seconds").fill("7");
+  await page.getByLabel("Timeout in seconds").fill("7");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
   const saved = await stage.api("GET", `/v1/webhooks/${id}`);
@@ -75,13 +79,13 @@ export default async function (stage) {
   // Keys.
   await stage.goto(page, "/inspector/keys");
   await page.getByLabel("Name", { exact: true }).fill("for the shop");
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const token = await page.locator("#token").innerText();
   await stage.api("GET", "/v1/webhooks", undefined, token);
   const line = page.locator("tbody tr", { hasText: "for the shop" });
   await line.getByText("Revoke…").click();
   await line.getByRole("button", { name: "Revoke for the shop" }).click();
-  await page.getByText("The key is revoked.").waitFor();
+  await page.getByText("API key revoked.").waitFor();
 
   // Sources.
   await stage.goto(page, "/inspector/sources");

@@ -1,4 +1,4 @@
-// The keyboard does it all; and the first page is small.
+// Keyboard shortcuts; the size of the first page.
 import { assert, until } from "../stage.mjs";
 import { populate } from "../scene.mjs";
 
@@ -17,9 +17,9 @@ async function keyboard(stage, page) {
   await page.keyboard.press("Enter");
   await page.waitForURL(/deliveries\/dlv_/);
   await page.keyboard.press("?");
-  await page.getByRole("dialog").getByText("next and previous line").waitFor();
+  await page.getByRole("dialog").getByText("Next and previous row").waitFor();
   await page.keyboard.press("Escape");
-  // The second key has two seconds, which a busy machine may not give it.
+  // The second key must follow within two seconds, which a busy machine may miss.
   await until(async () => {
     await page.keyboard.press("g");
     await page.keyboard.press("l");
@@ -28,7 +28,7 @@ async function keyboard(stage, page) {
   await page.getByRole("heading", { name: "Dead letters" }).waitFor();
   await page.keyboard.press("j");
   await page.keyboard.press("x");
-  assert.equal(await page.locator("td.tick input:checked").count(), 1);
+  assert.equal(await page.locator("td.select input:checked").count(), 1);
 }
 
 export default async function (stage) {
@@ -36,7 +36,7 @@ export default async function (stage) {
   const page = await stage.inside();
   await keyboard(stage, page);
 
-  // The whole of the first page, with all it needs, as it goes over the wire without compression.
+  // The first page with all its assets, without compression.
   const bytes = await page.evaluate(async () => {
     const parts = ["/inspector", ...Array.from(document.querySelectorAll("link[href], script[src]"), (part) => part.href ?? part.src)];
     const sizes = await Promise.all(parts.map(async (part) => (await (await fetch(part)).arrayBuffer()).byteLength));

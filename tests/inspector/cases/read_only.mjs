@@ -1,4 +1,4 @@
-// A key that may only look sees no buttons, and is refused when it asks all the same.
+// A read-only key sees no buttons, and its requests to change something are rejected.
 import { assert } from "../stage.mjs";
 import { github } from "../sender.mjs";
 
@@ -9,11 +9,11 @@ export default async function (stage) {
   await stage.reaches(id, "dead");
   const source = await stage.api("POST", "/v1/sources", { name: "Forge", scheme: "github", secret: "a secret of some length" });
   await github(`${stage.calls}${source.url}`, "another", '{"hidden":"in the body"}');
-  const [refused] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
+  const [rejected] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
   const { signature, event_id } = await stage.api("GET", `/v1/deliveries/${id}`);
   const token = await stage.key("reader", ["read"]);
   const page = await stage.inside({}, token);
-  await page.getByText("Read only").waitFor();
+  await page.getByText("Read-only").waitFor();
   for (const path of ["", "/deliveries", `/deliveries/${id}`, "/dead", "/webhooks", `/webhooks/${webhook.id}`, "/sources", `/sources/${source.id}`, `/events/${event_id}`, "/keys"]) {
     assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 200, path);
     const posting = await page.locator("main form[method=post] button").count();
@@ -24,15 +24,15 @@ export default async function (stage) {
   assert.match(signature, /^sha256=[0-9a-f]{64}$/);
   await stage.goto(page, `/inspector/sources/${source.id}`);
   await page.getByText("no signature matches").waitFor();
-  assert.equal(await page.getByRole("link", { name: "The whole request" }).count(), 0);
+  assert.equal(await page.getByRole("link", { name: "View full request" }).count(), 0);
   for (const path of [
-    "/sources/new", `/sources/${source.id}/edit`, `/sources/${source.id}/refused/${refused.id}`, "/webhooks/new", `/webhooks/${webhook.id}/edit`, "/dead/retry", `/deliveries/${id}/shadow`,
+    "/sources/new", `/sources/${source.id}/edit`, `/sources/${source.id}/refused/${rejected.id}`, "/webhooks/new", `/webhooks/${webhook.id}/edit`, "/dead/retry", `/deliveries/${id}/shadow`,
   ]) {
     assert.equal((await stage.goto(page, `/inspector${path}`)).status(), 403, path);
     await page.getByRole("navigation", { name: "Main" }).waitFor();
   }
   await stage.goto(page, "/inspector");
-  const ask = (path, body) => page.evaluate(async ([path, body]) => {
+  const submit = (path, body) => page.evaluate(async ([path, body]) => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     return (await fetch(`/inspector${path}`, { method: "POST", body, headers, redirect: "manual" })).status;
   }, [path, body]);
@@ -41,7 +41,7 @@ export default async function (stage) {
     `/webhooks/${webhook.id}/rotate`, `/webhooks/${webhook.id}/test`, `/webhooks/${webhook.id}/edit`, "/webhooks/new", "/keys",
     `/webhooks/${webhook.id}/delete`, "/sources/new", ...["edit", "rotate", "delete"].map((action) => `/sources/${source.id}/${action}`),
   ]) {
-    assert.equal(await ask(path, `id=${id}&name=x&scope=manage&url=${encodeURIComponent(receiver.url)}`), 403, path);
+    assert.equal(await submit(path, `id=${id}&name=x&scope=manage&url=${encodeURIComponent(receiver.url)}`), 403, path);
   }
   assert.equal((await stage.api("GET", `/v1/deliveries/${id}`)).status, "dead");
   assert.equal(receiver.requests.length, 1);

@@ -1,4 +1,4 @@
-// A page that stays open for a day: thousands of changes, a gateway that goes away and comes back, a session that ends.
+// A page that stays open for a day: thousands of changes, a gateway restart, a session that ends.
 import { assert, Stage, until } from "../stage.mjs";
 import { Gateway, TOKEN } from "../gateway.mjs";
 import { Relay } from "../relay.mjs";
@@ -9,7 +9,7 @@ export default async function (outer) {
   const gateway = new Gateway(process.env.POSTRIDER);
   const stage = new Stage(await gateway.start(), TOKEN);
   const relay = new Relay(stage.url);
-  // What the browser sees comes through the relay, what the case does itself does not.
+  // Only the browser connects through the relay.
   const seen = new Stage(await relay.start(), TOKEN);
   outer.closing.push(() => gateway.process.kill());
   try {
@@ -22,7 +22,7 @@ export default async function (outer) {
   }
 }
 
-/** What the page holds. */
+/** The page's memory metrics. */
 async function held(cdp) {
   await cdp.send("HeapProfiler.collectGarbage");
   const { metrics } = await cdp.send("Performance.getMetrics");
@@ -34,7 +34,7 @@ async function stay(stage, seen, gateway, relay) {
   const webhook = await stage.webhook(receiver.url);
   const key = await stage.api("POST", "/v1/keys", { name: "on the wall", scopes: ["read"] });
   const page = await seen.page();
-  // Its clock can be put forward; what comes over the wire takes its own time.
+  // Its clock can be advanced; network traffic takes real time.
   await page.clock.install();
   await seen.goto(page, "/inspector/login?next=%2Finspector%2Fdeliveries");
   await page.getByLabel("API key").fill(key.token);
@@ -48,7 +48,7 @@ async function stay(stage, seen, gateway, relay) {
     await stage.publishMany(webhook, count);
     await stage.publish(webhook, { session_id: name });
     await page.clock.fastForward(time);
-    // Then a little quicker than it is, and no more: the page has patience of its own with what it asks for.
+    // From here only slightly faster than real time, because the page's requests have timeouts.
     await until(async () => {
       await page.clock.fastForward(250);
       return page.getByText(name, { exact: true }).isVisible();
@@ -66,32 +66,32 @@ async function stay(stage, seen, gateway, relay) {
   await until(async () => {
     after = await held(cdp);
     return Object.entries(bounds).every(([name, bound]) => after[name] <= bound);
-  }, () => `it holds no more: ${JSON.stringify([bounds, after])}`);
+  }, () => `memory does not grow: ${JSON.stringify([bounds, after])}`);
   for (const name of Object.keys(bounds)) console.log(`${name}: ${before[name]} after the warm-up, ${after[name]} after ${TURNS * CHANGES} changes`);
 
-  // The machine slept: its connections are dead, and nobody has told it. The page finds out by itself.
+  // The machine slept and its connections died silently. The page notices.
   relay.silence();
   await pass(1, A_TURN, "after-the-sleep");
   await live.getByText("Live").waitFor();
 
-  // The gateway goes away and comes back: the page says so, comes back to it, and shows what happened since.
+  // The gateway stops and restarts: the page says so, reconnects, and shows what happened since.
   await gateway.stop();
   await until(async () => {
     await page.clock.fastForward(10_000);
-    return live.getByText("Connecting again…").isVisible();
-  }, "the page says that nobody is there");
-  await page.evaluate(() => look());
-  await live.getByText("No answer: this may be old").waitFor();
+    return live.getByText("Reconnecting…").isVisible();
+  }, "the page says that the gateway is unreachable");
+  await page.evaluate(() => refresh());
+  await live.getByText("Data may be out of date").waitFor();
   await gateway.start();
   await live.getByText("Live").waitFor();
   await pass(1, 60_000, "after-the-restart");
   assert(await page.evaluate(() => window.sameDocument), "it was never loaded again");
 
-  // The session ends: the page says so and leads to the login, and from there back.
+  // The session ends: the page says so and links to the login, which returns to it.
   await stage.api("DELETE", `/v1/keys/${key.id}`);
   await gateway.stop();
   await gateway.start();
-  await live.getByText("The session is over.").waitFor();
+  await live.getByText("Your session has ended.").waitFor();
   await live.getByRole("link", { name: "Log in" }).click();
   await page.getByLabel("API key").fill(TOKEN);
   await page.getByRole("button", { name: "Log in" }).click();

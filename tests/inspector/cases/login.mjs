@@ -1,21 +1,21 @@
-// Coming in with a key or the link, what a session is, going out.
+// Logging in with a key or a one-time link, the session cookie, logging out.
 import { assert, until } from "../stage.mjs";
 
 export default async function (stage) {
   const page = await stage.page();
   await stage.goto(page, "/");
-  assert.equal(new URL(page.url()).pathname, "/inspector/login", "a browser is led to the Inspector");
+  assert.equal(new URL(page.url()).pathname, "/inspector/login", "a browser is redirected to the Inspector");
 
   const enter = async (token) => {
     await page.getByLabel("API key").fill(token);
     await page.getByRole("button", { name: "Log in" }).click();
   };
   await enter("prk_wrong");
-  await page.getByRole("alert").getByText("not known").waitFor();
+  await page.getByRole("alert").getByText("Unknown or revoked API key").waitFor();
   await enter(await stage.key("publisher", ["publish"]));
-  await page.getByRole("alert").getByText("may only publish").waitFor();
+  await page.getByRole("alert").getByText("can only publish events").waitFor();
 
-  // Whoever was on the way to a page gets there.
+  // After the login the requested page opens.
   await stage.goto(page, "/inspector/deliveries?status=dead&session_id=a%26b");
   await enter(stage.token);
   await page.getByRole("heading", { name: "Deliveries" }).waitFor();
@@ -23,12 +23,12 @@ export default async function (stage) {
 
   const [cookie] = await page.context().cookies();
   assert.equal(cookie.name, "postrider_session");
-  assert(cookie.httpOnly && cookie.sameSite === "Strict", "no script and no other site may have it");
-  assert(!cookie.value.includes(stage.token), "it is no key");
+  assert(cookie.httpOnly && cookie.sameSite === "Strict", "no script and no other site may read it");
+  assert(!cookie.value.includes(stage.token), "the cookie is not the key");
   const hours = (cookie.expires - Date.now() / 1000) / 3600;
-  assert(hours > 11 && hours < 12.1, `it ends: ${hours}`);
+  assert(hours > 11 && hours < 12.1, `it expires: ${hours}`);
 
-  // A changed cookie is none.
+  // A modified cookie is not a session.
   const forged = cookie.value.slice(0, -2) + (cookie.value.endsWith("A") ? "BB" : "AA");
   await page.context().addCookies([{ ...cookie, value: forged }]);
   await stage.goto(page, "/inspector");
@@ -37,7 +37,7 @@ export default async function (stage) {
   await stage.goto(page, "/inspector");
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 
-  // Another site's page can ask for nothing.
+  // A request from another site is rejected.
   const foreign = await fetch(`${stage.calls}/inspector/logout`, { method: "POST", headers: { origin: "https://evil.example", cookie: `postrider_session=${cookie.value}` } });
   assert.equal(foreign.status, 403);
 
@@ -53,14 +53,14 @@ export default async function (stage) {
     await fresh.getByRole("heading", { name: "Overview" }).waitFor();
     const late = await stage.page();
     await late.goto(stage.login);
-    await late.getByRole("alert").getByText("used before").waitFor();
+    await late.getByRole("alert").getByText("already been used").waitFor();
   }
 
   // Revoking the key ends its sessions.
-  const passing = await stage.api("POST", "/v1/keys", { name: "passing", scopes: ["read"] });
-  const guest = await stage.inside({}, passing.token);
-  await stage.api("DELETE", `/v1/keys/${passing.id}`);
-  // On AWS each function remembers keys for some seconds.
+  const temporary = await stage.api("POST", "/v1/keys", { name: "temporary", scopes: ["read"] });
+  const guest = await stage.inside({}, temporary.token);
+  await stage.api("DELETE", `/v1/keys/${temporary.id}`);
+  // On AWS each function caches keys for a few seconds.
   const isOut = async () => {
     await guest.reload();
     return new URL(guest.url()).pathname === "/inspector/login";

@@ -1,4 +1,4 @@
-// Lists: conditions, addresses that can be shared, paging, the field that finds everything.
+// Lists: filters, URLs that can be shared, paging, the search field.
 import { assert } from "../stage.mjs";
 
 const rows = (page) => page.locator("tbody tr");
@@ -16,7 +16,7 @@ export default async function (stage) {
   await stage.reaches(one, "delivered");
   await stage.count(orders, "delivered", 120);
 
-  // Paging to the end meets each once.
+  // Paging to the end shows each delivery once.
   await page.reload();
   const seen = new Set();
   for (;;) {
@@ -29,15 +29,15 @@ export default async function (stage) {
   await page.getByRole("link", { name: "Newest" }).click();
   assert.equal(await rows(page).count(), 50);
 
-  // Each condition, and what the address says of it.
+  // Each filter, and its query parameter.
   await page.getByLabel("Webhook", { exact: true }).selectOption({ label: "Mails" });
   await page.getByRole("button", { name: "Apply" }).click();
   await page.waitForURL(/webhook_id=wh_/);
   assert.equal(await rows(page).count(), 1);
   const shared = await stage.inside();
   await shared.goto(page.url());
-  assert.equal(await rows(shared).count(), 1, "the address can be shared");
-  await page.getByRole("link", { name: "Reset" }).click();
+  assert.equal(await rows(shared).count(), 1, "the URL can be shared");
+  await page.getByRole("link", { name: "Clear filters" }).click();
   await page.getByLabel("Session", { exact: true }).fill("s-1");
   await page.getByLabel("Session", { exact: true }).press("Enter");
   await page.waitForURL(/session_id=s-1/);
@@ -54,12 +54,12 @@ export default async function (stage) {
   assert.equal(await rows(page).count(), 50);
   assert.notEqual(await page.getByLabel("From (UTC)").inputValue(), "");
 
-  // What cannot be looked for is said, field by field.
-  const refused = await stage.goto(page, "/inspector/deliveries?status=lost&from=soon");
-  assert.equal(refused.status(), 400);
+  // Every invalid filter is reported.
+  const invalid = await stage.goto(page, "/inspector/deliveries?status=lost&from=soon");
+  assert.equal(invalid.status(), 400);
   assert.equal(await page.getByRole("alert").locator("li").count(), 2);
 
-  // The field that finds everything.
+  // The search field.
   const find = async (text) => {
     await page.keyboard.press("Escape");
     await page.getByRole("searchbox").fill(text);

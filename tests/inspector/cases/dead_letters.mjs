@@ -1,4 +1,4 @@
-// Dead letters: ticking some, counting before, retrying all that match, watching and stopping it.
+// Dead letters: retrying selected ones, counting, retrying all matches, watching and canceling.
 import { assert } from "../stage.mjs";
 
 export default async function (stage) {
@@ -14,24 +14,24 @@ export default async function (stage) {
   await stage.count(webhook, "dead", 230);
   await stage.count(other, "dead", 3);
 
-  // Two that are ticked; the others stay.
+  // Two selected ones; the others stay.
   await stage.goto(page, `/inspector/dead?webhook_id=${other.id}`);
-  const retry = page.getByRole("button", { name: /Retry ticked/ });
-  assert(await retry.isDisabled(), "nothing is ticked");
-  await page.locator("td.tick input").nth(0).check();
-  await page.locator("td.tick input").nth(1).check();
+  const retry = page.getByRole("button", { name: /Retry selected/ });
+  assert(await retry.isDisabled(), "nothing is selected");
+  await page.locator("td.select input").nth(0).check();
+  await page.locator("td.select input").nth(1).check();
   receiver.answer = { status: 200 };
   await retry.click();
-  await page.getByText("2 put back.").waitFor();
+  await page.getByText("2 requeued.").waitFor();
   await stage.count(other, "delivered", 2);
   await page.reload();
   assert.equal(await page.locator("tbody tr").count(), 1);
-  await page.getByLabel("All on this page").check();
-  assert.equal(await page.locator("td.tick input:checked").count(), 1);
+  await page.getByLabel("Select all on this page").check();
+  assert.equal(await page.locator("td.select input:checked").count(), 1);
 
-  // All that match: counted first, and nothing changes by that.
+  // All matches: counted first, which changes nothing.
   await stage.goto(page, `/inspector/dead?webhook_id=${webhook.id}`);
-  await page.getByRole("link", { name: "Retry all that match…" }).click();
+  await page.getByRole("link", { name: "Retry all matches…" }).click();
   assert.equal(await page.locator("#count").innerText(), "230");
   await page.getByText("to Orders").waitFor();
   await stage.count(webhook, "dead", 230);
@@ -39,16 +39,16 @@ export default async function (stage) {
   await page.waitForURL(/retries\/job_/);
 
   if (process.env.SWEEP === "slow") {
-    // The first slice is done at once; the rest waits for the sweep, so it can be stopped.
+    // The first slice is done at once; the rest waits for the sweep, so it can be canceled.
     await page.locator("#job-state", { hasText: "Running" }).waitFor();
     assert.equal(await page.locator("#job-done").innerText(), "200");
-    await page.getByRole("button", { name: "Stop" }).click();
-    await page.locator("#job-state", { hasText: "Stopped" }).waitFor();
+    await page.getByRole("button", { name: "Cancel bulk retry" }).click();
+    await page.locator("#job-state", { hasText: "Canceled" }).waitFor();
     await stage.count(webhook, "delivered", 200);
     await stage.goto(page, `/inspector/dead?webhook_id=${webhook.id}`);
     assert.equal(await page.locator("tbody tr").count(), 30);
   } else {
-    // The page follows by itself.
+    // The page updates live.
     await page.locator("#job-state", { hasText: "Done" }).waitFor();
     assert.equal(await page.locator("#job-done").innerText(), "230");
     await stage.count(webhook, "delivered", 230);

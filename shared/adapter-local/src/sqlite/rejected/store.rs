@@ -1,4 +1,4 @@
-//! Writing refused requests and their tallies.
+//! Writes rejected requests and their counts.
 
 use postrider_domain::ids::{RejectedId, SourceId, TenantId};
 use postrider_domain::notification::rejection_notification;
@@ -8,33 +8,33 @@ use rusqlite::{Connection, params};
 use super::super::fault::Fault;
 use super::super::writer::Tx;
 use super::super::{codec, rows};
-use super::{OVERTAKEN, TALLY};
+use super::{COUNTS, OVERTAKEN};
 
-/// Keeps a request if the tally has room, and announces it; else counts it.
-pub(in crate::sqlite) fn keep(
+/// Stores a request and notifies about it if its source's limits allow; otherwise only counts it.
+pub(in crate::sqlite) fn store(
     tx: &mut Tx<'_>,
-    refused: &RejectedRequest,
+    rejected: &RejectedRequest,
     sealed: &[u8],
 ) -> Result<Option<RejectedId>, Fault> {
-    let (tenant, source) = (&refused.tenant, refused.source);
-    let (tally, place) = tally(tx.db(), tenant, source)?.with_one_more(refused.at);
-    save(tx, tenant, source, tally)?;
+    let (tenant, source) = (&rejected.tenant, rejected.source);
+    let (counts, place) = counts(tx.db(), tenant, source)?.with_one_more(rejected.at);
+    save(tx, tenant, source, counts)?;
     let Some(place) = place else {
         return Ok(None);
     };
-    insert(tx, refused, place, sealed)?;
+    insert(tx, rejected, place, sealed)?;
     if let Some(overtaken) = place.checked_sub(RING) {
         let key = params![tenant.as_str(), source.to_string(), overtaken.cast_signed()];
         tx.execute(OVERTAKEN, key)?;
     }
-    let id = RejectedId::of(refused.at, place);
+    let id = RejectedId::of(rejected.at, place);
     let notification = rejection_notification(
         tenant,
         source,
         id,
-        refused.reason,
-        refused.at,
-        tally.counted,
+        rejected.reason,
+        rejected.at,
+        counts.counted,
     );
     if let Some(notification) = notification {
         rows::notify(tx, &notification)?;
@@ -42,31 +42,30 @@ pub(in crate::sqlite) fn keep(
     Ok(Some(id))
 }
 
-fn insert(tx: &Tx<'_>, refused: &RejectedRequest, place: u64, sealed: &[u8]) -> Result<(), Fault> {
+fn insert(tx: &Tx<'_>, rejected: &RejectedRequest, place: u64, sealed: &[u8]) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO refused (tenant, source_id, place, at, reason, body_bytes, is_cut, sealed) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
-            refused.tenant.as_str(),
-            refused.source.to_string(),
+            rejected.tenant.as_str(),
+            rejected.source.to_string(),
             place.cast_signed(),
-            refused.at.as_millis(),
-            refused.reason.code(),
-            refused.body_bytes.cast_signed(),
-            refused.is_cut,
+            rejected.at.as_millis(),
+            rejected.reason.code(),
+            rejected.body_bytes.cast_signed(),
+            rejected.is_cut,
             sealed,
         ],
     )?;
     Ok(())
 }
 
-/// How many there were of a source.
-pub(in crate::sqlite) fn tally(
+pub(in crate::sqlite) fn counts(
     db: &Connection,
     tenant: &TenantId,
     source: SourceId,
 ) -> Result<RejectionCounts, Fault> {
-    let mut statement = db.prepare_cached(TALLY)?;
+    let mut statement = db.prepare_cached(COUNTS)?;
     let found = codec::first(
         &mut statement,
         &[&tenant.as_str(), &source.to_string()],
@@ -86,7 +85,7 @@ fn save(
     tx: &Tx<'_>,
     tenant: &TenantId,
     source: SourceId,
-    tally: RejectionCounts,
+    counts: RejectionCounts,
 ) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO refused_tallies (tenant, source_id, kept, counted, minute, in_minute) \
@@ -95,16 +94,16 @@ fn save(
         params![
             tenant.as_str(),
             source.to_string(),
-            tally.kept.cast_signed(),
-            tally.counted.cast_signed(),
-            tally.minute,
-            tally.in_minute,
+            counts.kept.cast_signed(),
+            counts.counted.cast_signed(),
+            counts.minute,
+            counts.in_minute,
         ],
     )?;
     Ok(())
 }
 
-/// Removes all that is kept of a source.
+/// Deletes everything stored about a source's rejected requests.
 pub(in crate::sqlite) fn forget_source(
     tx: &Tx<'_>,
     tenant: &TenantId,

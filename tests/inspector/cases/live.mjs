@@ -1,4 +1,4 @@
-// Live: what happens appears by itself, a page that stays open does not grow, and one that nobody sees is quiet.
+// Live updates: changes appear, an open page does not grow, and a hidden page holds no connection.
 import { assert, until } from "../stage.mjs";
 
 export default async function (stage) {
@@ -11,14 +11,14 @@ export default async function (stage) {
   const first = await stage.publish(webhook, { session_id: "s-live" });
   await page.locator(`tr[data-key="${first}"]`).getByText("Delivered").waitFor();
 
-  // What somebody does meanwhile is not disturbed.
+  // An update does not move the focus.
   await page.locator(`tr[data-key="${first}"] a.open`).focus();
   const second = await stage.publish(webhook);
   await page.locator(`tr[data-key="${second}"]`).waitFor();
   const focused = await page.evaluate(() => document.activeElement.closest("tr")?.dataset.key);
   assert.equal(focused, first);
 
-  // Hundreds of changes later there is no more of it.
+  // The page does not grow over many changes.
   const cdp = await page.context().newCDPSession(page);
   await cdp.send("Performance.enable");
   const nodes = async () => {
@@ -32,7 +32,7 @@ export default async function (stage) {
   const before = await nodes();
   for (let round = 0; round < 40; round += 1) {
     await stage.publish(webhook, { session_id: `round-${round}` });
-    await page.evaluate(() => look());
+    await page.evaluate(() => refresh());
   }
   await page.getByText("round-39").waitFor();
   assert.equal(await page.locator("tbody tr").count(), 50);
@@ -42,7 +42,7 @@ export default async function (stage) {
   }, "it does not grow");
   assert(await page.evaluate(() => window.sameDocument), "it was never loaded again");
 
-  // A page that nobody sees holds no connection; it catches up when it is seen again.
+  // A hidden page holds no connection; it catches up when it is visible again.
   const hide = (hidden) => page.evaluate((hidden) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
     document.dispatchEvent(new Event("visibilitychange"));

@@ -1,4 +1,4 @@
-//! What a refusal does: the same for every reason, for a flood, and for a source that does not exist.
+//! The calls of a rejection: the same for every reason, for a flood, and for a source that does not exist.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use postrider_testkit::builders::{self, NOW, after};
 
 use crate::support::fixture;
 
-/// What is called, with the size of what is put.
+/// Records the calls, with the size of what is put.
 #[derive(Clone, Debug, Default)]
 struct Calls(Arc<Mutex<Vec<String>>>);
 
@@ -57,7 +57,7 @@ impl Intercept for Calls {
 }
 
 #[tokio::test]
-async fn every_refusal_makes_the_same_calls() {
+async fn every_rejection_makes_the_same_calls() {
     let tables = fixture().await;
     let source = builders::source(&"default".parse().unwrap(), 1);
     tables.store.create_source(source.clone()).await.unwrap();
@@ -75,8 +75,8 @@ async fn every_refusal_makes_the_same_calls() {
     let mut seen = Vec::new();
     for n in 0..u64::from(PER_MINUTE) + 3 {
         for reason in [Rejection::NoMatch, Rejection::OutOfWindow] {
-            let refused = RejectedRequest::of(&source, request(), reason, after(n));
-            store.store_rejected(refused).await.unwrap();
+            let rejected = RejectedRequest::of(&source, request(), reason, after(n));
+            store.store_rejected(rejected).await.unwrap();
             seen.push(calls.take());
         }
         let nobodys = RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
@@ -85,6 +85,6 @@ async fn every_refusal_makes_the_same_calls() {
     }
     assert_eq!(seen[0].len(), 3, "{:?}", seen[0]);
     assert!(seen.iter().all(|calls| *calls == seen[0]), "{seen:?}");
-    let tally = store.rejection_counts(&source.tenant, source.id).await;
-    assert_eq!(tally.unwrap().counted, 16, "most were only counted");
+    let counts = store.rejection_counts(&source.tenant, source.id).await;
+    assert_eq!(counts.unwrap().counted, 16, "most were only counted");
 }

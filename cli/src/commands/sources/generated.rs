@@ -1,4 +1,4 @@
-//! Secrets that are drawn here: for senders that take one, and to try a source out.
+//! Generates secrets, for senders that accept one and for testing.
 
 use data_encoding::HEXLOWER;
 use postrider_domain::sample;
@@ -10,27 +10,26 @@ use crate::failure::Failure;
 use crate::hidden::Hidden;
 use crate::schemes::has_key_pair;
 
-/// What was drawn. Shown once.
-pub(super) struct Drawn {
-    /// What the source is given.
+/// A generated secret, shown once.
+pub(super) struct Generated {
+    /// What the source verifies with.
     pub(super) secret: SharedSecret,
-    /// What signs, where that is not the secret.
+    /// The private key, for schemes that sign with a key pair.
     pub(super) private_key: Option<Hidden>,
 }
 
-impl Drawn {
-    /// Draws what this scheme signs with.
-    pub(super) fn draw(scheme: &Scheme) -> Result<Self, Failure> {
+impl Generated {
+    pub(super) fn new(scheme: &Scheme) -> Result<Self, Failure> {
         let is_pair = scheme.ways.first().is_some_and(has_key_pair);
-        // One seed in 2^32 is no key of P-256; that two are none will not happen.
+        // One seed in 2^32 is not a valid P-256 key; two in a row will not happen.
         let seeds = [edge::seed()?, edge::seed()?];
-        let drawn = seeds.into_iter().find_map(|seed| {
+        let generated = seeds.into_iter().find_map(|seed| {
             let keys = sample::keys(scheme, &seed)?;
             Some(Self {
                 secret: keys.secret,
                 private_key: is_pair.then(|| HEXLOWER.encode(&seed).into()),
             })
         });
-        drawn.ok_or_else(|| Failure::Input("--generate drew no key; try again".to_owned()))
+        generated.ok_or_else(|| Failure::Input("could not generate a key; try again".to_owned()))
     }
 }

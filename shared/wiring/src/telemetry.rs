@@ -1,0 +1,45 @@
+//! The logs and traces of a function.
+
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use postrider_adapter_otlp::OtlpTraces;
+use postrider_gateway::traces;
+use tracing_subscriber::EnvFilter;
+
+use crate::settings::CommonSettings;
+
+impl CommonSettings {
+    /// Starts logging, and tracing if it is on.
+    ///
+    /// # Errors
+    /// If the log filter or a trace setting is invalid.
+    pub fn start(&self) -> anyhow::Result<()> {
+        start_logging(&self.log_filter)?;
+        if let Some(settings) = &self.traces {
+            traces::install(Arc::new(OtlpTraces::new(settings)?));
+        }
+        Ok(())
+    }
+}
+
+/// Logs JSON lines to standard output, where CloudWatch reads them.
+fn start_logging(filter: &str) -> anyhow::Result<()> {
+    let filter =
+        EnvFilter::try_new(filter).context("POSTRIDER_LOG is not a valid tracing filter")?;
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_env_filter(filter)
+        .with_writer(std::io::stdout)
+        .try_init()
+        .map_err(|error| anyhow!("cannot start logging: {error}"))
+}
+
+/// Does the work of one invocation and then sends its traces: afterwards the function is frozen, for an unknown time.
+/// Costs nothing while traces are off.
+pub async fn traced<T>(work: impl Future<Output = T>) -> T {
+    let done = work.await;
+    traces::flush().await;
+    done
+}
