@@ -17,7 +17,7 @@ use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::line::Line;
-use postrider_web::lambda::mended;
+use postrider_web::lambda::sanitized;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
@@ -116,7 +116,7 @@ impl Stage {
     /// The status that an event is answered with; nothing if it is none.
     fn answer(&self, event: &str) -> Option<u16> {
         let event: LambdaRequest = serde_json::from_str(event).ok()?;
-        let (parts, body) = lambda_http::Request::from(mended(event)).into_parts();
+        let (parts, body) = lambda_http::Request::from(sanitized(event)).into_parts();
         let answered = async {
             let bytes = body.collect().await.ok()?.to_bytes();
             let request = http::Request::from_parts(parts, Body::from(bytes));
