@@ -1,17 +1,22 @@
-//! A clock that moves when told to, and random numbers that repeat.
+//! A clock that moves only when a test moves it, and random numbers that repeat.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::{Clock, Entropy};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Stands still until it is advanced; sleepers wake when their time has come.
 pub struct SteppedClock {
     now_ms: AtomicI64,
     advanced: Notify,
+    sleepers: watch::Sender<Sleepers>,
 }
+
+/// How many sleep until when.
+type Sleepers = BTreeMap<Timestamp, usize>;
 
 impl SteppedClock {
     /// A clock that stands at `now`.
@@ -20,6 +25,7 @@ impl SteppedClock {
         Self {
             now_ms: AtomicI64::new(now.as_millis()),
             advanced: Notify::new(),
+            sleepers: watch::Sender::default(),
         }
     }
 
@@ -28,7 +34,7 @@ impl SteppedClock {
         self.set(self.now().plus(by));
     }
 
-    /// Moves the clock forward before anybody who sleeps has noticed, as when a machine was suspended.
+    /// Moves the clock forward without waking sleepers, as when a machine was suspended.
     pub fn jump(&self, by: Millis) {
         let now = self.now().plus(by);
         self.now_ms.store(now.as_millis(), Ordering::SeqCst);
@@ -39,6 +45,40 @@ impl SteppedClock {
         self.now_ms.store(now.as_millis(), Ordering::SeqCst);
         self.advanced.notify_waiters();
     }
+
+    /// Returns when something sleeps until exactly this instant.
+    ///
+    /// # Panics
+    /// Never: the clock holds the channel open.
+    pub async fn wait_for_sleeper(&self, until: Timestamp) {
+        let mut sleepers = self.sleepers.subscribe();
+        let found = sleepers.wait_for(|sleepers| sleepers.contains_key(&until));
+        found.await.expect("the clock exists");
+    }
+}
+
+/// One that sleeps, until it is dropped.
+struct Sleeper<'a> {
+    sleepers: &'a watch::Sender<Sleepers>,
+    until: Timestamp,
+}
+
+impl<'a> Sleeper<'a> {
+    fn new(sleepers: &'a watch::Sender<Sleepers>, until: Timestamp) -> Self {
+        sleepers.send_modify(|sleepers| *sleepers.entry(until).or_default() += 1);
+        Self { sleepers, until }
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.sleepers.send_modify(|sleepers| {
+            let count = sleepers.remove(&self.until).unwrap_or_default();
+            if count > 1 {
+                sleepers.insert(self.until, count - 1);
+            }
+        });
+    }
 }
 
 #[async_trait]
@@ -48,6 +88,7 @@ impl Clock for SteppedClock {
     }
 
     async fn sleep_until(&self, at: Timestamp) {
+        let _sleeper = Sleeper::new(&self.sleepers, at);
         loop {
             let advanced = self.advanced.notified();
             if self.now() >= at {

@@ -12,8 +12,8 @@ use crate::receiver::Receiver;
 use crate::sending::{failed, post, response, settings};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
-/// Half of an attempt's own timeout: an attempt that ends earlier was not ended by that one.
-const LONG_BEFORE_THE_ATTEMPT_ENDS: Duration = Duration::from_secs(5);
+/// An attempt that ends this early was ended neither by its own timeout nor by the resolver giving up.
+const LONG_BEFORE_THE_ATTEMPT_ENDS: Duration = Duration::from_secs(3);
 
 fn sender(with: SenderSettings) -> HttpSender {
     HttpSender::new(SenderSettings {

@@ -10,6 +10,7 @@
 mod chores;
 mod first_key;
 mod handling;
+mod holding;
 mod mending;
 mod pacing;
 mod polling;

@@ -16,9 +16,10 @@ use postrider_gateway::attempt::Attempts;
 use postrider_gateway::chores::Chores;
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::poll::{Poll, Ticked};
-use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS};
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS, WorkerSettings};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::webhook_cache::WebhookCache;
+use postrider_gateway::worker::embedded::EmbeddedWorker;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
@@ -80,29 +81,36 @@ impl Stage {
         }
     }
 
-    /// A dispatcher function of its own: nothing is shared with another but store and queue.
-    pub(crate) fn dispatcher(&self) -> QueueWorker {
+    /// What makes attempts, with a webhook cache of its own.
+    fn attempts(&self, webhook_cache: &Arc<WebhookCache>) -> Attempts {
         let sender = SenderSettings {
             rules: self.egress.clone(),
             ..SenderSettings::default()
         };
         let sender = Arc::new(HttpSender::new(sender).unwrap());
+        let retry = RuntimeRetry::default();
+        Attempts::new(self.ports.clone(), sender, Arc::clone(webhook_cache), retry)
+    }
+
+    /// A dispatcher function of its own: it shares only store and queue with another.
+    pub(crate) fn dispatcher(&self) -> QueueWorker {
         let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
-        let dispatcher = Attempts::new(
-            self.ports.clone(),
-            sender,
-            Arc::clone(&webhook_cache),
-            RuntimeRetry::default(),
-        );
-        // The store takes the leases of processes that it does not know for void.
+        let attempts = self.attempts(&webhook_cache);
+        // The store treats the leases of processes that it does not know as expired.
         let process = self.store.process().to_owned();
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
-        QueueWorker::new(
+        QueueWorker::new(self.ports.clone(), attempts, webhook_cache, queue, process)
+    }
+
+    pub(crate) fn embedded_worker(&self) -> Arc<EmbeddedWorker> {
+        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
+        EmbeddedWorker::new(
             self.ports.clone(),
-            dispatcher,
+            Arc::clone(&self.store) as _,
+            self.attempts(&webhook_cache),
             webhook_cache,
-            queue,
-            process,
+            self.store.process().to_owned(),
+            &WorkerSettings::default(),
         )
     }
 
