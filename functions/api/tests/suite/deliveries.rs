@@ -1,4 +1,4 @@
-//! Deliveries and putting them back.
+//! Deliveries and retrying them.
 
 use http::Method;
 use postrider_domain::decide::Transition;
@@ -131,7 +131,7 @@ async fn a_list_is_filtered_and_paged() {
 }
 
 #[tokio::test]
-async fn parameters_that_do_not_fit_are_named() {
+async fn invalid_parameters_are_reported() {
     let stage = Stage::new().await;
     for (query, field, words) in [
         ("limit=0", "limit", "1 to 200"),
@@ -168,7 +168,7 @@ async fn parameters_that_do_not_fit_are_named() {
 }
 
 #[tokio::test]
-async fn a_dead_delivery_is_put_back() {
+async fn a_dead_delivery_is_retried() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let id = stage.delivery().await;
@@ -200,7 +200,7 @@ async fn a_dead_delivery_is_put_back() {
 }
 
 #[tokio::test]
-async fn a_delivered_one_is_sent_again_only_by_force() {
+async fn a_delivered_one_is_sent_again_only_with_force() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let id = stage.delivery().await;
@@ -215,14 +215,14 @@ async fn a_delivered_one_is_sent_again_only_by_force() {
 }
 
 #[tokio::test]
-async fn many_are_put_back_at_once() {
+async fn many_deliveries_are_retried_at_once() {
     let stage = Stage::new().await;
     stage.webhook().await;
     for _ in 0..3 {
         let id = stage.delivery().await;
         stage.kill(&id).await;
     }
-    // A bulk retry is for what was there before it began.
+    // A bulk retry includes only deliveries that were dead before it started.
     stage.clock.advance(Millis::new(1));
     let dry = json!({"filter": {"session_id": "s-1"}, "dry_run": true});
     let counted = stage.post("/v1/retries", dry).await.expect(202);

@@ -29,7 +29,7 @@ async fn publish_with_key(stage: &Stage, key: &str, body: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn an_event_goes_to_those_who_subscribe() {
+async fn an_event_goes_to_subscribed_webhooks() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let answer = stage.publish(json!({"a": 1})).await;
@@ -43,8 +43,8 @@ async fn an_event_goes_to_those_who_subscribe() {
             .starts_with("dlv_")
     );
     assert_eq!(answer.as_object().unwrap().len(), 3);
-    let nobody = json!({"type": "other.thing", "payload": null});
-    let answer = stage.post("/v1/events", nobody).await.expect(202);
+    let unsubscribed = json!({"type": "other.thing", "payload": null});
+    let answer = stage.post("/v1/events", unsubscribed).await.expect(202);
     assert_eq!(answer["deliveries"], json!([]));
     assert_eq!(stored_body(&stage, &answer).await, b"null");
     let named = json!({"type": "other.thing", "payload": 1, "webhook_id": webhook});
@@ -53,7 +53,7 @@ async fn an_event_goes_to_those_who_subscribe() {
 }
 
 #[tokio::test]
-async fn a_payload_is_kept_byte_for_byte() {
+async fn a_payload_is_stored_byte_for_byte() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     for payload in [
@@ -81,7 +81,7 @@ async fn a_payload_is_kept_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_deep_payload_is_taken() {
+async fn a_deeply_nested_payload_is_accepted() {
     let stage = Stage::new().await;
     let payload = format!("{}{}", "[".repeat(4000), "]".repeat(4000));
     let body = format!(r#"{{"type":"task.done","payload":{payload}}}"#);
@@ -118,7 +118,7 @@ async fn bytes_that_are_not_json_come_in_base64() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_named() {
+async fn invalid_fields_are_reported() {
     let stage = Stage::new().await;
     let refused = async |body: &str, field: &str, words: &str| {
         stage.post("/v1/events", body).await.refuses(field, words);
@@ -207,7 +207,7 @@ async fn a_payload_of_invalid_utf8_is_refused() {
 }
 
 #[tokio::test]
-async fn a_payload_over_the_limit_is_told_the_limit() {
+async fn a_payload_over_the_limit_gets_the_limit() {
     let stage = Stage::new().await;
     let limit = MAX_PAYLOAD.to_string();
     let fits = format!(
@@ -254,7 +254,7 @@ async fn a_payload_over_the_limit_is_told_the_limit() {
 }
 
 #[tokio::test]
-async fn a_repeated_call_finds_the_first() {
+async fn a_repeated_request_returns_the_first_event() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let event = json!({"type": "task.done", "payload": {"n": 1}});
@@ -278,7 +278,7 @@ async fn a_repeated_call_finds_the_first() {
 }
 
 #[tokio::test]
-async fn a_batch_answers_each_event_in_order() {
+async fn a_batch_responds_for_each_event_in_order() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let event = |n: u32| json!({"type": "task.done", "payload": n});
@@ -326,7 +326,7 @@ async fn a_batch_has_1_to_100_events() {
 }
 
 #[tokio::test]
-async fn a_named_webhook_must_be_there_and_enabled() {
+async fn a_named_webhook_must_exist_and_be_enabled() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let other = stage
@@ -347,7 +347,7 @@ async fn a_named_webhook_must_be_there_and_enabled() {
 }
 
 #[tokio::test]
-async fn other_content_types_are_refused() {
+async fn other_content_types_are_rejected() {
     let stage = Stage::new().await;
     for (kind, status) in [
         ("application/json", 202),

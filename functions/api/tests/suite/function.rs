@@ -1,4 +1,4 @@
-//! A request as API Gateway hands it to the function.
+//! A request as API Gateway passes it to the function.
 
 use axum::body::Body;
 use http::Request;
@@ -27,7 +27,7 @@ async fn the_sample_event_publishes_an_event_once() {
     sample["headers"]["authorization"] = json!(format!("Bearer {}", stage.admin));
     let published = invoke(&stage, &sample).await.expect(202);
     assert_eq!(published["deliveries"][0]["webhook_id"], webhook);
-    // Its idempotency key makes the second request a repetition of the first.
+    // With the same idempotency key, the second request repeats the first.
     let repeated = invoke(&stage, &sample).await.expect(200);
     assert_eq!(repeated["id"], published["id"]);
 }

@@ -1,4 +1,4 @@
-//! Input that nobody meant: never a 5xx, always a problem.
+//! Hostile input: never a 5xx, always a problem.
 
 use axum::body::Body;
 use http::{Method, Request};
@@ -118,7 +118,7 @@ fn run<S: Strategy>(
 }
 
 #[test]
-fn no_document_makes_the_gateway_fail() {
+fn no_document_causes_a_server_error() {
     run(150, &document(), |stage, runtime, document| {
         let text = document.to_string();
         runtime.block_on(async {
@@ -160,7 +160,7 @@ fn no_document_makes_the_gateway_fail() {
 }
 
 #[test]
-fn no_bytes_make_the_gateway_fail() {
+fn no_bytes_cause_a_server_error() {
     let bytes = proptest::collection::vec(any::<u8>(), 0..200);
     run(
         200,
@@ -182,7 +182,7 @@ fn no_bytes_make_the_gateway_fail() {
 }
 
 #[test]
-fn no_query_makes_the_gateway_fail() {
+fn no_query_causes_a_server_error() {
     let names = proptest::sample::select(
         &[
             "limit",
@@ -211,7 +211,7 @@ fn no_query_makes_the_gateway_fail() {
 }
 
 #[tokio::test]
-async fn what_a_caller_wrote_is_not_repeated_without_end() {
+async fn responses_repeat_only_a_bounded_part_of_the_input() {
     let stage = Stage::new().await;
     let long = "x".repeat(60_000);
     let answer = stage.post("/v1/webhooks", json!({&long: 1})).await;
@@ -223,7 +223,7 @@ async fn what_a_caller_wrote_is_not_repeated_without_end() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_too_much_still_reads_why() {
+async fn a_client_that_sends_too_much_still_gets_the_response() {
     let stage = Stage::new().await;
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();

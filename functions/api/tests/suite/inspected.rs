@@ -1,11 +1,13 @@
-//! What the Inspector's pages show to whom: sources and what was refused of them, signatures, events, what went wrong.
+//! What the Inspector's pages show, and to which keys.
 
 use http::StatusCode;
 use postrider_adapter_local::SqliteOptions;
+use postrider_domain::decide::Transition;
 use postrider_domain::key::Scope;
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
 use postrider_domain::time::Millis;
+use postrider_ports::clock::Clock;
 use serde_json::json;
 
 use crate::inspector::{get, location, log_in, post};
@@ -15,20 +17,24 @@ use crate::stage::Stage;
 const DAY: Millis = Millis::from_seconds(86_400);
 
 #[tokio::test]
-async fn a_source_says_what_would_have_matched_and_what_to_do() {
+async fn a_source_page_diagnoses_rejected_requests() {
     let stage = Stage::new().await;
     let (id, path) = source(&stage, "github").await;
     let page = format!("/inspector/sources/{id}");
     let cookie = log_in(&stage, &stage.admin).await;
     let empty = get(&stage, &page, &cookie).await;
-    assert!(empty.text.contains("None within the last 7 days"));
+    assert!(
+        empty
+            .text
+            .contains("No rejected requests in the last 7 days")
+    );
     assert!(
         empty
             .text
             .contains(&format!("https://gateway.example/gateway/webhooks/{id}"))
     );
 
-    // The secret is replaced, and a day later the sender still signs with the old one.
+    // The secret is rotated, and a day later the sender still signs with the old one.
     let old = SigningSecret::from_key(&[7; 32]);
     for secret in [old.expose(), "the new one"] {
         let rotation = json!({"secret": secret});
@@ -49,17 +55,17 @@ async fn a_source_says_what_would_have_matched_and_what_to_do() {
     let cookie = log_in(&stage, &stage.admin).await;
     let shown = get(&stage, &page, &cookie).await;
     assert_eq!(shown.status, 200);
-    for said in [
+    for text in [
         "Signed with an old secret",
-        "Enter the present secret at the sender.",
-        "Something is missing",
+        "Configure the current secret at the sender.",
+        "Signature missing",
         "x-hub-signature-256",
     ] {
-        assert!(shown.text.contains(said), "{said}");
+        assert!(shown.text.contains(text), "{text}");
     }
     assert!(!shown.text.contains(&signed) && !shown.text.contains("canary"));
 
-    // What it held is on a page of its own, as text.
+    // Its content is on its own page, as text.
     let listed = stage.get(&format!("{path}/refused")).await.expect(200);
     let newest = listed["items"][0]["id"].as_str().unwrap();
     let detail = format!("{page}/refused/{newest}");
@@ -68,7 +74,7 @@ async fn a_source_says_what_would_have_matched_and_what_to_do() {
     assert!(!held.text.contains("<img src=x") && !held.text.contains("<script>alert"));
     assert!(held.text.contains("onerror=alert(1)"));
 
-    // A key that may only look sees when and why, and nothing that was made with a secret.
+    // A read-only key sees when and why, and nothing that was computed with a secret.
     let reader = stage.token("default", &[Scope::Read]).await;
     let cookie = log_in(&stage, &reader).await;
     let seen = get(&stage, &page, &cookie).await;
@@ -80,9 +86,9 @@ async fn a_source_says_what_would_have_matched_and_what_to_do() {
     );
 }
 
-/// Strangers send them, and every one loads the page anew for whoever watches it.
+/// Anyone can send them, and each reloads the open pages of this source.
 #[tokio::test]
-async fn of_many_refused_requests_only_the_newest_are_looked_at() {
+async fn only_the_newest_rejected_requests_are_diagnosed() {
     let stage = Stage::new().await;
     let (id, _) = source(&stage, "github").await;
     for _ in 0..5 {
@@ -90,12 +96,12 @@ async fn of_many_refused_requests_only_the_newest_are_looked_at() {
     }
     let cookie = log_in(&stage, &stage.admin).await;
     let page = get(&stage, &format!("/inspector/sources/{id}"), &cookie).await;
-    assert_eq!(page.text.matches("The whole request").count(), 3);
-    assert_eq!(page.text.matches(">What would have matched<").count(), 2);
+    assert_eq!(page.text.matches("View full request").count(), 3);
+    assert_eq!(page.text.matches(">Diagnose<").count(), 2);
 }
 
 #[tokio::test]
-async fn a_key_that_may_only_look_sees_no_signature() {
+async fn a_read_only_key_sees_no_signature() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let id = stage.delivery().await;
@@ -125,7 +131,7 @@ async fn a_key_that_may_only_look_sees_no_signature() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_keeps_the_menu_and_shows_a_way_on() {
+async fn an_error_page_keeps_the_menu_and_links_elsewhere() {
     let stage = Stage::new().await;
     let cookie = log_in(&stage, &stage.admin).await;
     let webhook = stage.webhook().await;
@@ -140,18 +146,18 @@ async fn what_goes_wrong_keeps_the_menu_and_shows_a_way_on() {
         let lost = get(&stage, path, &cookie).await;
         assert_eq!(lost.status, StatusCode::NOT_FOUND, "{path}");
         assert!(
-            lost.text.contains(menu) && lost.text.contains("id=\"trouble\""),
+            lost.text.contains(menu) && lost.text.contains("id=\"error-card\""),
             "{path}"
         );
     }
     let forbidden = get(&stage, "/inspector/sources/new", &looking).await;
     assert_eq!(forbidden.status, StatusCode::FORBIDDEN);
-    assert!(forbidden.text.contains(menu) && forbidden.text.contains("Read only"));
+    assert!(forbidden.text.contains(menu) && forbidden.text.contains("Read-only"));
     let faulty = post(&stage, "/inspector/dead/retry", &cookie, "id=x").await;
     assert_eq!(faulty.status, StatusCode::BAD_REQUEST);
     assert!(faulty.text.contains(menu));
 
-    // Nobody is logged in: the way in, and no menu.
+    // Without a session there is a link to the login and no menu.
     let outside = get(&stage, "/inspector/nowhere", "").await;
     assert_eq!(outside.status, StatusCode::NOT_FOUND);
     assert!(!outside.text.contains(menu) && outside.text.contains("/inspector/login"));
@@ -159,11 +165,11 @@ async fn what_goes_wrong_keeps_the_menu_and_shows_a_way_on() {
     let pause = format!("/inspector/webhooks/{webhook}/pause");
     let over = post(&stage, &pause, &cookie, "").await;
     assert_eq!(over.status, StatusCode::UNAUTHORIZED);
-    assert!(over.text.contains("Log in") && over.text.contains("nothing was done"));
+    assert!(over.text.contains("Log in") && over.text.contains("nothing was changed"));
 }
 
 #[tokio::test]
-async fn a_full_disk_is_a_page_that_says_so() {
+async fn a_full_disk_shows_an_error_page() {
     let options = SqliteOptions {
         max_pages: Some(90),
     };
@@ -181,7 +187,7 @@ async fn a_full_disk_is_a_page_that_says_so() {
     let form = "name=Orders&target_url=https://receiver.example/&event_types=order.*";
     let mut refused = None;
     for _ in 0..200 {
-        // What is small may still fit for a while.
+        // Small rows may still fit for a while.
         let answer = post(&stage, "/inspector/webhooks/new", &cookie, form).await;
         if answer.status != StatusCode::CREATED {
             refused = Some(answer);
@@ -191,7 +197,7 @@ async fn a_full_disk_is_a_page_that_says_so() {
     let refused = refused.expect("nothing fits any more");
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.text.contains("<nav aria-label=\"Main\">"));
-    assert!(refused.text.contains("log and its disk"));
+    assert!(refused.text.contains("log and disk"));
     assert_eq!(
         get(&stage, "/inspector/webhooks", &cookie).await.status,
         200
@@ -199,7 +205,7 @@ async fn a_full_disk_is_a_page_that_says_so() {
 }
 
 #[tokio::test]
-async fn the_search_leads_on_or_says_that_there_is_nothing() {
+async fn the_search_opens_the_match_or_shows_no_results() {
     let stage = Stage::new().await;
     let cookie = log_in(&stage, &stage.admin).await;
     let webhook = stage.webhook().await;
@@ -213,9 +219,9 @@ async fn the_search_leads_on_or_says_that_there_is_nothing() {
         (&source.to_string(), "/inspector/sources/"),
         ("s-1", "/inspector/deliveries?session_id="),
     ] {
-        let led = get(&stage, &format!("/inspector/search?q={text}"), &cookie).await;
-        assert_eq!(location(&led), format!("{there}{text}"));
-        let page = get(&stage, location(&led), &cookie).await;
+        let found = get(&stage, &format!("/inspector/search?q={text}"), &cookie).await;
+        assert_eq!(location(&found), format!("{there}{text}"));
+        let page = get(&stage, location(&found), &cookie).await;
         assert_eq!(page.status, StatusCode::OK, "{text}");
     }
     let page = get(
@@ -227,9 +233,9 @@ async fn the_search_leads_on_or_says_that_there_is_nothing() {
     assert!(page.text.contains(delivery.as_str().unwrap()));
     let unknown = event.as_str().unwrap().replacen("evt_a", "evt_b", 1);
     for nothing in ["s-2", &unknown, "%3Cimg%20src=x%3E", "%07"] {
-        let said = get(&stage, &format!("/inspector/search?q={nothing}"), &cookie).await;
-        assert_eq!(said.status, StatusCode::NOT_FOUND, "{nothing}");
-        assert!(said.text.contains("Nothing found") && !said.text.contains("<img src=x"));
+        let answer = get(&stage, &format!("/inspector/search?q={nothing}"), &cookie).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{nothing}");
+        assert!(answer.text.contains("No results") && !answer.text.contains("<img src=x"));
     }
     let other = log_in(&stage, &stage.token("other", &Scope::ALL).await).await;
     for path in [
@@ -242,4 +248,66 @@ async fn the_search_leads_on_or_says_that_there_is_nothing() {
             "{path}"
         );
     }
+}
+
+/// ADR-0040 fixes the wording; the list and the page show it from the first failure on.
+#[tokio::test]
+async fn recent_failures_are_shown_in_the_list_and_on_the_webhooks_page() {
+    let stage = Stage::new().await;
+    let webhook = stage.webhook().await;
+    let cookie = log_in(&stage, &stage.admin).await;
+    let paths = [
+        "/inspector/webhooks".to_owned(),
+        format!("/inspector/webhooks/{webhook}"),
+    ];
+    let warning = "Recent delivery failures (retrying)";
+    for path in &paths {
+        let page = get(&stage, path, &cookie).await.text;
+        assert!(!page.contains(warning), "{path} before any failure");
+    }
+    for (failures, detail) in [
+        (1, "The last attempt failed."),
+        (2, "The last 2 attempts failed."),
+        (3, "The last 3 attempts failed."),
+    ] {
+        let id = stage.delivery().await;
+        let next_retry_at = stage.clock.now().plus(DAY);
+        stage
+            .attempt(&id, Transition::Retry { next_retry_at })
+            .await;
+        for path in &paths {
+            let page = get(&stage, path, &cookie).await.text;
+            assert!(page.contains(warning), "{path} after {failures}");
+        }
+        let page = get(&stage, &paths[1], &cookie).await.text;
+        assert!(page.contains(detail), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_on_hold_says_whether_it_waits_for_a_resume_or_for_the_rate_limit() {
+    let stage = Stage::new().await;
+    let webhook = stage.webhook().await;
+    let path = format!("/v1/webhooks/{webhook}");
+    stage.post(&format!("{path}/pause"), "").await.expect(200);
+    let id = stage.delivery().await;
+    let cookie = log_in(&stage, &stage.admin).await;
+    let why = async || {
+        let shown = stage.get(&format!("/v1/deliveries/{id}")).await.expect(200);
+        let page = get(&stage, &format!("/inspector/deliveries/{id}"), &cookie).await;
+        let title = shown["why"]["title"].as_str().unwrap().to_owned();
+        assert!(page.text.contains(&title.replace('\'', "&#39;")), "{title}");
+        shown["why"].clone()
+    };
+    assert_eq!(why().await["title"], "On hold: the webhook is paused");
+    // A resumed webhook starts at 1/s, and there is no worker to release the delivery.
+    stage.post(&format!("{path}/resume"), "").await.expect(200);
+    let waiting = why().await;
+    assert_eq!(waiting["title"], "Waiting for the webhook's rate limit");
+    let meaning = waiting["meaning"].as_str().unwrap();
+    assert!(meaning.contains("current rate limit (1/s)"), "{meaning}");
+    assert_eq!(
+        waiting["outlook"],
+        "It goes out as soon as the rate limit allows."
+    );
 }

@@ -1,5 +1,4 @@
-//! The Inspector's pages by `oneshot`: sessions, who may do what, what a browser is told. What people do with the pages
-//! is tested in a browser.
+//! The Inspector's routes: sessions, permissions and headers. How the pages behave is tested in a browser.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::stage::{Answer, Stage};
 const HOST: &str = "gateway.example";
 const HOUR: u64 = 3600;
 
-/// A request as a browser sends it from one of our pages.
+/// A request as a browser sends it from an Inspector page.
 fn request(method: Method, path: &str, cookie: &str, form: &str) -> Request {
     let request = Request::builder()
         .method(method)
@@ -38,7 +37,7 @@ pub(crate) async fn post(stage: &Stage, path: &str, cookie: &str, form: &str) ->
     stage.send(request(Method::POST, path, cookie, form)).await
 }
 
-/// Logs in; the cookie as it is sent back.
+/// Logs in; returns the cookie as a browser sends it back.
 pub(crate) async fn log_in(stage: &Stage, token: &str) -> String {
     let answer = post(stage, "/inspector/login", "", &format!("key={token}")).await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text);
@@ -51,7 +50,7 @@ pub(crate) fn location(answer: &Answer) -> &str {
 }
 
 #[tokio::test]
-async fn a_session_is_a_cookie_for_us_alone_and_ends() {
+async fn a_session_is_a_strict_cookie_that_expires() {
     let stage = Stage::new().await;
     let form = format!("key={}", stage.admin);
     let answer = post(&stage, "/inspector/login", "", &form).await;
@@ -65,7 +64,7 @@ async fn a_session_is_a_cookie_for_us_alone_and_ends() {
     ] {
         assert!(cookie.contains(part), "{part}: {cookie}");
     }
-    assert!(!cookie.contains(&stage.admin), "it is no key");
+    assert!(!cookie.contains(&stage.admin), "the cookie is not the key");
     let cookie = log_in(&stage, &stage.admin).await;
     stage.clock.advance(Millis::from_seconds(12 * HOUR - 1));
     assert_eq!(get(&stage, "/inspector", &cookie).await.status, 200);
@@ -79,7 +78,7 @@ async fn a_session_is_a_cookie_for_us_alone_and_ends() {
 }
 
 #[tokio::test]
-async fn every_changed_cookie_is_none() {
+async fn a_modified_cookie_is_not_a_session() {
     let stage = Stage::new().await;
     let cookie = log_in(&stage, &stage.admin).await;
     let value = cookie.strip_prefix("postrider_session=").unwrap();
@@ -143,7 +142,7 @@ async fn a_revoked_key_ends_its_sessions() {
 }
 
 #[tokio::test]
-async fn a_change_that_comes_from_elsewhere_is_refused() {
+async fn a_change_from_another_site_is_rejected() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let id = stage.delivery().await;
@@ -176,7 +175,7 @@ async fn a_change_that_comes_from_elsewhere_is_refused() {
 }
 
 #[tokio::test]
-async fn another_tenants_things_are_unknown() {
+async fn objects_of_another_tenant_are_not_found() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let id = stage.delivery().await;
@@ -200,7 +199,7 @@ async fn another_tenants_things_are_unknown() {
 }
 
 #[tokio::test]
-async fn the_link_of_serve_logs_in_once() {
+async fn a_one_time_link_logs_in_once() {
     let stage = Stage::new().await;
     let digest = KeyDigest::of(&stage.admin);
     let once = OneTimeLogin::new("a-token", digest, stage.clock.now());
@@ -211,7 +210,7 @@ async fn the_link_of_serve_logs_in_once() {
     let send = |request| async { Answer::of(router.clone().oneshot(request).await.unwrap()).await };
     for _ in 0..2 {
         let page = send(request(Method::GET, &path, "", "")).await;
-        assert_eq!(page.status, 200, "looking at it does not use it up");
+        assert_eq!(page.status, 200, "opening the link does not use it up");
         assert!(!page.headers.contains_key(header::SET_COOKIE));
     }
     let enter = || {
@@ -229,7 +228,7 @@ async fn the_link_of_serve_logs_in_once() {
 }
 
 #[tokio::test]
-async fn every_page_says_what_a_browser_may_do_with_it() {
+async fn every_page_has_security_headers() {
     let stage = Stage::new().await;
     let cookie = log_in(&stage, &stage.admin).await;
     for path in [
@@ -266,7 +265,7 @@ async fn every_page_says_what_a_browser_may_do_with_it() {
 }
 
 #[tokio::test]
-async fn a_browser_is_led_to_the_inspector_and_a_program_is_not() {
+async fn a_browser_is_redirected_to_the_inspector_and_a_program_is_not() {
     let stage = Stage::new().await;
     let mut browser = request(Method::GET, "/", "", "");
     let accepts = "text/html,application/xhtml+xml,*/*;q=0.8".parse().unwrap();
@@ -277,7 +276,7 @@ async fn a_browser_is_led_to_the_inspector_and_a_program_is_not() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_a_page_that_says_so() {
+async fn invalid_input_shows_an_error_page() {
     let stage = Stage::new().await;
     let cookie = log_in(&stage, &stage.admin).await;
     for (path, status) in [

@@ -1,4 +1,4 @@
-//! The Inspector's forms: what is secret stays so, and what does not fit is named and changes nothing.
+//! The Inspector's forms: secrets are never shown, and invalid input is reported and changes nothing.
 
 use http::StatusCode;
 use serde_json::json;
@@ -42,7 +42,7 @@ async fn no_page_and_no_form_shows_a_secret() {
             "{path}"
         );
     }
-    // What is left empty stays, the token included.
+    // A field left empty keeps its value, the token included.
     let form = "name=Renamed&routes[0].event_type=&public_url=";
     let saved = post(
         &stage,
@@ -60,7 +60,7 @@ async fn no_page_and_no_form_shows_a_secret() {
 }
 
 #[tokio::test]
-async fn no_form_breaks_a_page_or_changes_anything_by_halves() {
+async fn an_invalid_form_shows_errors_and_changes_nothing() {
     let stage = Stage::new().await;
     let cookie = log_in(&stage, &stage.admin).await;
     let webhook = stage.webhook().await;

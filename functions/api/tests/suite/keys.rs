@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::{Answer, Stage};
 
 #[tokio::test]
-async fn a_key_is_made_used_listed_and_revoked() {
+async fn a_key_is_created_used_listed_and_revoked() {
     let stage = Stage::new().await;
     let given = json!({"name": "reader", "scopes": ["read", "read"]});
     let made = stage.post("/v1/keys", given).await.expect(201);
@@ -51,7 +51,7 @@ async fn a_key_is_made_used_listed_and_revoked() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_named() {
+async fn invalid_fields_are_reported() {
     let stage = Stage::new().await;
     for (body, field, words) in [
         (json!({"name": "", "scopes": ["read"]}), "name", "1 to 100"),
@@ -84,7 +84,7 @@ async fn what_does_not_fit_is_named() {
 }
 
 #[tokio::test]
-async fn only_the_default_tenant_makes_keys_for_others() {
+async fn only_the_default_tenant_creates_keys_for_others() {
     let stage = Stage::new().await;
     let given = json!({"name": "a", "scopes": ["manage"], "tenant": "acme"});
     let made = stage.post("/v1/keys", given).await.expect(201);
@@ -108,7 +108,7 @@ async fn only_the_default_tenant_makes_keys_for_others() {
 }
 
 #[tokio::test]
-async fn there_is_an_end_to_keys() {
+async fn the_number_of_keys_is_limited() {
     let stage = Stage::new().await;
     let given = json!({"name": "a", "scopes": ["read"]});
     for _ in 0..99 {
@@ -120,7 +120,7 @@ async fn there_is_an_end_to_keys() {
 }
 
 #[tokio::test]
-async fn every_path_asks_for_its_scope() {
+async fn every_path_requires_its_scope() {
     let stage = Stage::new().await;
     let (wh, dlv, job, key) = ("wh_x", "dlv_x", "job_x", "key_x");
     let paths = [
@@ -202,7 +202,7 @@ async fn every_path_asks_for_its_scope() {
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_read_is_refused() {
+async fn a_malformed_token_is_rejected() {
     let stage = Stage::new().await;
     let call = async |values: &[&[u8]]| -> Answer {
         let mut request = Request::get("/v1/webhooks");

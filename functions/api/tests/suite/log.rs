@@ -10,7 +10,7 @@ use tracing::Level;
 
 use crate::stage::{Stage, new_webhook};
 
-/// Keeps what the thread of this test logs; others run beside it.
+/// Collects what this test's thread logs; other tests run in parallel.
 #[derive(Clone)]
 struct Kept {
     thread: ThreadId,
@@ -31,7 +31,7 @@ impl io::Write for Kept {
 }
 
 #[tokio::test]
-async fn a_request_is_one_line_without_anything_a_caller_wrote() {
+async fn a_request_is_one_log_line_without_the_callers_input() {
     let kept = Kept {
         thread: thread::current().id(),
         bytes: Arc::default(),
@@ -42,7 +42,7 @@ async fn a_request_is_one_line_without_anything_a_caller_wrote() {
         .with_ansi(false)
         .with_writer(move || writer.clone())
         .finish();
-    // A default of this thread alone would miss what another thread has met first.
+    // A default for this thread alone would miss call sites that another thread reached first.
     tracing::subscriber::set_global_default(subscriber).unwrap();
     let stage = Stage::new().await;
     let mut webhook = new_webhook();

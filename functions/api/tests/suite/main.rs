@@ -1,6 +1,6 @@
 //! The router by `oneshot`, over a gateway on a real store.
 
-// Helpers of tests are no test functions, which is where clippy.toml allows these.
+// clippy.toml allows these in test functions, but not in their helpers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

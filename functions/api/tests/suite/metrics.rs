@@ -1,4 +1,4 @@
-//! `/metrics`. What the process counts is in the test of the real gateway: a recorder is for a whole process.
+//! `/metrics`. The metrics of the process are tested with the real gateway, because a recorder is per process.
 
 use http::Method;
 use postrider_domain::decide::Transition;
@@ -7,7 +7,7 @@ use postrider_domain::key::Scope;
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn the_five_figures_are_gauges_under_their_names() {
+async fn the_five_key_stats_are_gauges() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let empty = stage.get("/metrics").await;
@@ -48,7 +48,7 @@ async fn the_five_figures_are_gauges_under_their_names() {
 }
 
 #[tokio::test]
-async fn metrics_are_the_tenants_own_and_need_a_key_that_may_read() {
+async fn metrics_are_per_tenant_and_require_the_scope_read() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let other = stage.token("other", &[Scope::Read]).await;
@@ -60,12 +60,12 @@ async fn metrics_are_the_tenants_own_and_need_a_key_that_may_read() {
     let publisher = stage.token("default", &[Scope::Publish]).await;
     let refused = stage.call(&publisher, Method::GET, "/metrics", "").await;
     refused.problem(403, "missing_scope");
-    let stranger = stage.call("nobody", Method::GET, "/metrics", "").await;
+    let stranger = stage.call("unknown", Method::GET, "/metrics", "").await;
     stranger.problem(401, "invalid_token");
 }
 
 #[tokio::test]
-async fn the_window_of_the_gauges_is_chosen() {
+async fn the_window_of_the_gauges_can_be_set() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let id = stage.delivery().await;

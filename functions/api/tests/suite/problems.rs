@@ -1,4 +1,4 @@
-//! Problems that are not of one path, and what is the same for every answer.
+//! Problems and headers that all paths have in common.
 
 use axum::body::Body;
 use http::{Method, Request, header};
@@ -49,7 +49,7 @@ async fn unknown_paths_and_methods_are_problems() {
 }
 
 #[tokio::test]
-async fn every_answer_forbids_sniffing_and_storing() {
+async fn every_response_forbids_sniffing_and_caching() {
     let stage = Stage::new().await;
     for path in [
         "/",
@@ -83,7 +83,7 @@ async fn head_is_get_without_a_body() {
 }
 
 #[tokio::test]
-async fn the_gateway_says_that_it_works() {
+async fn the_health_check_responds() {
     let stage = Stage::new().await;
     for path in ["/healthz", "/", "/openapi.json"] {
         let request = Request::get(path).body(Body::empty()).unwrap();
@@ -98,7 +98,7 @@ async fn the_gateway_says_that_it_works() {
 }
 
 #[tokio::test]
-async fn a_document_over_the_limit_is_told_the_limit() {
+async fn a_document_over_the_limit_gets_the_limit() {
     let stage = Stage::new().await;
     let large = json!({"name": "x".repeat(70_000)}).to_string();
     for (method, path) in [
@@ -123,7 +123,7 @@ async fn a_document_over_the_limit_is_told_the_limit() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_a_fault_of_the_caller() {
+async fn an_incomplete_body_is_an_invalid_request() {
     let stage = Stage::new().await;
     let broken = futures_util::stream::iter([
         Ok(bytes::Bytes::from_static(b"{\"type\":")),
@@ -137,7 +137,7 @@ async fn a_body_that_breaks_off_is_a_fault_of_the_caller() {
 }
 
 #[tokio::test]
-async fn a_body_may_come_in_pieces() {
+async fn a_body_may_arrive_in_pieces() {
     let stage = Stage::new().await;
     let pieces = [&b"{\"type\":"[..], b"", b"\"a\",\"payl", b"oad\":1}"];
     let pieces = pieces.map(|piece| Ok::<_, std::io::Error>(bytes::Bytes::from_static(piece)));
@@ -149,7 +149,7 @@ async fn a_body_may_come_in_pieces() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_answered_with_come_again() {
+async fn a_full_disk_responds_503_with_retry_after() {
     let stage = Stage::with(SqliteOptions {
         max_pages: Some(90),
     })

@@ -1,4 +1,4 @@
-//! Refused requests, and what is said of them.
+//! Rejected requests and their diagnosis.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-/// A source of this scheme; its id and its path in the API.
+/// Creates a source; returns its id and its API path.
 pub(crate) async fn source(stage: &Stage, scheme: &str) -> (SourceId, String) {
     let given = json!({"name": "Forge", "scheme": scheme, "secret": "canary of a secret"});
     let made = stage.post("/v1/sources", given).await.expect(201);
@@ -18,7 +18,7 @@ pub(crate) async fn source(stage: &Stage, scheme: &str) -> (SourceId, String) {
     (id.parse().unwrap(), format!("/v1/sources/{id}"))
 }
 
-/// Lets a request to the source be refused.
+/// Sends a request to the source that is rejected.
 pub(crate) async fn refuse(
     stage: &Stage,
     id: SourceId,
@@ -43,7 +43,7 @@ pub(crate) async fn refuse(
 }
 
 #[tokio::test]
-async fn what_was_refused_is_listed_newest_first() {
+async fn rejected_requests_are_listed_newest_first() {
     let stage = Stage::new().await;
     let (id, path) = source(&stage, "github").await;
     let refused = format!("{path}/refused");
@@ -83,7 +83,7 @@ async fn what_was_refused_is_listed_newest_first() {
 }
 
 #[tokio::test]
-async fn one_is_shown_with_what_would_have_matched() {
+async fn a_rejected_request_is_shown_with_its_diagnosis() {
     let stage = Stage::new().await;
     let (id, path) = source(&stage, "github").await;
     let headers = [
@@ -130,9 +130,9 @@ async fn one_is_shown_with_what_would_have_matched() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_sent_itself_is_not_shown() {
+async fn a_secret_sent_in_a_header_is_not_shown() {
     let stage = Stage::new().await;
-    // Also where the source expects another scheme: the secret may be the right one.
+    // Even if the source expects another scheme: the secret may be correct.
     for scheme in ["gitlab", "github"] {
         let (id, path) = source(&stage, scheme).await;
         refuse(&stage, id, &[("x-gitlab-token", "canary")], b"{}").await;
@@ -145,7 +145,7 @@ async fn a_secret_that_is_sent_itself_is_not_shown() {
 }
 
 #[tokio::test]
-async fn what_was_too_long_to_be_kept_says_so() {
+async fn a_request_too_long_to_store_completely_is_marked() {
     let stage = Stage::new().await;
     let (id, path) = source(&stage, "github").await;
     let found = stage
@@ -181,7 +181,7 @@ async fn what_was_too_long_to_be_kept_says_so() {
 }
 
 #[tokio::test]
-async fn an_unknown_request_is_not_found_and_what_it_held_needs_manage() {
+async fn an_unknown_request_is_not_found_and_its_content_requires_manage() {
     let stage = Stage::new().await;
     let (id, path) = source(&stage, "github").await;
     let (_, other) = source(&stage, "github").await;

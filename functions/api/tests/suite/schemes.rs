@@ -1,4 +1,4 @@
-//! Schemes that their owner describes, and what Meta asks.
+//! Custom schemes, and Meta's verify token.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn acme() -> Value {
 }
 
 #[tokio::test]
-async fn a_scheme_is_described_shown_and_described_anew() {
+async fn a_custom_scheme_is_created_shown_and_replaced() {
     let stage = Stage::new().await;
     let made = stage.post("/v1/sources", acme()).await.expect(201);
     let custom = json!({
@@ -31,14 +31,14 @@ async fn a_scheme_is_described_shown_and_described_anew() {
     assert_eq!(stage.get(&path).await.expect(200), made);
     let named = stage.patch(&path, json!({"name": "New"})).await.expect(200);
     assert_eq!(named["custom"], custom, "what is not named stays");
-    let anew = json!({"custom": {"header": "x-sign", "encoding": "base64"}});
-    let anew = stage.patch(&path, anew).await.expect(200);
-    assert_eq!(anew["custom"]["header"], "x-sign");
-    assert_eq!(anew["custom"]["timestamp"], Value::Null);
+    let replacement = json!({"custom": {"header": "x-sign", "encoding": "base64"}});
+    let replaced = stage.patch(&path, replacement).await.expect(200);
+    assert_eq!(replaced["custom"]["header"], "x-sign");
+    assert_eq!(replaced["custom"]["timestamp"], Value::Null);
 }
 
 #[tokio::test]
-async fn every_fault_of_a_description_is_named() {
+async fn every_invalid_field_of_a_custom_scheme_is_reported() {
     let stage = Stage::new().await;
     let refused = async |field: &str, value: Value, words: &str| {
         let mut given = acme();
@@ -85,7 +85,7 @@ async fn every_fault_of_a_description_is_named() {
 }
 
 #[tokio::test]
-async fn a_description_must_fit_the_secret() {
+async fn a_custom_scheme_must_match_the_secret() {
     let stage = Stage::new().await;
     let mut given = acme();
     given["custom"] = json!({"header": "x-sign", "digest": "ed25519", "key": "hex"});
@@ -119,7 +119,7 @@ async fn a_description_must_fit_the_secret() {
 }
 
 #[tokio::test]
-async fn metas_token_is_set_and_never_shown() {
+async fn the_verify_token_is_set_and_never_shown() {
     let stage = Stage::new().await;
     let meta = |token: Value| json!({"name": "WhatsApp", "scheme": "meta", "secret": "s", "verify_token": token});
     let made = stage.post("/v1/sources", meta(json!("canary"))).await;

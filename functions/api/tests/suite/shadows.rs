@@ -1,4 +1,4 @@
-//! A delivery sent to another URL: what is sent, what is said, and that nothing of it is left.
+//! Shadow requests: what is sent and returned, and that nothing is stored.
 
 use http::Method;
 use postrider_domain::decide::Transition;
@@ -12,7 +12,7 @@ use crate::stage::{Stage, new_webhook};
 
 const CREDENTIAL: &str = "Bearer canary-credential";
 
-/// A delivery that is dead after a 500, of a webhook with headers of its own.
+/// A delivery that is dead after a 500, to a webhook with custom headers.
 async fn dead(stage: &Stage) -> String {
     let mut webhook = new_webhook();
     webhook["headers"] = json!({"Authorization": CREDENTIAL, "X-Team": "blue"});
@@ -29,8 +29,8 @@ async fn shadow(stage: &Stage, id: &str, wish: Value) -> crate::stage::Answer {
 }
 
 #[tokio::test]
-async fn it_is_sent_signed_and_compared_with_the_last_attempt() {
-    let (stage, receiver) = (Stage::reaching_here().await, Receiver::start().await);
+async fn a_shadow_request_is_signed_and_compared_with_the_last_attempt() {
+    let (stage, receiver) = (Stage::reaching_localhost().await, Receiver::start().await);
     let kind = ("content-type", "text/plain");
     receiver.answer(
         Answer::status(200)
@@ -111,8 +111,8 @@ async fn it_is_sent_signed_and_compared_with_the_last_attempt() {
 }
 
 #[tokio::test]
-async fn the_webhooks_own_headers_go_along_only_when_somebody_says_so() {
-    let (stage, receiver) = (Stage::reaching_here().await, Receiver::start().await);
+async fn custom_headers_are_sent_only_on_request() {
+    let (stage, receiver) = (Stage::reaching_localhost().await, Receiver::start().await);
     let id = dead(&stage).await;
     let wish = json!({"url": receiver.url(), "include_headers": true});
     let answer = shadow(&stage, &id, wish).await;
@@ -128,11 +128,11 @@ async fn the_webhooks_own_headers_go_along_only_when_somebody_says_so() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_fails_is_an_answer_too() {
-    let stage = Stage::reaching_here().await;
+async fn a_failing_receiver_is_a_result() {
+    let stage = Stage::reaching_localhost().await;
     let id = dead(&stage).await;
-    let nobody = Receiver::start().await.url();
-    let shown = shadow(&stage, &id, json!({"url": nobody}))
+    let closed = Receiver::start().await.url();
+    let shown = shadow(&stage, &id, json!({"url": closed}))
         .await
         .expect(200);
     assert_eq!(shown["shadow"]["status_code"], Value::Null);
@@ -143,8 +143,8 @@ async fn a_receiver_that_fails_is_an_answer_too() {
 }
 
 #[tokio::test]
-async fn one_that_was_never_attempted_is_compared_with_nothing() {
-    let (stage, receiver) = (Stage::reaching_here().await, Receiver::start().await);
+async fn a_delivery_that_was_never_attempted_has_no_comparison() {
+    let (stage, receiver) = (Stage::reaching_localhost().await, Receiver::start().await);
     stage.webhook().await;
     let id = stage.delivery().await;
     let shown = shadow(&stage, &id, json!({"url": receiver.url()})).await;
@@ -161,7 +161,7 @@ async fn one_that_was_never_attempted_is_compared_with_nothing() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_named_and_nothing_is_sent() {
+async fn invalid_input_is_reported_and_nothing_is_sent() {
     let stage = Stage::new().await;
     let id = dead(&stage).await;
     for (wish, field, words) in [
@@ -224,8 +224,8 @@ async fn what_does_not_fit_is_named_and_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn without_its_webhook_nobody_can_sign() {
-    let (stage, receiver) = (Stage::reaching_here().await, Receiver::start().await);
+async fn a_delivery_without_a_webhook_cannot_be_signed() {
+    let (stage, receiver) = (Stage::reaching_localhost().await, Receiver::start().await);
     let webhook = stage.webhook().await;
     let id = stage.delivery().await;
     stage.kill(&id).await;
@@ -236,8 +236,8 @@ async fn without_its_webhook_nobody_can_sign() {
 }
 
 #[tokio::test]
-async fn only_a_few_are_under_way_at_once() {
-    let (stage, receiver) = (Stage::reaching_here().await, Receiver::start().await);
+async fn only_a_few_shadow_requests_run_at_once() {
+    let (stage, receiver) = (Stage::reaching_localhost().await, Receiver::start().await);
     let id = dead(&stage).await;
     receiver.hold();
     let wish = json!({"url": receiver.url()});

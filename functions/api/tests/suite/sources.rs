@@ -12,7 +12,7 @@ fn new_source() -> Value {
     json!({"name": "Peer", "scheme": "postrider", "secret": SECRET})
 }
 
-/// A source without routes; its path in the API.
+/// Creates a source without routes; returns its API path.
 async fn source(stage: &Stage) -> String {
     let made = stage.post("/v1/sources", new_source()).await.expect(201);
     format!("/v1/sources/{}", made["id"].as_str().unwrap())
@@ -26,7 +26,7 @@ fn route(webhook: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_source_is_made_shown_and_deleted() {
+async fn a_source_is_created_shown_and_deleted() {
     let stage = Stage::new().await;
     let answer = stage.post("/v1/sources", new_source()).await;
     let made = answer.expect(201);
@@ -132,7 +132,7 @@ async fn routes_are_read_and_replaced() {
 }
 
 #[tokio::test]
-async fn a_route_to_a_deleted_webhook_is_in_nobodys_way() {
+async fn a_route_to_a_deleted_webhook_does_not_block_changes() {
     let stage = Stage::new().await;
     let (webhook, path) = (stage.webhook().await, source(&stage).await);
     stage
@@ -150,7 +150,7 @@ async fn a_route_to_a_deleted_webhook_is_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn every_fault_is_named_with_its_limit() {
+async fn every_invalid_field_is_reported_with_its_limit() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let refused = async |field: &str, value: Value, at: &str, words: &str| {
@@ -275,7 +275,7 @@ async fn another_tenant_sees_nothing() {
 }
 
 #[tokio::test]
-async fn looking_needs_read_and_changing_needs_manage() {
+async fn reading_requires_read_and_changing_requires_manage() {
     let stage = Stage::new().await;
     let path = source(&stage).await;
     let reader = stage.token("default", &[Scope::Read]).await;

@@ -1,4 +1,4 @@
-//! A gateway on a SQLite store in a directory of its own, a clock that stands still, and nobody who dispatches.
+//! A gateway on a SQLite store in its own directory, with a stepped clock and without workers.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use tower::ServiceExt;
 
 /// 2026-02-21T10:00:00Z.
 pub(crate) const BEGIN: Timestamp = Timestamp::from_millis(1_771_668_000_000);
-/// Small, so that bodies over it are quickly made.
+/// Small, so tests can exceed it cheaply.
 pub(crate) const MAX_PAYLOAD: usize = 10_000;
 
 pub(crate) struct Stage {
@@ -69,13 +69,13 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The JSON of an answer with this status.
+    /// Checks the status; returns the JSON.
     pub(crate) fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         self.json()
     }
 
-    /// Checks the form of a problem; returns the faults as `field: message`.
+    /// Checks the format of a problem; returns the invalid fields as `field: message`.
     pub(crate) fn problem(&self, status: u16, code: &str) -> Vec<String> {
         let problem = self.expect(status);
         assert_eq!(problem["code"], code, "{problem}");
@@ -103,7 +103,7 @@ impl Answer {
             .collect()
     }
 
-    /// Checks that the request was refused for this field, with a message that contains `words`.
+    /// Checks that the request was rejected for this field, with a message that contains `words`.
     pub(crate) fn refuses(&self, field: &str, words: &str) {
         let faults = self.problem(400, "invalid_request");
         assert!(
@@ -120,8 +120,8 @@ impl Stage {
         Self::with(SqliteOptions::default()).await
     }
 
-    /// One whose requests may go to this machine.
-    pub(crate) async fn reaching_here() -> Self {
+    /// With egress to localhost allowed.
+    pub(crate) async fn reaching_localhost() -> Self {
         let settings = EgressSettings {
             allow: vec!["127.0.0.1/32".parse().unwrap()],
             ..EgressSettings::default()
@@ -150,7 +150,7 @@ impl Stage {
             retry: RuntimeRetry::default(),
         };
         let webhook_cache = Arc::new(WebhookCache::new(store));
-        // It starts nothing: rows stay as they were accepted.
+        // It starts nothing: deliveries stay as accepted.
         let line = Arc::new(Line::default());
         let shadows = shadows(&ports, &egress);
         let gateway = Arc::new(Gateway::new(ports, webhook_cache, line, settings));
@@ -174,12 +174,12 @@ impl Stage {
         stage
     }
 
-    /// What sends shadows, for a router of one's own.
+    /// For a test with its own router.
     pub(crate) fn shadows(&self) -> Shadows {
         shadows(&self.gateway.ports, &self.egress)
     }
 
-    /// A fresh token.
+    /// Creates a key; returns its token.
     pub(crate) async fn token(&self, tenant: &str, scopes: &[Scope]) -> String {
         let tenant = tenant.parse().unwrap();
         let made = self
@@ -224,25 +224,25 @@ impl Stage {
         self.call(&self.admin, Method::DELETE, path, "").await
     }
 
-    /// A webhook that wants `task.*`; its id.
+    /// Creates a webhook subscribed to `task.*`; returns its id.
     pub(crate) async fn webhook(&self) -> String {
         let answer = self.post("/v1/webhooks", new_webhook()).await.expect(201);
         answer["id"].as_str().unwrap().to_owned()
     }
 
-    /// Publishes `task.done` with this body; the event's answer.
+    /// Publishes `task.done` with this payload; returns the response.
     pub(crate) async fn publish(&self, payload: Value) -> Value {
         let event = json!({"type": "task.done", "session_id": "s-1", "payload": payload});
         self.post("/v1/events", event).await.expect(202)
     }
 
-    /// Publishes for one webhook; the delivery's id.
+    /// Publishes an event; returns the id of its first delivery.
     pub(crate) async fn delivery(&self) -> String {
         let answer = self.publish(json!({"n": 1})).await;
         answer["deliveries"][0]["id"].as_str().unwrap().to_owned()
     }
 
-    /// Attempts a delivery, with this for its end.
+    /// Attempts a delivery with this result.
     pub(crate) async fn attempt(&self, id: &str, transition: Transition) {
         self.clock.advance(Millis::new(5));
         let (store, now) = (&self.gateway.ports.store, self.clock.now());
@@ -260,13 +260,13 @@ impl Stage {
         assert!(matches!(applied, Applied::Done(_)));
     }
 
-    /// Attempts a delivery in vain, for the last time.
+    /// Fails the last attempt of a delivery.
     pub(crate) async fn kill(&self, id: &str) {
         let cause = DeadCause::Exhausted;
         self.attempt(id, Transition::Die { cause }).await;
     }
 
-    /// Claims a delivery and leaves it so.
+    /// Claims a delivery and leaves it claimed.
     pub(crate) async fn hold(&self, id: &str) {
         let now = self.clock.now();
         let wanted = Wanted {

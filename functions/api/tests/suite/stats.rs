@@ -1,4 +1,4 @@
-//! ADR-0040's figures over HTTP, and counted again from the deliveries themselves.
+//! ADR-0040's key stats over HTTP, compared with a count of the deliveries themselves.
 #![allow(clippy::cast_precision_loss, reason = "counts of a test are small")]
 
 use http::Method;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::stage::{BEGIN, Stage};
 
 #[tokio::test]
-async fn figures_come_with_thresholds_and_counters() {
+async fn key_stats_have_thresholds_and_counters() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let (arrives, dies) = (stage.delivery().await, stage.delivery().await);
@@ -59,7 +59,7 @@ async fn figures_come_with_thresholds_and_counters() {
 }
 
 #[tokio::test]
-async fn nothing_that_happened_is_null_and_alerts_nobody() {
+async fn without_data_key_stats_are_null_and_do_not_alert() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let total = stage.get("/v1/stats").await.expect(200)["total"].clone();
@@ -76,7 +76,7 @@ async fn nothing_that_happened_is_null_and_alerts_nobody() {
 }
 
 #[tokio::test]
-async fn the_window_and_the_webhook_are_chosen() {
+async fn the_window_and_the_webhook_can_be_set() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let early = stage.delivery().await;
@@ -113,7 +113,7 @@ async fn the_window_and_the_webhook_are_chosen() {
 }
 
 #[tokio::test]
-async fn parameters_that_do_not_fit_are_named() {
+async fn invalid_parameters_are_reported() {
     let stage = Stage::new().await;
     for (query, field, words) in [
         ("window=0h", "window", "744h"),
@@ -145,7 +145,7 @@ async fn parameters_that_do_not_fit_are_named() {
 }
 
 #[tokio::test]
-async fn figures_are_the_tenants_own_and_need_a_key() {
+async fn stats_are_per_tenant_and_require_a_key() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let id = stage.delivery().await;
@@ -164,7 +164,7 @@ async fn figures_are_the_tenants_own_and_need_a_key() {
     refused.problem(403, "missing_scope");
 }
 
-/// A generator without a seed from outside, so that a failure can be repeated.
+/// A generator with a fixed seed, so failures are reproducible.
 struct Dice(u64);
 
 impl Dice {
@@ -177,11 +177,11 @@ impl Dice {
     }
 }
 
-/// Lets deliveries to these webhooks live and die over a day and a half.
+/// Runs deliveries to these webhooks over a day and a half.
 async fn live(stage: &Stage, webhooks: &[String], dice: &mut Dice) {
     let mut open: Vec<String> = Vec::new();
     for _ in 0..450 {
-        // Some latencies of milliseconds, some of minutes.
+        // Some latencies in milliseconds, some in minutes.
         let pause = if dice.roll(3) == 0 {
             dice.roll(1_800_000)
         } else {
@@ -218,7 +218,7 @@ async fn live(stage: &Stage, webhooks: &[String], dice: &mut Dice) {
     }
 }
 
-/// What the rows and their attempts say.
+/// The stats, counted from the rows and their attempts.
 #[derive(Debug, Default)]
 struct Recount {
     delivered: u64,
@@ -264,7 +264,7 @@ impl Recount {
         sum
     }
 
-    /// Compares with what the API says; `value` finds a figure in it.
+    /// Compares with the API's response; `value` finds a stat in it.
     fn agrees(&self, shown: &Value, value: impl Fn(&str) -> Value) {
         for (name, count) in [
             ("delivered", self.delivered),
@@ -317,7 +317,7 @@ impl Recount {
     }
 }
 
-/// Every delivery with its attempts, as the API shows them.
+/// Every delivery with its attempts, from the API.
 async fn rows(stage: &Stage) -> Vec<Value> {
     let mut rows = Vec::new();
     let mut path = "/v1/deliveries?limit=200".to_owned();
@@ -335,7 +335,7 @@ async fn rows(stage: &Stage) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn figures_agree_with_the_deliveries_counted_one_by_one() {
+async fn stats_agree_with_the_deliveries_counted_one_by_one() {
     let stage = Stage::new().await;
     let webhooks = [
         stage.webhook().await,

@@ -1,4 +1,4 @@
-//! Live events.
+//! The stream of notifications.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tower::ServiceExt;
 
 use crate::stage::{Answer, Stage};
 
-/// Far beyond what any step takes, so that only a hang ends it.
+/// Far longer than any step takes, so it ends only a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Listener {
@@ -73,7 +73,7 @@ impl Listener {
 }
 
 #[tokio::test]
-async fn a_listener_hears_what_happens_from_now_on_and_goes_on_where_it_was() {
+async fn a_stream_starts_now_and_continues_after_a_reconnect() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let before = stage.delivery().await;
@@ -110,7 +110,7 @@ async fn a_listener_hears_what_happens_from_now_on_and_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_listener_hears_its_own_tenant_only() {
+async fn a_stream_has_only_its_own_tenants_notifications() {
     let stage = Stage::new().await;
     let other = stage.token("other", &[Scope::Read]).await;
     let mut stranger = Listener::open(&stage, &other, Some("0")).await;
@@ -122,7 +122,7 @@ async fn a_listener_hears_its_own_tenant_only() {
 }
 
 #[tokio::test]
-async fn a_listener_is_told_first_where_it_begins() {
+async fn a_stream_first_sends_its_position() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let before = stage.delivery().await;
@@ -149,7 +149,7 @@ async fn a_stream_ends_with_the_gateway() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_soon_after_its_key_was_revoked() {
+async fn a_stream_ends_soon_after_its_key_is_revoked() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let given = json!({"name": "reader", "scopes": ["read"]});
@@ -167,7 +167,7 @@ async fn a_stream_ends_soon_after_its_key_was_revoked() {
 }
 
 #[tokio::test]
-async fn a_place_to_go_on_from_must_be_a_number() {
+async fn a_position_to_continue_from_must_be_a_number() {
     let stage = Stage::new().await;
     for bad in ["", "-1", "x", "99999999999999999999999", "1.5"] {
         let request = Request::get("/v1/stream")
@@ -183,7 +183,7 @@ async fn a_place_to_go_on_from_must_be_a_number() {
 }
 
 #[tokio::test]
-async fn there_is_an_end_to_streams() {
+async fn the_number_of_streams_is_limited() {
     let stage = Stage::new().await;
     let mut listeners = Vec::new();
     for _ in 0..256 {
@@ -198,9 +198,9 @@ async fn there_is_an_end_to_streams() {
     Listener::open(&stage, &stage.admin, None).await;
 }
 
-/// As functions answer it: what is new, and an end.
+/// As a Lambda function responds: what is new, then the end.
 #[tokio::test]
-async fn a_polled_stream_answers_what_is_new_and_ends() {
+async fn a_polled_stream_sends_what_is_new_and_ends() {
     let stage = Stage::new().await;
     stage.webhook().await;
     let polled = postrider_api::router(

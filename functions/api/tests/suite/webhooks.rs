@@ -12,7 +12,7 @@ use crate::stage::{Stage, new_webhook};
 const SECRET: &str = "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5";
 
 #[tokio::test]
-async fn a_webhook_is_made_shown_and_deleted() {
+async fn a_webhook_is_created_shown_and_deleted() {
     let stage = Stage::new().await;
     let answer = stage.post("/v1/webhooks", new_webhook()).await;
     let made = answer.expect(201);
@@ -70,7 +70,7 @@ async fn every_field_can_be_set() {
 }
 
 #[tokio::test]
-async fn every_fault_is_named_with_its_limit() {
+async fn every_invalid_field_is_reported_with_its_limit() {
     let stage = Stage::new().await;
     let refused = async |field: &str, value: Value, at: &str, words: &str| {
         let mut given = new_webhook();
@@ -203,7 +203,7 @@ async fn every_fault_is_named_with_its_limit() {
 }
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names() {
+async fn a_patch_changes_only_the_fields_it_names() {
     let stage = Stage::new().await;
     let mut given = new_webhook();
     given["owner_email"] = json!("owner@example.com");
@@ -307,7 +307,7 @@ async fn a_webhook_is_paused_and_resumed() {
 }
 
 #[tokio::test]
-async fn a_test_goes_to_the_one_webhook() {
+async fn a_test_event_goes_to_one_webhook() {
     let stage = Stage::new().await;
     let (webhook, _other) = (stage.webhook().await, stage.webhook().await);
     let answer = stage
@@ -374,7 +374,7 @@ async fn a_secret_is_rotated_and_shown_once() {
 }
 
 #[tokio::test]
-async fn a_disabled_webhook_takes_no_test() {
+async fn a_disabled_webhook_gets_no_test_event() {
     use postrider_domain::decide::Transition;
     use postrider_domain::delivery::DeadCause;
     let stage = Stage::new().await;
@@ -435,7 +435,7 @@ async fn another_tenant_sees_nothing() {
 }
 
 #[tokio::test]
-async fn a_webhook_shows_the_rate_it_has_now_and_when_it_is_tested() {
+async fn a_webhook_shows_its_current_rate_and_its_next_probe() {
     let stage = Stage::new().await;
     let mut draft = new_webhook();
     draft["auto_resume"] = json!(true);
@@ -461,7 +461,7 @@ async fn a_webhook_shows_the_rate_it_has_now_and_when_it_is_tested() {
 }
 
 #[tokio::test]
-async fn a_webhook_shows_what_failed_last_and_not_what_its_receiver_wrote() {
+async fn a_webhook_shows_its_last_failure_without_the_response_body() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;
     let id = stage.delivery().await;
