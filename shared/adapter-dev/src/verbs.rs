@@ -139,8 +139,7 @@ verbs! {
         failed_webhooks() -> Result<u64>;
         create_webhook(webhook: Webhook) -> Result<Created>;
         change_webhook([&] tenant: TenantId, id: WebhookId, change: WebhookChange) -> Result<Changed>;
-        set_webhook_status([&] tenant: TenantId, id: WebhookId, status: WebhookStatus, reason: Option<String>,
-            now: Timestamp) -> Result<Option<Health>>;
+        set_webhook_status([&] tenant: TenantId, id: WebhookId, status: WebhookStatus, now: Timestamp) -> Result<Option<Health>>;
         delete_webhook([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<bool>;
     }
     ApiKeys of store on DevStore {

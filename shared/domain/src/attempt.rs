@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::ERROR_DETAIL_BYTES;
-use crate::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Timings};
+use crate::outcome::{Answer, FailureKind, KEPT_BODY_BYTES, Outcome, Phase, Timings};
 use crate::time::Timestamp;
 
 /// One POST of a delivery, with what came back.
@@ -17,10 +17,13 @@ pub struct Attempt {
     pub at: Timestamp,
     /// The status code, if a status line arrived.
     pub status_code: Option<u16>,
-    /// Why it failed, in plain words.
+    /// Why it failed, as text.
     pub error: Option<String>,
-    /// The phase in which it failed.
-    pub phase: Option<String>,
+    /// What kind of failure, if no status line arrived. Attempts stored by earlier versions do not have it.
+    #[serde(default)]
+    pub kind: Option<FailureKind>,
+    /// In which phase it failed, if no status line arrived.
+    pub phase: Option<Phase>,
     /// Where the time went.
     pub timings: Timings,
     /// The start of the response of a failed attempt.
@@ -28,7 +31,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The record of `outcome`; `failed` tells whether it counts as a failure under the policy.
+    /// The record of `outcome`, which the policy counts as `verdict`.
     #[must_use]
     pub fn record(
         number: u32,
@@ -37,20 +40,20 @@ impl Attempt {
         outcome: &Outcome,
         verdict: Verdict,
     ) -> Self {
-        let (status_code, error, phase, body) = match (&outcome.result, verdict) {
+        let (status_code, error, failure, body) = match (&outcome.result, verdict) {
             (Answer::Response(response), Verdict::Success) => {
                 (Some(response.status), None, None, None)
             }
             (Answer::Response(response), Verdict::Failure) => (
                 Some(response.status),
-                Some(format!("HTTP status {}", response.status)),
+                Some(status_error(response.status)),
                 None,
                 Some(cut(&response.body, KEPT_BODY_BYTES)),
             ),
             (Answer::Failed(failure), _) => (
                 None,
                 Some(format!("{}: {}", failure.kind, failure.detail)),
-                Some(failure.phase.as_str().to_owned()),
+                Some((failure.kind, failure.phase)),
                 None,
             ),
         };
@@ -60,7 +63,8 @@ impl Attempt {
             at,
             status_code,
             error,
-            phase,
+            kind: failure.map(|(kind, _)| kind),
+            phase: failure.map(|(_, phase)| phase),
             timings: outcome.timings,
             response_body: body,
         }
@@ -78,6 +82,11 @@ impl Attempt {
         let detail = body.map_or_else(|| error.to_owned(), |body| format!("{error}: {body}"));
         Some(cut(&detail, ERROR_DETAIL_BYTES))
     }
+}
+
+/// The error of an attempt that was answered with this status code.
+pub(crate) fn status_error(status: u16) -> String {
+    format!("HTTP status {status}")
 }
 
 /// Whether an attempt counts as delivered.

@@ -170,6 +170,7 @@ mod tests {
             next_retry_at: Some(NOW),
             created_at: NOW,
             error_detail: None,
+            last_status: None,
             generation: 0,
             paced: false,
             parked: false,

@@ -186,8 +186,10 @@ pub struct Delivery {
     pub next_retry_at: Option<Timestamp>,
     /// When it was accepted.
     pub created_at: Timestamp,
-    /// What went wrong last.
+    /// What went wrong last, with the start of the response.
     pub error_detail: Option<String>,
+    /// The status code of the last attempt, if one arrived.
+    pub last_status: Option<u16>,
     /// The generation of the webhook's state at its last claim, or that its last attempt saw.
     pub generation: u32,
     /// Its turn was already set by the webhook's pace; it does not ask again.
@@ -306,6 +308,7 @@ impl Delivery {
         after.signature.clone_from(&done.signature);
         after.generation = done.generation;
         after.error_detail = done.attempt.error_detail();
+        after.last_status = done.attempt.status_code;
         after.paced = false;
         match done.transition {
             Transition::Deliver => {
@@ -333,6 +336,7 @@ impl Delivery {
         after.dead_cause = Some(cause);
         after.next_retry_at = None;
         after.error_detail = Some(detail.to_owned());
+        after.last_status = None;
         after.released()
     }
 
@@ -345,6 +349,7 @@ impl Delivery {
         after.attempt_count = 0;
         after.next_retry_at = Some(now);
         after.error_detail = None;
+        after.last_status = None;
         after.paced = false;
         after.released()
     }

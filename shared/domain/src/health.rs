@@ -1,11 +1,16 @@
 //! The state of a webhook, and what one attempt does to it.
 
+mod reason;
+
 use serde::{Deserialize, Serialize};
 
+use crate::attempt;
 use crate::delivery::Delivery;
 use crate::ids::DeliveryId;
 use crate::pattern::EventType;
 use crate::time::{Millis, Timestamp};
+
+pub use reason::StatusReason;
 
 /// How many failures in a row make a warning.
 pub const WARNING_AT: u32 = 3;
@@ -19,22 +24,6 @@ const MAX_PROBES: u32 = 173;
 const FIRST_TEST_AFTER: Millis = Millis::from_seconds(60);
 /// The longest wait between two probes.
 const TESTS_APART: Millis = Millis::from_seconds(3600);
-
-/// How the reason of a webhook begins that failed with a delivery.
-const GIVEN_UP_AFTER: &str = "a delivery failed after ";
-
-/// Why a webhook failed: a delivery was given up after so many retries.
-#[must_use]
-pub fn given_up(retries: u32, detail: &str) -> String {
-    let word = if retries == 1 { "retry" } else { "retries" };
-    format!("{GIVEN_UP_AFTER}{retries} {word}: {detail}")
-}
-
-/// Why a webhook failed again: nothing arrived after it was resumed.
-#[must_use]
-pub fn failed_probes(detail: &str) -> String {
-    format!("the first {PROBES} attempts after it was resumed failed: {detail}")
-}
 
 /// Whether a webhook takes deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -83,25 +72,28 @@ pub struct LastFailure {
     pub delivery: DeliveryId,
     /// The type of its event.
     pub event_type: EventType,
-    /// Why it failed. Nothing of what the receiver wrote: it may repeat what it was sent.
+    /// Why it failed. Contains nothing of the response body, which may repeat what was sent.
     pub error: String,
     /// When that was known.
     pub at: Timestamp,
 }
 
 impl LastFailure {
-    /// The failure that left the row so.
+    /// The failure that the row's last attempt ended with.
     #[must_use]
     pub fn of(row: &Delivery, at: Timestamp) -> Self {
-        let detail = row.error_detail.as_deref().unwrap_or("no reason is known");
-        let ours = match detail.split_once(": ") {
-            Some((status, _)) if status.starts_with("HTTP status ") => status,
-            Some(_) | None => detail,
+        let error = match row.last_status {
+            // The detail also holds the start of the response.
+            Some(status) => attempt::status_error(status),
+            None => row
+                .error_detail
+                .clone()
+                .unwrap_or_else(|| "unknown reason".to_owned()),
         };
         Self {
             delivery: row.id,
             event_type: row.event_type.clone(),
-            error: ours.to_owned(),
+            error,
             at,
         }
     }
@@ -116,8 +108,9 @@ pub struct Health {
     pub failure_count: u32,
     /// Raised whenever a person changes the status, so that what was under way before does not undo it.
     pub generation: u32,
-    /// Why it has the status it has.
-    pub reason: Option<String>,
+    /// Why it has its status.
+    #[serde(default, deserialize_with = "reason::stored")]
+    pub reason: Option<StatusReason>,
     /// When the status changed last.
     pub changed_at: Option<Timestamp>,
     /// It failed, was resumed, and nothing has arrived since.
@@ -144,9 +137,9 @@ impl Health {
         self.status == WebhookStatus::Active && self.failure_count > 0
     }
 
-    /// The state after a person changed the status.
+    /// The state after an operator changed the status.
     #[must_use]
-    pub fn set(&self, status: WebhookStatus, reason: Option<String>, now: Timestamp) -> Self {
+    pub fn set(&self, status: WebhookStatus, now: Timestamp) -> Self {
         Self {
             status,
             failure_count: if status == WebhookStatus::Active {
@@ -155,7 +148,7 @@ impl Health {
                 self.failure_count
             },
             generation: self.generation.saturating_add(1),
-            reason,
+            reason: (status == WebhookStatus::Paused).then_some(StatusReason::PausedByOperator),
             changed_at: Some(now),
             on_probation: status == WebhookStatus::Active && self.status == WebhookStatus::Failed,
             again: false,
@@ -184,19 +177,29 @@ impl Health {
     #[must_use]
     pub fn passed_probe(&self, generation: u32, now: Timestamp) -> Option<Self> {
         let is_same = self.status == WebhookStatus::Failed && self.generation == generation;
-        let reason = || "resumed by auto_resume: a test event was answered".to_owned();
-        // Tests go on being counted: a receiver that answers them and nothing else is tested less and less often.
+        // The count of probes goes on: a receiver that answers nothing but probes is probed less and less often.
         is_same.then(|| Self {
             probes: self.probes,
-            ..self.set(WebhookStatus::Active, Some(reason()), now)
+            reason: Some(StatusReason::AutoResumed),
+            ..self.set(WebhookStatus::Active, now)
         })
     }
 
-    /// After how many retries the delivery was given up that failed the webhook; the reason says so.
+    /// How many retries the delivery used that failed the webhook.
     #[must_use]
-    pub fn retries_used(&self) -> Option<u32> {
-        let rest = self.reason.as_deref()?.strip_prefix(GIVEN_UP_AFTER)?;
-        rest.split(' ').next()?.parse().ok()
+    pub const fn retries_used(&self) -> Option<u32> {
+        match &self.reason {
+            Some(StatusReason::Exhausted { retries, .. }) => Some(*retries),
+            Some(
+                StatusReason::FailedAfterResume { .. }
+                | StatusReason::Gone
+                | StatusReason::Declined
+                | StatusReason::PausedByOperator
+                | StatusReason::AutoResumed
+                | StatusReason::Text { .. },
+            )
+            | None => None,
+        }
     }
 
     /// The state after a delivered attempt.
@@ -227,7 +230,7 @@ impl Health {
         &self,
         status: WebhookStatus,
         generation: u32,
-        reason: String,
+        reason: StatusReason,
         now: Timestamp,
     ) -> Self {
         let further = match self.status {
@@ -267,27 +270,8 @@ mod tests {
     use crate::notification::health_notification;
 
     #[test]
-    fn the_retries_that_were_used_are_read_from_the_reason() {
-        let health = |reason: &str| Health {
-            reason: Some(reason.to_owned()),
-            ..Health::default()
-        };
-        let failed = health(&given_up(5, "HTTP status 500: 7 retries: no"));
-        assert_eq!(failed.retries_used(), Some(5));
-        for other in [
-            "",
-            "a person said so",
-            "a delivery failed after ",
-            GIVEN_UP_AFTER,
-        ] {
-            assert_eq!(health(other).retries_used(), None, "{other}");
-        }
-        assert_eq!(Health::default().retries_used(), None);
-    }
-
-    #[test]
     fn a_receiver_that_answers_tests_alone_is_tested_less_and_less_often() {
-        let reason = || "no answer".to_owned();
+        let reason = || StatusReason::Gone;
         let mut now = Timestamp::ZERO;
         let mut health = Health::default().stopped(WebhookStatus::Failed, 0, reason(), now);
         let mut waits = Vec::new();
@@ -326,24 +310,24 @@ mod tests {
 
     /// A store may write several steps at once, and announces what came of them.
     #[test]
-    fn a_webhook_that_was_well_in_between_does_not_fail_again_but_anew() {
+    fn a_webhook_that_recovered_in_between_fails_for_the_first_time() {
         let (tenant, id) = (TenantId::default(), failure().delivery.webhook);
         let stop = |health: &Health| {
             let failed = health.failed_once(failure());
             failed.stopped(
                 WebhookStatus::Failed,
                 1,
-                "no answer".into(),
+                StatusReason::Gone,
                 Timestamp::ZERO,
             )
         };
         let failed = Health::default().stopped(
             WebhookStatus::Failed,
             0,
-            "no answer".into(),
+            StatusReason::Gone,
             Timestamp::ZERO,
         );
-        let resumed = failed.set(WebhookStatus::Active, None, Timestamp::ZERO);
+        let resumed = failed.set(WebhookStatus::Active, Timestamp::ZERO);
         let said_again = |after: &Health| {
             let notification =
                 health_notification(&tenant, id, &resumed, after, Timestamp::ZERO).unwrap();
@@ -351,7 +335,7 @@ mod tests {
         };
         assert!(said_again(&stop(&resumed)));
         assert!(!said_again(&stop(&resumed.succeeded())));
-        let later = stop(&resumed).set(WebhookStatus::Active, None, Timestamp::ZERO);
+        let later = stop(&resumed).set(WebhookStatus::Active, Timestamp::ZERO);
         assert!(!later.again);
     }
 }

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
-use crate::health::{
-    Health, LastFailure, PROBES, WARNING_AT, WebhookStatus, failed_probes, given_up,
-};
+use crate::health::{Health, LastFailure, PROBES, StatusReason, WARNING_AT, WebhookStatus};
 use crate::ids::{TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
@@ -161,7 +159,7 @@ impl Notification {
             "webhook_id": id,
             "status": health.status,
             "failure_count": health.failure_count,
-            "reason": health.reason,
+            "reason": health.reason.as_ref().map(ToString::to_string),
             "generation": health.generation,
             "last_failure": health.last_failure.as_ref().map(failure),
         });
@@ -291,28 +289,28 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
     }
     let failure = LastFailure::of(after, at);
     // The reason is announced: nothing of what the receiver wrote is in it.
-    let detail = failure.error.clone();
+    let error = failure.error.clone();
     let counted = health.failed_once(failure);
     match after.dead_cause {
         Some(DeadCause::ExhaustedFailingWebhook) => {
             let retries = after.attempt_count.saturating_sub(1);
-            let reason = given_up(retries, &detail);
+            let reason = StatusReason::Exhausted { retries, error };
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(DeadCause::Gone) => counted.stopped(
             WebhookStatus::Disabled,
             after.generation,
-            "the receiver answered 410 Gone".into(),
+            StatusReason::Gone,
             at,
         ),
         Some(DeadCause::Declined) => counted.stopped(
             WebhookStatus::Disabled,
             after.generation,
-            "the receiver answered webhook-delivery: disable".into(),
+            StatusReason::Declined,
             at,
         ),
         _ if counted.on_probation && counted.failure_count >= PROBES => {
-            let reason = failed_probes(&detail);
+            let reason = StatusReason::FailedAfterResume { error };
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(

@@ -1,6 +1,7 @@
 //! What came back from one POST. A receiver's failure is data, never an error.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -171,6 +172,57 @@ impl Phase {
             Self::FirstByte => "first_byte",
             Self::Body => "body",
         }
+    }
+}
+
+impl FailureKind {
+    pub const ALL: [Self; 7] = [
+        Self::Timeout,
+        Self::Dns,
+        Self::Connect,
+        Self::Reset,
+        Self::Tls,
+        Self::Malformed,
+        Self::Blocked,
+    ];
+
+    /// The name used in logs and stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Tls => "tls",
+            Self::Malformed => "malformed",
+            Self::Blocked => "refused",
+        }
+    }
+}
+
+/// Not a name of a failure kind or phase; perhaps one of a newer version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown name")]
+pub struct UnknownName;
+
+impl FromStr for FailureKind {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let mut kinds = Self::ALL.into_iter();
+        kinds.find(|kind| kind.as_str() == name).ok_or(UnknownName)
+    }
+}
+
+impl FromStr for Phase {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let mut phases = Self::ALL.into_iter();
+        phases
+            .find(|phase| phase.as_str() == name)
+            .ok_or(UnknownName)
     }
 }
 

@@ -252,6 +252,7 @@ pub(crate) fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Del
         next_retry_at: Some(now),
         created_at: now,
         error_detail: None,
+        last_status: None,
         generation: webhook.health.generation,
         paced: false,
         parked: false,

@@ -6,7 +6,7 @@ use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::ids::{JobId, WebhookId};
 use postrider_domain::inbound::Rejection;
-use postrider_domain::outcome::{Answer, Outcome};
+use postrider_domain::outcome::{Answer, Outcome, Phase};
 use postrider_domain::retry::Jitter;
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
@@ -40,7 +40,7 @@ pub(crate) fn attempted(
         attempt_count = row.attempt_count.saturating_add(1),
         max_attempts = row.max_attempts,
         status_code = attempt.status_code,
-        phase = attempt.phase.as_deref(),
+        phase = attempt.phase.map(Phase::as_str),
         elapsed_ms = attempt.timings.total_ms,
         outcome,
         next_retry_at_ms = next_retry_at,

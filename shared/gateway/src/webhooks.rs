@@ -214,13 +214,7 @@ impl ManageWebhooks {
     /// # Errors
     /// When there is no such webhook.
     pub async fn pause(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
-        self.set_status(
-            tenant,
-            id,
-            WebhookStatus::Paused,
-            Some("paused by a person".to_owned()),
-        )
-        .await
+        self.set_status(tenant, id, WebhookStatus::Paused).await
     }
 
     /// Sets a paused, failed or disabled webhook going again and frees what waits. Dead deliveries stay dead.
@@ -228,9 +222,7 @@ impl ManageWebhooks {
     /// # Errors
     /// When there is no such webhook.
     pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
-        let webhook = self
-            .set_status(tenant, id, WebhookStatus::Active, None)
-            .await?;
+        let webhook = self.set_status(tenant, id, WebhookStatus::Active).await?;
         self.release(tenant, id).await?;
         Ok(webhook)
     }
@@ -253,13 +245,12 @@ impl ManageWebhooks {
         tenant: &TenantId,
         id: WebhookId,
         status: WebhookStatus,
-        reason: Option<String>,
     ) -> Result<Webhook, GatewayError> {
         let now = self.ports.clock.now();
         let health = self
             .ports
             .store
-            .set_webhook_status(tenant, id, status, reason, now)
+            .set_webhook_status(tenant, id, status, now)
             .await?;
         self.webhook_cache.forget(tenant);
         health.ok_or(GatewayError::NotFound { what: "webhook" })?;

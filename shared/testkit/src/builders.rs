@@ -130,6 +130,7 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
         next_retry_at: Some(event.created_at),
         created_at: event.created_at,
         error_detail: None,
+        last_status: None,
         generation: 0,
         paced: false,
         parked: false,

@@ -407,7 +407,7 @@ impl Model {
         let now = self.now;
         let health = self.webhooks.get_mut(&id).unwrap();
         if let Some(health) = health.as_mut().filter(|health| health.status != status) {
-            *health = health.set(status, None, now);
+            *health = health.set(status, now);
             if status == WebhookStatus::Active {
                 let pace = self.paces.entry(id).or_default();
                 *pace = pace.probing(now);
@@ -415,7 +415,7 @@ impl Model {
         }
         let expected = health.clone();
         let store = &self.handle.store;
-        let set = store.set_webhook_status(&self.tenant, id, status, None, now);
+        let set = store.set_webhook_status(&self.tenant, id, status, now);
         prop_assert_eq!(set.await.unwrap(), expected);
         Ok(())
     }

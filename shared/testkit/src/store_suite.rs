@@ -106,6 +106,7 @@ macro_rules! store_suite {
             applying {
                 a_delivered_row_is_closed,
                 a_failed_row_waits_for_its_next_attempt,
+                an_attempt_keeps_its_failure_kind_and_phase,
                 a_dead_row_stays_dead,
                 a_stale_apply_changes_nothing,
                 an_apply_after_a_renewal_counts,

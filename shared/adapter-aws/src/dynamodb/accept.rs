@@ -182,6 +182,7 @@ fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: Str
         next_retry_at: Some(event.created_at),
         created_at: event.created_at,
         error_detail: None,
+        last_status: None,
         generation: 0,
         paced: false,
         parked: false,

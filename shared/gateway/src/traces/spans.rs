@@ -84,7 +84,7 @@ pub(super) fn attempt(
     );
     add(
         "postrider.failed_phase",
-        attempt.phase.as_deref().map(Value::from),
+        attempt.phase.map(|phase| Value::from(phase.as_str())),
     );
     let timings = &attempt.timings;
     for (name, ms) in [

@@ -1,6 +1,7 @@
 //! Shadows leave no trace, obey the sender's rules and end in time.
 
 use postrider_domain::egress::Rules;
+use postrider_domain::outcome::Phase;
 use postrider_domain::shadow::{Likeness, ShadowDraft};
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
@@ -96,5 +97,5 @@ async fn a_receiver_that_hangs_is_given_up_in_time() {
     let shadowed = shadows.send(&tenant(), id, draft).await.unwrap();
     let error = shadowed.reply.error.unwrap();
     assert!(error.starts_with("timeout: "), "{error}");
-    assert_eq!(shadowed.reply.phase.as_deref(), Some("first_byte"));
+    assert_eq!(shadowed.reply.phase, Some(Phase::FirstByte));
 }
