@@ -36,7 +36,7 @@ async fn an_owner_gets_one_letter_however_many_deliveries_fail() {
     let mail = smtp.said().await;
     assert_sound(&mail);
     assert_eq!(mail["to"], json!(["owner@example.com"]));
-    let headline = format!("Webhook '{name}' has failed after 1 retries");
+    let headline = format!("Webhook '{name}' has failed after 1 retry");
     assert_eq!(mail["headers"]["subject"], headline);
     let link = format!("https://gateway.example.com/inspector/webhooks/{webhook}");
     let text = part(&mail, "text/plain");
@@ -87,7 +87,7 @@ async fn three_failures_in_a_row_warn_the_alert_address_once() {
     let next = failing_webhook(&gateway, &receiver.url(), "next", None).await;
     gateway.publish(&next, "{}").await;
     let subject = smtp.said().await["headers"]["subject"].clone();
-    assert_eq!(subject, "Webhook 'next' has failed after 1 retries");
+    assert_eq!(subject, "Webhook 'next' has failed after 1 retry");
 }
 
 #[tokio::test]

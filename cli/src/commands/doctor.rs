@@ -190,7 +190,7 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
     let origin = match client.token() {
         Token::Given(_) => "from --token or POSTRIDER_TOKEN".to_owned(),
         Token::Found(_, path) => format!("from {}", path.display()),
-        Token::Missing(_) => "none".to_owned(),
+        Token::Missing(_) => "none set".to_owned(),
     };
     let listing = pages::all(client, &["v1", "webhooks"]).await;
     let may_read = match &listing {
@@ -202,7 +202,10 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
         }) => {
             return vec![Check::bad(
                 "token",
-                format!("{origin}: rejected"),
+                match client.token() {
+                    Token::Missing(_) => origin,
+                    Token::Given(_) | Token::Found(..) => format!("{origin}: rejected"),
+                },
                 advice.clone(),
             )];
         }
@@ -233,7 +236,7 @@ async fn token_and_webhooks(client: &Client) -> Vec<Check> {
             advice,
         )
     } else {
-        Check::good("token", format!("{origin}: has {}", allowed.join(", ")))
+        Check::good("token", format!("{origin}: scopes {}", allowed.join(", ")))
     }];
     checks.extend(
         listing

@@ -11,9 +11,10 @@ use crate::output::Output;
 use crate::when::Span;
 
 const AFTER_HELP: &str = "\
-Sends the stored body once, signed with the webhook's secrets and with the header postrider-shadow: true. The
-delivery does not change: no attempt, no stats, no notification. Exit code 0 if the other URL responded with 2xx,
-1 otherwise.
+Sends the stored body once, signed with the webhook's secrets and with the header postrider-shadow: true. \
+The delivery does not change: no attempt, no stats, no notification.
+
+Exit code 0 if the other URL responded with 2xx, 1 otherwise.
 
 Examples:
   postrider shadow dlv_… --to https://staging.example.com/hooks

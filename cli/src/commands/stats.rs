@@ -16,7 +16,7 @@ Examples:
   postrider stats --window 7d --webhook wh_…
   postrider stats --json | jq '.hours[] | [.hour, .delivered, .dead]'
 
-✗ marks a stat that exceeds its threshold, – a stat without data. Stats are stored by the hour, so the \
+✗ marks a stat that is beyond its threshold, – a stat without data. Stats are stored by the hour, so the \
 window is widened to whole hours.";
 
 #[derive(Debug, Args)]
@@ -182,7 +182,7 @@ impl KeyStats {
         ]
     }
 
-    /// Bad if any stat exceeds its threshold or the webhook has failed.
+    /// Bad if any stat is beyond its threshold or the webhook has failed.
     fn mark(&self, status: &str) -> Mark {
         let key_stats = [
             &self.webhook_delivery_success_rate,

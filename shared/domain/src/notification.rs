@@ -3,7 +3,8 @@
 
 mod inbound;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
@@ -17,56 +18,43 @@ pub use inbound::{event_notification, rejection_notification};
 /// The `source` of every announcement.
 pub const SOURCE: &str = "gateway:webhooks";
 
-/// What is announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The type of a notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotificationKind {
-    /// A delivery arrived.
-    #[serde(rename = "delivery.delivered")]
     DeliveryDelivered,
-    /// An attempt failed; another will follow.
-    #[serde(rename = "delivery.failed")]
+    /// An attempt failed and will be retried.
     DeliveryFailed,
-    /// A delivery was given up.
-    #[serde(rename = "delivery.dead")]
     DeliveryDead,
-    /// A person put a delivery back.
-    #[serde(rename = "delivery.requeued")]
     DeliveryRequeued,
-    /// Three failures in a row.
-    #[serde(rename = "webhook.degraded")]
+    /// Three attempts in a row failed.
     WebhookDegraded,
-    /// A delivery was exhausted and the webhook waits for a person.
-    #[serde(rename = "webhook.failed")]
+    /// A delivery was exhausted; the webhook stays failed until an operator resumes it.
     WebhookFailed,
-    /// A person set it going again.
-    #[serde(rename = "webhook.resumed")]
+    WebhookPaused,
     WebhookResumed,
-    /// It wants no more.
-    #[serde(rename = "webhook.disabled")]
+    /// An operator changed the settings or rotated the secret.
+    WebhookUpdated,
+    /// The receiver asked for no more deliveries.
     WebhookDisabled,
-    /// A source sent an event that some route wants.
-    #[serde(rename = "inbound.accepted")]
+    /// A source sent an event that matches a route.
     InboundAccepted,
-    /// A source sent an event that no route wants.
-    #[serde(rename = "inbound.unrouted")]
+    /// A source sent an event that matches no route.
     InboundUnrouted,
-    /// A request to a source was not signed as it must be.
-    #[serde(rename = "inbound.signature_failed")]
     InboundSignatureFailed,
-    /// A request to a source was larger than may be stored.
-    #[serde(rename = "inbound.too_large")]
     InboundTooLarge,
 }
 
 impl NotificationKind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::DeliveryDelivered,
         Self::DeliveryFailed,
         Self::DeliveryDead,
         Self::DeliveryRequeued,
         Self::WebhookDegraded,
         Self::WebhookFailed,
+        Self::WebhookPaused,
         Self::WebhookResumed,
+        Self::WebhookUpdated,
         Self::WebhookDisabled,
         Self::InboundAccepted,
         Self::InboundUnrouted,
@@ -84,13 +72,29 @@ impl NotificationKind {
             Self::DeliveryRequeued => "delivery.requeued",
             Self::WebhookDegraded => "webhook.degraded",
             Self::WebhookFailed => "webhook.failed",
+            Self::WebhookPaused => "webhook.paused",
             Self::WebhookResumed => "webhook.resumed",
+            Self::WebhookUpdated => "webhook.updated",
             Self::WebhookDisabled => "webhook.disabled",
             Self::InboundAccepted => "inbound.accepted",
             Self::InboundUnrouted => "inbound.unrouted",
             Self::InboundSignatureFailed => "inbound.signature_failed",
             Self::InboundTooLarge => "inbound.too_large",
         }
+    }
+}
+
+impl Serialize for NotificationKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for NotificationKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
+        kind.ok_or_else(|| D::Error::custom(format!("`{name}` is not a notification type")))
     }
 }
 
@@ -259,6 +263,9 @@ pub fn health_notification(
         (was, WebhookStatus::Disabled) if was != WebhookStatus::Disabled => {
             NotificationKind::WebhookDisabled
         }
+        (was, WebhookStatus::Paused) if was != WebhookStatus::Paused => {
+            NotificationKind::WebhookPaused
+        }
         (was, WebhookStatus::Active) if was != WebhookStatus::Active => {
             NotificationKind::WebhookResumed
         }
@@ -277,6 +284,18 @@ pub fn health_notification(
         fields.insert("again".into(), true.into());
     }
     Some(notification)
+}
+
+/// The notification that an operator changed a webhook's settings or secrets.
+#[must_use]
+pub fn update_notification(
+    tenant: &TenantId,
+    webhook: WebhookId,
+    health: &Health,
+    updated_at: Timestamp,
+) -> Notification {
+    let kind = NotificationKind::WebhookUpdated;
+    Notification::of_webhook(kind, tenant, webhook, health, updated_at)
 }
 
 fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {

@@ -165,7 +165,6 @@ impl OnExhausted {
 
 /// A profile and what the webhook's owner changed about it, as given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RetrySettings {
     /// Where the defaults come from.
     #[serde(default)]

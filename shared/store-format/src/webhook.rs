@@ -172,3 +172,43 @@ fn to_json<T: Serialize>(value: &T) -> Result<String> {
 fn unreadable(what: &str) -> Error {
     Error::Broken(format!("a webhook's stored {what} cannot be read"))
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::egress::Rules;
+    use postrider_domain::time::Timestamp;
+    use postrider_domain::webhook::WebhookDraft;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A release can be rolled back: the older one reads what the newer one wrote.
+    #[test]
+    fn settings_of_a_newer_release_are_skipped() {
+        let draft: WebhookDraft = serde_json::from_value(json!({
+            "name": "orders",
+            "target_url": "https://example.com/hooks",
+            "event_types": ["order.*"],
+            "retry": {"profile": "standard", "max_attempts": 4},
+        }))
+        .unwrap();
+        let settings = draft.check(&Rules::default()).unwrap();
+        let secrets = SecretRing::new(SigningSecret::from_key(&[7; 32]));
+        let tenant: TenantId = "default".parse().unwrap();
+        let id = WebhookId::new(Timestamp::ZERO, &[1; 10]);
+        let vault = Vault::with_key(&[3; 32]).unwrap();
+        let mut stored = StoredWebhook::of(&vault, &tenant, id, &settings, &secrets).unwrap();
+
+        let mut written: Value = serde_json::from_str(&stored.settings).unwrap();
+        written["from_a_newer_release"] = json!({"a": 1});
+        written["retry"]["from_a_newer_release"] = json!("later");
+        stored.settings = written.to_string();
+
+        let (opened, _) = stored.open(&vault, &tenant, id).unwrap();
+        assert_eq!(opened, settings);
+        assert_eq!(
+            StoredWebhook::contact(&stored.settings).unwrap().name,
+            "orders"
+        );
+    }
+}

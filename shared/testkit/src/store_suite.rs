@@ -184,6 +184,7 @@ macro_rules! store_suite {
                 a_count_of_failures_does_not_raise_the_version,
                 a_tenant_has_a_thousand_webhooks_at_the_most,
                 a_status_is_set_once,
+                a_change_of_settings_is_notified_once,
                 failed_webhooks_of_all_tenants_are_counted,
                 an_unknown_webhook_is_missing,
             }

@@ -93,7 +93,7 @@ mod tests {
     use crate::output::Format;
 
     #[tokio::test]
-    async fn the_first_requests_fail_with_fail() {
+    async fn the_first_n_requests_fail() {
         let receiver = Receiver {
             secrets: Vec::new(),
             behaviour: Behaviour::Answer(StatusCode::NO_CONTENT),

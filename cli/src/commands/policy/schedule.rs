@@ -1,4 +1,4 @@
-//! When each attempt of a schedule happens, and which of them survive an outage.
+//! When each attempt of a schedule happens, and which of them succeeds after an outage.
 
 use postrider_domain::retry::{Jitter, Policy, RetryBudget, RetrySettings, RuntimeRetry};
 use postrider_domain::time::Millis;

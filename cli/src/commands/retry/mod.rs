@@ -34,7 +34,7 @@ gateway: Ctrl-C stops watching, not the job.
 
 Exit codes:
     0  requeued; with --wait, all were delivered
-    1  some could not be requeued, or not confirmed; with --wait, one is dead again or still open
+    1  some were not requeued, or you declined; with --wait, one is dead again or still open
   130  stopped watching with Ctrl-C";
 
 #[derive(Debug, Args)]

@@ -20,7 +20,7 @@ use crate::when::short_time;
 const AFTER_HELP: &str = "\
 Examples:
   postrider webhooks create --to https://example.com/hook --event-types 'task.*,build.failed'
-  postrider webhooks create --to https://example.com/hook --profile standard --owner-email me@example.com
+  postrider webhooks create --to https://example.com/hook --owner-email me@example.com
   postrider webhooks update wh_… --max-attempts 8 --header 'X-Env: prod'
   postrider webhooks test wh_… --wait
   postrider webhooks resume wh_…";
@@ -50,7 +50,7 @@ enum Action {
     /// Change the given settings of a webhook
     #[command(after_help = AFTER_HELP)]
     Update(Box<UpdateArgs>),
-    /// Delete a webhook; its pending deliveries are marked dead
+    /// Delete a webhook; its open deliveries are marked dead
     Delete(Named),
     /// Pause a webhook; its deliveries are put on hold, none is lost
     Pause(Named),
@@ -102,7 +102,7 @@ pub(crate) async fn run(
         Action::Delete(Named { id }) => {
             client.delete(&["v1", "webhooks", &id]).await?;
             out.note(format!(
-                "Deleted {id}. Its pending deliveries will be marked dead."
+                "Deleted {id}. Its open deliveries will be marked dead."
             ));
         }
         Action::Pause(Named { id }) => print(

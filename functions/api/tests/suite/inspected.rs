@@ -290,6 +290,10 @@ async fn a_delivery_on_hold_says_whether_it_waits_for_a_resume_or_for_the_rate_l
     let webhook = stage.webhook().await;
     let path = format!("/v1/webhooks/{webhook}");
     stage.post(&format!("{path}/pause"), "").await.expect(200);
+    for _ in 0..3 {
+        stage.delivery().await;
+        stage.clock.advance(Millis::new(1));
+    }
     let id = stage.delivery().await;
     let cookie = log_in(&stage, &stage.admin).await;
     let why = async || {
@@ -300,7 +304,7 @@ async fn a_delivery_on_hold_says_whether_it_waits_for_a_resume_or_for_the_rate_l
         shown["why"].clone()
     };
     assert_eq!(why().await["title"], "On hold: the webhook is paused");
-    // A resumed webhook starts at 1/s, and there is no worker to release the delivery.
+    // A resumed webhook starts at 1/s, with three deliveries; the others wait.
     stage.post(&format!("{path}/resume"), "").await.expect(200);
     let waiting = why().await;
     assert_eq!(waiting["title"], "Waiting for the webhook's rate limit");

@@ -133,7 +133,7 @@ async fn an_incomplete_body_is_an_invalid_request() {
         .header("authorization", format!("Bearer {}", stage.admin))
         .body(Body::from_stream(broken))
         .unwrap();
-    stage.send(request).await.refuses("body", "read to its end");
+    stage.send(request).await.refuses("body", "read completely");
 }
 
 #[tokio::test]

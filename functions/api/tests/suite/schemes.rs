@@ -81,7 +81,7 @@ async fn every_invalid_field_of_a_custom_scheme_is_reported() {
     stage
         .post("/v1/sources", &given)
         .await
-        .refuses("custom", "`custom` only");
+        .refuses("custom", "only for the scheme `custom`");
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn a_custom_scheme_must_match_the_secret() {
     stage
         .patch(&path, json!({"custom": acme()["custom"]}))
         .await
-        .refuses("custom", "`custom` only");
+        .refuses("custom", "only for the scheme `custom`");
     stage
         .patch(&path, json!({"custom": null}))
         .await
@@ -147,7 +147,7 @@ async fn the_verify_token_is_set_and_never_shown() {
     stage
         .post("/v1/sources", other)
         .await
-        .refuses("verify_token", "`meta` only");
+        .refuses("verify_token", "only for the scheme `meta`");
     let all = json!({"name": "", "scheme": "meta", "secret": "", "verify_token": ""});
     let faults = stage.post("/v1/sources", all).await;
     assert_eq!(faults.problem(400, "invalid_request").len(), 3);

@@ -179,7 +179,7 @@ async fn every_invalid_field_is_reported_with_its_limit() {
         let at = format!("routes[1].{field}");
         refused("routes", json!([route(&webhook), bad]), &at, words).await;
     };
-    faulty("event_type", json!("a..b"), "dotted").await;
+    faulty("event_type", json!("a..b"), "separated by single dots").await;
     faulty("intent", json!(""), "1 to 128").await;
     faulty("target_session", json!("é"), "1 to 128").await;
     faulty("webhook_id", json!("nonsense"), "wh_").await;

@@ -23,6 +23,10 @@ pub(super) struct State {
     pub(super) revision: u64,
     /// When it was last written: the time of the resulting notification.
     pub(super) noted_at: Timestamp,
+    /// When an operator last changed the settings or secrets, which are in the other table: the stream of this one reports
+    /// the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) updated_at: Option<Timestamp>,
     /// When a probe was answered; the publisher then resumes the webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answered_at: Option<Timestamp>,
@@ -54,6 +58,7 @@ impl State {
             health,
             revision: self.revision.saturating_add(1),
             noted_at: now,
+            updated_at: self.updated_at,
             answered_at: None,
         }
     }

@@ -8,7 +8,7 @@ use postrider_domain::delivery::{DeadCause, Delivery};
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::notification::{
-    Notification, effects, event_notification, health_notification,
+    Notification, effects, event_notification, health_notification, update_notification,
 };
 use postrider_domain::stats::StatsDelta;
 use postrider_domain::time::Timestamp;
@@ -62,6 +62,8 @@ pub(super) struct StateChange {
     before: Health,
     after: Health,
     at: Timestamp,
+    /// When the settings or secrets were changed, if this change did so.
+    updated_at: Option<Timestamp>,
     answered_at: Option<Timestamp>,
 }
 
@@ -112,6 +114,9 @@ impl Change {
             tenant,
             webhook,
             before: before.health,
+            updated_at: after
+                .updated_at
+                .filter(|_| after.updated_at != before.updated_at),
             answered_at: after.answered_at,
             after: after.health,
             at: after.noted_at,
@@ -130,10 +135,14 @@ impl Change {
                     before,
                     after,
                     at,
+                    updated_at,
                     answered_at: _,
                 } = &**state;
-                let notification = health_notification(tenant, *webhook, before, after, *at);
-                notification.into_iter().collect()
+                let update = |updated_at| update_notification(tenant, *webhook, after, updated_at);
+                health_notification(tenant, *webhook, before, after, *at)
+                    .into_iter()
+                    .chain(updated_at.map(update))
+                    .collect()
             }
             Self::Inbound(notification) => vec![(**notification).clone()],
             Self::Nothing => Vec::new(),

@@ -123,6 +123,12 @@ impl Webhooks for DynamoStore {
                     .only_if(seen),
             ),
             Step::Change(raised(tenant)),
+            Step::Change(
+                Change::of(Table::Deliveries, Key::state(tenant, id))
+                    .set("updated_at", ms(change.updated_at))
+                    .add("revision", n(1))
+                    .only_if(Condition::new("attribute_exists(#pk)")),
+            ),
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Changed::Done),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::notification::update_notification;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook};
 use postrider_ports::Result;
@@ -14,7 +15,7 @@ use rusqlite::{Row, params};
 
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{SqliteStore, codec, health};
+use super::{SqliteStore, codec, health, rows};
 
 pub(super) const ALL: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
      reason, changed_at, last_failure, on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
@@ -158,7 +159,7 @@ fn create(
 }
 
 fn alter(
-    tx: &Tx<'_>,
+    tx: &mut Tx<'_>,
     tenant: &TenantId,
     id: WebhookId,
     change: &WebhookChange,
@@ -177,15 +178,15 @@ fn alter(
             change.updated_at.as_millis(),
         ],
     )?;
+    let Some(state) = health::load(tx, tenant, id)? else {
+        return Ok(Changed::Missing);
+    };
     if changed == 0 {
-        let exists = health::load(tx, tenant, id)?.is_some();
-        return Ok(if exists {
-            Changed::Outdated
-        } else {
-            Changed::Missing
-        });
+        return Ok(Changed::Outdated);
     }
     health::raise_version(tx, tenant)?;
+    let notification = update_notification(tenant, id, &state, change.updated_at);
+    rows::notify(tx, &notification)?;
     Ok(Changed::Done)
 }
 

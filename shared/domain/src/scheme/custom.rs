@@ -16,7 +16,7 @@ const WINDOW_SECONDS: u32 = 300;
 
 /// A custom scheme as submitted, unchecked. Places are `header:<name>`, `body:<JSON pointer>` or `form:<field>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct CustomDraft {
     /// The header that contains signatures.
     pub header: String,

@@ -95,6 +95,9 @@ impl Last {
 fn headline(name: &str, trouble: Trouble) -> String {
     match trouble {
         Trouble::Failed { retries: None } => format!("Webhook '{name}' has failed"),
+        Trouble::Failed { retries: Some(1) } => {
+            format!("Webhook '{name}' has failed after 1 retry")
+        }
         Trouble::Failed {
             retries: Some(retries),
         } => format!("Webhook '{name}' has failed after {retries} retries"),

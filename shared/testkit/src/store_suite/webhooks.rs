@@ -163,8 +163,32 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
     fixture.flush().await;
     assert_eq!(
         scene.notification_kinds().await,
-        ["webhook.resumed", "webhook.disabled"]
+        ["webhook.paused", "webhook.resumed", "webhook.disabled"]
     );
+}
+
+pub async fn a_change_of_settings_is_notified_once(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let change = WebhookChange {
+        seen: webhook.updated_at,
+        settings: webhook.settings,
+        secrets: webhook.secrets,
+        updated_at: after(1),
+    };
+    let apply = || scene.change_webhook(&scene.tenant, webhook.id, change.clone());
+    assert_eq!(apply().await, Ok(Changed::Done));
+    assert_eq!(apply().await, Ok(Changed::Outdated));
+    // A later change of the state says nothing about the settings.
+    scene.set_status(webhook.id, WebhookStatus::Paused).await;
+    fixture.flush().await;
+    let kinds = scene.notification_kinds().await;
+    assert_eq!(kinds, ["webhook.updated", "webhook.paused"]);
+    let notifications = scene.notifications().await;
+    let event: serde_json::Value = serde_json::from_str(&notifications[0].event).unwrap();
+    assert_eq!(event["data"]["webhook_id"], webhook.id.to_string());
+    assert_eq!(event["data"]["status"], "active");
+    assert_eq!(event["time"], after(1).to_string());
 }
 
 /// And no others.
