@@ -212,7 +212,7 @@ impl Service {
                 _ = &mut sweeping => Err(anyhow!("the housekeeping task stopped unexpectedly")),
                 _ = &mut mailing => Err(anyhow!("the mail sender stopped unexpectedly")),
             };
-            info!("serve.stopping");
+            info!(event = "serve.stopping", "stopping");
             stopping.send_replace(true);
             ended
         };
@@ -225,11 +225,14 @@ impl Service {
             .await
             .is_err()
         {
-            warn!("serve.attempts_unfinished");
+            warn!(
+                event = "serve.attempts_unfinished",
+                "some attempts did not finish in time, they run again at the next start"
+            );
             self.worker.abandon();
         }
         traces::flush().await;
-        info!("serve.stopped");
+        info!(event = "serve.stopped", "stopped");
         ended
     }
 }

@@ -52,7 +52,11 @@ impl Batches {
                 }
                 Err(_) => {
                     // Not what it says: who sent it is unknown, and so is what it holds.
-                    warn!(message_id = id, "hint.unreadable");
+                    warn!(
+                        event = "message.unreadable",
+                        message_id = id,
+                        "a queue message could not be decoded"
+                    );
                     response.add_failure(id);
                 }
             }
@@ -64,10 +68,15 @@ impl Batches {
         {
             match handled {
                 Ok(handled) => {
-                    debug!(message_id = id, ?handled, "hint.handled");
+                    debug!(
+                        event = "message.handled",
+                        message_id = id,
+                        ?handled,
+                        "handled a queue message"
+                    );
                 }
                 Err(reason) => {
-                    warn!(message_id = id, %reason, "hint.failed");
+                    warn!(event = "message.failed", message_id = id, %reason, "a queue message could not be handled");
                     response.add_failure(id);
                 }
             }

@@ -433,13 +433,5 @@ mod tests {
             }
             prop_assert!(count <= policy.budget.effective_max(max));
         }
-
-        #[test]
-        fn replaying_a_decision_gives_the_same_answer(
-            count in 0..10u32, outcome in any_outcome(), policy in any_policy(), drawn: u32,
-        ) {
-            let once = decide(&claimed(count, 10), &outcome, &policy, NOW, Jitter(drawn));
-            prop_assert_eq!(once, decide(&claimed(count, 10), &outcome, &policy, NOW, Jitter(drawn)));
-        }
     }
 }

@@ -90,7 +90,16 @@ impl Control {
     /// The response header that says it.
     pub const HEADER: &str = "webhook-delivery";
 
-    /// Reads the header's value. What is not known asks for nothing.
+    /// The header's value.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AbortMessage => "abort-message",
+            Self::Disable => "disable",
+        }
+    }
+
+    /// Reads the header's value. An unknown value asks for nothing.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         match value.trim() {

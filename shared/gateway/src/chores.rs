@@ -119,7 +119,7 @@ impl Chores {
                 let messages = due.into_iter().map(probe);
                 self.queue.send(messages.collect()).await;
             }
-            Err(error) => telemetry::sweep_failed("tests", &error),
+            Err(error) => telemetry::sweep_failed("probes", &error),
         }
     }
 
@@ -134,11 +134,11 @@ impl Chores {
         {
             Ok(0) => false,
             Ok(rows) => {
-                telemetry::swept("bury", rows);
+                telemetry::swept("end_deliveries_of_deleted_webhooks", rows);
                 true
             }
             Err(error) => {
-                telemetry::sweep_failed("bury", &error);
+                telemetry::sweep_failed("end_deliveries_of_deleted_webhooks", &error);
                 false
             }
         }

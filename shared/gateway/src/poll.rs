@@ -231,7 +231,7 @@ impl Poll {
             };
         }
         if let Some(error) = first_error {
-            telemetry::poll_failed("hints", &error);
+            telemetry::poll_failed("messages", &error);
         }
     }
 }

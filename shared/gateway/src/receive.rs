@@ -113,13 +113,13 @@ impl Receive {
         reason: Rejection,
         now: Timestamp,
     ) {
-        telemetry::inbound_refused(source, reason);
+        telemetry::inbound_rejected(source, reason);
         let refused = match source {
             Some(source) => RejectedRequest::of(source, inbound, reason, now),
             None => RejectedRequest::to_unknown_source(inbound, reason, now),
         };
         if let Err(error) = self.ports.store.store_rejected(refused).await {
-            telemetry::refusal_not_kept(source, &error);
+            telemetry::rejection_not_stored(source, &error);
         }
     }
 

@@ -66,7 +66,7 @@ impl Interventions for DynamoStore {
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
-                    tracing::warn!(webhook_id = %marker.webhook, %error, "store.release_failed");
+                    tracing::warn!(event = "store.release_failed", webhook_id = %marker.webhook, %error, "deliveries on hold could not be released");
                     trouble = Some(error);
                     continue;
                 }

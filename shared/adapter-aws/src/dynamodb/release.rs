@@ -211,7 +211,7 @@ impl DynamoStore {
             match row::delivery(item) {
                 Ok(row) => rows.push(row),
                 Err(error) => {
-                    tracing::warn!(%error, "store.release_failed");
+                    tracing::warn!(event = "store.release_failed", %error, "a delivery on hold could not be read");
                 }
             }
         }

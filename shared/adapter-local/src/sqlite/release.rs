@@ -123,7 +123,7 @@ fn skip(webhook: &str, fault: Fault) -> Result<(), Fault> {
     if error.is_transient() {
         return Err(error.into());
     }
-    tracing::warn!(webhook_id = webhook, %error, "store.release_failed");
+    tracing::warn!(event = "store.release_failed", webhook_id = webhook, %error, "deliveries on hold could not be released");
     Ok(())
 }
 
