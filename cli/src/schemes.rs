@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
-use postrider_domain::sample::{self, SampleKeys};
 use postrider_domain::scheme::{CUSTOM, CustomDraft, Digest, Scheme, Way};
 use postrider_domain::secret::SharedSecret;
+use postrider_samples::{self as sample, SampleKeys};
 
 use crate::failure::Failure;
 use crate::hidden::Hidden;

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::inbound::{Inbound, verify};
-use postrider_domain::sample::{self, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::secret::SecretRing;
 use postrider_domain::source::{Source, SourceSettings};
+use postrider_samples::{self as sample, Unsigned};
 use postrider_testkit::builders::NOW;
 use sha2::Sha256;
 

@@ -2,9 +2,9 @@
 
 use postrider_adapter_system::SystemClock;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleEvent, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Part, Scheme, Way};
 use postrider_ports::clock::Clock;
+use postrider_samples::{self as sample, SampleEvent, SampleKeys, Unsigned};
 
 use super::libraries::{Library, Request, node, python};
 

@@ -5,11 +5,11 @@ use std::sync::{Arc, LazyLock};
 use http::HeaderName;
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::{At, Scheme, Way};
 use postrider_domain::secret::{RetiringSecret, SecretRing, SharedSecret};
 use postrider_domain::source::{Source, SourceSettings};
 use postrider_domain::time::Timestamp;
+use postrider_samples::{self as sample, SampleKeys, Unsigned};
 
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 pub(super) const URL: &str = "https://hooks.example/gateway/webhooks/src_1";

@@ -1,7 +1,7 @@
 //! `postrider trigger`.
 
-use postrider_domain::sample;
 use postrider_domain::scheme::Scheme;
+use postrider_samples as sample;
 use postrider_testkit::receiver::Answer;
 
 use super::Stage;

@@ -7,19 +7,31 @@ use postrider_domain::signature::{SignedRequest, verify_standard};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::settings::WorkerSettings;
+use postrider_gateway::worker::embedded::Cycle;
 use postrider_ports::clock::Clock;
 use postrider_testkit::receiver::{Answer, Receiver};
 
 use super::world::World;
 
-/// Steps from turn to turn until nothing is left; returns how many were sent when.
+/// Steps from one due row to the next until none is left; returns how many were sent when. No row is moved again.
 async fn send_all(world: &World, sent_now: usize) -> BTreeMap<Timestamp, usize> {
     let mut sent_at = BTreeMap::from([(world.clock.now(), sent_now)]);
-    while let Some(next) = world.begin_cycle().await.next_due_at {
+    loop {
+        let between = world.begin_cycle().await;
+        assert_eq!(moved(&between), 0, "a row was moved again: {between:?}");
+        let Some(next) = between.next_due_at else {
+            return sent_at;
+        };
         world.clock.set(next);
-        *sent_at.entry(next).or_default() += world.cycle().await.started;
+        let cycle = world.cycle().await;
+        assert_eq!(moved(&cycle), 0, "a row was moved again: {cycle:?}");
+        *sent_at.entry(next).or_default() += cycle.started;
     }
-    sent_at
+}
+
+/// How many rows a cycle gave another time.
+const fn moved(cycle: &Cycle) -> usize {
+    cycle.postponed + cycle.set_aside
 }
 
 fn assert_rate(sent_at: &BTreeMap<Timestamp, usize>, per_second: usize) {
@@ -45,9 +57,9 @@ async fn retries_of_one_webhook_are_limited_to_its_retry_rate() {
     world.clock.advance(Millis::from_seconds(30));
     let first = world.cycle().await;
     assert_eq!(
-        (first.started, first.postponed),
+        (first.started, moved(&first)),
         (1, 11),
-        "one now, the others at their turns"
+        "one now, the others moved once"
     );
     let sent_at = send_all(&world, first.started).await;
     assert_eq!(sent_at.values().sum::<usize>(), 12);

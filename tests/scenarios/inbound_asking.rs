@@ -4,11 +4,11 @@ use http::{HeaderMap, Method};
 use postrider_domain::handshake::HandshakeReply;
 use postrider_domain::ids::TenantId;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::{Source, SourceDraft};
 use postrider_gateway::GatewayError;
 use postrider_gateway::receive::Received;
+use postrider_samples::{self as sample, SampleKeys, Unsigned};
 
 use super::world::{START, World};
 

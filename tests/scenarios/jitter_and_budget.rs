@@ -1,8 +1,8 @@
 use postrider_domain::delivery::Status;
-use postrider_domain::retry::{Jitter, Profile, RetryBudget, RetrySettings, RuntimeRetry};
+use postrider_domain::retry::{Profile, RetryBudget, RetrySettings, RuntimeRetry};
 use postrider_domain::time::Millis;
-use postrider_ports::clock::{Clock, Entropy};
-use postrider_testkit::clock::CountedEntropy;
+use postrider_gateway::settings::WorkerSettings;
+use postrider_ports::clock::Clock;
 use postrider_testkit::receiver::Answer;
 
 use super::world::World;
@@ -27,11 +27,14 @@ async fn fr_001_ac1_jitter_is_configured_in_basis_points_from_0_to_10000() {
         "POSTRIDER_RETRY_JITTER_BPS",
         "PAYMENT_REQUEST_WEBHOOK_RETRY_JITTER_BPS",
     ] {
+        for good in ["0", "10000"] {
+            command::Serve::start(&[(name, good)]).await;
+        }
         for bad in ["10001", "-1", "ten"] {
-            let refused = command::refused_start(&[(name, bad)]).await;
+            let message = command::refused_start(&[(name, bad)]).await;
             assert!(
-                refused.contains(name) && refused.contains("0 to 10000"),
-                "{refused}"
+                message.contains(name) && message.contains("0 to 10000"),
+                "{message}"
             );
         }
     }
@@ -72,18 +75,40 @@ async fn fr_001_ac3_with_jitter_each_wait_lies_within_its_window_and_is_clamped(
 
 #[tokio::test]
 async fn nfr_002_a_thousand_rows_that_fail_in_the_same_second_are_spread() {
-    let retry = RetrySettings {
-        jitter_bps: Some(2000),
-        ..RetrySettings::default()
-    };
-    let policy = retry.policy(RuntimeRetry::default());
-    let entropy: &dyn Entropy = &CountedEntropy::seeded(40);
+    const ROWS: usize = 100;
+    let world = World::with(WorkerSettings {
+        per_webhook: ROWS,
+        // One webhook gets at most an eighth of the free slots.
+        in_all: 10 * ROWS,
+        retry: runtime(Some(2000), 0),
+        ..WorkerSettings::default()
+    })
+    .await;
+    world.receiver.answer(Answer::status(500));
+    let mut waits = Vec::new();
+    // The clock stands still, so all of them fail in the same second.
+    for webhook in 0..10 {
+        let id = world.webhook(RetrySettings::default()).await.id;
+        world.receiver.hold();
+        let mut rows = Vec::new();
+        for _ in 0..ROWS {
+            rows.push(world.post(id).await);
+        }
+        world.receiver.received((webhook + 1) * ROWS).await;
+        world.receiver.open();
+        world.idle().await;
+        for row in rows {
+            let row = world.row(row).await;
+            assert_eq!((row.status, row.attempt_count), (Status::Failed, 1));
+            waits.push(row.next_retry_at.unwrap().since(world.clock.now()));
+        }
+    }
+    assert_eq!(waits.len(), 1000);
     let mut tenths = [0usize; 10];
-    for _ in 0..1000 {
-        let wait = policy
-            .backoff(1, Jitter(u32::from_ne_bytes(entropy.bytes())))
-            .get();
-        tenths[usize::try_from((wait - 24_000) * 10 / 12_001).unwrap()] += 1;
+    for wait in waits {
+        let window = Millis::new(24_000)..=Millis::new(36_000);
+        assert!(window.contains(&wait), "{wait} in {window:?}");
+        tenths[usize::try_from((wait.get() - 24_000) * 10 / 12_001).unwrap()] += 1;
     }
     for (n, count) in tenths.iter().enumerate() {
         let from = 24.0 + 1.2 * f64::from(u8::try_from(n).unwrap());
@@ -106,8 +131,8 @@ async fn fr_002_ac1_the_budget_is_a_non_negative_integer() {
         "PAYMENT_REQUEST_WEBHOOK_RETRY_BUDGET",
     ] {
         for bad in ["-1", "1.5", "many"] {
-            let refused = command::refused_start(&[(name, bad)]).await;
-            assert!(refused.contains(name), "{refused}");
+            let message = command::refused_start(&[(name, bad)]).await;
+            assert!(message.contains(name), "{message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Attempts the deliveries that hints name.
+//! Attempts the deliveries named by queue messages.
 
 use std::sync::Arc;
 
@@ -12,13 +12,12 @@ use postrider_ports::sender::Sender;
 use postrider_wiring::Parts;
 use tracing::{debug, warn};
 
-/// Handles batches of hints.
+/// Handles batches of queue messages.
 pub struct Batches {
     worker: QueueWorker,
 }
 
 impl Batches {
-    /// Over these parts, by this sender.
     #[must_use]
     pub fn new(parts: Parts, sender: Arc<dyn Sender>, retry: RuntimeRetry) -> Self {
         let Parts {
@@ -28,17 +27,17 @@ impl Batches {
             process,
             ..
         } = parts;
-        let dispatcher = Attempts::new(ports.clone(), sender, Arc::clone(&webhook_cache), retry);
+        let attempts = Attempts::new(ports.clone(), sender, Arc::clone(&webhook_cache), retry);
         Self {
-            worker: QueueWorker::new(ports, dispatcher, webhook_cache, queue, process),
+            worker: QueueWorker::new(ports, attempts, webhook_cache, queue, process),
         }
     }
 
-    /// Handles a batch and names the messages that should come again: those that we could not handle, and those that
-    /// are no hints, which the queue sets aside after a few tries.
+    /// Handles a batch and reports the messages that should be delivered again: those that could not be handled, and
+    /// those that cannot be read, which the queue moves to its dead-letter queue after a few tries.
     ///
     /// # Errors
-    /// None: a failed batch would bring back the messages that were handled, too.
+    /// None: a failed batch would also bring back the messages that were handled.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let mut response = SqsBatchResponse::default();
         let (mut ids, mut messages) = (Vec::new(), Vec::new());
@@ -51,7 +50,7 @@ impl Batches {
                     messages.push(message);
                 }
                 Err(_) => {
-                    // Not what it says: who sent it is unknown, and so is what it holds.
+                    // The content is not logged: its sender is unknown, and so is what it contains.
                     warn!(
                         event = "message.unreadable",
                         message_id = id,

@@ -1,9 +1,9 @@
-//! Batches as SQS hands them over.
+//! Batches as SQS delivers them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "test code: a broken expectation ends the run, with its place"
+    reason = "test code: a failed expectation panics with its location"
 )]
 
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Stage {
     async fn with_environment(variables: &[(&str, &str)]) -> Self {
         let lookup = |name: &str| {
             let mut found = REQUIRED.iter().chain(variables);
-            let (_, value) = found.find(|(known, _)| *known == name)?;
+            let (_, value) = found.find(|(key, _)| *key == name)?;
             Some((*value).to_owned())
         };
         let settings = DispatcherSettings::read(&lookup).unwrap();
@@ -126,7 +126,7 @@ impl Stage {
         row.unwrap().unwrap()
     }
 
-    /// Attempts the delivery when it is due, until it is closed; returns the waits between its attempts.
+    /// Attempts the delivery whenever it is due, until it is closed; returns the waits between its attempts.
     async fn exhaust(&self) -> Vec<Millis> {
         self.receiver.answer(Answer::status(500));
         let mut waits = Vec::new();
@@ -134,14 +134,14 @@ impl Stage {
             waits.push(due_at.since(self.clock.now()));
             self.clock.set(due_at);
             let message = self.message_at(due_at);
-            assert!(self.hand_over(&[&message]).await.is_empty());
+            assert!(self.handle(&[&message]).await.is_empty());
         }
-        // The first attempt was due at once.
+        // The first attempt was due immediately.
         waits.split_off(1)
     }
 
-    /// Hands over messages with these bodies, called 0, 1, … ; returns the ids that failed.
-    async fn hand_over(&self, bodies: &[&str]) -> Vec<String> {
+    /// Handles messages with these bodies and the ids 0, 1, …; returns the ids that failed.
+    async fn handle(&self, bodies: &[&str]) -> Vec<String> {
         let mut sample: Value = serde_json::from_str(SAMPLE).unwrap();
         let message = sample["Records"][0].clone();
         let messages = bodies.iter().enumerate().map(|(n, body)| {
@@ -160,11 +160,11 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_message_that_is_no_hint_fails_alone() {
+async fn an_unreadable_message_fails_alone() {
     let stage = Stage::set().await;
     let message = stage.message();
     let failed = stage
-        .hand_over(&["{\"tenant\":", message.as_str(), "", "{}"])
+        .handle(&["{\"tenant\":", message.as_str(), "", "{}"])
         .await;
     assert_eq!(failed, ["0", "2", "3"]);
     assert_eq!(stage.receiver.requests().len(), 1);
@@ -172,7 +172,7 @@ async fn a_message_that_is_no_hint_fails_alone() {
 }
 
 #[tokio::test]
-async fn the_recorded_sample_names_a_row_that_is_gone_and_is_dropped() {
+async fn the_recorded_sample_refers_to_a_deleted_row_and_is_dropped() {
     let stage = Stage::set().await;
     let batch: SqsEvent = serde_json::from_str(SAMPLE).unwrap();
     let event = LambdaEvent::new(batch, Context::default());

@@ -1,4 +1,4 @@
-//! Mails what the owner of a webhook must know.
+//! Sends e-mail to the owners of failing webhooks.
 
 mod message;
 
@@ -13,36 +13,32 @@ use postrider_ports::mail::{Contacts, Mail};
 use postrider_ports::mail_outbox::SentLog;
 use tracing::{error, info, warn};
 
-/// Handles batches of announcements.
+/// Handles batches of notifications.
 pub struct Notifier {
-    /// Knows whom to write to.
     pub contacts: Arc<dyn Contacts>,
-    /// Knows what was written.
     pub sent_log: Arc<dyn SentLog>,
-    /// None when the gateway has no address to write from.
+    /// `None` if the gateway has no address to send from.
     pub mail: Option<Arc<dyn Mail>>,
-    /// What letters are written with.
     pub addresses: Addresses,
-    /// The time of day.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What became of a message.
+/// The result for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handled {
     Mailed,
     MailedBefore,
     NothingToMail,
-    NobodyToMail,
+    NoRecipient,
     WebhookGone,
 }
 
 impl Notifier {
-    /// Handles a batch and names the messages that should come again: those that could not be mailed, and those that
-    /// are no announcements, which the queue sets aside after a few tries.
+    /// Handles a batch and reports the messages that should be delivered again: those whose e-mail could not be sent,
+    /// and those that are not notifications, which the queue moves to its dead-letter queue after a few tries.
     ///
     /// # Errors
-    /// None: a failed batch would bring back the messages that were handled, too.
+    /// None: a failed batch would also bring back the messages that were handled.
     pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
         let mut response = SqsBatchResponse::default();
         for message in event.payload.records {
@@ -80,14 +76,14 @@ impl Notifier {
                 about = alert.id,
                 "no e-mail: there is no recipient or no sender address"
             );
-            return Ok(Handled::NobodyToMail);
+            return Ok(Handled::NoRecipient);
         };
         let now = self.clock.now();
         if !self.sent_log.claim_email(&alert, message_id, now).await? {
             return Ok(Handled::MailedBefore);
         }
         mail.send(email).await?;
-        // The letter is out: a message that came back now would bring a second one.
+        // The e-mail has been sent: a message delivered again would cause a second one.
         if let Err(reason) = self.sent_log.record_sent(&alert).await {
             warn!(event = "mail.not_recorded", about = alert.id, %reason, "an e-mail was sent but could not be recorded");
         }

@@ -1,17 +1,17 @@
-//! What a message of the queue holds.
+//! The content of a queue message.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// What a topic wraps an announcement in, unless it delivers it raw.
+/// The envelope in which a topic wraps a notification, unless raw delivery is on.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Envelope {
     message: String,
 }
 
-/// The announcement of a message.
+/// The notification in a message.
 pub(crate) fn notification(body: &str) -> Cow<'_, str> {
     match serde_json::from_str::<Envelope>(body) {
         Ok(envelope) => envelope.message.into(),

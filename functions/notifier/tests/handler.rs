@@ -1,4 +1,4 @@
-//! Batches of messages as Lambda hands them over.
+//! Batches of messages as Lambda delivers them.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::HashMap;
@@ -23,25 +23,25 @@ use serde_json::{Value, json};
 const WEBHOOK: &str = "wh_agniwlcnlz7wbamsuo2mlvxh7a";
 
 /// One webhook's contact; every other webhook was deleted.
-struct Known(Contact);
+struct OneContact(Contact);
 
 #[async_trait]
-impl Contacts for Known {
+impl Contacts for OneContact {
     async fn contact(&self, tenant: &TenantId, webhook: WebhookId) -> Result<Option<Contact>> {
-        let is_known = tenant.as_str() == "default" && webhook.to_string() == WEBHOOK;
-        Ok(is_known.then(|| self.0.clone()))
+        let is_this = tenant.as_str() == "default" && webhook.to_string() == WEBHOOK;
+        Ok(is_this.then(|| self.0.clone()))
     }
 }
 
-/// Who took which letter on; none once it was sent. Episodes are proven on the real table.
+/// Which sender claimed which e-mail; `None` once it was sent. Episodes are tested on the real table.
 #[derive(Default)]
-struct Taken(Mutex<HashMap<String, Option<String>>>);
+struct Claims(Mutex<HashMap<String, Option<String>>>);
 
 #[async_trait]
-impl SentLog for Taken {
+impl SentLog for Claims {
     async fn claim_email(&self, alert: &Alert, by: &str, _: Timestamp) -> Result<bool> {
-        let mut taken = self.0.lock();
-        let holder = taken.entry(alert.id.clone());
+        let mut claims = self.0.lock();
+        let holder = claims.entry(alert.id.clone());
         Ok(holder.or_insert_with(|| Some(by.to_owned())).as_deref() == Some(by))
     }
 
@@ -51,17 +51,17 @@ impl SentLog for Taken {
     }
 }
 
-/// A letter box, or one that is jammed.
+/// A mail service that can be made to fail.
 #[derive(Default)]
-struct LetterBox {
-    is_jammed: Mutex<bool>,
+struct TestMail {
+    is_failing: Mutex<bool>,
     emails: Mutex<Vec<Email>>,
 }
 
 #[async_trait]
-impl Mail for LetterBox {
+impl Mail for TestMail {
     async fn send(&self, email: Email) -> Result<()> {
-        if *self.is_jammed.lock() {
+        if *self.is_failing.lock() {
             return Err(Error::Unavailable("throttled".to_owned()));
         }
         self.emails.lock().push(email);
@@ -71,8 +71,8 @@ impl Mail for LetterBox {
 
 struct Scene {
     contact: Contact,
-    sent_log: Arc<Taken>,
-    mail: Option<Arc<LetterBox>>,
+    sent_log: Arc<Claims>,
+    mail: Option<Arc<TestMail>>,
     addresses: Addresses,
 }
 
@@ -98,7 +98,7 @@ impl Default for Scene {
 impl Scene {
     async fn handle(&self, event: Value) -> (Value, Vec<Email>) {
         let notifier = Notifier {
-            contacts: Arc::new(Known(self.contact.clone())),
+            contacts: Arc::new(OneContact(self.contact.clone())),
             sent_log: Arc::clone(&self.sent_log) as _,
             mail: self.mail.clone().map(|mail| mail as Arc<dyn Mail>),
             addresses: self.addresses.clone(),
@@ -138,10 +138,10 @@ fn failures(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn trouble_is_mailed_to_the_owner_once() {
+async fn a_failing_webhook_is_mailed_to_its_owner_once() {
     let scene = Scene::default();
     let (response, emails) = scene.handle(recorded()).await;
-    // One that is no announcement fails alone; one that is nobody's business is done, and so is one that came twice.
+    // A message that is not a notification fails alone; one that needs no e-mail is done, and so is a duplicate.
     assert_eq!(response, failures(&["message-unreadable"]));
     let subjects: Vec<_> = emails.iter().map(|it| it.subject.as_str()).collect();
     assert_eq!(
@@ -160,13 +160,13 @@ async fn trouble_is_mailed_to_the_owner_once() {
             }
             assert!(
                 !body.contains("try later"),
-                "what a receiver wrote stays here: {body}"
+                "the receiver's response is not forwarded: {body}"
             );
         }
     }
 }
 
-/// The sample is what developers invoke the function with, so it must be a message that the gateway writes today.
+/// Developers invoke the function with this sample, so it must be a message that the gateway writes today.
 #[tokio::test]
 async fn the_sample_event_is_mailed_to_the_owner() {
     let sample: Value =
@@ -191,7 +191,7 @@ async fn the_sample_event_is_mailed_to_the_owner() {
 }
 
 #[tokio::test]
-async fn without_an_owner_the_alert_address_is_told() {
+async fn without_an_owner_the_alert_address_is_mailed() {
     let mut scene = Scene::default();
     scene.contact.owner_email = None;
     let event = messages(&[failed(&json!({"webhook_id": WEBHOOK}))]);
@@ -202,7 +202,7 @@ async fn without_an_owner_the_alert_address_is_told() {
 }
 
 #[tokio::test]
-async fn with_nobody_to_tell_a_message_is_done() {
+async fn without_a_recipient_a_message_is_done() {
     let event = messages(&[failed(&json!({"webhook_id": WEBHOOK}))]);
     let mut nobody = Scene::default();
     nobody.contact.owner_email = None;
@@ -220,7 +220,7 @@ async fn with_nobody_to_tell_a_message_is_done() {
 }
 
 #[tokio::test]
-async fn a_deleted_webhook_or_one_that_fails_again_at_once_is_nobodys_business() {
+async fn a_deleted_webhook_or_one_that_fails_again_at_once_sends_no_email() {
     let other = "wh_agniwlcnlz7wbamsuo2mlvxh7q";
     let event = messages(&[
         failed(&json!({"webhook_id": other})),
@@ -233,10 +233,10 @@ async fn a_deleted_webhook_or_one_that_fails_again_at_once_is_nobodys_business()
 }
 
 #[tokio::test]
-async fn what_could_not_be_sent_comes_again_and_is_sent_then() {
+async fn an_email_that_could_not_be_sent_is_retried_and_then_sent() {
     let scene = Scene::default();
     let mail = scene.mail.clone().unwrap();
-    *mail.is_jammed.lock() = true;
+    *mail.is_failing.lock() = true;
     let bodies = [
         json!({"id": "y", "type": "delivery.dead", "tenant": "default", "data": {}}),
         failed(&json!({"webhook_id": WEBHOOK})),
@@ -244,7 +244,7 @@ async fn what_could_not_be_sent_comes_again_and_is_sent_then() {
     let (response, emails) = scene.handle(messages(&bodies)).await;
     assert_eq!(response, failures(&["message-1"]));
     assert_eq!(emails, []);
-    *mail.is_jammed.lock() = false;
+    *mail.is_failing.lock() = false;
     for _ in 0..2 {
         let (response, emails) = scene.handle(messages(&bodies)).await;
         assert_eq!((response, emails.len()), (failures(&[]), 1));

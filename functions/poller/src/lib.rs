@@ -1,4 +1,4 @@
-//! Brings due rows to the queue, each minute, and does a slice of whatever is left to do.
+//! Sends queue messages for due rows, every minute, and does a slice of the remaining work.
 
 use std::sync::Arc;
 
@@ -14,16 +14,15 @@ use postrider_wiring::metrics::{self, Metric, Unit};
 use serde_json::{Value, json};
 use tracing::warn;
 
-/// How long before its deadline the function has done its chores.
+/// How long before its deadline the function stops its chores.
 const END_BEFORE: Millis = Millis::from_seconds(2);
-/// How far ahead rows that wait for a turn are given one: until the next tick, and as far again as dispatchers give turns
-/// themselves, so that a tick may be late and no row that comes later is sent before.
+/// How far ahead waiting rows get a turn: until the next tick, plus as far as dispatchers give turns themselves, so
+/// that a tick may be late and no later row is sent first.
 const RELEASED_AHEAD: Millis = Millis::from_seconds(90);
 
 /// How often failed webhooks are counted.
 const COUNT_EVERY_MINUTES: i64 = 5;
 
-/// Ticks.
 pub struct Poller {
     poll: Poll,
     chores: Chores,
@@ -33,7 +32,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// A poller of the named gateway, over these parts, that pokes rows overdue by more than `grace`.
+    /// A poller of the named gateway that sends another message for rows overdue by more than `grace`.
     #[must_use]
     pub fn new(parts: Parts, grace: Millis, gateway: String) -> Self {
         let Parts { ports, queue, .. } = parts;
@@ -49,11 +48,11 @@ impl Poller {
         }
     }
 
-    /// One tick, and what it came to.
+    /// Runs one tick and returns its result.
     ///
     /// # Errors
-    /// When something failed, so that Lambda makes the same tick again: it sends the hints of the minute that the event
-    /// names, and a hint sent twice is harmless.
+    /// If something failed, so that Lambda repeats the tick: it sends the messages of the minute that the event names,
+    /// and a message sent twice is harmless.
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<Value, Error> {
         let now = self.clock.now();
         let deadline = deadline::known(postrider_wiring::deadline(&event.context), now);
@@ -67,11 +66,11 @@ impl Poller {
                 "hints_sent": ticked.messages_sent,
                 "oldest_due_age_seconds": seconds(ticked.oldest_due_age),
             })),
-            Ended::Failed => Err("the tick failed in part; the log says why".into()),
+            Ended::Failed => Err("the tick failed in part; see the log for the reason".into()),
         }
     }
 
-    /// How many webhooks are failed, in every fifth minute: it costs a read for each webhook.
+    /// How many webhooks are failed, every fifth minute: it costs a read per webhook.
     async fn failed_webhooks(&self, minute: Timestamp) -> Option<u64> {
         if minute.as_seconds() / 60 % COUNT_EVERY_MINUTES != 0 {
             return None;
@@ -104,7 +103,7 @@ const fn seconds(span: Millis) -> u64 {
     span.get() / 1000
 }
 
-/// The time that the schedule names in its event; a tick by hand need not name any.
+/// The time that the schedule names in its event; a manual tick does not have to name one.
 fn scheduled_at(event: &Value) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(event.get("time")?.as_str()?).ok()
 }

@@ -1,9 +1,9 @@
-//! Ticks as the schedule hands them over.
+//! Ticks as the schedule delivers them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "test code: a broken expectation ends the run, with its place"
+    reason = "test code: a failed expectation panics with its location"
 )]
 
 use std::sync::Arc;
@@ -26,12 +26,12 @@ const SAMPLE: &str = include_str!("../../../infra/events/poller.json");
 struct Stage {
     _directory: tempfile::TempDir,
     clock: Arc<SteppedClock>,
-    line: Arc<Line>,
+    queue: Arc<Line>,
     poller: Poller,
 }
 
 impl Stage {
-    /// One delivery, due now, that nobody was told of.
+    /// One delivery, due now, without a queue message.
     async fn set() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
@@ -41,11 +41,11 @@ impl Stage {
         let wanted = acceptance(event(&tenant, 1, NOW), &[webhook_id(1)], version);
         store.accept(vec![wanted]).await.remove(0).unwrap();
         let clock = Arc::new(SteppedClock::at(NOW));
-        let line = Arc::new(Line::default());
+        let queue = Arc::new(Line::default());
         let process = store.process().to_owned();
         let parts = Parts::over(
             store,
-            Arc::clone(&line) as _,
+            Arc::clone(&queue) as _,
             Arc::clone(&clock) as _,
             process,
             None,
@@ -53,7 +53,7 @@ impl Stage {
         Self {
             _directory: directory,
             clock,
-            line,
+            queue,
             poller: Poller::new(parts, Millis::from_seconds(180), "test".to_owned()),
         }
     }
@@ -65,7 +65,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_tick_by_hand_or_by_the_schedule_finds_a_lost_hint() {
+async fn a_manual_or_scheduled_tick_replaces_a_lost_message() {
     let stage = Stage::set().await;
     stage.clock.advance(Millis::from_seconds(240));
     for payload in [
@@ -73,19 +73,19 @@ async fn a_tick_by_hand_or_by_the_schedule_finds_a_lost_hint() {
         Value::Null,
         serde_json::from_str(SAMPLE).unwrap(),
     ] {
-        let told = stage.tick(payload).await.unwrap();
+        let result = stage.tick(payload).await.unwrap();
         assert_eq!(
-            told,
+            result,
             json!({"hints_sent": 1, "oldest_due_age_seconds": 240})
         );
-        assert_eq!(stage.line.take().len(), 1);
+        assert_eq!(stage.queue.take().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_tick_that_could_not_send_fails_so_that_it_is_made_again() {
+async fn a_tick_that_could_not_send_fails_and_is_repeated() {
     let stage = Stage::set().await;
     stage.clock.advance(Millis::from_seconds(240));
-    stage.line.close();
+    stage.queue.close();
     assert!(stage.tick(json!({})).await.is_err());
 }

@@ -1,4 +1,4 @@
-//! Announces what the table's stream tells, after writing what follows from it.
+//! Publishes notifications about changes in the table's stream, after writing what follows from them.
 
 mod records;
 
@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 /// Writes what follows from changes.
 #[async_trait]
 pub trait Follows: Send + Sync {
-    /// For each change what is to be announced, or why it has to be told again.
+    /// Returns the notifications for each change, or why the change must be processed again.
     async fn follow(&self, records: Vec<Record>, now: Timestamp)
     -> Vec<Outcome<Vec<Notification>>>;
 }
@@ -63,12 +63,12 @@ impl Publisher {
         }
     }
 
-    /// Handles a batch and names the changes that have to be told again. The stream goes on from the first of them, so
-    /// that those behind it come again, too: the follower recognises them, and an announcement keeps its id. One that
-    /// cannot be read never will be; after its last try the stream sets it aside.
+    /// Handles a batch and reports the changes that must be processed again. The stream continues from the first of
+    /// them, so that later ones are delivered again, too: the follower recognises them, and a notification keeps its
+    /// id. An unreadable change stays unreadable; after its last try it goes to the failure queue.
     ///
     /// # Errors
-    /// When the event is no batch of changes.
+    /// If the event is not a batch of changes.
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<DynamoDbEventResponse, Error> {
         let mut batch = Batch::default();
         let mut readable = Vec::new();
@@ -119,9 +119,9 @@ impl Publisher {
         let started_at = self.clock.now();
         let results = self.topic.publish(&batch.notifications).await;
         let ended_at = self.clock.now();
-        let announced = batch.told_by.iter().zip(&batch.notifications).zip(results);
+        let published = batch.changes.iter().zip(&batch.notifications).zip(results);
         let mut failed = Vec::new();
-        for ((sequence, notification), result) in announced {
+        for ((sequence, notification), result) in published {
             let failure = result.as_ref().err().map(ToString::to_string);
             traces::announced(notification, failure, started_at, ended_at);
             if let Err(reason) = result {
@@ -133,12 +133,12 @@ impl Publisher {
     }
 }
 
-/// What a batch comes to.
+/// The result of a batch.
 #[derive(Default)]
 struct Batch {
     notifications: Vec<Notification>,
-    /// The change that each announcement is of.
-    told_by: Vec<String>,
+    /// The change behind each notification.
+    changes: Vec<String>,
     /// Every change in order, with the delivery that it finished.
     finished: Vec<(String, Option<Finished>)>,
     failed: Vec<String>,
@@ -146,8 +146,8 @@ struct Batch {
 
 impl Batch {
     fn add(&mut self, sequence: &str, notifications: Vec<Notification>) {
-        let told_by = std::iter::repeat_n(sequence.to_owned(), notifications.len());
-        self.told_by.extend(told_by);
+        let changes = std::iter::repeat_n(sequence.to_owned(), notifications.len());
+        self.changes.extend(changes);
         self.notifications.extend(notifications);
     }
 
@@ -155,7 +155,7 @@ impl Batch {
         self.failed.push(sequence);
     }
 
-    /// The finished deliveries of the changes that will not come again: those before the first that failed.
+    /// The finished deliveries of the changes that will not be processed again: those before the first failure.
     fn settled(&self) -> Vec<Finished> {
         let changes = self.finished.iter();
         let settled = changes.take_while(|(sequence, _)| !self.failed.contains(sequence));
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delivery_whose_change_will_come_again_is_not_counted_now() {
+    fn a_delivery_whose_change_will_be_processed_again_is_not_counted_yet() {
         let event = builders::event(&TenantId::default(), 1, NOW);
         let before = builders::row(&event, builders::webhook_id(1));
         let after = Delivery {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(
             batch.settled().len(),
             1,
-            "the stream goes on from the second"
+            "the stream continues from the second"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The changes in a stream's event, each read by itself, so that one that cannot be read spoils no other.
+//! The changes in a stream event, each read separately, so that an unreadable one does not affect the others.
 
 use aws_lambda_events::event::dynamodb::EventRecord;
 use lambda_runtime::Error;
@@ -16,14 +16,13 @@ struct Batch {
 /// A change with its sequence number.
 pub(crate) type Numbered = (String, Result<Record, serde_json::Error>);
 
-/// The changes of an event.
 pub(crate) fn read(event: Value) -> Result<Vec<Numbered>, Error> {
     let batch: Batch = serde_json::from_value(event)?;
     let mut records = Vec::with_capacity(batch.records.len());
     for record in batch.records {
         let sequence = record.pointer("/dynamodb/SequenceNumber");
         let sequence = sequence.and_then(Value::as_str).map(str::to_owned);
-        // Without it the stream could not be told which one failed.
+        // Without it, the failed change could not be reported to the stream.
         let sequence = sequence.ok_or("a record without a sequence number")?;
         records.push((sequence, serde_json::from_value(record).map(change)));
     }

@@ -1,5 +1,5 @@
-//! Batches of changes as Lambda hands them over. What follows from a change is the store's to show, on its own tests; here
-//! it is one announcement for each.
+//! Batches of changes as Lambda delivers them. What follows from a change is tested with the store; here each change
+//! causes one notification.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::sync::Arc;
@@ -22,10 +22,10 @@ const STATE: &str = "c81e728d9d4c2f636f067f89cc14862c";
 const REMOVED: &str = "a87ff679a2f3e71d9181a67b7542122c";
 const UNREADABLE_SEQUENCE: &str = "4421584500000000017450439093";
 
-/// Says of each change that it is announced, but of the one named here that it has to be told again.
+/// Returns one notification per change, but an error for the change named here.
 #[derive(Default)]
 struct Changes {
-    told_again: Option<&'static str>,
+    failing: Option<&'static str>,
     seen: Mutex<Vec<Record>>,
 }
 
@@ -33,7 +33,7 @@ struct Changes {
 impl Follows for Changes {
     async fn follow(&self, records: Vec<Record>, _: Timestamp) -> Vec<Result<Vec<Notification>>> {
         self.seen.lock().extend(records.clone());
-        let follow = |record: Record| match self.told_again {
+        let follow = |record: Record| match self.failing {
             Some(id) if id == record.id => Err(Error::Unavailable("throttled".to_owned())),
             Some(_) | None => Ok(vec![notification(record.id)]),
         };
@@ -41,18 +41,18 @@ impl Follows for Changes {
     }
 }
 
-/// A topic that refuses the announcement named here.
+/// A topic that rejects the notification named here.
 #[derive(Default)]
-struct Board {
-    refused: Option<&'static str>,
+struct TestTopic {
+    rejected: Option<&'static str>,
     published: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl Topic for Board {
+impl Topic for TestTopic {
     async fn publish(&self, notifications: &[Notification]) -> Vec<Result<()>> {
         let publish = |notification: &Notification| {
-            if self.refused == Some(notification.id.as_str()) {
+            if self.rejected == Some(notification.id.as_str()) {
                 return Err(Error::Unavailable("throttled".to_owned()));
             }
             self.published.lock().push(notification.id.clone());
@@ -78,15 +78,15 @@ fn recorded() -> Value {
 
 async fn handled(
     changes: Changes,
-    board: Board,
+    topic: TestTopic,
     event: Value,
 ) -> (Value, Vec<Record>, Vec<String>) {
-    let (changes, board) = (Arc::new(changes), Arc::new(board));
+    let (changes, topic) = (Arc::new(changes), Arc::new(topic));
     let clock = Arc::new(SteppedClock::at(Timestamp::ZERO));
-    let publisher = Publisher::new(changes.clone(), board.clone(), clock, "test".to_owned());
+    let publisher = Publisher::new(changes.clone(), topic.clone(), clock, "test".to_owned());
     let event = LambdaEvent::new(event, Context::default());
     let response = publisher.handle(event).await.unwrap();
-    let (seen, published) = (changes.seen.lock().clone(), board.published.lock().clone());
+    let (seen, published) = (changes.seen.lock().clone(), topic.published.lock().clone());
     (serde_json::to_value(response).unwrap(), seen, published)
 }
 
@@ -98,9 +98,9 @@ fn failures(sequences: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_change_that_cannot_be_read_fails_alone() {
+async fn an_unreadable_change_fails_alone() {
     let (response, seen, published) =
-        handled(Changes::default(), Board::default(), recorded()).await;
+        handled(Changes::default(), TestTopic::default(), recorded()).await;
     assert_eq!(response, failures(&[UNREADABLE_SEQUENCE]));
     assert_eq!(published, [ROW, STATE, REMOVED]);
     let images: Vec<_> = seen
@@ -113,7 +113,7 @@ async fn a_change_that_cannot_be_read_fails_alone() {
 
 #[tokio::test]
 async fn images_arrive_with_every_kind_of_value() {
-    let (_, seen, _) = handled(Changes::default(), Board::default(), recorded()).await;
+    let (_, seen, _) = handled(Changes::default(), TestTopic::default(), recorded()).await;
     let after = seen[0].after.as_ref().unwrap();
     assert_eq!(after["status"].as_s().unwrap(), "delivered");
     assert_eq!(after["version"].as_n().unwrap(), "3");
@@ -122,24 +122,24 @@ async fn images_arrive_with_every_kind_of_value() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_followed_is_told_again_and_not_announced() {
+async fn a_change_that_could_not_be_followed_is_retried_and_not_published() {
     let changes = Changes {
-        told_again: Some(ROW),
+        failing: Some(ROW),
         ..Changes::default()
     };
-    let (response, _, published) = handled(changes, Board::default(), recorded()).await;
+    let (response, _, published) = handled(changes, TestTopic::default(), recorded()).await;
     let expected = ["4421584500000000017450439091", UNREADABLE_SEQUENCE];
     assert_eq!(response, failures(&expected));
     assert_eq!(published, [STATE, REMOVED]);
 }
 
 #[tokio::test]
-async fn what_could_not_be_announced_is_told_again() {
-    let board = Board {
-        refused: Some(REMOVED),
-        ..Board::default()
+async fn a_change_that_could_not_be_published_is_retried() {
+    let topic = TestTopic {
+        rejected: Some(REMOVED),
+        ..TestTopic::default()
     };
-    let (response, _, published) = handled(Changes::default(), board, recorded()).await;
+    let (response, _, published) = handled(Changes::default(), topic, recorded()).await;
     let expected = [UNREADABLE_SEQUENCE, "4421584500000000017450439094"];
     assert_eq!(response, failures(&expected));
     assert_eq!(published, [ROW, STATE]);
@@ -149,7 +149,8 @@ async fn what_could_not_be_announced_is_told_again() {
 async fn the_sample_event_is_a_delivery_that_was_delivered() {
     let sample =
         serde_json::from_str(include_str!("../../../infra/events/publisher.json")).unwrap();
-    let (response, seen, published) = handled(Changes::default(), Board::default(), sample).await;
+    let (response, seen, published) =
+        handled(Changes::default(), TestTopic::default(), sample).await;
     assert_eq!(response, failures(&[]));
     assert_eq!(published, [ROW]);
     let finished = seen[0].finished().unwrap();
@@ -159,6 +160,6 @@ async fn the_sample_event_is_a_delivery_that_was_delivered() {
 #[tokio::test]
 async fn a_batch_without_changes_is_done() {
     let empty = json!({"Records": []});
-    let (response, _, _) = handled(Changes::default(), Board::default(), empty).await;
+    let (response, _, _) = handled(Changes::default(), TestTopic::default(), empty).await;
     assert_eq!(response, failures(&[]));
 }

@@ -1,4 +1,4 @@
-//! Receives signed webhooks: `POST /gateway/webhooks/{source_id}`, and `GET` from senders that ask before they send.
+//! Receives signed webhooks: `POST /gateway/webhooks/{source_id}`, and `GET` from senders that send a handshake first.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use postrider_web::answer::EventAnswer;
 use postrider_web::problem::{Code, Problem};
 use postrider_web::{body, envelope};
 
-/// The path of every source, for a router that has others too.
+/// The path of every source, for a router that also has other routes.
 pub fn routes(gateway: Arc<Gateway>) -> Router {
     routes_at(&["/gateway/webhooks/{source_id}"], gateway)
 }
 
-/// The whole receiver over this gateway. API Gateway puts the name of a stage before the path, unless it is `$default`.
+/// The complete receiver. API Gateway puts the name of the stage before the path, unless it is `$default`.
 pub fn router(gateway: Arc<Gateway>) -> Router {
     let paths = [
         "/gateway/webhooks/{source_id}",
@@ -37,18 +37,18 @@ fn routes_at(paths: &[&str], gateway: Arc<Gateway>) -> Router {
         .fallback(envelope::method_not_allowed);
     let route = |router: Router<_>, path: &&str| router.route(path, receive.clone());
     let routes = paths.iter().fold(Router::new(), route);
-    routes.layer(map_response(settle)).with_state(gateway)
+    routes.layer(map_response(set_headers)).with_state(gateway)
 }
 
-/// The size is bounded before anything is computed over it. What stands in the path is not looked at here: whatever it
-/// is, it is answered as an unknown source.
+/// The size is limited before anything is computed from the body. The path is not validated here: any id that does not
+/// exist is answered as an unknown source.
 async fn receive(
     State(gateway): State<Arc<Gateway>>,
-    named: Result<RawPathParams, RawPathParamsRejection>,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let source = named.map_or_else(|_| String::new(), |named| source_in(&named));
+    let source = params.map_or_else(|_| String::new(), |params| source_in(&params));
     let limit = gateway.settings.max_body_bytes;
     let read = body::read_bytes(&parts.headers, body, limit).await;
     let cause = traces::cause(&parts.headers);
@@ -73,9 +73,9 @@ async fn receive(
     }
 }
 
-fn source_in(named: &RawPathParams) -> String {
-    let mut named = named.iter();
-    let found = named.find(|(name, _)| *name == "source_id");
+fn source_in(params: &RawPathParams) -> String {
+    let mut params = params.iter();
+    let found = params.find(|(name, _)| *name == "source_id");
     found.map_or_else(String::new, |(_, source)| source.to_owned())
 }
 
@@ -85,7 +85,7 @@ fn answer(reply: HandshakeReply) -> Response {
     (status, kind, reply.body).into_response()
 }
 
-async fn settle(mut response: Response) -> Response {
+async fn set_headers(mut response: Response) -> Response {
     envelope::set_headers(response.headers_mut());
     response
 }

@@ -11,7 +11,7 @@ mod urls;
 pub use finding::{BodyChange, Finding, UrlChange};
 
 use crate::inbound::Inbound;
-use crate::scheme::{Encoding, Evidence, Request, Scheme, TimeFit, Way};
+use crate::scheme::{Encoding, Evidence, Scheme, SignedParts, TimeFit, Way};
 use crate::secret::SharedSecret;
 use crate::source::Source;
 use crate::time::Timestamp;
@@ -83,7 +83,7 @@ impl<'a> Bench<'a> {
     fn look(
         &mut self,
         scheme: &Scheme,
-        request: Request<'_>,
+        request: SignedParts<'_>,
         secrets: &[&SharedSecret],
     ) -> Option<Right> {
         self.looks_left = self.looks_left.checked_sub(1)?;
@@ -95,8 +95,8 @@ impl<'a> Bench<'a> {
         Some(Right { time: right.time })
     }
 
-    fn request(&self) -> Request<'a> {
-        Request {
+    fn request(&self) -> SignedParts<'a> {
+        SignedParts {
             inbound: self.inbound,
             public_url: self.public_url,
         }
@@ -132,7 +132,7 @@ impl<'a> Bench<'a> {
                 body,
                 ..self.inbound.clone()
             };
-            let request = Request {
+            let request = SignedParts {
                 inbound: &changed,
                 ..self.request()
             };
@@ -153,7 +153,7 @@ impl<'a> Bench<'a> {
                 query: change.query,
                 ..self.inbound.clone()
             };
-            let request = Request {
+            let request = SignedParts {
                 inbound: &changed,
                 public_url: Some(&change.url),
             };

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::event::{Event, Label, Origin};
 use crate::ids::EventId;
 use crate::pattern::EventType;
-use crate::scheme::{Evidence, Request, Scheme, TimeFit, Way};
+use crate::scheme::{Evidence, Scheme, SignedParts, TimeFit, Way};
 use crate::secret::SharedSecret;
 use crate::source::Source;
 use crate::time::Timestamp;
@@ -127,7 +127,7 @@ pub fn verify(
 ) -> Result<Verified<'_>, Rejection> {
     let Some(source) = source else {
         let stand_in = SharedSecret::parse(UNKNOWN).ok();
-        let request = Request {
+        let request = SignedParts {
             inbound: &inbound,
             public_url: None,
         };
@@ -157,15 +157,15 @@ pub(crate) fn is_genuine<'a>(
     )
 }
 
-fn request<'a>(inbound: &'a Inbound, source: &'a Source) -> Request<'a> {
-    Request {
+fn request<'a>(inbound: &'a Inbound, source: &'a Source) -> SignedParts<'a> {
+    SignedParts {
         inbound,
         public_url: source.settings.public_url.as_ref().map(url::Url::as_str),
     }
 }
 
 fn check<'a>(
-    request: Request<'_>,
+    request: SignedParts<'_>,
     scheme: &'a Scheme,
     secrets: &[&SharedSecret],
     now: Timestamp,

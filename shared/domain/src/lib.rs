@@ -27,7 +27,6 @@ pub mod request;
 pub mod retention;
 pub mod retry;
 pub mod route;
-pub mod sample;
 pub mod scheme;
 pub mod secret;
 pub mod shadow;

@@ -18,17 +18,16 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 pub use custom::{CUSTOM, CustomDraft};
-pub(crate) use digest::Message;
-pub use digest::{Digest, Encoding};
+pub use digest::{Digest, Encoding, SignedMessage};
 pub use field::{At, Field};
-pub use key::{KeyForm, Misfit};
+pub use key::{KeyForm, Misfit, SchemeKey};
 
 pub(crate) use time::TimeFit;
 pub use time::{Time, TimeForm};
 pub use url::UrlForm;
 pub(crate) use url::{with_port, without_port};
-pub use way::Way;
-pub(crate) use way::{Evidence, Request};
+pub(crate) use way::Evidence;
+pub use way::{SignedParts, Way};
 
 use crate::inbound::Inbound;
 use crate::secret::SharedSecret;

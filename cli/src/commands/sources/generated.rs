@@ -1,9 +1,9 @@
 //! Generates secrets, for senders that accept one and for testing.
 
 use data_encoding::HEXLOWER;
-use postrider_domain::sample;
 use postrider_domain::scheme::Scheme;
 use postrider_domain::secret::SharedSecret;
+use postrider_samples as sample;
 
 use crate::edge;
 use crate::failure::Failure;

@@ -2,9 +2,9 @@
 
 use http::{HeaderName, HeaderValue};
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Unsigned};
 use postrider_domain::scheme::{At, Scheme};
 use postrider_domain::time::Timestamp;
+use postrider_samples::{self as sample, Unsigned};
 
 use super::samples::Event;
 use crate::failure::Failure;

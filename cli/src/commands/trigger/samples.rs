@@ -1,7 +1,7 @@
 //! Lists and selects sample events.
 
-use postrider_domain::sample;
 use postrider_domain::scheme::{At, CUSTOM, Scheme};
+use postrider_samples as sample;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! A request of every scheme, sent again.
 
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Scheme, Way};
 use postrider_domain::time::Millis;
+use postrider_samples::{self as sample, SampleKeys, Unsigned};
 
 use crate::stage::{Stage, URL};
 
@@ -21,7 +21,7 @@ fn signed(stage: &Stage, scheme: &Scheme, way: &Way, keys: &SampleKeys) -> Inbou
 }
 
 #[tokio::test]
-async fn a_request_sent_again_is_answered_with_the_first_one_and_refused_after_its_window() {
+async fn a_repeated_request_gets_the_first_answer_and_is_rejected_after_its_window() {
     let stage = Stage::new();
     let ways = Scheme::all().flat_map(|scheme| scheme.ways.iter().map(move |way| (scheme, way)));
     let mut tried = 0;
@@ -33,7 +33,7 @@ async fn a_request_sent_again_is_answered_with_the_first_one_and_refused_after_i
         let again = stage.relay(&source, &inbound).await;
         let name = scheme.name;
         if scheme.delivery_id.is_empty() && way.time.is_none() {
-            // Nothing tells a replay from an equal event.
+            // A replay cannot be distinguished from an identical event.
             assert_ne!(again.expect(202)["id"], first["id"], "{name}");
         } else {
             let again = again.expect(200);
@@ -49,7 +49,7 @@ async fn a_request_sent_again_is_answered_with_the_first_one_and_refused_after_i
                 .advance(Millis::from_seconds(u64::from(window) + 1));
             let late = stage.relay(&source, &inbound).await;
             late.problem(401, "invalid_signature");
-            let (kind, data) = stage.announced().await.pop().unwrap();
+            let (kind, data) = stage.notifications().await.pop().unwrap();
             assert_eq!(kind, "inbound.signature_failed", "{name}");
             assert_eq!(data["reason"], "out_of_window", "{name}");
         }

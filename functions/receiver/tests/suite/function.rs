@@ -1,13 +1,13 @@
-//! Requests as API Gateway hands them to the function.
+//! Requests as API Gateway passes them to the function.
 
 use axum::body::Body;
 use http::Request;
 use http_body_util::BodyExt;
 use lambda_http::request::from_str;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::Source;
+use postrider_samples::{self as sample, Unsigned};
 use serde_json::{Map, Value, json};
 
 use crate::stage::{Answer, SECRET, Stage, URL, sign};
@@ -68,7 +68,7 @@ async fn a_body_in_base64_is_verified_over_its_bytes() {
 }
 
 #[tokio::test]
-async fn signatures_that_were_joined_on_their_way_are_all_looked_at() {
+async fn signatures_joined_in_transit_are_all_checked() {
     let stage = Stage::new();
     let source = stage.source(&[]).await.id.to_string();
     let joined = format!("{},{}", sign("old", b"{}"), sign(SECRET, b"{}"));
@@ -77,7 +77,7 @@ async fn signatures_that_were_joined_on_their_way_are_all_looked_at() {
         .expect(202);
 }
 
-/// A request as API Gateway hands it over when its stage has a name.
+/// A request as API Gateway passes it on when its stage has a name.
 fn through_stage(stage: &str, source: &Source, inbound: &Inbound) -> Value {
     let mut event: Value = serde_json::from_str(EVENT).unwrap();
     let path = format!("/{stage}{}", Source::path(source.id));
@@ -96,7 +96,7 @@ fn through_stage(stage: &str, source: &Source, inbound: &Inbound) -> Value {
 }
 
 #[tokio::test]
-async fn a_stage_before_the_path_is_in_nobodys_way() {
+async fn a_stage_name_before_the_path_does_not_matter() {
     let stage = Stage::new();
     for scheme in [
         "twilio", "square", "hubspot", "slack", "sendgrid", "docusign",
@@ -124,8 +124,8 @@ async fn a_stage_before_the_path_is_in_nobodys_way() {
         );
         let mut forged = event;
         forged["body"] = json!("e30=");
-        let refused = invoke(&stage, &forged).await;
-        refused.problem(401, "invalid_signature");
+        let rejected = invoke(&stage, &forged).await;
+        rejected.problem(401, "invalid_signature");
         let listed = stage.gateway.refusals.list(&source.tenant, source.id, 1);
         let path = listed.await.unwrap().requests[0]
             .refused
@@ -135,13 +135,13 @@ async fn a_stage_before_the_path_is_in_nobodys_way() {
         assert_eq!(
             path,
             format!("/prod{}", Source::path(source.id)),
-            "as it was called"
+            "as the sender called it"
         );
     }
 }
 
 #[tokio::test]
-async fn a_question_comes_through_a_stage() {
+async fn a_handshake_works_with_a_stage() {
     let stage = Stage::new();
     let source = stage.source_of("meta", "app secret").await;
     let mut event = through_stage("prod", &source, &Inbound::default());
@@ -155,7 +155,7 @@ async fn a_question_comes_through_a_stage() {
 }
 
 #[tokio::test]
-async fn headers_of_any_case_are_the_same() {
+async fn header_names_are_case_insensitive() {
     let stage = Stage::new();
     let source = stage.source(&[]).await.id.to_string();
     let mut event = event(&source, "{}", false, "");

@@ -1,18 +1,18 @@
-//! Senders that ask before they send.
+//! Senders that send a handshake first.
 
 use axum::body::Body;
 use http::{Method, Request};
 use postrider_domain::ids::TenantId;
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleKeys, Unsigned};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::{Source, SourceDraft};
+use postrider_samples::{self as sample, SampleKeys, Unsigned};
 use serde_json::{Value, json};
 
 use crate::stage::{Answer, Stage, URL};
 
-/// A question in the scheme of its sender, signed with these keys.
-fn asked(stage: &Stage, scheme: &Scheme, keys: &SampleKeys, body: &str) -> Inbound {
+/// A handshake in the scheme of its sender, signed with these keys.
+fn handshake(stage: &Stage, scheme: &Scheme, keys: &SampleKeys, body: &str) -> Inbound {
     let unsigned = Unsigned {
         url: URL,
         query: None,
@@ -24,29 +24,29 @@ fn asked(stage: &Stage, scheme: &Scheme, keys: &SampleKeys, body: &str) -> Inbou
     sample::sign(scheme, keys, unsigned, stage.now()).unwrap()
 }
 
-/// The answer to a question; one that somebody else signed is refused, as any other forged request.
+/// The answer to a handshake; one with a wrong signature is rejected like any other forged request.
 async fn answer(name: &str, body: &str) -> Answer {
     let stage = Stage::new();
     let scheme = Scheme::named(name).unwrap();
     let keys = |seed| sample::keys(&scheme, &[seed; 32]).unwrap();
     let source = stage.source_of(name, keys(1).secret.expose()).await;
-    let forged = asked(&stage, &scheme, &keys(2), body);
-    let refused = stage.relay(&source, &forged).await;
-    refused.problem(401, "invalid_signature");
+    let forged = handshake(&stage, &scheme, &keys(2), body);
+    let rejected = stage.relay(&source, &forged).await;
+    rejected.problem(401, "invalid_signature");
     let unsigned = Inbound::post(http::HeaderMap::new(), body.to_owned().into());
-    let refused = stage.relay(&source, &unsigned).await;
-    refused.problem(401, "invalid_signature");
-    let genuine = asked(&stage, &scheme, &keys(1), body);
+    let rejected = stage.relay(&source, &unsigned).await;
+    rejected.problem(401, "invalid_signature");
+    let genuine = handshake(&stage, &scheme, &keys(1), body);
     let answer = stage.relay(&source, &genuine).await;
     let kinds: Vec<_> = stage
-        .announced()
+        .notifications()
         .await
         .into_iter()
         .map(|(kind, _)| kind)
         .collect();
     assert_eq!(
         kinds, ["inbound.signature_failed"; 2],
-        "a question is no event"
+        "a handshake is not an event"
     );
     answer
 }
@@ -92,8 +92,8 @@ async fn meta(stage: &Stage, token: Option<&str>) -> Source {
     };
     let sources = &stage.gateway.sources;
     let tenant = TenantId::default();
-    let made = sources.create(&tenant, draft, "app secret").await;
-    made.unwrap()
+    let created = sources.create(&tenant, draft, "app secret").await;
+    created.unwrap()
 }
 
 async fn get(stage: &Stage, source: &str, query: &str) -> Answer {
@@ -113,10 +113,7 @@ async fn meta_gets_its_challenge_back_for_its_token() {
     );
     let without = meta(&stage, None).await.id.to_string();
     let answer = get(&stage, &without, &format!("{query}app+secret")).await;
-    assert_eq!(
-        answer.text, "1158201444",
-        "the secret stands in for the token"
-    );
+    assert_eq!(answer.text, "1158201444", "the secret serves as the token");
     for (id, token) in [(&id, "app+secret"), (&id, ""), (&without, "meatyhamhock")] {
         let forged = get(&stage, id, &format!("{query}{token}")).await;
         forged.problem(401, "invalid_signature");
@@ -124,23 +121,23 @@ async fn meta_gets_its_challenge_back_for_its_token() {
 }
 
 #[tokio::test]
-async fn a_get_that_asks_nothing_is_refused_as_any_other_request() {
+async fn a_get_without_a_handshake_is_rejected_like_any_other_request() {
     let stage = Stage::new();
     let id = meta(&stage, None).await.id.to_string();
     let gitlab = stage.source_of("gitlab", "the token").await.id.to_string();
     let mut answers: Vec<(http::HeaderMap, Value)> = Vec::new();
     for (id, query) in [(&*id, ""), (&*id, "hub.mode=subscribe"), ("nonsense", "")] {
-        let refused = get(&stage, id, query).await;
-        answers.push((refused.headers.clone(), refused.expect(401)));
+        let rejected = get(&stage, id, query).await;
+        answers.push((rejected.headers.clone(), rejected.expect(401)));
     }
-    // Right in every way, but no event comes by GET.
+    // Correct in every way, but events are not sent by GET.
     for method in [Method::GET, Method::HEAD] {
         let request = Request::builder()
             .method(method)
             .uri(format!("/gateway/webhooks/{gitlab}"));
         let request = request.header("x-gitlab-token", "the token");
-        let refused = stage.send(request.body(Body::empty()).unwrap()).await;
-        assert_eq!(refused.status.as_u16(), 401);
+        let rejected = stage.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(rejected.status.as_u16(), 401);
     }
     assert!(
         answers.iter().all(|answer| *answer == answers[0]),

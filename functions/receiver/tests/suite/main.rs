@@ -1,6 +1,6 @@
-//! The router by `oneshot`, over a gateway on a real store.
+//! The router called by `oneshot`, with a gateway on a real store.
 
-// Helpers of tests are no test functions, which is where clippy.toml allows these.
+// clippy.toml allows these only in test functions, and helpers are not test functions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,7 +11,7 @@
 mod every_scheme;
 mod function;
 mod handshakes;
-mod keeping;
 mod receiving;
-mod refusing;
+mod rejecting;
+mod rejections;
 mod stage;

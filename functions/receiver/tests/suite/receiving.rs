@@ -1,4 +1,4 @@
-//! What a source has signed is stored once and routed.
+//! Signed requests are stored once and routed.
 
 use postrider_domain::event::Origin;
 use postrider_domain::ids::TenantId;
@@ -38,7 +38,7 @@ async fn a_signed_request_is_stored_and_routed() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_is_repeated_finds_the_first_one_whatever_its_body() {
+async fn a_repeated_delivery_gets_the_first_answer_whatever_its_body() {
     let stage = Stage::new();
     let webhook = stage.webhook(1).await;
     let source = stage.source(&[("*", "do", None, webhook)]).await;
@@ -58,11 +58,11 @@ async fn a_delivery_that_is_repeated_finds_the_first_one_whatever_its_body() {
     assert_eq!(&stage.event(&first).await.body[..], b"{\"try\":1}");
     let other = stage.source(&[]).await;
     let same_id = stage.deliver(&other, "same", "a", "{}").await.expect(202);
-    assert_ne!(same_id["id"], first["id"], "ids are a source's own");
+    assert_ne!(same_id["id"], first["id"], "ids are scoped to a source");
 }
 
 #[tokio::test]
-async fn deliveries_without_an_id_are_events_of_their_own() {
+async fn deliveries_without_an_id_are_separate_events() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let signature = sign(crate::stage::SECRET, b"{}");
@@ -77,7 +77,7 @@ async fn deliveries_without_an_id_are_events_of_their_own() {
 }
 
 #[tokio::test]
-async fn an_event_that_no_route_wants_is_stored() {
+async fn an_event_without_a_matching_route_is_stored() {
     let stage = Stage::new();
     let webhook = stage.webhook(1).await;
     let source = stage.source(&[("push", "build", None, webhook)]).await;
@@ -94,7 +94,7 @@ async fn an_event_that_no_route_wants_is_stored() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_made_or_deleted_meanwhile_is_seen() {
+async fn a_webhook_created_or_deleted_in_the_meantime_is_noticed() {
     let stage = Stage::new();
     let first = stage.webhook(1).await;
     let source = stage.source(&[("*", "do", None, first)]).await;
@@ -119,7 +119,7 @@ async fn a_webhook_that_is_made_or_deleted_meanwhile_is_seen() {
 }
 
 #[tokio::test]
-async fn the_old_secret_is_good_for_a_day_after_a_rotation() {
+async fn the_old_secret_is_valid_for_a_day_after_a_rotation() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let rotate = stage
@@ -141,7 +141,7 @@ async fn the_old_secret_is_good_for_a_day_after_a_rotation() {
 }
 
 #[tokio::test]
-async fn a_body_need_not_be_text() {
+async fn a_body_does_not_have_to_be_text() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let body = b"\xff\xfe\x00";

@@ -1,4 +1,4 @@
-//! A gateway on a SQLite store in a directory of its own, a clock that stands still, and a queue that keeps its hints.
+//! A gateway on a SQLite store in a temporary directory, a stopped clock, and a queue that records its messages.
 
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ use serde_json::Value;
 use sha2::Sha256;
 use tower::ServiceExt;
 
-/// Small, so that bodies over it are quickly made.
+/// Small, so that larger bodies are quick to create.
 pub(crate) const MAX_BODY: usize = 10_000;
-/// Where senders that sign it believe to have called.
+/// The URL that senders sign.
 pub(crate) const URL: &str = "https://hooks.example/in";
 pub(crate) const SECRET: &str = "It's a Secret to Everybody";
 
@@ -154,7 +154,7 @@ impl Stage {
         made.unwrap()
     }
 
-    /// Sends a request as it was signed to a source.
+    /// Sends a signed request to a source.
     pub(crate) async fn relay(&self, source: &Source, inbound: &Inbound) -> Answer {
         let query = inbound.query.as_ref().map(|query| format!("?{query}"));
         let path = Source::path(source.id) + &query.unwrap_or_default();
@@ -170,21 +170,21 @@ impl Stage {
         self.gateway.ports.clock.now()
     }
 
-    /// From now on every write that needs more room fails, as on a full disk.
+    /// From now on every write that needs more space fails, as on a full disk.
     pub(crate) async fn fill_the_disk(&self) {
         self.store.limit_pages(1).await.unwrap();
     }
 
-    /// The announcements so far, as type and data.
-    pub(crate) async fn announced(&self) -> Vec<(String, Value)> {
+    /// The notifications so far, as type and data.
+    pub(crate) async fn notifications(&self) -> Vec<(String, Value)> {
         let tenant = TenantId::default();
         let store = &self.gateway.ports.store;
-        let announced = store.notifications_after(&tenant, 0, 1000).await.unwrap();
-        let told = announced.into_iter().map(|one| {
+        let stored = store.notifications_after(&tenant, 0, 1000).await.unwrap();
+        let notifications = stored.into_iter().map(|one| {
             let event: Value = serde_json::from_str(&one.event).unwrap();
             (one.kind, event["data"].clone())
         });
-        told.collect()
+        notifications.collect()
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
@@ -208,7 +208,7 @@ impl Stage {
             .await
     }
 
-    /// Posts a body that is signed with the source's first secret, under this delivery id.
+    /// Posts a body signed with the source's first secret, under this delivery id.
     pub(crate) async fn deliver(
         &self,
         source: &Source,
@@ -227,7 +227,7 @@ impl Stage {
             .await
     }
 
-    /// What was stored of the event that an answer names.
+    /// The stored event that an answer names.
     pub(crate) async fn event(&self, answer: &Value) -> Arc<Event> {
         let id = answer["id"].as_str().unwrap().parse().unwrap();
         let found = self
@@ -239,7 +239,7 @@ impl Stage {
         found.unwrap().unwrap()
     }
 
-    /// What was stored of the deliveries that an answer names.
+    /// The stored deliveries that an answer names.
     pub(crate) async fn rows(&self, answer: &Value) -> Vec<Delivery> {
         let mut rows = Vec::new();
         for delivery in answer["deliveries"].as_array().unwrap() {
@@ -255,13 +255,13 @@ impl Stage {
         rows
     }
 
-    /// The hints that were sent since this was asked the last time.
+    /// The queue messages sent since the last call.
     pub(crate) fn take_messages(&self) -> Vec<QueueMessage> {
         self.messages.take()
     }
 }
 
-/// `sha256=<hex>`, made apart from the gateway's own code.
+/// `sha256=<hex>`, computed independently of the gateway's code.
 pub(crate) fn sign(secret: &str, body: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(body);

@@ -42,7 +42,7 @@ pub enum Encoding {
 }
 
 /// The signed parts, in order.
-pub(crate) type Message<'a> = Vec<Cow<'a, [u8]>>;
+pub type SignedMessage<'a> = Vec<Cow<'a, [u8]>>;
 
 impl Encoding {
     pub(crate) fn decode(self, text: &str) -> Option<Vec<u8>> {
@@ -53,7 +53,7 @@ impl Encoding {
         }
     }
 
-    pub(crate) fn encode(self, bytes: &[u8]) -> String {
+    pub fn encode(self, bytes: &[u8]) -> String {
         match self {
             Self::Hex => HEXLOWER.encode(bytes),
             Self::Base64 => BASE64.encode(bytes),
@@ -76,7 +76,12 @@ impl Digest {
 
     /// Whether one of these signatures is valid for the message. All are checked. HMACs and hashes are computed even if
     /// there is nothing to compare with, so that a request without a signature does not take less time.
-    pub(crate) fn matches(self, key: &[u8], message: &Message<'_>, given: &[Vec<u8>]) -> Choice {
+    pub(crate) fn matches(
+        self,
+        key: &[u8],
+        message: &SignedMessage<'_>,
+        given: &[Vec<u8>],
+    ) -> Choice {
         match self {
             Self::HmacSha1 => any_equal(&mac::<Hmac<Sha1>>(key, message), given),
             Self::HmacSha256 => any_equal(&mac::<Hmac<Sha256>>(key, message), given),
@@ -89,7 +94,7 @@ impl Digest {
     }
 
     /// Signs the message; `None` for public keys, which cannot sign.
-    pub(crate) fn sign(self, key: &[u8], message: &Message<'_>) -> Option<Vec<u8>> {
+    pub fn sign(self, key: &[u8], message: &SignedMessage<'_>) -> Option<Vec<u8>> {
         Some(match self {
             Self::HmacSha1 => mac::<Hmac<Sha1>>(key, message).to_vec(),
             Self::HmacSha256 => mac::<Hmac<Sha256>>(key, message).to_vec(),
@@ -101,14 +106,14 @@ impl Digest {
     }
 }
 
-fn mac<M: Mac + KeyInit>(key: &[u8], message: &Message<'_>) -> hmac::digest::Output<M> {
+fn mac<M: Mac + KeyInit>(key: &[u8], message: &SignedMessage<'_>) -> hmac::digest::Output<M> {
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
     let mut mac = <M as KeyInit>::new_from_slice(key).expect("any key length");
     message.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes()
 }
 
-fn sha256(key: &[u8], message: &Message<'_>) -> [u8; 32] {
+fn sha256(key: &[u8], message: &SignedMessage<'_>) -> [u8; 32] {
     let mut hash = Sha256::new_with_prefix(key);
     message.iter().for_each(|part| hash.update(part));
     hash.finalize().into()
@@ -130,7 +135,7 @@ fn any_token(key: &[u8], given: &[Vec<u8>]) -> Choice {
     })
 }
 
-fn any_ed25519(key: &[u8], message: &Message<'_>, given: &[Vec<u8>]) -> Choice {
+fn any_ed25519(key: &[u8], message: &SignedMessage<'_>, given: &[Vec<u8>]) -> Choice {
     let Some(key) = ed25519(key) else {
         return Choice::from(0);
     };
@@ -145,7 +150,7 @@ fn any_ed25519(key: &[u8], message: &Message<'_>, given: &[Vec<u8>]) -> Choice {
     Choice::from(u8::from(count > 0))
 }
 
-fn any_p256(key: &[u8], message: &Message<'_>, given: &[Vec<u8>]) -> Choice {
+fn any_p256(key: &[u8], message: &SignedMessage<'_>, given: &[Vec<u8>]) -> Choice {
     let digest = sha256(&[], message);
     let Ok(key) = P256Key::from_public_key_der(key) else {
         return Choice::from(0);

@@ -21,12 +21,12 @@ pub enum KeyForm {
 }
 
 /// The bytes of a key. Decoded bytes are wiped on drop, like the secret's text.
-pub(crate) enum Key<'a> {
+pub enum SchemeKey<'a> {
     Text(&'a [u8]),
     Decoded(Zeroizing<Vec<u8>>),
 }
 
-impl AsRef<[u8]> for Key<'_> {
+impl AsRef<[u8]> for SchemeKey<'_> {
     fn as_ref(&self) -> &[u8] {
         match self {
             Self::Text(bytes) => bytes,
@@ -36,17 +36,17 @@ impl AsRef<[u8]> for Key<'_> {
 }
 
 impl KeyForm {
-    pub(crate) fn decode(self, secret: &SharedSecret) -> Option<Key<'_>> {
+    pub(crate) fn decode(self, secret: &SharedSecret) -> Option<SchemeKey<'_>> {
         let text = secret.expose();
         let decoded = match self {
-            Self::Text => return Some(Key::Text(text.as_bytes())),
+            Self::Text => return Some(SchemeKey::Text(text.as_bytes())),
             Self::Base64 => base64(text),
             Self::Hex => HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok(),
             Self::Whsec => base64(text.strip_prefix(PREFIX).unwrap_or(text)),
             Self::Whpk => base64(text.strip_prefix("whpk_")?),
         };
         let bytes = Zeroizing::new(decoded?);
-        (!bytes.is_empty()).then_some(Key::Decoded(bytes))
+        (!bytes.is_empty()).then_some(SchemeKey::Decoded(bytes))
     }
 
     /// Creates a secret from random bytes; `None` if only the sender can create it, because it signs with a private key.

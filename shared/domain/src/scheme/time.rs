@@ -60,7 +60,7 @@ impl TimeForm {
         }
     }
 
-    pub(crate) fn write(self, at: Timestamp) -> String {
+    pub fn write(self, at: Timestamp) -> String {
         match self {
             Self::Seconds => at.as_seconds().to_string(),
             Self::Millis => at.as_millis().to_string(),

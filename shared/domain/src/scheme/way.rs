@@ -6,8 +6,8 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-use super::digest::Message;
-use super::key::Key;
+use super::digest::SignedMessage;
+use super::key::SchemeKey;
 use super::pick::is_json;
 use super::time::TimeFit;
 use super::{Digest, Encoding, Field, KeyForm, Part, Time, form};
@@ -49,9 +49,9 @@ impl Default for Way {
 
 /// A request, and the URL that its sender called.
 #[derive(Clone, Copy)]
-pub(crate) struct Request<'a> {
-    pub(crate) inbound: &'a Inbound,
-    pub(crate) public_url: Option<&'a str>,
+pub struct SignedParts<'a> {
+    pub inbound: &'a Inbound,
+    pub public_url: Option<&'a str>,
 }
 
 /// The result of checking a request against one way.
@@ -68,7 +68,7 @@ impl Way {
     /// Checks every signature in the request against every secret, all in constant time.
     pub(crate) fn evidence(
         &self,
-        request: Request<'_>,
+        request: SignedParts<'_>,
         secrets: &[&SharedSecret],
         now: Timestamp,
     ) -> Evidence {
@@ -88,7 +88,7 @@ impl Way {
     }
 
     /// The secret's key, if this way can use it.
-    pub(crate) fn key<'s>(&self, secret: &'s SharedSecret) -> Option<Key<'s>> {
+    pub fn key<'s>(&self, secret: &'s SharedSecret) -> Option<SchemeKey<'s>> {
         let key = self.key.decode(secret)?;
         self.digest.takes(key.as_ref()).then_some(key)
     }
@@ -102,7 +102,7 @@ impl Way {
     }
 
     /// The signed message, and whether it is complete and unambiguous.
-    pub(crate) fn message<'a>(&'a self, request: Request<'a>) -> (Message<'a>, Choice) {
+    pub fn message<'a>(&'a self, request: SignedParts<'a>) -> (SignedMessage<'a>, Choice) {
         let mut message = Vec::with_capacity(self.signed.len());
         let mut is_whole = Choice::from(u8::from(self.is_bound(request.inbound)));
         for (n, part) in self.signed.iter().enumerate() {
@@ -119,9 +119,9 @@ impl Way {
         &'a self,
         part: &'a Part,
         next: Option<&Part>,
-        request: Request<'a>,
+        request: SignedParts<'a>,
     ) -> Option<Cow<'a, [u8]>> {
-        let Request {
+        let SignedParts {
             inbound,
             public_url,
         } = request;

@@ -1,8 +1,8 @@
 //! Where a signed URL ends and a body begins, with no mark between them.
 
 use postrider_domain::inbound::{Inbound, verify};
-use postrider_domain::sample::{self, Unsigned};
 use postrider_domain::scheme::{CustomDraft, Part, Scheme, UrlForm, Way};
+use postrider_samples::{self as sample, Unsigned};
 use std::sync::Arc;
 
 use super::{NOW, URL, keys, source};

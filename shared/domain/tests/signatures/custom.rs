@@ -2,8 +2,8 @@
 
 use super::{NOW, keys, secret, signed, source};
 use postrider_domain::inbound::verify;
-use postrider_domain::sample;
 use postrider_domain::scheme::{CustomDraft, Scheme};
+use postrider_samples as sample;
 use std::sync::Arc;
 
 fn some(text: &str) -> Option<String> {

@@ -5,10 +5,10 @@ use postrider_domain::diagnosis::{
     BodyChange, Finding, UrlChange, diagnose, diagnose_without_body,
 };
 use postrider_domain::inbound::{Inbound, verify};
-use postrider_domain::sample::{self, SampleEvent, SampleKeys, Unsigned};
 use postrider_domain::secret::{OVERLAP, RetiringSecret};
 use postrider_domain::source::Source;
 use postrider_domain::time::Millis;
+use postrider_samples::{self as sample, SampleEvent, SampleKeys, Unsigned};
 
 const SECRET: &str = "canary-It's a Secret";
 const ID: &str = "7d1a6f";

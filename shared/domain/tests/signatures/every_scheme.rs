@@ -5,10 +5,10 @@ use http::HeaderValue;
 use postrider_domain::diagnosis::diagnose;
 use postrider_domain::handshake::handshake;
 use postrider_domain::inbound::{Inbound, Rejection, verify};
-use postrider_domain::sample;
 use postrider_domain::scheme::{At, Digest, Field, Part, Scheme, TimeForm, Way};
 use postrider_domain::secret::OVERLAP;
 use postrider_domain::time::Millis;
+use postrider_samples as sample;
 use proptest::prelude::*;
 use serde_json::Value;
 

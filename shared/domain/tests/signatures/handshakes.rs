@@ -4,9 +4,9 @@ use super::{NOW, keys, named, secret, source, unsigned};
 use http::Method;
 use postrider_domain::handshake::{HandshakeReply, handshake};
 use postrider_domain::inbound::{Inbound, verify};
-use postrider_domain::sample::{self, SampleEvent, SampleKeys};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::time::Millis;
+use postrider_samples::{self as sample, SampleEvent, SampleKeys};
 
 fn asked(scheme: &Scheme, keys: &SampleKeys, body: &'static str) -> Inbound {
     let event = SampleEvent {

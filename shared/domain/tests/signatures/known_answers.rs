@@ -3,10 +3,10 @@
 use super::{post, secret, source};
 use http::Method;
 use postrider_domain::inbound::{Inbound, Rejection, verify};
-use postrider_domain::sample::{self, SampleKeys};
 use postrider_domain::scheme::Scheme;
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
+use postrider_samples::{self as sample, SampleKeys};
 
 const SLACK: &[u8] = include_bytes!("../vectors/slack.body");
 const STRIPE: &[u8] = include_bytes!("../vectors/stripe.body");

@@ -18,11 +18,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::inbound::Inbound;
-use postrider_domain::sample::{self, SampleEvent, SampleKeys, Unsigned};
 use postrider_domain::scheme::{Scheme, Way};
 use postrider_domain::secret::{SecretRing, SharedSecret};
 use postrider_domain::source::{Source, SourceSettings};
 use postrider_domain::time::Timestamp;
+use postrider_samples::{self as sample, SampleEvent, SampleKeys, Unsigned};
 use std::sync::Arc;
 
 const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);

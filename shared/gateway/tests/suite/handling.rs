@@ -1,7 +1,9 @@
 //! What becomes of hints.
 
-use postrider_domain::delivery::Status;
+use postrider_domain::delivery::{Force, Status};
+use postrider_domain::retry::RetrySettings;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::QueueMessage;
@@ -210,4 +212,30 @@ async fn an_attempt_that_outlasts_the_function_leaves_time_to_report_the_others(
     };
     let (handled, ()) = tokio::join!(handling, passing);
     assert!(only(handled).unwrap_err().is_transient());
+}
+
+/// The header counts the attempts since the row was created or requeued, and the row counts all of them.
+#[tokio::test]
+async fn x_webhook_retry_starts_at_0_again_after_a_requeue() {
+    let stage = Stage::set().await;
+    let retry = RetrySettings {
+        max_attempts: Some(2),
+        ..RetrySettings::default()
+    };
+    let draft = WebhookDraft {
+        retry: Some(retry),
+        ..WebhookDraft::default()
+    };
+    let webhook = stage.webhook_with(draft).await;
+    stage.receiver.answer_next([500, 500].map(Answer::status));
+    let id = stage.publish(webhook).await;
+    stage.handle_until_closed(id).await;
+    assert_eq!(stage.row(id).await.status, Status::Dead);
+    let retries = &stage.gateway.retries;
+    retries.retry_now(&tenant(), id, Force::No).await.unwrap();
+    stage.handle_until_closed(id).await;
+    let requests = stage.receiver.requests();
+    let headers = requests.iter().map(|it| it.header("x-webhook-retry"));
+    assert_eq!(headers.collect::<Vec<_>>(), ["0", "1", "0"]);
+    assert_eq!(stage.row(id).await.attempts_total, 3);
 }

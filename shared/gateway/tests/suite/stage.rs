@@ -133,6 +133,16 @@ impl Stage {
         self.dispatcher().handle(messages, self.in_a_minute()).await
     }
 
+    /// Hands over the messages of a row, each at its time, until the row is closed.
+    pub(crate) async fn handle_until_closed(&self, id: DeliveryId) {
+        while self.row(id).await.status.is_open() {
+            let messages = self.line.take();
+            assert_eq!(messages.len(), 1, "{messages:?}");
+            self.clock.set(messages[0].not_before().unwrap());
+            self.handle(messages).await;
+        }
+    }
+
     pub(crate) fn in_a_minute(&self) -> Timestamp {
         self.clock.now().plus(MINUTE)
     }

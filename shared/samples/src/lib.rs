@@ -1,4 +1,6 @@
-//! Signed sample requests of every scheme, for trying a source out: what a provider would send.
+//! Signed sample requests of every inbound scheme, as the provider would send them: for `postrider trigger` and for tests.
+//!
+//! They are not part of the domain because no decision needs them.
 
 mod events;
 mod keys;
@@ -13,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 pub use events::{SampleEvent, events};
 pub use keys::{SampleKeys, keys, keys_for};
 
-use crate::inbound::Inbound;
-use crate::scheme::{At, Field, Part, Request, Scheme, Way};
-use crate::time::Timestamp;
+use postrider_domain::inbound::Inbound;
+use postrider_domain::scheme::{At, Field, Part, Scheme, SignedParts, Way};
+use postrider_domain::time::Timestamp;
 
 /// A request before it is signed.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +76,7 @@ pub fn sign_in(
             .unwrap_or_default();
         inbound.query = Some(format!("{before}bodySHA256={hash}"));
     }
-    let request = Request {
+    let request = SignedParts {
         inbound: &inbound,
         public_url: Some(unsigned.url),
     };

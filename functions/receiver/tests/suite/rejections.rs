@@ -1,4 +1,4 @@
-//! What is refused is kept for its owner, within bounds.
+//! Rejected requests are stored for the owner of the source, within limits.
 
 use axum::body::Body;
 use http::Request;
@@ -10,21 +10,21 @@ use postrider_gateway::rejected::{Diagnosed, Listed};
 
 use crate::stage::{MAX_BODY, Stage, sign};
 
-async fn kept(stage: &Stage, source: &Source) -> Listed {
+async fn listed(stage: &Stage, source: &Source) -> Listed {
     let refusals = &stage.gateway.refusals;
     let listed = refusals.list(&source.tenant, source.id, 100).await;
     listed.unwrap()
 }
 
 async fn newest(stage: &Stage, source: &Source) -> Diagnosed {
-    let id = kept(stage, source).await.requests[0].id;
+    let id = listed(stage, source).await.requests[0].id;
     let refusals = &stage.gateway.refusals;
     let diagnosed = refusals.diagnose(&source.tenant, source.id, id).await;
     diagnosed.unwrap()
 }
 
 #[tokio::test]
-async fn a_forged_request_is_kept_and_announced_with_its_reason() {
+async fn a_forged_request_is_stored_and_reported_with_its_reason() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let forged = sign("canary", b"{}");
@@ -33,25 +33,25 @@ async fn a_forged_request_is_kept_and_announced_with_its_reason() {
         ("x-canary", "canary"),
     ];
     let id = source.id.to_string();
-    let refused = stage.post(&id, &headers, b"{ \"canary\": 1 }").await;
-    refused.problem(401, "invalid_signature");
-    let listed = kept(&stage, &source).await;
+    let rejected = stage.post(&id, &headers, b"{ \"canary\": 1 }").await;
+    rejected.problem(401, "invalid_signature");
+    let listed = listed(&stage, &source).await;
     let request = &listed.requests[0].refused.request;
     assert_eq!(&request.body[..], b"{ \"canary\": 1 }");
     assert_eq!(request.path, format!("/gateway/webhooks/{id}"));
     assert_eq!(request.headers["x-canary"], "canary");
-    let announced = stage.announced().await;
-    let [(kind, data)] = announced.as_slice() else {
-        panic!("{announced:?}");
+    let notifications = stage.notifications().await;
+    let [(kind, data)] = notifications.as_slice() else {
+        panic!("{notifications:?}");
     };
     assert_eq!(kind, "inbound.signature_failed");
     assert_eq!(data["refused_id"], listed.requests[0].id.to_string());
     assert_eq!(data["reason"], "no_match");
-    assert!(!format!("{announced:?}").contains("canary"));
+    assert!(!format!("{notifications:?}").contains("canary"));
 }
 
 #[tokio::test]
-async fn what_would_have_matched_is_said_though_the_secret_is_long_gone() {
+async fn the_diagnosis_finds_a_retired_secret_that_would_have_matched() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let id = source.id.to_string();
@@ -64,24 +64,24 @@ async fn what_would_have_matched_is_said_though_the_secret_is_long_gone() {
         rotated.await.unwrap();
         stage.clock.advance(Millis::from_seconds(86_401));
     }
-    let refused = stage.deliver(&source, "1", "a", "{}").await;
-    refused.problem(401, "invalid_signature");
+    let rejected = stage.deliver(&source, "1", "a", "{}").await;
+    rejected.problem(401, "invalid_signature");
     assert_eq!(newest(&stage, &source).await.findings, [Finding::OldSecret]);
     let signature = sign("secret 2", b"{}");
     let headers = [("x-webhook-signature", signature.as_str())];
-    let refused = stage.post(&id, &headers, b"{}\n").await;
-    refused.problem(401, "invalid_signature");
+    let rejected = stage.post(&id, &headers, b"{}\n").await;
+    rejected.problem(401, "invalid_signature");
     let findings = newest(&stage, &source).await.findings;
     assert!(
         matches!(findings[..], [Finding::ChangedBody { .. }]),
         "{findings:?}"
     );
-    let listed = kept(&stage, &source).await;
+    let listed = listed(&stage, &source).await;
     assert_eq!(listed.tally.kept, 2);
 }
 
 #[tokio::test]
-async fn a_flood_is_counted_and_costs_no_more_room() {
+async fn a_flood_is_counted_and_takes_no_more_space() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     for _ in 0..50 {
@@ -91,20 +91,20 @@ async fn a_flood_is_counted_and_costs_no_more_room() {
             .await;
         stage.post("nonsense", &[], b"{}").await;
     }
-    let listed = kept(&stage, &source).await;
+    let listed = listed(&stage, &source).await;
     assert_eq!((listed.tally.kept, listed.tally.counted), (10, 40));
     assert_eq!(listed.requests.len(), 10);
-    assert_eq!(stage.announced().await.len(), 10);
+    assert_eq!(stage.notifications().await.len(), 10);
     let store = &stage.gateway.ports.store;
-    let nobodys = store
+    let unknown_source = store
         .rejection_counts(&source.tenant, SourceId::UNKNOWN)
         .await;
-    let nobodys = nobodys.unwrap();
-    assert_eq!((nobodys.kept, nobodys.counted), (10, 90));
+    let unknown_source = unknown_source.unwrap();
+    assert_eq!((unknown_source.kept, unknown_source.counted), (10, 90));
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_announced_as_that() {
+async fn a_body_over_the_limit_is_reported_as_too_large() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let large = "x".repeat(MAX_BODY + 1);
@@ -114,9 +114,9 @@ async fn a_body_over_the_limit_is_announced_as_that() {
         let request = request.body(Body::from(large.clone())).unwrap();
         stage.send(request).await.problem(413, "payload_too_large");
     }
-    let announced = stage.announced().await;
-    assert_eq!(announced.len(), 1);
-    assert_eq!(announced[0].0, "inbound.too_large");
+    let notifications = stage.notifications().await;
+    assert_eq!(notifications.len(), 1);
+    assert_eq!(notifications[0].0, "inbound.too_large");
     let diagnosed = newest(&stage, &source).await;
     let refused = &diagnosed.kept.refused;
     assert_eq!(
@@ -127,13 +127,13 @@ async fn a_body_over_the_limit_is_announced_as_that() {
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_kept_is_refused_as_any_other() {
+async fn a_request_that_cannot_be_stored_is_rejected_like_any_other() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     stage.fill_the_disk().await;
-    let refused = stage
+    let rejected = stage
         .post(&source.id.to_string(), &[], &[b'x'; 9_000])
         .await;
-    refused.problem(401, "invalid_signature");
-    assert_eq!(kept(&stage, &source).await.tally.kept, 0);
+    rejected.problem(401, "invalid_signature");
+    assert_eq!(listed(&stage, &source).await.tally.kept, 0);
 }

@@ -1,4 +1,4 @@
-//! Nothing forged gets in, and nobody learns why.
+//! No forged request gets in, and its sender does not learn why.
 
 use axum::body::Body;
 use http::{Method, Request};
@@ -10,7 +10,7 @@ use crate::stage::{MAX_BODY, SECRET, Stage, sign};
 const BODY: &[u8] = br#"{"type":"task.done"}"#;
 
 #[tokio::test]
-async fn every_reason_is_answered_alike() {
+async fn every_reason_gets_the_same_answer() {
     let stage = Stage::new();
     let webhook = stage.webhook(1).await;
     let source = stage.source(&[("*", "do", None, webhook)]).await;
@@ -58,7 +58,7 @@ async fn every_reason_is_answered_alike() {
 }
 
 #[tokio::test]
-async fn one_flipped_bit_of_body_or_signature_is_refused() {
+async fn one_flipped_bit_of_body_or_signature_is_rejected() {
     let stage = Stage::new();
     let id = stage.source(&[]).await.id.to_string();
     let good = sign(SECRET, BODY);
@@ -84,7 +84,7 @@ async fn one_flipped_bit_of_body_or_signature_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused_before_it_is_looked_at() {
+async fn a_body_over_the_limit_is_rejected_before_it_is_verified() {
     let stage = Stage::new();
     let source = stage.source(&[]).await;
     let fits = "x".repeat(MAX_BODY);

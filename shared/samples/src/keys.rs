@@ -7,8 +7,8 @@ use p256::pkcs8::EncodePublicKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use crate::scheme::{Digest, KeyForm, Message, Scheme, Way};
-use crate::secret::SharedSecret;
+use postrider_domain::scheme::{Digest, KeyForm, Scheme, SignedMessage, Way};
+use postrider_domain::secret::SharedSecret;
 
 /// What a source keeps, and what signs for it.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl SampleKeys {
     }
 
     /// The signature in this way; nothing if these are no keys for it.
-    pub(crate) fn sign(&self, way: &Way, message: &Message<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn sign(&self, way: &Way, message: &SignedMessage<'_>) -> Option<Vec<u8>> {
         let key = way.key(&self.secret)?;
         let private = self.private.as_ref().map(|Private(seed)| seed);
         match way.digest {

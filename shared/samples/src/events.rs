@@ -1,6 +1,6 @@
 //! A few events of every scheme, as small as they still look real.
 
-use crate::scheme::Scheme;
+use postrider_domain::scheme::Scheme;
 
 /// One event that a provider may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
