@@ -1,4 +1,4 @@
-//! Values with sensible defaults. A test changes what it is about.
+//! Values with sensible defaults. A test changes only what it is about.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use postrider_domain::webhook::{
 use postrider_ports::deliveries::Acceptance;
 use url::Url;
 
-/// The instant at which tests begin: 2026-02-21T10:00:00Z.
+/// When tests start: 2026-02-21T10:00:00Z.
 pub const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 
-/// So many seconds after [`NOW`].
+/// This many seconds after [`NOW`].
 #[must_use]
 pub fn after(seconds: u64) -> Timestamp {
     NOW.plus(Millis::from_seconds(seconds))
@@ -49,7 +49,7 @@ pub fn source_id(n: u32) -> SourceId {
     SourceId::from_bytes((u128::from(n) + (1 << 66)).to_be_bytes())
 }
 
-/// The `n`-th source: of the scheme `postrider`, without routes.
+/// The `n`-th source, with the scheme `postrider` and no routes.
 #[must_use]
 pub fn source(tenant: &TenantId, n: u32) -> Source {
     Source {
@@ -68,7 +68,7 @@ pub fn source(tenant: &TenantId, n: u32) -> Source {
     }
 }
 
-/// The `n`-th webhook: active, wants everything.
+/// The `n`-th webhook: active, for every event type.
 #[must_use]
 pub fn webhook(tenant: &TenantId, n: u32) -> Webhook {
     Webhook {
@@ -107,7 +107,7 @@ pub fn event(tenant: &TenantId, n: u32, at: Timestamp) -> Event {
     }
 }
 
-/// The row of an event for a webhook: pending, due when the event was accepted, free.
+/// The row of an event for a webhook: pending, unclaimed, due when the event was accepted.
 #[must_use]
 pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
     Delivery {
@@ -140,7 +140,7 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
     }
 }
 
-/// An event with a free row for each of the webhooks.
+/// An event with an unclaimed row per webhook.
 #[must_use]
 pub fn acceptance(event: Event, webhooks: &[WebhookId], config_version: u64) -> Acceptance {
     let rows = webhooks.iter().map(|id| row(&event, *id)).collect();
@@ -164,7 +164,7 @@ pub fn lease(process: &str, claim: u64, until: Timestamp) -> Lease {
     }
 }
 
-/// What an attempt of a claimed row came to at `at`: a 200 for a delivery, a 500 for everything else.
+/// The completion of an attempt at `at`: status 200 if the row is delivered, 500 otherwise.
 #[must_use]
 pub fn completion(claimed: &Claimed, transition: Transition, at: Timestamp) -> Completion {
     let status = match transition {

@@ -15,11 +15,11 @@ pub struct SteppedClock {
     sleepers: watch::Sender<Sleepers>,
 }
 
-/// How many sleep until when.
+/// The number of sleepers by wake-up time.
 type Sleepers = BTreeMap<Timestamp, usize>;
 
 impl SteppedClock {
-    /// A clock that stands at `now`.
+    /// A clock that shows `now`.
     #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self {
@@ -40,7 +40,6 @@ impl SteppedClock {
         self.now_ms.store(now.as_millis(), Ordering::SeqCst);
     }
 
-    /// Sets the clock.
     pub fn set(&self, now: Timestamp) {
         self.now_ms.store(now.as_millis(), Ordering::SeqCst);
         self.advanced.notify_waiters();
@@ -57,7 +56,7 @@ impl SteppedClock {
     }
 }
 
-/// One that sleeps, until it is dropped.
+/// Counts as asleep until it is dropped.
 struct Sleeper<'a> {
     sleepers: &'a watch::Sender<Sleepers>,
     until: Timestamp,

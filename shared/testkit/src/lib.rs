@@ -5,7 +5,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::wildcard_enum_match_arm,
-    reason = "test code: a failed expectation shall stop the test where it stands"
+    reason = "test code: a failed expectation stops the test, with its location"
 )]
 
 pub mod builders;

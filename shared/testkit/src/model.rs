@@ -1,5 +1,5 @@
-//! Random sequences of commands against a store and against a map that uses the same pure rules. After each command
-//! both must hold the same rows, attempts and webhooks.
+//! Random sequences of commands, run on a store and on a map that uses the same pure rules. After each command both must
+//! contain the same rows, attempts and webhooks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::store_suite::{Fixture, Handle};
 const WEBHOOKS: u32 = 3;
 const LEASE: Millis = Millis::from_seconds(20);
 
-/// Something done to a store. Numbers choose among what is there.
+/// A command to a store. Numbers choose among the existing rows, claims and webhooks.
 #[derive(Clone, Debug)]
 enum Command {
     Accept { webhooks: u8, claim: bool },
@@ -45,7 +45,7 @@ enum Command {
     Delete { webhook: usize },
 }
 
-/// What an attempt comes to.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
     Deliver,
@@ -78,10 +78,10 @@ fn command() -> impl Strategy<Value = Command> {
     ]
 }
 
-/// Runs `cases` random sequences of up to 60 commands. Each has a tenant of its own in the one store.
+/// Runs `cases` random sequences of up to 60 commands, each with its own tenant in the same store.
 ///
 /// # Panics
-/// With the shortest sequence found after which store and model differ.
+/// With the shortest sequence found that makes store and model differ.
 pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u32) {
     let mut runner = TestRunner::new(Config {
         cases,
@@ -117,7 +117,7 @@ struct Model {
     attempts: BTreeMap<DeliveryId, Vec<Attempt>>,
     webhooks: BTreeMap<WebhookId, Option<Health>>,
     paces: BTreeMap<WebhookId, Pace>,
-    /// Every claim that ever succeeded, with the lease it was made with.
+    /// Every claim that succeeded, with its lease.
     claims: Vec<(Claimed, Wanted)>,
     drawn: u32,
 }
@@ -158,7 +158,7 @@ impl Model {
         health.as_ref().map(|health| health.status)
     }
 
-    /// Changes a row with all that follows.
+    /// Changes a row and applies the effects.
     fn change(&mut self, after: &Delivery) {
         let before = self.rows.insert(after.id, after.clone()).unwrap();
         if let Some(Some(health)) = self.webhooks.get_mut(&after.id.webhook)
@@ -321,7 +321,7 @@ impl Model {
             Ending::Die(cause) => Transition::Die { cause },
         };
         let mut completion = builders::completion(claimed, transition, self.now);
-        // Some saw the webhook's present state, others an older one.
+        // Some attempts saw the webhook's current state, others an older one.
         let health = self.webhooks[&id.webhook].as_ref();
         let seen = health.map_or(0, |health| health.generation);
         completion.generation =
@@ -431,7 +431,7 @@ impl Model {
         Ok(())
     }
 
-    /// Rows of active webhooks by turns, the longest due first; those of deleted ones at once.
+    /// Rows of active webhooks by turns, the longest overdue first; rows of deleted webhooks at once.
     async fn release(&mut self, ahead: Millis) -> Result<(), TestCaseError> {
         let until = self.now.plus(ahead);
         let webhooks: Vec<_> = self.webhooks.keys().copied().collect();

@@ -1,4 +1,4 @@
-//! A real HTTP receiver on loopback whose answers can be switched.
+//! A real HTTP receiver on loopback with configurable responses.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,19 +15,16 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// One request as it arrived.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Its path.
     pub path: String,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
     pub body: Bytes,
 }
 
 impl Received {
-    /// One header as text; empty if it is missing.
+    /// A header as text; empty if it is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers
@@ -37,19 +34,17 @@ impl Received {
     }
 }
 
-/// What the receiver answers.
+/// A response of the receiver.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
-    /// Headers, by name and value.
+    /// Name and value of each header.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: String,
 }
 
 impl Answer {
-    /// A bare status.
+    /// A status without headers and body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {
@@ -59,14 +54,12 @@ impl Answer {
         }
     }
 
-    /// With a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With a body.
     #[must_use]
     pub fn body(mut self, body: &str) -> Self {
         self.body = body.to_owned();
@@ -82,7 +75,7 @@ struct Shared {
     open: watch::Sender<bool>,
 }
 
-/// A receiver. It ends when dropped.
+/// Stops when it is dropped.
 pub struct Receiver {
     shared: Arc<Shared>,
     port: u16,
@@ -90,7 +83,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Starts one on a free port of 127.0.0.1 that answers 200.
+    /// Starts one on a free port of 127.0.0.1 that responds with 200.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
@@ -109,48 +102,47 @@ impl Receiver {
         }
     }
 
-    /// Its URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/hook", self.port)
     }
 
-    /// Answers this from now on.
+    /// Sets the response to every request.
     pub fn answer(&self, answer: Answer) {
         *self.shared.usual.lock() = answer;
     }
 
-    /// Answers these first, one each.
+    /// Sets the responses to the next requests, one each.
     pub fn answer_next(&self, answers: impl IntoIterator<Item = Answer>) {
         self.shared.next.lock().extend(answers);
     }
 
-    /// Takes requests but answers none until [`Self::open`].
+    /// Accepts requests but does not respond until [`Self::open`].
     pub fn hold(&self) {
         self.shared.open.send_replace(false);
     }
 
-    /// Answers what it holds, and what comes.
+    /// Responds to the requests on hold and to new ones.
     pub fn open(&self) {
         self.shared.open.send_replace(true);
     }
 
-    /// What arrived so far.
+    /// The requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Received> {
         self.shared.requests.lock().clone()
     }
 
-    /// What arrived since this was asked the last time; it is not kept any longer.
+    /// Removes and returns the requests since the last call.
     #[must_use]
     pub fn take_requests(&self) -> Vec<Received> {
         std::mem::take(&mut *self.shared.requests.lock())
     }
 
-    /// Returns when one more request arrives.
+    /// Returns when another request arrives.
     ///
     /// # Panics
-    /// When the receiver has ended.
+    /// When the receiver has stopped.
     pub async fn next_request(&self) {
         let mut arrived = self.shared.count.subscribe();
         arrived.changed().await.expect("the receiver runs");
@@ -179,7 +171,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
             let service = service_fn(move |request| respond(request, Arc::clone(&shared)));
-            // A sender that breaks off is its own affair.
+            // Errors are ignored: a sender may close the connection at any time.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

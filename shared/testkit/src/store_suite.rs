@@ -1,11 +1,11 @@
-//! What every store must do, one function for each case. A store joins with a [`Fixture`] and one line:
+//! What every store must do, one function per case. A store joins with a [`Fixture`] and one line:
 //!
 //! ```ignore
 //! postrider_testkit::store_suite!(fixture);
 //! ```
 //!
-//! A store that lives in the process which also sends has more to show: its fixture is an [`EmbeddedFixture`] too, and
-//! it adds [`embedded_suite!`](crate::embedded_suite).
+//! A store that is embedded in the sending process must do more: its fixture is also an [`EmbeddedFixture`], and it adds
+//! [`embedded_suite!`](crate::embedded_suite).
 
 pub mod accepting;
 pub mod applying;
@@ -41,12 +41,11 @@ use postrider_ports::{EmbeddedStore, Store};
 
 pub use scene::Scene;
 
-/// A store as one process has it.
+/// A store as seen by one process.
 #[derive(Clone)]
 pub struct Handle {
-    /// The store.
     pub store: Arc<dyn Store>,
-    /// The process, for the owners of leases.
+    /// The process that owns its leases.
     pub process: String,
     /// The store again, if it can insert rows already claimed.
     pub embedded: Option<Arc<dyn AcceptClaimed>>,
@@ -55,13 +54,12 @@ pub struct Handle {
 /// A fresh, empty store for one case.
 #[async_trait]
 pub trait Fixture: Send + Sync {
-    /// The store.
     fn handle(&self) -> Handle;
 
-    /// Another process on the same data. It lives until the handle is dropped.
+    /// Another process on the same data; it ends when the handle is dropped.
     async fn another_process(&self) -> Handle;
 
-    /// Returns when everything written so far is seen by lists and schedules, for stores whose indexes lag.
+    /// Returns when lists and schedules show everything written so far, for stores whose indexes lag.
     async fn flush(&self) {}
 }
 
@@ -71,35 +69,35 @@ pub trait EmbeddedFixture: Fixture {
     fn embedded(&self) -> Arc<dyn EmbeddedStore>;
 }
 
-/// Makes one test of each case, on the store that `$fixture` (an async function in scope) returns.
+/// Creates one test per case, on the store that `$fixture` (an async function in scope) returns.
 #[macro_export]
 macro_rules! store_suite {
     ($fixture:ident) => {
         $crate::store_cases! { $fixture,
             accepting {
-                what_was_accepted_is_there,
+                an_accepted_event_is_stored_with_its_rows,
                 a_repeated_request_is_a_duplicate,
                 another_request_under_the_same_key_is_a_conflict,
                 a_duplicate_is_known_even_when_the_plan_is_outdated,
                 an_outdated_plan_writes_nothing,
-                an_event_that_nobody_wants_is_stored,
-                of_concurrent_equal_requests_one_is_new,
+                an_event_without_a_webhook_is_stored,
+                one_of_concurrent_equal_requests_is_new,
                 one_item_of_a_batch_fails_alone,
                 a_batch_of_a_hundred_and_thirty_is_stored_whole,
                 an_event_for_sixty_webhooks_is_stored_whole,
                 a_body_that_fills_an_item_comes_back_byte_for_byte,
             }
             claiming {
-                of_many_claimers_one_wins,
-                a_claim_is_refused_until_its_lease_has_ended,
+                one_of_many_claimers_wins,
+                a_claim_is_rejected_until_its_lease_has_expired,
                 an_expired_lease_can_be_claimed_by_another_process,
                 a_claim_repeated_by_its_owner_succeeds,
-                a_row_that_is_not_due_is_refused,
-                a_closed_row_is_refused,
+                a_row_that_is_not_due_cannot_be_claimed,
+                a_closed_row_cannot_be_claimed,
                 an_unknown_row_is_missing,
-                a_lease_can_be_prolonged_by_its_holder_alone,
+                only_its_holder_can_renew_a_lease,
                 a_batch_of_a_hundred_and_thirty_is_claimed_in_order,
-                a_claim_knows_the_generation_of_its_webhooks_state,
+                a_claim_has_the_generation_of_its_webhooks_state,
                 a_row_is_moved_to_its_turn_once,
                 a_held_or_changed_row_is_not_moved,
             }
@@ -110,17 +108,17 @@ macro_rules! store_suite {
                 a_dead_row_stays_dead,
                 a_stale_apply_changes_nothing,
                 an_apply_after_a_renewal_counts,
-                an_apply_whose_answer_was_lost_is_recognised,
-                of_concurrent_equal_applies_one_attempt_is_recorded,
+                an_apply_whose_response_was_lost_is_recognised,
+                one_of_concurrent_equal_applies_is_recorded,
             }
             parking {
                 rows_accepted_for_a_paused_webhook_are_parked,
                 a_claim_for_a_paused_webhook_parks_the_row,
                 release_frees_what_is_parked_for_an_active_webhook,
-                release_goes_by_its_limit_until_nothing_is_left,
+                release_respects_its_limit_until_nothing_is_left,
                 rows_of_a_deleted_webhook_die_when_they_are_claimed,
-                rows_of_a_deleted_webhook_are_buried,
-                nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile,
+                rows_of_a_deleted_webhook_are_ended,
+                no_row_is_stranded_when_a_webhook_is_paused_and_resumed,
                 a_row_set_aside_is_released_at_a_turn,
                 a_held_or_changed_row_is_not_set_aside,
                 release_gives_the_turns_of_the_webhooks_rate,
@@ -128,44 +126,44 @@ macro_rules! store_suite {
                 a_deleted_webhooks_rows_are_released_without_turns,
             }
             requeueing {
-                a_dead_row_goes_back_and_its_history_stays,
-                a_failed_row_goes_back,
-                a_delivered_row_goes_back_only_by_force,
-                a_pending_row_is_left,
-                a_row_in_flight_is_left,
-                a_disabled_or_deleted_webhook_takes_nothing_back,
-                a_row_of_a_paused_webhook_goes_back_parked,
+                a_dead_row_is_requeued_and_its_history_stays,
+                a_failed_row_is_requeued,
+                a_delivered_row_is_requeued_only_with_force,
+                a_pending_row_is_not_requeued,
+                a_row_in_flight_is_not_requeued,
+                a_row_of_a_disabled_or_deleted_webhook_is_not_requeued,
+                a_row_of_a_paused_webhook_is_requeued_as_parked,
                 an_unknown_row_is_missing,
                 a_claim_from_before_the_requeue_is_stale,
             }
             listing {
                 pages_reach_the_end_under_concurrent_inserts,
                 rows_accepted_in_the_same_millisecond_are_all_seen,
-                each_filter_finds_what_it_names,
-                filters_hold_together,
-                a_page_examines_a_bounded_number_of_rows_and_goes_on,
-                a_bad_cursor_is_refused,
-                trouble_follows_the_status,
+                each_filter_finds_the_matching_rows,
+                filters_can_be_combined,
+                a_page_reads_a_bounded_number_of_rows_and_the_next_continues,
+                an_invalid_cursor_is_rejected,
+                the_index_of_failed_and_dead_rows_follows_the_status,
                 the_rows_of_an_event_are_those_of_its_tenant,
             }
             backlog {
-                a_stretch_holds_the_open_rows_due_in_it,
-                a_row_due_far_ahead_waits_until_its_window_comes,
+                a_time_range_contains_the_open_rows_due_in_it,
+                a_row_due_far_ahead_waits_for_its_window,
                 closed_and_parked_rows_are_in_no_backlog,
                 a_held_row_stays_in_the_backlog,
-                pages_of_a_stretch_reach_its_end,
+                pages_of_a_time_range_reach_its_end,
             }
             pacing {
                 turns_are_spaced,
                 no_turn_is_given_twice,
                 webhooks_have_turns_of_their_own,
-                no_turn_is_given_later_than_asked_for,
+                no_turn_is_given_later_than_requested,
                 a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
-                refusals_that_come_together_halve_the_rate_once,
-                a_resumed_webhook_begins_at_the_slowest_rate,
+                overload_reports_that_arrive_together_halve_the_rate_once,
+                a_resumed_webhook_starts_at_the_slowest_rate,
             }
             jobs {
-                a_job_is_kept_and_goes_on,
+                a_job_is_stored_and_continues,
                 a_cancelled_job_stays_cancelled,
                 a_finished_job_cannot_be_cancelled,
                 running_jobs_of_all_tenants_are_found,
@@ -174,76 +172,76 @@ macro_rules! store_suite {
                 a_key_is_found_by_its_digest,
                 a_key_with_the_same_digest_is_replaced,
                 a_revoked_key_is_gone,
-                the_last_use_is_noted,
+                the_last_use_is_recorded,
             }
             webhooks {
                 a_webhook_comes_back_as_it_was_stored,
                 secrets_and_headers_survive_a_change,
-                a_change_made_from_an_old_version_is_refused,
+                a_change_based_on_an_old_version_is_rejected,
                 every_change_raises_the_version,
-                a_count_of_failures_does_not_raise_the_version,
-                a_tenant_has_a_thousand_webhooks_at_the_most,
+                a_failure_count_does_not_raise_the_version,
+                a_tenant_has_at_most_a_thousand_webhooks,
                 a_status_is_set_once,
                 a_change_of_settings_is_notified_once,
                 failed_webhooks_of_all_tenants_are_counted,
                 an_unknown_webhook_is_missing,
             }
             carrying {
-                what_one_process_seals_another_opens,
-                what_was_made_up_does_not_open,
+                another_process_opens_a_sealed_value,
+                a_forged_value_does_not_open,
             }
             sources {
                 a_source_comes_back_as_it_was_stored,
                 secrets_of_a_source_survive_a_change,
-                a_change_made_from_an_old_version_is_refused,
+                a_change_based_on_an_old_version_is_rejected,
                 an_unknown_source_is_missing,
                 a_source_belongs_to_its_tenant,
-                a_tenant_has_a_thousand_sources_at_the_most,
+                a_tenant_has_at_most_a_thousand_sources,
                 a_source_does_not_raise_the_version_of_webhooks,
                 an_event_keeps_the_source_it_came_from,
             }
             rejected {
-                a_refused_request_comes_back_as_it_was_kept,
-                ten_a_minute_are_kept_and_the_rest_is_counted,
-                a_ring_keeps_the_last_hundred,
-                a_refused_request_is_not_shown_after_its_time,
-                refused_requests_belong_to_their_source,
-                of_many_at_once_no_more_than_ten_are_kept,
-                what_is_kept_is_announced_and_what_is_counted_is_not,
-                what_was_sent_to_nobody_is_to_unknown_source,
-                a_deleted_source_takes_its_tally_along,
+                a_rejected_request_is_read_as_it_was_stored,
+                ten_per_minute_are_stored_and_the_others_counted,
+                the_last_hundred_are_stored,
+                a_rejected_request_is_not_shown_after_its_retention,
+                rejected_requests_belong_to_their_source,
+                at_most_ten_of_many_concurrent_ones_are_stored,
+                stored_requests_are_notified_and_counted_ones_are_not,
+                requests_to_unknown_sources_belong_to_no_tenant,
+                deleting_a_source_deletes_its_counters,
             }
             health {
                 failures_are_counted_and_a_delivery_clears_them,
-                a_warning_is_given_once_at_three_failures,
+                three_failures_are_notified_once,
                 exhaustion_fails_the_webhook_when_its_policy_says_so,
                 a_receiver_that_is_gone_disables_the_webhook,
-                what_was_under_way_before_a_resume_does_not_undo_it,
-                a_resumed_webhook_that_fails_at_once_is_failed_again,
+                an_attempt_from_before_a_resume_does_not_undo_it,
+                a_resumed_webhook_that_keeps_failing_is_failed_again,
                 a_delivery_ends_the_probation,
-                a_receiver_that_wants_no_more_disables_the_webhook,
+                a_receiver_can_disable_the_webhook,
                 a_deleted_webhook_has_no_state_to_change,
             }
             probes {
-                a_failed_webhook_is_tested_less_and_less_often,
-                of_many_testers_one_makes_the_test,
-                a_webhook_whose_owner_does_not_want_tests_is_not_due,
-                an_answered_test_resumes_the_webhook,
-                an_answer_from_before_a_person_came_counts_for_nothing,
+                a_failed_webhook_is_probed_less_and_less_often,
+                one_of_many_processes_sends_the_probe,
+                a_webhook_without_auto_resume_is_not_probed,
+                a_successful_probe_resumes_the_webhook,
+                a_probe_from_before_an_operator_intervened_does_not_count,
             }
             stats {
                 counters_agree_with_the_attempts,
                 counters_are_kept_by_hour_and_webhook,
             }
             outbox {
-                changes_are_announced_in_order,
-                announcements_say_what_happened,
-                what_is_not_applied_is_not_announced,
-                what_a_source_sent_is_announced_once,
-                what_was_published_is_not_announced,
+                changes_are_notified_in_order,
+                notifications_describe_the_change,
+                changes_that_are_not_applied_are_not_notified,
+                an_inbound_event_is_notified_once,
+                a_published_event_is_not_notified,
             }
             tenants {
-                no_verb_reaches_another_tenant,
+                no_operation_reaches_another_tenant,
                 the_same_event_id_is_two_events,
                 each_tenant_has_its_own_version_and_webhooks,
             }
@@ -251,7 +249,7 @@ macro_rules! store_suite {
     };
 }
 
-/// Makes one test of each case that only an embedded store has to show.
+/// Creates one test per case that applies only to an embedded store.
 #[macro_export]
 macro_rules! embedded_suite {
     ($fixture:ident) => {
@@ -263,40 +261,40 @@ macro_rules! embedded_suite {
                 a_resumed_webhook_of_one_a_second_starts_rows_at_once,
             }
             scheduling {
-                the_agenda_has_one_entry_for_each_webhook_with_open_rows,
-                what_is_due_comes_longest_due_first,
+                the_agenda_has_one_entry_per_webhook_with_open_rows,
+                due_rows_come_longest_overdue_first,
                 closed_parked_and_held_rows_are_not_due,
-                a_row_whose_lease_has_ended_is_due_again,
-                retries_are_told_from_first_attempts,
+                a_row_whose_lease_has_expired_is_due_again,
+                retries_are_distinguished_from_first_attempts,
             }
             listening {
                 a_listener_is_woken,
-                old_announcements_are_forgotten,
-                a_place_is_never_used_twice,
+                old_notifications_are_removed,
+                a_position_is_never_used_twice,
             }
             emails {
-                a_webhook_that_fails_is_one_letter_for_each_episode,
+                a_failed_webhook_is_one_email_per_episode,
                 warnings_of_a_webhook_are_an_hour_apart,
-                a_letter_stays_until_it_is_settled,
-                letters_of_all_tenants_come_in_order,
+                an_email_stays_until_it_is_settled,
+                emails_of_all_tenants_come_in_order,
                 a_webhooks_owner_is_known,
             }
             expiring {
-                finished_rows_go_after_their_time,
-                an_open_row_is_announced_before_it_goes,
-                an_event_goes_with_its_last_row,
-                an_event_that_nobody_wanted_goes_after_its_time,
+                finished_rows_are_removed_after_their_retention,
+                an_open_row_is_notified_before_it_is_removed,
+                an_event_is_removed_with_its_last_row,
+                an_event_without_a_webhook_is_removed_after_its_retention,
                 a_held_row_stays,
-                removal_goes_by_its_limit,
-                kept_rows_do_not_hide_those_behind_them,
-                refused_requests_go_after_their_time,
-                counters_and_letters_of_long_ago_go,
+                removal_respects_its_limit,
+                retained_rows_do_not_hide_the_expired_ones_behind_them,
+                rejected_requests_are_removed_after_their_retention,
+                old_counters_and_emails_are_removed,
             }
         }
     };
 }
 
-/// One test for each case. Used by [`store_suite!`](crate::store_suite).
+/// Creates one test per case. Used by [`store_suite!`](crate::store_suite).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_cases {

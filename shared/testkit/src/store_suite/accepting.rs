@@ -1,4 +1,4 @@
-//! Events are stored with their rows, once.
+//! Events are stored once, with their rows.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use super::{Fixture, Scene};
 use crate::builders::{self, NOW};
 
-/// Event, rows and their contents.
-pub async fn what_was_accepted_is_there(fixture: impl Fixture) {
+/// The event, its rows and their contents.
+pub async fn an_accepted_event_is_stored_with_its_rows(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (a, b) = (scene.webhook().await, scene.webhook().await);
     let event = scene.event(NOW);
@@ -57,7 +57,7 @@ pub async fn a_repeated_request_is_a_duplicate(fixture: impl Fixture) {
     assert_eq!(scene.all(&Default::default(), 10).await.len(), 2);
 }
 
-/// Nothing of the second is stored.
+/// Nothing of the second request is stored.
 pub async fn another_request_under_the_same_key_is_a_conflict(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -75,7 +75,7 @@ pub async fn another_request_under_the_same_key_is_a_conflict(fixture: impl Fixt
     assert_eq!(stored.unwrap().unwrap().body, event.body);
 }
 
-/// Somebody who repeats a call is answered, whatever happened to the webhooks since.
+/// A publisher who repeats a call gets its result, whatever happened to the webhooks since.
 pub async fn a_duplicate_is_known_even_when_the_plan_is_outdated(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -89,7 +89,7 @@ pub async fn a_duplicate_is_known_even_when_the_plan_is_outdated(fixture: impl F
     );
 }
 
-/// Neither event nor row.
+/// Neither the event nor a row.
 pub async fn an_outdated_plan_writes_nothing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -106,7 +106,7 @@ pub async fn an_outdated_plan_writes_nothing(fixture: impl Fixture) {
 }
 
 /// It can be looked up, and repeated.
-pub async fn an_event_that_nobody_wants_is_stored(fixture: impl Fixture) {
+pub async fn an_event_without_a_webhook_is_stored(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let event = scene.event(NOW);
     let acceptance = scene.plan(event.clone(), &[]).await;
@@ -117,8 +117,8 @@ pub async fn an_event_that_nobody_wants_is_stored(fixture: impl Fixture) {
     assert!(matches!(again, Accepted::Duplicate { deliveries, .. } if deliveries.is_empty()));
 }
 
-/// Callers who repeat themselves at once.
-pub async fn of_concurrent_equal_requests_one_is_new(fixture: impl Fixture) {
+/// Publishers that send the same request at the same time.
+pub async fn one_of_concurrent_equal_requests_is_new(fixture: impl Fixture) {
     let scene = Arc::new(Scene::of(fixture.handle()));
     let webhook = scene.webhook().await.id;
     let acceptance = scene.plan(keyed(&scene, "k"), &[webhook]).await;
@@ -136,7 +136,7 @@ pub async fn of_concurrent_equal_requests_one_is_new(fixture: impl Fixture) {
     assert_eq!(new.count(), 1);
 }
 
-/// Its neighbours are stored.
+/// The other items are stored.
 pub async fn one_item_of_a_batch_fails_alone(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -154,14 +154,14 @@ pub async fn one_item_of_a_batch_fails_alone(fixture: impl Fixture) {
     let [first, twin, Accepted::Outdated, Accepted::New { .. }] = &results[..] else {
         panic!("{results:?}");
     };
-    // A store may carry out a batch in any order.
+    // A store may process a batch in any order.
     let alone = |one: &Accepted, other: &Accepted| {
         matches!((one, other), (Accepted::New { .. }, Accepted::Conflict))
     };
     assert!(alone(first, twin) || alone(twin, first), "{results:?}");
 }
 
-/// Past what services take in one call.
+/// More than AWS services accept in one call.
 pub async fn a_batch_of_a_hundred_and_thirty_is_stored_whole(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -178,7 +178,7 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_stored_whole(fixture: impl Fixtu
     }
 }
 
-/// Past what services take in one transaction.
+/// More than AWS services accept in one transaction.
 pub async fn an_event_for_sixty_webhooks_is_stored_whole(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let mut webhooks: Vec<WebhookId> = Vec::new();
@@ -192,8 +192,8 @@ pub async fn an_event_for_sixty_webhooks_is_stored_whole(fixture: impl Fixture) 
     }
 }
 
-/// Every value a byte can have, in the largest size that every store takes: with it an item of DynamoDB is near its
-/// 400 KB.
+/// Every byte value, in the largest size that every store accepts: it brings a DynamoDB item close to its 400 KB
+/// limit.
 pub async fn a_body_that_fills_an_item_comes_back_byte_for_byte(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;

@@ -1,4 +1,4 @@
-//! What an attempt came to is written once, by whoever holds the row.
+//! The result of an attempt is written once, by the process that holds the row.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub async fn a_delivered_row_is_closed(fixture: impl Fixture) {
     assert_eq!(attempts, vec![done.attempt]);
 }
 
-/// Free again, with what went wrong.
+/// Unclaimed again, with its error.
 pub async fn a_failed_row_waits_for_its_next_attempt(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
@@ -79,7 +79,7 @@ pub async fn an_attempt_keeps_its_failure_kind_and_phase(fixture: impl Fixture) 
     }
 }
 
-/// Nobody claims it, and it is in no schedule.
+/// It cannot be claimed and is in no schedule.
 pub async fn a_dead_row_stays_dead(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -97,7 +97,7 @@ pub async fn a_dead_row_stays_dead(fixture: impl Fixture) {
     assert_eq!(scene.stored(id).await, row);
 }
 
-/// Neither the row, nor the attempts, nor the webhook, nor the counters, nor the announcements.
+/// Not the row, the attempts, the webhook, the counters or the notifications.
 pub async fn a_stale_apply_changes_nothing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -120,7 +120,7 @@ pub async fn a_stale_apply_changes_nothing(fixture: impl Fixture) {
     assert_eq!(attempts.len(), 1);
 }
 
-/// A renewal is not a change that fences its own holder off.
+/// A renewal does not make the claim of its own holder stale.
 pub async fn an_apply_after_a_renewal_counts(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
@@ -131,8 +131,8 @@ pub async fn an_apply_after_a_renewal_counts(fixture: impl Fixture) {
     assert_eq!(scene.stored(id).await.lease_owner, None);
 }
 
-/// Recorded, counted and announced once.
-pub async fn an_apply_whose_answer_was_lost_is_recognised(fixture: impl Fixture) {
+/// It is recorded, counted and notified once.
+pub async fn an_apply_whose_response_was_lost_is_recognised(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
@@ -141,7 +141,7 @@ pub async fn an_apply_whose_answer_was_lost_is_recognised(fixture: impl Fixture)
     let second = scene.finish(&claimed, retry_at(after(60)), NOW).await;
     assert_eq!(first, second);
     assert!(matches!(first, Applied::Done(_)));
-    // Also when the row has moved on since.
+    // Also when the row has changed since.
     scene.attempt(id, Transition::Deliver, after(60)).await;
     match scene.finish(&claimed, retry_at(after(60)), after(61)).await {
         Applied::Done(row) => assert_eq!(row.status, Status::Delivered),
@@ -156,8 +156,8 @@ pub async fn an_apply_whose_answer_was_lost_is_recognised(fixture: impl Fixture)
     );
 }
 
-/// However many callers say the same.
-pub async fn of_concurrent_equal_applies_one_attempt_is_recorded(fixture: impl Fixture) {
+/// However many callers apply the same completion.
+pub async fn one_of_concurrent_equal_applies_is_recorded(fixture: impl Fixture) {
     let scene = Arc::new(Scene::of(fixture.handle()));
     let id = scene.row(scene.webhook().await.id).await;
     let claimed = scene.claimed(id, NOW).await;

@@ -9,8 +9,8 @@ use super::scene::retry_at;
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after};
 
-/// From its first instant to before its last, of every webhook.
-pub async fn a_stretch_holds_the_open_rows_due_in_it(fixture: impl Fixture) {
+/// Including its start and excluding its end, for every webhook.
+pub async fn a_time_range_contains_the_open_rows_due_in_it(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (one, another) = (scene.webhook().await.id, scene.webhook().await.id);
     let mut rows = Vec::new();
@@ -25,8 +25,8 @@ pub async fn a_stretch_holds_the_open_rows_due_in_it(fixture: impl Fixture) {
     assert_eq!(scene.backlog(tick).await, rows[..4]);
 }
 
-/// A hint cannot be sent for it yet.
-pub async fn a_row_due_far_ahead_waits_until_its_window_comes(fixture: impl Fixture) {
+/// A queue message cannot be sent for it yet.
+pub async fn a_row_due_far_ahead_waits_for_its_window(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let (soon, late) = (scene.row(webhook).await, scene.row(webhook).await);
@@ -41,7 +41,7 @@ pub async fn a_row_due_far_ahead_waits_until_its_window_comes(fixture: impl Fixt
     assert_eq!(scene.backlog(after(3_601)).await, all[1..]);
 }
 
-/// Nobody shall be told of them.
+/// No queue message must be sent for them.
 pub async fn closed_and_parked_rows_are_in_no_backlog(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -53,7 +53,7 @@ pub async fn closed_and_parked_rows_are_in_no_backlog(fixture: impl Fixture) {
     assert_eq!(scene.backlog(after(100_000)).await, []);
 }
 
-/// Its holder may have died; a hint too many is harmless.
+/// Its holder may have died, and an extra queue message is harmless.
 pub async fn a_held_row_stays_in_the_backlog(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -64,7 +64,7 @@ pub async fn a_held_row_stays_in_the_backlog(fixture: impl Fixture) {
 }
 
 /// Also when many rows are due at the same instant.
-pub async fn pages_of_a_stretch_reach_its_end(fixture: impl Fixture) {
+pub async fn pages_of_a_time_range_reach_its_end(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (one, another) = (scene.webhook().await.id, scene.webhook().await.id);
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Values that somebody carries away and brings back.
+//! Sealed values that a client stores and sends back.
 
 use postrider_domain::ids::TenantId;
 
@@ -6,8 +6,8 @@ use super::{Fixture, Scene};
 
 const PURPOSE: &str = "test";
 
-/// A session begun in one process is known in every other.
-pub async fn what_one_process_seals_another_opens(fixture: impl Fixture) {
+/// A session that starts in one process is valid in every other.
+pub async fn another_process_opens_a_sealed_value(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let sealed = scene.seal(&scene.tenant, PURPOSE.into(), "text".into());
     let sealed = sealed.await.unwrap();
@@ -20,8 +20,8 @@ pub async fn what_one_process_seals_another_opens(fixture: impl Fixture) {
     assert_eq!(for_another.await, Ok(None));
 }
 
-/// Also for a tenant that the store has never met.
-pub async fn what_was_made_up_does_not_open(fixture: impl Fixture) {
+/// Also for a tenant that the store does not know.
+pub async fn a_forged_value_does_not_open(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let stranger: TenantId = "stranger".parse().unwrap();
     for tenant in [&scene.tenant, &stranger] {

@@ -18,7 +18,7 @@ use crate::builders::{NOW, after};
 const TICK: Millis = Millis::new(1);
 
 /// From two processes at once.
-pub async fn of_many_claimers_one_wins(fixture: impl Fixture) {
+pub async fn one_of_many_claimers_wins(fixture: impl Fixture) {
     const CLAIMERS: usize = 32;
     let ours = Arc::new(Scene::of(fixture.handle()));
     let theirs = Arc::new(Scene::of(fixture.another_process().await));
@@ -48,32 +48,32 @@ pub async fn of_many_claimers_one_wins(fixture: impl Fixture) {
     }
 }
 
-/// Strictly: at the lease's last instant it is still held.
-pub async fn a_claim_is_refused_until_its_lease_has_ended(fixture: impl Fixture) {
+/// Strictly: at the last instant of the lease the row is still held.
+pub async fn a_claim_is_rejected_until_its_lease_has_expired(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
     let first = scene.claimed(id, NOW).await;
     let last_instant = NOW.plus(LEASE);
     assert_eq!(first.delivery().lease_until, last_instant);
     for at in [NOW, after(1), last_instant] {
-        assert_refused(scene.try_claim(id, at).await, Unclaimable::Held);
+        assert_unclaimable(scene.try_claim(id, at).await, Unclaimable::Held);
     }
     let second = scene.claimed(id, last_instant.plus(TICK)).await;
     assert!(second.version() > first.version());
 }
 
-/// Also when the first process is still there.
+/// Also when the first process still runs.
 pub async fn an_expired_lease_can_be_claimed_by_another_process(fixture: impl Fixture) {
     let ours = Scene::of(fixture.handle());
     let theirs = Scene::of(fixture.another_process().await);
     let id = ours.row(ours.webhook().await.id).await;
     ours.claimed(id, NOW).await;
     let last_instant = NOW.plus(LEASE);
-    assert_refused(theirs.try_claim(id, last_instant).await, Unclaimable::Held);
+    assert_unclaimable(theirs.try_claim(id, last_instant).await, Unclaimable::Held);
     theirs.claimed(id, last_instant.plus(TICK)).await;
 }
 
-/// The answer to the first call was lost.
+/// The response to the first call was lost.
 pub async fn a_claim_repeated_by_its_owner_succeeds(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
@@ -88,13 +88,13 @@ pub async fn a_claim_repeated_by_its_owner_succeeds(fixture: impl Fixture) {
     assert_eq!(scene.stored(id).await.version, 1);
 }
 
-/// Else backoff could be bypassed.
-pub async fn a_row_that_is_not_due_is_refused(fixture: impl Fixture) {
+/// Otherwise backoff could be bypassed.
+pub async fn a_row_that_is_not_due_cannot_be_claimed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.failed(scene.webhook().await.id).await;
     let due_at = after(60);
     let early = Timestamp::from_millis(due_at.as_millis() - 1);
-    assert_refused(
+    assert_unclaimable(
         scene.try_claim(id, early).await,
         Unclaimable::NotDue(due_at),
     );
@@ -102,12 +102,12 @@ pub async fn a_row_that_is_not_due_is_refused(fixture: impl Fixture) {
 }
 
 /// Delivered or dead.
-pub async fn a_closed_row_is_refused(fixture: impl Fixture) {
+pub async fn a_closed_row_cannot_be_claimed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     for id in [scene.delivered(webhook).await, scene.dead(webhook).await] {
         let before = scene.stored(id).await;
-        assert_refused(
+        assert_unclaimable(
             scene.try_claim(id, after(86_400)).await,
             Unclaimable::Closed,
         );
@@ -115,7 +115,7 @@ pub async fn a_closed_row_is_refused(fixture: impl Fixture) {
     }
 }
 
-/// Of an event that is not there, or of a webhook that the event did not go to.
+/// Of an unknown event, or of a webhook that the event was not routed to.
 pub async fn an_unknown_row_is_missing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
@@ -131,13 +131,13 @@ pub async fn an_unknown_row_is_missing(fixture: impl Fixture) {
     }
 }
 
-/// And not after it was taken over.
-pub async fn a_lease_can_be_prolonged_by_its_holder_alone(fixture: impl Fixture) {
+/// And not after another process has claimed the row.
+pub async fn only_its_holder_can_renew_a_lease(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
     let first = scene.claimed(id, NOW).await;
     assert_eq!(scene.renew(&first, after(60)).await, Ok(Renewed::Held));
-    assert_refused(scene.try_claim(id, after(60)).await, Unclaimable::Held);
+    assert_unclaimable(scene.try_claim(id, after(60)).await, Unclaimable::Held);
     let second = scene.claimed(id, after(61)).await;
     assert_eq!(scene.renew(&first, after(600)).await, Ok(Renewed::Lost));
     assert_eq!(scene.renew(&second, after(90)).await, Ok(Renewed::Held));
@@ -145,7 +145,7 @@ pub async fn a_lease_can_be_prolonged_by_its_holder_alone(fixture: impl Fixture)
     assert_eq!(scene.renew(&second, after(600)).await, Ok(Renewed::Lost));
 }
 
-/// Past what services take in one call; one result each.
+/// More than AWS services accept in one call; one result each.
 pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -160,13 +160,13 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl F
     for (n, claim) in claims.into_iter().enumerate() {
         match claim.unwrap() {
             Claim::Claimed(delivery) => assert_eq!(delivery.claimed.delivery().id, ids[n]),
-            refused => assert!(n == 7, "{n}: {refused:?}"),
+            rejected => assert!(n == 7, "{n}: {rejected:?}"),
         }
     }
 }
 
-/// So that an attempt counts for the state that its webhook has, whatever its dispatcher remembers of it.
-pub async fn a_claim_knows_the_generation_of_its_webhooks_state(fixture: impl Fixture) {
+/// So an attempt counts for the current state of its webhook, whatever the worker has cached.
+pub async fn a_claim_has_the_generation_of_its_webhooks_state(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
@@ -176,7 +176,7 @@ pub async fn a_claim_knows_the_generation_of_its_webhooks_state(fixture: impl Fi
         assert_eq!(resumed.unwrap().generation, 2 * round);
         let at = after(60 * u64::from(round));
         let wanted = scene.wanted(id, at);
-        // Also when the first answer was lost.
+        // Also when the first response was lost.
         for _ in 0..2 {
             let Claim::Claimed(delivery) = scene.claim_as(wanted.clone(), at).await else {
                 panic!("it is free");
@@ -187,7 +187,7 @@ pub async fn a_claim_knows_the_generation_of_its_webhooks_state(fixture: impl Fi
     }
 }
 
-/// Its turn is set, and it is marked so that it does not ask again.
+/// Its turn is set, and it is marked so it does not ask again.
 pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.failed(scene.webhook().await.id).await;
@@ -204,7 +204,7 @@ pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
         .unwrap();
     let moved = scene.stored(id).await;
     assert_eq!(moved, before.moved(after(75)));
-    assert_refused(
+    assert_unclaimable(
         scene.try_claim(id, after(74)).await,
         Unclaimable::NotDue(after(75)),
     );
@@ -212,7 +212,7 @@ pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
     assert!(!again.paced, "the next retry asks for a turn of its own");
 }
 
-/// Nor one that is closed, parked or gone.
+/// Nor one that is closed, parked or deleted.
 pub async fn a_held_or_changed_row_is_not_moved(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -243,7 +243,7 @@ pub async fn a_held_or_changed_row_is_not_moved(fixture: impl Fixture) {
     }
 }
 
-fn assert_refused(claim: Claim, why: Unclaimable) {
+fn assert_unclaimable(claim: Claim, why: Unclaimable) {
     match claim {
         Claim::Unclaimable(said) => assert_eq!(said, why),
         other => panic!("{other:?}, not {why:?}"),

@@ -1,4 +1,4 @@
-//! Letters about the trouble of webhooks.
+//! E-mails about failing webhooks.
 
 use postrider_domain::alert::{Alert, Trouble, WARNINGS_APART};
 use postrider_domain::decide::Transition;
@@ -25,22 +25,22 @@ async fn alerts(fixture: &impl EmbeddedFixture) -> Vec<Alert> {
     emails.into_iter().map(read).collect()
 }
 
-/// Fails a webhook by a delivery that is given up.
+/// Fails a webhook with a dead delivery.
 async fn fail(scene: &Scene, webhook: WebhookId, at: Timestamp) {
     let exhausted = die(DeadCause::ExhaustedFailingWebhook);
     scene.outcome(webhook, exhausted, at).await;
 }
 
-/// Three failures in a row, after one that arrived.
-async fn waver(scene: &Scene, webhook: WebhookId, at: Timestamp) {
+/// Three failures in a row after a success.
+async fn fail_three_times(scene: &Scene, webhook: WebhookId, at: Timestamp) {
     scene.outcome(webhook, Transition::Deliver, at).await;
     for _ in 0..3 {
         scene.outcome(webhook, die(DeadCause::Rejected), at).await;
     }
 }
 
-/// However many deliveries are given up, until a person sets it going again.
-pub async fn a_webhook_that_fails_is_one_letter_for_each_episode(fixture: impl EmbeddedFixture) {
+/// However many deliveries die, until an operator resumes it.
+pub async fn a_failed_webhook_is_one_email_per_episode(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let rows = [scene.row(webhook).await, scene.row(webhook).await];
@@ -71,15 +71,15 @@ pub async fn a_webhook_that_fails_is_one_letter_for_each_episode(fixture: impl E
     assert_eq!(generations, [0, 2]);
 }
 
-/// One that wavers would fill its owner's mailbox.
+/// A webhook that keeps failing and recovering would fill its owner's mailbox.
 pub async fn warnings_of_a_webhook_are_an_hour_apart(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let (webhook, other) = (scene.webhook().await.id, scene.webhook().await.id);
     let hour = NOW.plus(WARNINGS_APART);
     for at in [NOW, after(60), hour.minus(Millis::new(1)), hour] {
-        waver(&scene, webhook, at).await;
+        fail_three_times(&scene, webhook, at).await;
     }
-    waver(&scene, other, after(60)).await;
+    fail_three_times(&scene, other, after(60)).await;
     let filed = alerts(&fixture).await;
     let filed: Vec<_> = filed.iter().map(|a| (a.webhook, a.at, a.trouble)).collect();
     let warning = Trouble::Degraded { failures: 3 };
@@ -93,8 +93,8 @@ pub async fn warnings_of_a_webhook_are_an_hour_apart(fixture: impl EmbeddedFixtu
     );
 }
 
-/// Over restarts, too, and only until it is settled.
-pub async fn a_letter_stays_until_it_is_settled(fixture: impl EmbeddedFixture) {
+/// Across restarts, and only until it is settled.
+pub async fn an_email_stays_until_it_is_settled(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     fail(&scene, scene.webhook().await.id, NOW).await;
     let store = fixture.embedded();
@@ -115,8 +115,8 @@ pub async fn a_letter_stays_until_it_is_settled(fixture: impl EmbeddedFixture) {
     assert_eq!(due(&fixture, LATER).await, []);
 }
 
-/// The longest due first.
-pub async fn letters_of_all_tenants_come_in_order(fixture: impl EmbeddedFixture) {
+/// The longest overdue first.
+pub async fn emails_of_all_tenants_come_in_order(fixture: impl EmbeddedFixture) {
     let scenes = ["a", "b"].map(|tenant| Scene::of_tenant(fixture.handle(), tenant));
     for (scene, at) in scenes.iter().zip([after(5), NOW]) {
         fail(scene, scene.webhook().await.id, at).await;

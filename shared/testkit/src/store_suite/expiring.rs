@@ -1,4 +1,4 @@
-//! What has been kept long enough is removed.
+//! Data is removed when its retention ends.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -24,8 +24,8 @@ const RETENTION: Retention = Retention {
     dead: Millis::from_seconds(300),
 };
 
-/// Delivered ones sooner than dead ones, with their attempts.
-pub async fn finished_rows_go_after_their_time(fixture: impl EmbeddedFixture) {
+/// Delivered rows sooner than dead ones, with their attempts.
+pub async fn finished_rows_are_removed_after_their_retention(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let dead = scene.dead(webhook).await;
@@ -39,7 +39,7 @@ pub async fn finished_rows_go_after_their_time(fixture: impl EmbeddedFixture) {
     let left = scene.all(&Filter::default(), 10).await;
     assert_eq!(left.len(), 1);
     assert!(!is_gone(&scene, dead).await);
-    // Long enough after that a store which looks at kept rows now and then has looked again.
+    // Late enough that a store which checks retained rows periodically has checked again.
     let later = after(300 + 2 * 3_600);
     assert_eq!(expire(&fixture, later).await, 1);
     assert!(is_gone(&scene, dead).await);
@@ -47,8 +47,8 @@ pub async fn finished_rows_go_after_their_time(fixture: impl EmbeddedFixture) {
     assert_eq!(scene.all(&Filter::default(), 10).await, []);
 }
 
-/// As dead, because nobody will attempt it any more.
-pub async fn an_open_row_is_announced_before_it_goes(fixture: impl EmbeddedFixture) {
+/// As dead, because it will not be attempted again.
+pub async fn an_open_row_is_notified_before_it_is_removed(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
@@ -56,13 +56,13 @@ pub async fn an_open_row_is_announced_before_it_goes(fixture: impl EmbeddedFixtu
     assert_eq!(
         expire(&fixture, after(799)).await,
         0,
-        "kept from when it was due"
+        "retained from when it was due"
     );
     assert_eq!(expire(&fixture, after(10_000)).await, 1);
     assert!(is_gone(&scene, id).await);
     fixture.flush().await;
-    let announced = scene.notifications().await;
-    let last = announced.last().unwrap();
+    let notifications = scene.notifications().await;
+    let last = notifications.last().unwrap();
     assert_eq!(last.kind, "delivery.dead");
     assert!(last.event.contains("\"expired\""), "{}", last.event);
     let hour = after(10_000).hour();
@@ -70,8 +70,8 @@ pub async fn an_open_row_is_announced_before_it_goes(fixture: impl EmbeddedFixtu
     assert_eq!(stats.await.unwrap()[0].dead, 1);
 }
 
-/// Not before, and then its key may be used again.
-pub async fn an_event_goes_with_its_last_row(fixture: impl EmbeddedFixture) {
+/// Not before; then its key can be used again.
+pub async fn an_event_is_removed_with_its_last_row(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
     let event = scene.event(NOW);
@@ -91,8 +91,10 @@ pub async fn an_event_goes_with_its_last_row(fixture: impl EmbeddedFixture) {
     assert!(matches!(again, Accepted::New { .. }));
 }
 
-/// Kept as long as a delivered row.
-pub async fn an_event_that_nobody_wanted_goes_after_its_time(fixture: impl EmbeddedFixture) {
+/// After the retention of a delivered row.
+pub async fn an_event_without_a_webhook_is_removed_after_its_retention(
+    fixture: impl EmbeddedFixture,
+) {
     let scene = Scene::of(fixture.handle());
     let event = scene.event(NOW);
     let acceptance = scene.plan(event.clone(), &[]).await;
@@ -103,7 +105,7 @@ pub async fn an_event_that_nobody_wanted_goes_after_its_time(fixture: impl Embed
     assert!(!has_event(&scene, &event).await);
 }
 
-/// Somebody is attempting it.
+/// It is being attempted.
 pub async fn a_held_row_stays(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
@@ -115,7 +117,7 @@ pub async fn a_held_row_stays(fixture: impl EmbeddedFixture) {
 }
 
 /// The oldest first, until nothing is left.
-pub async fn removal_goes_by_its_limit(fixture: impl EmbeddedFixture) {
+pub async fn removal_respects_its_limit(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     for n in 0..7 {
@@ -138,8 +140,8 @@ pub async fn removal_goes_by_its_limit(fixture: impl EmbeddedFixture) {
     assert!(!is_gone(&scene, young).await);
 }
 
-/// However many rows that are kept longer stand before those whose time is over.
-pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl EmbeddedFixture) {
+/// However many rows with a longer retention come before the expired ones.
+pub async fn retained_rows_do_not_hide_the_expired_ones_behind_them(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let event = scene.event(NOW);
@@ -156,16 +158,13 @@ pub async fn kept_rows_do_not_hide_those_behind_them(fixture: impl EmbeddedFixtu
     }
     let behind = scene.delivered(webhook).await;
     let slice = fixture.embedded().expire(RETENTION, 10, after(100)).await;
-    assert!(
-        slice.unwrap().more,
-        "one slice does not look at all of them"
-    );
+    assert!(slice.unwrap().more, "one slice does not read all of them");
     assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(is_gone(&scene, behind).await);
 }
 
-/// The oldest first, up to a limit; those of nobody too.
-pub async fn refused_requests_go_after_their_time(fixture: impl EmbeddedFixture) {
+/// The oldest first, up to a limit, including those sent to unknown sources.
+pub async fn rejected_requests_are_removed_after_their_retention(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let source = builders::source(&scene.tenant, 1);
     scene.create_source(source.clone()).await.unwrap();
@@ -187,8 +186,8 @@ pub async fn refused_requests_go_after_their_time(fixture: impl EmbeddedFixture)
     assert_eq!(left, [after(3), after(2)]);
 }
 
-/// They would pile up for ever.
-pub async fn counters_and_letters_of_long_ago_go(fixture: impl EmbeddedFixture) {
+/// Otherwise they would accumulate forever.
+pub async fn old_counters_and_emails_are_removed(fixture: impl EmbeddedFixture) {
     let scenes = ["a", "b"].map(|tenant| Scene::of_tenant(fixture.handle(), tenant));
     let late = NOW.plus(KEPT_FOR).minus(Millis::from_seconds(3600));
     for scene in &scenes {

@@ -1,4 +1,4 @@
-//! What attempts do to their webhook.
+//! How attempts change the state of their webhook.
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status};
@@ -10,7 +10,7 @@ use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, completion};
 
-/// Of whatever delivery.
+/// Whichever delivery they belong to.
 pub async fn failures_are_counted_and_a_delivery_clears_them(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -24,8 +24,8 @@ pub async fn failures_are_counted_and_a_delivery_clears_them(fixture: impl Fixtu
     assert_eq!(scene.health(webhook).await.failure_count, 0);
 }
 
-/// Not at the fourth; again after a success.
-pub async fn a_warning_is_given_once_at_three_failures(fixture: impl Fixture) {
+/// Not at the fourth failure; again after a success.
+pub async fn three_failures_are_notified_once(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let warnings = async || {
@@ -47,7 +47,7 @@ pub async fn a_warning_is_given_once_at_three_failures(fixture: impl Fixture) {
     }
 }
 
-/// It waits for a person, and what comes is parked.
+/// It waits for an operator, and new rows are parked.
 pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -64,7 +64,7 @@ pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl 
         (health.status, health.changed_at),
         (WebhookStatus::Failed, Some(after(9)))
     );
-    // Announced, so without what the receiver wrote: that may be anything.
+    // Notifications carry it, so it must not contain the response body, which can be anything.
     let reason = StatusReason::Exhausted {
         retries: 0,
         error: "HTTP status 500".to_owned(),
@@ -76,7 +76,7 @@ pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl 
     assert!(scene.stored(parked).await.parked);
 }
 
-/// A 410 under the classifier that knows it.
+/// A 410 under the classifier that handles it.
 pub async fn a_receiver_that_is_gone_disables_the_webhook(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -90,8 +90,8 @@ pub async fn a_receiver_that_is_gone_disables_the_webhook(fixture: impl Fixture)
     );
 }
 
-/// The attempt saw an older generation of the webhook's state: it does not even count.
-pub async fn what_was_under_way_before_a_resume_does_not_undo_it(fixture: impl Fixture) {
+/// The attempt saw an older generation of the webhook's state, so it does not count.
+pub async fn an_attempt_from_before_a_resume_does_not_undo_it(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let (slow, quick) = (scene.row(webhook).await, scene.row(webhook).await);
@@ -141,16 +141,16 @@ async fn failed_and_resumed(fixture: &impl Fixture, scene: &Scene) -> WebhookId 
     webhook
 }
 
-async fn failures_said_to_be_again(scene: &Scene) -> Vec<bool> {
-    let announced = scene.notifications().await.into_iter();
-    let failures = announced.filter(|one| one.kind == "webhook.failed");
+async fn failures_marked_as_again(scene: &Scene) -> Vec<bool> {
+    let notifications = scene.notifications().await.into_iter();
+    let failures = notifications.filter(|one| one.kind == "webhook.failed");
     let again = |event: &str| serde_json::from_str::<serde_json::Value>(event).unwrap();
     let again = failures.map(|one| again(&one.event)["data"]["again"] == true);
     again.collect()
 }
 
-/// Whatever its policy says of exhaustion. It is announced as such, so that nobody is told twice.
-pub async fn a_resumed_webhook_that_fails_at_once_is_failed_again(fixture: impl Fixture) {
+/// Whatever its policy says about exhaustion. The notification says so, so the owner gets no second e-mail.
+pub async fn a_resumed_webhook_that_keeps_failing_is_failed_again(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = failed_and_resumed(&fixture, &scene).await;
     for expected in [
@@ -167,12 +167,12 @@ pub async fn a_resumed_webhook_that_fails_at_once_is_failed_again(fixture: impl 
     let error = "HTTP status 500".to_owned();
     let reason = StatusReason::FailedAfterResume { error };
     assert_eq!(health.reason, Some(reason));
-    assert_eq!(failures_said_to_be_again(&scene).await, [false, true]);
+    assert_eq!(failures_marked_as_again(&scene).await, [false, true]);
     let kinds = scene.notification_kinds().await;
     assert!(!kinds.contains(&"webhook.degraded".to_owned()), "{kinds:?}");
 }
 
-/// Then it is a webhook like any other: three failures are a warning.
+/// After it, three failures are a warning, as for any webhook.
 pub async fn a_delivery_ends_the_probation(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = failed_and_resumed(&fixture, &scene).await;
@@ -192,11 +192,11 @@ pub async fn a_delivery_ends_the_probation(fixture: impl Fixture) {
     let exhausted = die(DeadCause::ExhaustedFailingWebhook);
     attempt(&scene, webhook, exhausted, 1).await;
     fixture.flush().await;
-    assert_eq!(failures_said_to_be_again(&scene).await, [false, false]);
+    assert_eq!(failures_marked_as_again(&scene).await, [false, false]);
 }
 
-/// One that only stops a message does not.
-pub async fn a_receiver_that_wants_no_more_disables_the_webhook(fixture: impl Fixture) {
+/// One that stops only a single delivery does not.
+pub async fn a_receiver_can_disable_the_webhook(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     attempt(&scene, webhook, die(DeadCause::Aborted), 0).await;
@@ -209,7 +209,7 @@ pub async fn a_receiver_that_wants_no_more_disables_the_webhook(fixture: impl Fi
     assert_eq!(health.reason, Some(StatusReason::Declined));
 }
 
-/// The row is still written, counted and announced.
+/// The row is still written, counted and notified.
 pub async fn a_deleted_webhook_has_no_state_to_change(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -230,7 +230,7 @@ pub async fn a_deleted_webhook_has_no_state_to_change(fixture: impl Fixture) {
     assert_eq!(scene.version().await, version);
     let found = scene.handle.store.webhook(&scene.tenant, webhook).await;
     assert_eq!(found, Ok(None));
-    // A plan of before is outdated, so nothing new is made for it.
+    // An earlier plan is outdated, so no new row is created for it.
     let acceptance = crate::builders::acceptance(scene.event(NOW), &[webhook], version - 1);
     let accepted = scene.accept_one(acceptance).await.unwrap();
     assert!(matches!(accepted, Accepted::Outdated));

@@ -1,4 +1,4 @@
-//! Bulk retries and how far they are.
+//! Bulk retries and their progress.
 
 use postrider_domain::ids::JobId;
 use postrider_ports::history::{Cursor, Filter};
@@ -7,8 +7,8 @@ use postrider_ports::jobs::{JobState, RetryJob};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, webhook_id};
 
-/// Its counts and its place.
-pub async fn a_job_is_kept_and_goes_on(fixture: impl Fixture) {
+/// Its counts and its cursor.
+pub async fn a_job_is_stored_and_continues(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let job = job(1);
     scene.create_job(&scene.tenant, job.clone()).await.unwrap();
@@ -36,7 +36,7 @@ pub async fn a_job_is_kept_and_goes_on(fixture: impl Fixture) {
     assert_eq!(unknown, Ok(None));
 }
 
-/// Although a slice was under way.
+/// Although a slice was running.
 pub async fn a_cancelled_job_stays_cancelled(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let job = job(1);
@@ -53,7 +53,7 @@ pub async fn a_cancelled_job_stays_cancelled(fixture: impl Fixture) {
     assert_eq!(scene.running_jobs().await, Ok(Vec::new()));
 }
 
-/// It is returned as it is.
+/// It is returned unchanged.
 pub async fn a_finished_job_cannot_be_cancelled(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let done = RetryJob {
@@ -67,7 +67,7 @@ pub async fn a_finished_job_cannot_be_cancelled(fixture: impl Fixture) {
     assert_eq!(unknown, Ok(None));
 }
 
-/// By the one who carries out slices.
+/// By the process that runs slices.
 pub async fn running_jobs_of_all_tenants_are_found(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");

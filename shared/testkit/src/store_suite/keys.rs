@@ -6,7 +6,7 @@ use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after};
 
-/// Whatever its tenant: that is what is asked.
+/// Without its tenant, which the lookup is there to find.
 pub async fn a_key_is_found_by_its_digest(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
@@ -43,7 +43,7 @@ pub async fn a_key_with_the_same_digest_is_replaced(fixture: impl Fixture) {
     assert_eq!(scene.keys(&scene.tenant).await, Ok(vec![second]));
 }
 
-/// By its own tenant alone.
+/// Only its own tenant can revoke it.
 pub async fn a_revoked_key_is_gone(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
@@ -56,8 +56,8 @@ pub async fn a_revoked_key_is_gone(fixture: impl Fixture) {
     assert_eq!(scene.keys(&scene.tenant).await, Ok(Vec::new()));
 }
 
-/// Of a key that is there.
-pub async fn the_last_use_is_noted(fixture: impl Fixture) {
+/// Of an existing key.
+pub async fn the_last_use_is_recorded(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let key = key(&scene.tenant, 1);
     scene.put_key(key.clone()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Waiting for announcements, and forgetting them.
+//! Waiting for notifications and removing old ones.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use postrider_domain::decide::Transition;
 use super::{EmbeddedFixture, Scene};
 use crate::builders::after;
 
-/// By what comes after it began to listen, and by what was there before.
+/// By notifications from before and after it started to listen.
 pub async fn a_listener_is_woken(fixture: impl EmbeddedFixture) {
     const LONG: Duration = Duration::from_secs(20);
     let scene = Scene::of(fixture.handle());
@@ -32,8 +32,8 @@ pub async fn a_listener_is_woken(fixture: impl EmbeddedFixture) {
     tokio::time::timeout(LONG, there).await.unwrap();
 }
 
-/// Up to a limit, and younger ones stay.
-pub async fn old_announcements_are_forgotten(fixture: impl EmbeddedFixture) {
+/// Up to a limit; newer ones stay.
+pub async fn old_notifications_are_removed(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     for n in 0..6 {
@@ -56,8 +56,8 @@ pub async fn old_announcements_are_forgotten(fixture: impl EmbeddedFixture) {
     assert_eq!(scene.notifications().await, all[4..]);
 }
 
-/// Else a listener who remembers a place would miss what took it.
-pub async fn a_place_is_never_used_twice(fixture: impl EmbeddedFixture) {
+/// Otherwise a listener that remembers a position would miss the notification that reused it.
+pub async fn a_position_is_never_used_twice(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;

@@ -14,7 +14,7 @@ use postrider_ports::history::{Cursor, Filter, MAX_EXAMINED};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after};
 
-/// Each row that was there at the beginning is seen exactly once.
+/// Each row that existed at the beginning is seen exactly once.
 pub async fn pages_reach_the_end_under_concurrent_inserts(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -31,7 +31,7 @@ pub async fn pages_reach_the_end_under_concurrent_inserts(fixture: impl Fixture)
         let page = page.await.unwrap();
         assert!(page.items.len() <= 4);
         seen.extend(page.items);
-        // One newer than all, one among those already seen, one that is still to come.
+        // One newer than all, one among those already seen, one among those not yet seen.
         for at in [after(100 + n), after(22), NOW] {
             scene.row_at(webhook, at).await;
         }
@@ -46,10 +46,10 @@ pub async fn pages_reach_the_end_under_concurrent_inserts(fixture: impl Fixture)
     let ids: Vec<DeliveryId> = seen.iter().map(|row| row.id).collect();
     let once: BTreeSet<DeliveryId> = ids.iter().copied().collect();
     assert_eq!(once.len(), ids.len(), "none twice");
-    assert!(there.is_subset(&once), "none left out");
+    assert!(there.is_subset(&once), "none is missing");
 }
 
-/// Time alone does not order them.
+/// Their time alone does not order them.
 pub async fn rows_accepted_in_the_same_millisecond_are_all_seen(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
@@ -66,7 +66,7 @@ pub async fn rows_accepted_in_the_same_millisecond_are_all_seen(fixture: impl Fi
 }
 
 /// One condition at a time.
-pub async fn each_filter_finds_what_it_names(fixture: impl Fixture) {
+pub async fn each_filter_finds_the_matching_rows(fixture: impl Fixture) {
     let (scene, rows) = mixed(&fixture).await;
     let of = |wanted: &dyn Fn(&Mixed) -> bool| {
         let found = rows.iter().filter(|row| wanted(row)).map(|row| row.id);
@@ -109,7 +109,7 @@ pub async fn each_filter_finds_what_it_names(fixture: impl Fixture) {
 }
 
 /// All conditions at once, and each pair of those that could be indexed.
-pub async fn filters_hold_together(fixture: impl Fixture) {
+pub async fn filters_can_be_combined(fixture: impl Fixture) {
     let (scene, rows) = mixed(&fixture).await;
     let webhook = rows[0].id.webhook;
     for status in [None, Some(Status::Failed), Some(Status::Delivered)] {
@@ -139,8 +139,8 @@ pub async fn filters_hold_together(fixture: impl Fixture) {
     }
 }
 
-/// Short, even empty pages, and still all is found.
-pub async fn a_page_examines_a_bounded_number_of_rows_and_goes_on(fixture: impl Fixture) {
+/// Pages may be short or even empty, and still every row is found.
+pub async fn a_page_reads_a_bounded_number_of_rows_and_the_next_continues(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let rare = |event: Event| Event {
@@ -151,7 +151,7 @@ pub async fn a_page_examines_a_bounded_number_of_rows_and_goes_on(fixture: impl 
     let mut batch = Vec::new();
     let mut wanted = BTreeSet::new();
     for n in 0..MAX_EXAMINED + 200 {
-        // The first is the oldest: a page that begins with the newest does not come that far.
+        // The first is the oldest: a page that starts with the newest does not reach it.
         let event = scene.event(after(n.try_into().unwrap()));
         let event = if n % 400 == 0 { rare(event) } else { event };
         if n % 400 == 0 {
@@ -175,8 +175,8 @@ pub async fn a_page_examines_a_bounded_number_of_rows_and_goes_on(fixture: impl 
     assert_found(&scene, &filter, &wanted).await;
 }
 
-/// Garbage, and one that belongs to another list.
-pub async fn a_bad_cursor_is_refused(fixture: impl Fixture) {
+/// Garbage, and a cursor of another list.
+pub async fn an_invalid_cursor_is_rejected(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     for _ in 0..3 {
@@ -201,8 +201,8 @@ pub async fn a_bad_cursor_is_refused(fixture: impl Fixture) {
     }
 }
 
-/// The index of failed and dead rows changes when they do.
-pub async fn trouble_follows_the_status(fixture: impl Fixture) {
+/// The index of failed and dead rows follows their status.
+pub async fn the_index_of_failed_and_dead_rows_follows_the_status(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.dead(webhook).await;
@@ -235,7 +235,7 @@ pub async fn trouble_follows_the_status(fixture: impl Fixture) {
     );
 }
 
-/// One for each webhook that the event went to; another tenant has none of them.
+/// One per webhook that the event was routed to; another tenant sees none of them.
 pub async fn the_rows_of_an_event_are_those_of_its_tenant(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
@@ -320,7 +320,11 @@ async fn assert_found(scene: &Scene, filter: &Filter, expected: &BTreeSet<Delive
         let times: Vec<_> = found.iter().map(|row| row.created_at).collect();
         assert!(times.is_sorted_by(|a, b| a >= b), "newest first");
         let ids: BTreeSet<DeliveryId> = found.iter().map(|row| row.id).collect();
-        assert_eq!(found.len(), ids.len(), "none twice: {filter:?}");
+        assert_eq!(
+            found.len(),
+            ids.len(),
+            "a row was returned twice: {filter:?}"
+        );
         assert_eq!(ids, *expected, "{filter:?}");
     }
 }

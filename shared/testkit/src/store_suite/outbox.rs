@@ -1,4 +1,4 @@
-//! Announcements.
+//! Notifications.
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
@@ -10,8 +10,8 @@ use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, source_id};
 
-/// With places that grow, and pages by place.
-pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
+/// With increasing positions, and pages by position.
+pub async fn changes_are_notified_in_order(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     assert_eq!(scene.newest_notification(&scene.tenant).await, Ok(0));
@@ -45,13 +45,13 @@ pub async fn changes_are_announced_in_order(fixture: impl Fixture) {
 }
 
 /// CloudEvents with ids that are the same for the same change.
-pub async fn announcements_say_what_happened(fixture: impl Fixture) {
+pub async fn notifications_describe_the_change(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.dead(webhook).await;
     fixture.flush().await;
-    let announced = scene.notifications().await;
-    let event: Value = serde_json::from_str(&announced[0].event).unwrap();
+    let notifications = scene.notifications().await;
+    let event: Value = serde_json::from_str(&notifications[0].event).unwrap();
     let version = scene.stored(id).await.version;
     assert_eq!(event["id"], format!("{id}/{version}/delivery.dead"));
     assert_eq!(event["type"], "delivery.dead");
@@ -59,11 +59,11 @@ pub async fn announcements_say_what_happened(fixture: impl Fixture) {
     assert_eq!(event["tenant"], scene.tenant.as_str());
     assert_eq!(event["data"]["webhook_delivery_id"], id.to_string());
     assert_eq!(event["data"]["name"], "WebhookDLQEvent");
-    assert!(!announced[0].event.contains("whsec_"));
+    assert!(!notifications[0].event.contains("whsec_"));
 }
 
-/// Claims and renewals are nobody's business either.
-pub async fn what_is_not_applied_is_not_announced(fixture: impl Fixture) {
+/// Nor are claims and renewals.
+pub async fn changes_that_are_not_applied_are_not_notified(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
@@ -76,8 +76,8 @@ pub async fn what_is_not_applied_is_not_announced(fixture: impl Fixture) {
     assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
 }
 
-/// Whether a route wants it or not; a repeated delivery announces nothing new.
-pub async fn what_a_source_sent_is_announced_once(fixture: impl Fixture) {
+/// Whether or not a route matches; a repeated request is not notified again.
+pub async fn an_inbound_event_is_notified_once(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let sent = |at| Event {
@@ -92,30 +92,32 @@ pub async fn what_a_source_sent_is_announced_once(fixture: impl Fixture) {
         assert!(matches!(again, Ok(Accepted::Duplicate { .. })), "{again:?}");
     }
     fixture.flush().await;
-    let announced = scene.notifications().await;
-    let events = announced.iter().map(|one| serde_json::from_str(&one.event));
+    let notifications = scene.notifications().await;
+    let events = notifications
+        .iter()
+        .map(|one| serde_json::from_str(&one.event));
     let events: Vec<Value> = events.collect::<Result<_, _>>().unwrap();
-    assert_eq!(events.len(), 2, "{announced:?}");
+    assert_eq!(events.len(), 2, "{notifications:?}");
     let expected = [
         (&routed, "inbound.accepted", 1),
         (&unrouted, "inbound.unrouted", 0),
     ];
     for (event, kind, deliveries) in expected {
         let id = format!("{}/0/{kind}", event.id);
-        let told = events.iter().find(|told| told["id"] == id.as_str());
-        let told = told.unwrap_or_else(|| panic!("{kind}: {announced:?}"));
-        assert_eq!(told["type"], kind);
-        assert_eq!(told["time"], event.created_at.to_string());
+        let found = events.iter().find(|event| event["id"] == id.as_str());
+        let found = found.unwrap_or_else(|| panic!("{kind}: {notifications:?}"));
+        assert_eq!(found["type"], kind);
+        assert_eq!(found["time"], event.created_at.to_string());
         let data = serde_json::json!({
             "event_id": event.id, "event_type": event.event_type,
             "source_id": source_id(1), "deliveries": deliveries,
         });
-        assert_eq!(told["data"], data);
+        assert_eq!(found["data"], data);
     }
 }
 
-/// Its publisher knows of it.
-pub async fn what_was_published_is_not_announced(fixture: impl Fixture) {
+/// Its publisher already knows.
+pub async fn a_published_event_is_not_notified(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.row(webhook).await;

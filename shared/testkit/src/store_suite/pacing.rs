@@ -1,4 +1,4 @@
-//! Turns, `1 / rate` apart, and the rate that follows what the receiver says.
+//! Turns, `1 / rate` apart, and the rate that follows the responses of the receiver.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, webhook_id};
 
-/// As many as asked for, however far ahead.
+/// As many as requested, however far ahead.
 const fn asked(count: usize, per_second: u32) -> Asked {
     Asked {
         count,
@@ -40,7 +40,7 @@ async fn pace(scene: &Scene, webhook: WebhookId) -> Pace {
     scene.paces(&scene.tenant, &[webhook]).await.unwrap()[0]
 }
 
-/// The first at once, the next ones later; time that passes unused does not pile up.
+/// The first at once, the next ones later; unused time does not accumulate.
 pub async fn turns_are_spaced(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let take = async |count, now| reserve(&scene, 1, asked(count, 5), now).await;
@@ -51,7 +51,7 @@ pub async fn turns_are_spaced(fixture: impl Fixture) {
     assert_eq!(take(0, after(60)).await, []);
 }
 
-/// Whoever asks, from whatever process.
+/// Whichever process asks.
 pub async fn no_turn_is_given_twice(fixture: impl Fixture) {
     const CALLERS: usize = 16;
     let ours = Arc::new(Scene::of(fixture.handle()));
@@ -72,7 +72,7 @@ pub async fn no_turn_is_given_twice(fixture: impl Fixture) {
     assert_eq!(once, expected);
 }
 
-/// And so have tenants.
+/// And so do tenants.
 pub async fn webhooks_have_turns_of_their_own(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
@@ -81,8 +81,8 @@ pub async fn webhooks_have_turns_of_their_own(fixture: impl Fixture) {
     }
 }
 
-/// Fewer are given, and none is used up for nothing.
-pub async fn no_turn_is_given_later_than_asked_for(fixture: impl Fixture) {
+/// Fewer are given, and none is wasted.
+pub async fn no_turn_is_given_later_than_requested(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let soon = Asked {
         until: at(500),
@@ -96,7 +96,7 @@ pub async fn no_turn_is_given_later_than_asked_for(fixture: impl Fixture) {
     assert_eq!(reserve(&scene, 1, asked(1, 5), NOW).await, [at(600)]);
 }
 
-/// And others are left as they are.
+/// The rates of other webhooks do not change.
 pub async fn a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (slow, other) = (webhook_id(1), webhook_id(2));
@@ -123,8 +123,8 @@ pub async fn a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again(fixture:
     assert_eq!(both[1], pace(&scene, slow).await);
 }
 
-/// Whatever process hears of them.
-pub async fn refusals_that_come_together_halve_the_rate_once(fixture: impl Fixture) {
+/// Whichever process reports them.
+pub async fn overload_reports_that_arrive_together_halve_the_rate_once(fixture: impl Fixture) {
     const CALLERS: u64 = 8;
     let ours = Arc::new(Scene::of(fixture.handle()));
     let theirs = Arc::new(Scene::of(fixture.another_process().await));
@@ -142,8 +142,8 @@ pub async fn refusals_that_come_together_halve_the_rate_once(fixture: impl Fixtu
     assert_eq!(pace(&ours, webhook_id(1)).await.rate_milli(8), 4000);
 }
 
-/// Whoever stopped it; turns that were given stay given.
-pub async fn a_resumed_webhook_begins_at_the_slowest_rate(fixture: impl Fixture) {
+/// However it was stopped; turns already given remain valid.
+pub async fn a_resumed_webhook_starts_at_the_slowest_rate(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
         let webhook = scene.webhook().await.id;

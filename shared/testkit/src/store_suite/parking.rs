@@ -1,4 +1,4 @@
-//! Rows of webhooks that are not active wait, and none is lost.
+//! Rows of inactive webhooks wait, and none is lost.
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
@@ -25,7 +25,7 @@ pub async fn rows_accepted_for_a_paused_webhook_are_parked(fixture: impl Fixture
     }
 }
 
-/// It was accepted before the pause.
+/// The row was accepted before the pause.
 pub async fn a_claim_for_a_paused_webhook_parks_the_row(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     for status in [
@@ -58,7 +58,7 @@ pub async fn release_frees_what_is_parked_for_an_active_webhook(fixture: impl Fi
     scene.set_status(resumed, WebhookStatus::Active).await;
     assert!(
         scene.stored(freed).await.parked,
-        "resuming itself frees nothing"
+        "resuming alone frees nothing"
     );
     let before = scene.stored(freed).await;
     fixture.flush().await;
@@ -70,8 +70,8 @@ pub async fn release_frees_what_is_parked_for_an_active_webhook(fixture: impl Fi
     scene.claimed(freed, NOW).await;
 }
 
-/// The longest due first.
-pub async fn release_goes_by_its_limit_until_nothing_is_left(fixture: impl Fixture) {
+/// The longest overdue first.
+pub async fn release_respects_its_limit_until_nothing_is_left(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.set_status(webhook, WebhookStatus::Paused).await;
@@ -92,7 +92,7 @@ pub async fn release_goes_by_its_limit_until_nothing_is_left(fixture: impl Fixtu
     }
 }
 
-/// Free, failed and parked ones alike.
+/// Unclaimed, failed and parked ones alike.
 pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -104,7 +104,7 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
     let early = scene.try_claim(failed, NOW).await;
     assert!(
         matches!(early, Claim::Unclaimable(Unclaimable::NotDue(_))),
-        "it dies when its time comes"
+        "it dies when it is due"
     );
     fixture.flush().await;
     assert_eq!(scene.released(10, NOW).await, [parked]);
@@ -129,10 +129,8 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
     assert_eq!(dead.count(), 3);
 }
 
-/// A row attempted during a pause fails into the open; the next claim parks it; release frees it.
-pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
-    fixture: impl Fixture,
-) {
+/// A row that fails during a pause stays open; the next claim parks it; release frees it.
+pub async fn no_row_is_stranded_when_a_webhook_is_paused_and_resumed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
@@ -149,7 +147,7 @@ pub async fn nothing_is_stranded_when_a_webhook_is_paused_and_resumed_meanwhile(
     scene.attempt(id, Transition::Deliver, after(60)).await;
 }
 
-/// It waits for no person: the next release gives it a turn, and it is nobody's to send before.
+/// It does not wait for an operator: the next release gives it a turn, and it is not sent before.
 pub async fn a_row_set_aside_is_released_at_a_turn(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -173,7 +171,7 @@ pub async fn a_row_set_aside_is_released_at_a_turn(fixture: impl Fixture) {
     scene.claimed(first, after(61)).await;
 }
 
-/// Somebody else has it, or it is due at another time by now.
+/// Another process holds it, or it is now due at another time.
 pub async fn a_held_or_changed_row_is_not_set_aside(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -195,7 +193,7 @@ pub async fn a_held_or_changed_row_is_not_set_aside(fixture: impl Fixture) {
     }
 }
 
-/// From the slowest on, and no further ahead than asked for.
+/// From the slowest rate on, and no further ahead than requested.
 pub async fn release_gives_the_turns_of_the_webhooks_rate(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -235,7 +233,7 @@ pub async fn release_gives_the_turns_of_the_webhooks_rate(fixture: impl Fixture)
     }
 }
 
-/// Whoever resumes a webhook, or deletes it, does no other's work.
+/// Resuming or deleting a webhook processes only its own rows.
 pub async fn one_webhooks_release_leaves_the_others_alone(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (resumed, deleted, other) = (
@@ -277,7 +275,7 @@ pub async fn one_webhooks_release_leaves_the_others_alone(fixture: impl Fixture)
     assert_eq!(freed.await, Ok(Vec::new()));
 }
 
-/// They are released to be ended, and nobody is sent to.
+/// They are released to be ended, not sent.
 pub async fn a_deleted_webhooks_rows_are_released_without_turns(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -293,8 +291,8 @@ pub async fn a_deleted_webhooks_rows_are_released_without_turns(fixture: impl Fi
     assert!(messages.iter().all(|message| message.next_retry_at == NOW));
 }
 
-/// Also those that are due much later, and those that were parked.
-pub async fn rows_of_a_deleted_webhook_are_buried(fixture: impl Fixture) {
+/// Also rows that are due much later, and parked ones.
+pub async fn rows_of_a_deleted_webhook_are_ended(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (deleted, kept) = (scene.webhook().await.id, scene.webhook().await.id);
     let later = scene.row(deleted).await;

@@ -1,4 +1,4 @@
-//! Tests of failed webhooks.
+//! Probes of failed webhooks.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::scene::die;
 use super::{Fixture, Scene};
 use crate::builders::{self, NOW, after};
 
-/// A webhook that failed at [`NOW`], and whose owner wants it tested, or not.
+/// A webhook that failed at [`NOW`], with or without `auto_resume`.
 async fn failed(fixture: &impl Fixture, scene: &Scene, auto_resume: bool) -> WebhookId {
     let mut webhook = builders::webhook(&scene.tenant, scene.draw());
     webhook.settings.auto_resume = auto_resume;
@@ -36,8 +36,8 @@ async fn due(scene: &Scene, now: Timestamp) -> Vec<WebhookId> {
     ours.map(|(_, id)| id).collect()
 }
 
-/// After a minute, two, four …, an hour at the most, and not for ever.
-pub async fn a_failed_webhook_is_tested_less_and_less_often(fixture: impl Fixture) {
+/// After 1, 2, 4 … minutes, at most an hour, and not forever.
+pub async fn a_failed_webhook_is_probed_less_and_less_often(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = failed(&fixture, &scene, true).await;
     assert_eq!(due(&scene, after(59)).await, []);
@@ -61,8 +61,8 @@ pub async fn a_failed_webhook_is_tested_less_and_less_often(fixture: impl Fixtur
     assert_eq!(due(&scene, now.plus(after(86_400).since(NOW))).await, []);
 }
 
-/// The others find that it is not due any more.
-pub async fn of_many_testers_one_makes_the_test(fixture: impl Fixture) {
+/// For the others it is no longer due.
+pub async fn one_of_many_processes_sends_the_probe(fixture: impl Fixture) {
     const TESTERS: usize = 8;
     let scene = Arc::new(Scene::of(fixture.handle()));
     let webhook = failed(&fixture, &scene, true).await;
@@ -80,8 +80,8 @@ pub async fn of_many_testers_one_makes_the_test(fixture: impl Fixture) {
     assert_eq!(begun.iter().flatten().count(), 1);
 }
 
-/// Whoever turns it on later is tested at once.
-pub async fn a_webhook_whose_owner_does_not_want_tests_is_not_due(fixture: impl Fixture) {
+/// If `auto_resume` is turned on later, the webhook is probed at once.
+pub async fn a_webhook_without_auto_resume_is_not_probed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (quiet, tested) = (
         failed(&fixture, &scene, false).await,
@@ -103,8 +103,8 @@ pub async fn a_webhook_whose_owner_does_not_want_tests_is_not_due(fixture: impl 
     assert_eq!(due(&scene, after(60)).await.len(), 2);
 }
 
-/// As if a person had done it: at the slowest rate, on probation, announced, and its rows are released.
-pub async fn an_answered_test_resumes_the_webhook(fixture: impl Fixture) {
+/// As if an operator had resumed it: at the slowest rate, on probation, with a notification, and its rows are released.
+pub async fn a_successful_probe_resumes_the_webhook(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = failed(&fixture, &scene, true).await;
     let waiting = scene.row(webhook).await;
@@ -128,8 +128,8 @@ pub async fn an_answered_test_resumes_the_webhook(fixture: impl Fixture) {
     assert_eq!(due(&scene, after(10_000)).await, []);
 }
 
-/// A person paused the webhook, or resumed it and it failed anew: the answer is of before.
-pub async fn an_answer_from_before_a_person_came_counts_for_nothing(fixture: impl Fixture) {
+/// An operator paused the webhook, or resumed it and it failed again: the response is outdated.
+pub async fn a_probe_from_before_an_operator_intervened_does_not_count(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = failed(&fixture, &scene, true).await;
     let begun = scene.begin_probe(&scene.tenant, webhook, after(60)).await;

@@ -1,4 +1,4 @@
-//! Refused requests: kept within bounds, and announced.
+//! Rejected requests: stored up to a limit, with a notification.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::{Fixture, Scene};
 use crate::builders::{self, NOW, after};
 
-/// The whole of it, by its id and in the list.
-pub async fn a_refused_request_comes_back_as_it_was_kept(fixture: impl Fixture) {
+/// All of it, by its id and in the list.
+pub async fn a_rejected_request_is_read_as_it_was_stored(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let mut request = request(b"\xff\x00 canary");
     request.query = Some("hub.mode=subscribe".to_owned());
@@ -47,7 +47,7 @@ pub async fn a_refused_request_comes_back_as_it_was_kept(fixture: impl Fixture) 
 }
 
 /// In the next minute there is room again.
-pub async fn ten_a_minute_are_kept_and_the_rest_is_counted(fixture: impl Fixture) {
+pub async fn ten_per_minute_are_stored_and_the_others_counted(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let minute = NOW.as_seconds().rem_euclid(60).unsigned_abs();
     let next_minute = after(60 - minute);
@@ -64,8 +64,8 @@ pub async fn ten_a_minute_are_kept_and_the_rest_is_counted(fixture: impl Fixture
     assert_eq!(listed(&scene, &source, 100).await.len(), 11);
 }
 
-/// And an id of one that was overtaken leads nowhere.
-pub async fn a_ring_keeps_the_last_hundred(fixture: impl Fixture) {
+/// The id of an overwritten one is unknown.
+pub async fn the_last_hundred_are_stored(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let mut ids = Vec::new();
     for n in 0..RING + 5 {
@@ -79,8 +79,8 @@ pub async fn a_ring_keeps_the_last_hundred(fixture: impl Fixture) {
     assert!(one(&scene, &source, ids[5], NOW).await.is_some());
 }
 
-/// Whether or not it was removed yet.
-pub async fn a_refused_request_is_not_shown_after_its_time(fixture: impl Fixture) {
+/// Whether or not it has been removed yet.
+pub async fn a_rejected_request_is_not_shown_after_its_retention(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let old = keep(&scene, &source, NOW).await.unwrap();
     let young = keep(&scene, &source, after(10)).await.unwrap();
@@ -93,8 +93,8 @@ pub async fn a_refused_request_is_not_shown_after_its_time(fixture: impl Fixture
     assert_eq!(shown, [young]);
 }
 
-/// Another tenant's source answers as an unknown one.
-pub async fn refused_requests_belong_to_their_source(fixture: impl Fixture) {
+/// Another tenant's source behaves like an unknown one.
+pub async fn rejected_requests_belong_to_their_source(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let other = builders::source(&scene.tenant, 2);
     scene.create_source(other.clone()).await.unwrap();
@@ -110,8 +110,8 @@ pub async fn refused_requests_belong_to_their_source(fixture: impl Fixture) {
     }
 }
 
-/// However many come in at once, each is kept or counted.
-pub async fn of_many_at_once_no_more_than_ten_are_kept(fixture: impl Fixture) {
+/// However many arrive at once, each is stored or counted.
+pub async fn at_most_ten_of_many_concurrent_ones_are_stored(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let keeping: Vec<_> = (0..30)
         .map(|_| {
@@ -137,8 +137,8 @@ pub async fn of_many_at_once_no_more_than_ten_are_kept(fixture: impl Fixture) {
     assert_eq!(found, kept);
 }
 
-/// By the reason alone, never what it held; one that took an older one's room too.
-pub async fn what_is_kept_is_announced_and_what_is_counted_is_not(fixture: impl Fixture) {
+/// With the reason only, never the contents; also one that replaced an older one.
+pub async fn stored_requests_are_notified_and_counted_ones_are_not(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     let first = keep(&scene, &source, NOW).await.unwrap();
     let large = RejectedRequest::of(&source, request(b""), Rejection::TooLarge, after(1));
@@ -150,9 +150,9 @@ pub async fn what_is_kept_is_announced_and_what_is_counted_is_not(fixture: impl 
         keep(&scene, &source, after(n * 60)).await;
     }
     fixture.flush().await;
-    let announced = scene.notifications().await;
-    assert_eq!(announced.len(), 110);
-    let event: Value = serde_json::from_str(&announced[0].event).unwrap();
+    let notifications = scene.notifications().await;
+    assert_eq!(notifications.len(), 110);
+    let event: Value = serde_json::from_str(&notifications[0].event).unwrap();
     let id = format!("{}/{first}/inbound.signature_failed", source.id);
     assert_eq!(event["id"], id.as_str());
     assert_eq!(event["type"], "inbound.signature_failed");
@@ -160,15 +160,15 @@ pub async fn what_is_kept_is_announced_and_what_is_counted_is_not(fixture: impl 
     assert_eq!(event["data"]["source_id"], source.id.to_string());
     assert_eq!(event["data"]["reason"], "no_match");
     assert_eq!(event["data"]["refused_id"], first.to_string());
-    assert_eq!(announced[1].kind, "inbound.too_large");
-    let last: Value = serde_json::from_str(&announced[109].event).unwrap();
+    assert_eq!(notifications[1].kind, "inbound.too_large");
+    let last: Value = serde_json::from_str(&notifications[109].event).unwrap();
     assert_eq!(last["data"]["counted"], 12);
-    let canary = announced.iter().any(|one| one.event.contains("canary"));
+    let canary = notifications.iter().any(|one| one.event.contains("canary"));
     assert!(!canary);
 }
 
-/// Such requests are counted together, and nobody hears of them.
-pub async fn what_was_sent_to_nobody_is_to_unknown_source(fixture: impl Fixture) {
+/// Such requests are counted together, without a notification.
+pub async fn requests_to_unknown_sources_belong_to_no_tenant(fixture: impl Fixture) {
     let (scene, _) = stage(&fixture).await;
     for n in 0..12 {
         let refused =
@@ -183,8 +183,8 @@ pub async fn what_was_sent_to_nobody_is_to_unknown_source(fixture: impl Fixture)
     assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
 }
 
-/// A new one of the same id begins anew.
-pub async fn a_deleted_source_takes_its_tally_along(fixture: impl Fixture) {
+/// A new source with the same id starts at zero.
+pub async fn deleting_a_source_deletes_its_counters(fixture: impl Fixture) {
     let (scene, source) = stage(&fixture).await;
     keep(&scene, &source, NOW).await.unwrap();
     scene.delete_source(&scene.tenant, source.id).await.unwrap();

@@ -1,4 +1,4 @@
-//! *Retry now*, in all its answers.
+//! *Retry now*, with all its results.
 
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Delivery, Force, Status};
@@ -11,8 +11,8 @@ use super::scene::retry_at;
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after};
 
-/// Attempts start anew, their numbers go on.
-pub async fn a_dead_row_goes_back_and_its_history_stays(fixture: impl Fixture) {
+/// The attempt count restarts; attempt numbers continue.
+pub async fn a_dead_row_is_requeued_and_its_history_stays(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.dead(scene.webhook().await.id).await;
     let before = scene.stored(id).await;
@@ -39,8 +39,8 @@ pub async fn a_dead_row_goes_back_and_its_history_stays(fixture: impl Fixture) {
     );
 }
 
-/// Although its time has not come.
-pub async fn a_failed_row_goes_back(fixture: impl Fixture) {
+/// Although it is not due yet.
+pub async fn a_failed_row_is_requeued(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
     scene.attempt(id, retry_at(after(10_000)), NOW).await;
@@ -49,8 +49,8 @@ pub async fn a_failed_row_goes_back(fixture: impl Fixture) {
     scene.claimed(id, after(100)).await;
 }
 
-/// A receiver that has it does not get it again by mistake.
-pub async fn a_delivered_row_goes_back_only_by_force(fixture: impl Fixture) {
+/// So a receiver does not get it twice by mistake.
+pub async fn a_delivered_row_is_requeued_only_with_force(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.delivered(scene.webhook().await.id).await;
     let before = scene.stored(id).await;
@@ -60,8 +60,8 @@ pub async fn a_delivered_row_goes_back_only_by_force(fixture: impl Fixture) {
     scene.attempt(id, Transition::Deliver, after(100)).await;
 }
 
-/// There is nothing to put back.
-pub async fn a_pending_row_is_left(fixture: impl Fixture) {
+/// There is nothing to requeue.
+pub async fn a_pending_row_is_not_requeued(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.row(scene.webhook().await.id).await;
     let before = scene.stored(id).await;
@@ -71,8 +71,8 @@ pub async fn a_pending_row_is_left(fixture: impl Fixture) {
     assert_eq!(scene.stored(id).await, before);
 }
 
-/// Else two could be attempting it.
-pub async fn a_row_in_flight_is_left(fixture: impl Fixture) {
+/// Otherwise two processes could attempt it.
+pub async fn a_row_in_flight_is_not_requeued(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.failed(scene.webhook().await.id).await;
     let claimed = scene.claimed(id, after(95)).await;
@@ -83,7 +83,7 @@ pub async fn a_row_in_flight_is_left(fixture: impl Fixture) {
 }
 
 /// Nothing changes.
-pub async fn a_disabled_or_deleted_webhook_takes_nothing_back(fixture: impl Fixture) {
+pub async fn a_row_of_a_disabled_or_deleted_webhook_is_not_requeued(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.dead(webhook).await;
@@ -104,8 +104,8 @@ pub async fn a_disabled_or_deleted_webhook_takes_nothing_back(fixture: impl Fixt
     assert_eq!(scene.stored(id).await, before);
 }
 
-/// It waits with the others.
-pub async fn a_row_of_a_paused_webhook_goes_back_parked(fixture: impl Fixture) {
+/// It waits with the other rows.
+pub async fn a_row_of_a_paused_webhook_is_requeued_as_parked(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.dead(webhook).await;
@@ -117,7 +117,7 @@ pub async fn a_row_of_a_paused_webhook_goes_back_parked(fixture: impl Fixture) {
     scene.claimed(id, after(100)).await;
 }
 
-/// Of an event that is not there.
+/// Of an unknown event.
 pub async fn an_unknown_row_is_missing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -128,7 +128,7 @@ pub async fn an_unknown_row_is_missing(fixture: impl Fixture) {
     assert_eq!(requeue(&scene, id, Force::No).await, Requeued::Missing);
 }
 
-/// A lease that had run out is no reason to refuse, and its holder comes too late.
+/// An expired lease is not a reason to reject, and its holder is too late.
 pub async fn a_claim_from_before_the_requeue_is_stale(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.failed(scene.webhook().await.id).await;

@@ -1,4 +1,4 @@
-//! What the cases have in common: a store, a tenant, and short ways to bring rows to where a case begins.
+//! What the cases share: a store, a tenant, and shortcuts that bring rows to the state in which a case starts.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -19,14 +19,12 @@ use postrider_ports::notifications::StoredNotification;
 use super::Handle;
 use crate::builders::{self, NOW};
 
-/// How long a lease lasts here.
+/// The length of a lease.
 pub(super) const LEASE: Millis = Millis::from_seconds(20);
 
-/// A store in the hands of one process, for one tenant.
+/// A store as used by one process for one tenant.
 pub struct Scene {
-    /// The store and the process.
     pub handle: Handle,
-    /// Whose data it is about.
     pub tenant: TenantId,
     drawn: AtomicU32,
     claims: AtomicU64,
@@ -41,13 +39,13 @@ impl std::ops::Deref for Scene {
 }
 
 impl Scene {
-    /// The default tenant's.
+    /// For the default tenant.
     #[must_use]
     pub fn of(handle: Handle) -> Self {
         Self::of_tenant(handle, TenantId::DEFAULT)
     }
 
-    /// Another tenant's.
+    /// For another tenant.
     #[must_use]
     pub fn of_tenant(handle: Handle, tenant: &str) -> Self {
         Self {
@@ -73,7 +71,6 @@ impl Scene {
         webhook
     }
 
-    /// The state of a webhook.
     pub async fn health(&self, id: WebhookId) -> Health {
         let webhook = self.handle.store.webhook(&self.tenant, id).await;
         webhook.unwrap().unwrap().health
@@ -95,12 +92,11 @@ impl Scene {
         builders::event(&self.tenant, self.draw(), at)
     }
 
-    /// Plans an event for webhooks with the current version.
+    /// Plans an event for webhooks, with the current version.
     pub async fn plan(&self, event: Event, webhooks: &[WebhookId]) -> Acceptance {
         builders::acceptance(event, webhooks, self.version().await)
     }
 
-    /// Accepts one.
     pub async fn accept_one(&self, acceptance: Acceptance) -> Result<Accepted> {
         let mut results = self.accept(vec![acceptance]).await;
         assert_eq!(results.len(), 1);
@@ -113,7 +109,7 @@ impl Scene {
         assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
     }
 
-    /// A stored row for a webhook, free and due at `at`.
+    /// A stored row for a webhook, unclaimed and due at `at`.
     pub async fn row_at(&self, webhook: WebhookId, at: Timestamp) -> DeliveryId {
         let event = self.event(at);
         let id = DeliveryId {
@@ -125,18 +121,17 @@ impl Scene {
         id
     }
 
-    /// A stored row for a webhook, free and due at [`NOW`].
+    /// A stored row for a webhook, unclaimed and due at [`NOW`].
     pub async fn row(&self, webhook: WebhookId) -> DeliveryId {
         self.row_at(webhook, NOW).await
     }
 
-    /// What is stored of a row.
     pub async fn stored(&self, id: DeliveryId) -> Delivery {
         let found = self.delivery(&self.tenant, id).await;
-        found.unwrap().expect("the row is there")
+        found.unwrap().expect("the row exists")
     }
 
-    /// A claim by an owner that was not used before.
+    /// A claim with an owner that was not used before.
     pub fn wanted(&self, id: DeliveryId, now: Timestamp) -> Wanted {
         let claim = self.claims.fetch_add(1, Ordering::Relaxed);
         Wanted {
@@ -146,14 +141,13 @@ impl Scene {
         }
     }
 
-    /// Claims as wanted.
     pub async fn claim_as(&self, wanted: Wanted, now: Timestamp) -> Claim {
         let mut results = self.handle.store.claim(vec![wanted], now).await;
         assert_eq!(results.len(), 1);
         results.remove(0).unwrap()
     }
 
-    /// Claims by an owner that was not used before.
+    /// Claims with an owner that was not used before.
     pub async fn try_claim(&self, id: DeliveryId, now: Timestamp) -> Claim {
         self.claim_as(self.wanted(id, now), now).await
     }
@@ -166,14 +160,14 @@ impl Scene {
         }
     }
 
-    /// Frees parked rows and says which; their turns may lie an hour ahead.
+    /// Frees parked rows and returns them; their turns may be up to an hour ahead.
     pub async fn released(&self, limit: usize, now: Timestamp) -> Vec<DeliveryId> {
         let until = now.plus(Millis::from_seconds(3600));
         let messages = self.release(limit, until, now).await.unwrap();
         messages.into_iter().map(|message| message.id).collect()
     }
 
-    /// The tenant's rows that hints are sent for, due before `to`.
+    /// The tenant's rows that queue messages are sent for, due before `to`.
     pub async fn backlog(&self, to: Timestamp) -> Vec<(Timestamp, DeliveryId)> {
         self.backlog_in_pages(to, 100).await
     }
@@ -218,7 +212,7 @@ impl Scene {
         }
     }
 
-    /// Writes what an attempt came to.
+    /// Writes the result of an attempt.
     pub async fn finish(
         &self,
         claimed: &Claimed,
@@ -229,7 +223,7 @@ impl Scene {
         self.apply(claimed, completion, now).await.unwrap()
     }
 
-    /// Claims a row and lets the attempt come to `transition`.
+    /// Claims a row and ends the attempt with `transition`.
     pub async fn attempt(
         &self,
         id: DeliveryId,
@@ -239,11 +233,11 @@ impl Scene {
         let claimed = self.claimed(id, now).await;
         match self.finish(&claimed, transition, now).await {
             Applied::Done(row) => *row,
-            Applied::Stale => panic!("nobody else was there"),
+            Applied::Stale => panic!("no other process claims this row"),
         }
     }
 
-    /// Lets a new row of a webhook come to `transition`, the webhook's state being seen as it is.
+    /// Ends the attempt of a new row with `transition`, seeing the webhook's current state.
     pub async fn outcome(&self, webhook: WebhookId, transition: Transition, at: Timestamp) {
         let id = self.row_at(webhook, at).await;
         let claimed = self.claimed(id, at).await;
@@ -253,7 +247,6 @@ impl Scene {
         assert!(matches!(applied, Ok(Applied::Done(_))), "{applied:?}");
     }
 
-    /// A delivered row.
     pub async fn delivered(&self, webhook: WebhookId) -> DeliveryId {
         let id = self.row(webhook).await;
         self.attempt(id, Transition::Deliver, NOW).await;
@@ -267,7 +260,6 @@ impl Scene {
         id
     }
 
-    /// A dead row.
     pub async fn dead(&self, webhook: WebhookId) -> DeliveryId {
         let id = self.row(webhook).await;
         self.attempt(id, die(DeadCause::Exhausted), NOW).await;
@@ -279,7 +271,7 @@ impl Scene {
         self.list(&self.tenant, filter, limit, None).await.unwrap()
     }
 
-    /// A list to its end, in pages of `limit`.
+    /// The whole list, in pages of `limit`.
     pub async fn all(&self, filter: &Filter, limit: usize) -> Vec<Delivery> {
         let mut page = self.page(filter, limit).await;
         let mut found = page.items;
@@ -294,17 +286,16 @@ impl Scene {
         found
     }
 
-    /// The tenant's announcements, all of them.
+    /// All notifications of the tenant.
     pub async fn notifications(&self) -> Vec<StoredNotification> {
         self.notifications_after(&self.tenant, 0, 10_000)
             .await
             .unwrap()
     }
 
-    /// Their types.
     pub async fn notification_kinds(&self) -> Vec<String> {
-        let announced = self.notifications().await;
-        announced.into_iter().map(|one| one.kind).collect()
+        let notifications = self.notifications().await;
+        notifications.into_iter().map(|one| one.kind).collect()
     }
 }
 
@@ -314,7 +305,6 @@ pub(super) const fn retry_at(next_retry_at: Timestamp) -> Transition {
     Transition::Retry { next_retry_at }
 }
 
-/// Given up.
 #[must_use]
 pub(super) const fn die(cause: DeadCause) -> Transition {
     Transition::Die { cause }

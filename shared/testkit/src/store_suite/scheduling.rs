@@ -1,4 +1,4 @@
-//! What is due, and when something will be.
+//! Which rows are due, and when the next one is.
 
 use postrider_domain::decide::Transition;
 use postrider_domain::health::WebhookStatus;
@@ -12,10 +12,8 @@ use crate::builders::{NOW, after};
 
 const TICK: Millis = Millis::new(1);
 
-/// The past-due ones, those of the future, and those that are held; of every tenant.
-pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(
-    fixture: impl EmbeddedFixture,
-) {
+/// Overdue, future and held rows, of every tenant.
+pub async fn the_agenda_has_one_entry_per_webhook_with_open_rows(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
     let (due, later, held) = (
@@ -57,7 +55,7 @@ pub async fn the_agenda_has_one_entry_for_each_webhook_with_open_rows(
 }
 
 /// Up to the limit.
-pub async fn what_is_due_comes_longest_due_first(fixture: impl EmbeddedFixture) {
+pub async fn due_rows_come_longest_overdue_first(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let (webhook, another) = (scene.webhook().await.id, scene.webhook().await.id);
     let mut ids = Vec::new();
@@ -72,10 +70,10 @@ pub async fn what_is_due_comes_longest_due_first(fixture: impl EmbeddedFixture) 
     let first: Vec<_> = self::due(&fixture, &scene, webhook, after(5), 2).await;
     assert_eq!(first, ids[..2]);
     let boundary = self::due(&fixture, &scene, webhook, after(2), 10).await;
-    assert_eq!(boundary, ids[..3], "due at its very instant");
+    assert_eq!(boundary, ids[..3], "a row is due at its exact time");
 }
 
-/// Nobody could claim them.
+/// They cannot be claimed.
 pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -91,7 +89,7 @@ pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl EmbeddedFixtu
 }
 
 /// Its holder may have died.
-pub async fn a_row_whose_lease_has_ended_is_due_again(fixture: impl EmbeddedFixture) {
+pub async fn a_row_whose_lease_has_expired_is_due_again(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.row(webhook).await;
@@ -110,8 +108,8 @@ pub async fn a_row_whose_lease_has_ended_is_due_again(fixture: impl EmbeddedFixt
     assert_eq!(fixture.embedded().agenda(after(500)).await, Ok(Vec::new()));
 }
 
-/// And those whose turn is set from those that must ask.
-pub async fn retries_are_told_from_first_attempts(fixture: impl EmbeddedFixture) {
+/// And rows with a turn from rows without one.
+pub async fn retries_are_distinguished_from_first_attempts(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let first = scene.row_at(webhook, after(1)).await;
@@ -132,12 +130,12 @@ pub async fn retries_are_told_from_first_attempts(fixture: impl EmbeddedFixture)
         .due(&scene.tenant, webhook, after(20), 10)
         .await;
     let rows = rows.unwrap();
-    let told: Vec<_> = rows
+    let kinds: Vec<_> = rows
         .iter()
         .map(|row| (row.id, row.is_retry, row.turn == Turn::Set))
         .collect();
     assert_eq!(
-        told,
+        kinds,
         [
             (first, false, false),
             (retry, true, false),

@@ -1,4 +1,4 @@
-//! Sources, their secrets and what they sent.
+//! Sources, their secrets and their events.
 
 use postrider_domain::event::Origin;
 use postrider_domain::route::Route;
@@ -10,7 +10,7 @@ use postrider_ports::sources::SourceChange;
 use super::{Fixture, Scene};
 use crate::builders::{self, NOW, after, source_id, webhook_id};
 
-/// Every field: in the list, alone, and by the id that a sender gives.
+/// Every field: in the list, alone, and by the id that a sender uses.
 pub async fn a_source_comes_back_as_it_was_stored(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let rich = Source {
@@ -29,7 +29,7 @@ pub async fn a_source_comes_back_as_it_was_stored(fixture: impl Fixture) {
     assert_eq!(found, Ok(vec![rich, plain]));
 }
 
-/// A rotation, with what was there before, seen by the next request.
+/// A rotation with the previous secret, visible to the next request.
 pub async fn secrets_of_a_source_survive_a_change(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let source = builders::source(&scene.tenant, 1);
@@ -53,8 +53,8 @@ pub async fn secrets_of_a_source_survive_a_change(fixture: impl Fixture) {
     assert_eq!(found, Ok(Some(expected)));
 }
 
-/// Of two who read the same, one is told to read again.
-pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture) {
+/// Of two writers that read the same version, one must read again.
+pub async fn a_change_based_on_an_old_version_is_rejected(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let source = builders::source(&scene.tenant, 1);
     scene.create_source(source.clone()).await.unwrap();
@@ -73,7 +73,7 @@ pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture)
     assert_eq!(found.unwrap().unwrap().settings.name, "first");
 }
 
-/// Whatever is done to it; a deleted one too.
+/// For every operation, including a deleted source.
 pub async fn an_unknown_source_is_missing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let source = builders::source(&scene.tenant, 1);
@@ -95,7 +95,7 @@ pub async fn an_unknown_source_is_missing(fixture: impl Fixture) {
     missing().await;
 }
 
-/// Another tenant's id answers exactly as an unknown one, except to a sender, who names no tenant.
+/// Another tenant's id behaves exactly like an unknown one, except for a sender, which names no tenant.
 pub async fn a_source_belongs_to_its_tenant(fixture: impl Fixture) {
     let ours = Scene::of(fixture.handle());
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");
@@ -110,8 +110,8 @@ pub async fn a_source_belongs_to_its_tenant(fixture: impl Fixture) {
     assert_eq!(ours.source_by_id(source.id).await, Ok(Some(source)));
 }
 
-/// And may have another after one was deleted.
-pub async fn a_tenant_has_a_thousand_sources_at_the_most(fixture: impl Fixture) {
+/// And another one after one is deleted.
+pub async fn a_tenant_has_at_most_a_thousand_sources(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let count = u32::try_from(MAX_SOURCES).unwrap();
     for n in 0..count {
@@ -128,7 +128,7 @@ pub async fn a_tenant_has_a_thousand_sources_at_the_most(fixture: impl Fixture) 
     assert_eq!(scene.create_source(one_more).await, Ok(Created::Done));
 }
 
-/// Else every publish would have to plan again when a source changes, which it does not look at.
+/// Otherwise every publish would have to plan again when a source changes, which does not affect it.
 pub async fn a_source_does_not_raise_the_version_of_webhooks(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     scene.webhook().await;
@@ -141,7 +141,7 @@ pub async fn a_source_does_not_raise_the_version_of_webhooks(fixture: impl Fixtu
     assert_eq!(scene.version().await, version);
 }
 
-/// With what its route said of the row.
+/// With the fields that its route set on the row.
 pub async fn an_event_keeps_the_source_it_came_from(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;

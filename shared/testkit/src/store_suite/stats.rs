@@ -10,7 +10,7 @@ use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after};
 
-/// Counted again from each change of each row.
+/// Compared with a count of every change of every row.
 pub async fn counters_agree_with_the_attempts(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -63,7 +63,7 @@ async fn step(
     }
 }
 
-/// The hour is that of the change.
+/// The hour is the one of the change.
 pub async fn counters_are_kept_by_hour_and_webhook(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let other = Scene::of_tenant(fixture.handle(), "other");
@@ -87,7 +87,7 @@ pub async fn counters_are_kept_by_hour_and_webhook(fixture: impl Fixture) {
     assert_eq!(keys(until_excluded), [(a, h1), (b, h1)]);
     let of_one = scene.stats(&scene.tenant, Some(a), h0, h5).await;
     assert_eq!(keys(of_one.unwrap()), [(a, h0), (a, h1)]);
-    // What a person puts back is counted again when it is finished again.
+    // A requeued row is counted again when it is finished again.
     let id = scene.dead(b).await;
     let requeued = scene.requeue(&scene.tenant, id, Force::No, NOW).await;
     requeued.unwrap();

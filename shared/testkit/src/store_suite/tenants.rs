@@ -1,4 +1,4 @@
-//! Tenants are blind to each other.
+//! Tenants do not see each other.
 
 use postrider_domain::delivery::Force;
 use postrider_domain::health::WebhookStatus;
@@ -13,8 +13,8 @@ use postrider_ports::jobs::{JobState, RetryJob};
 use super::{Fixture, Scene};
 use crate::builders::{self, NOW, after};
 
-/// Another tenant's id answers exactly as an unknown one.
-pub async fn no_verb_reaches_another_tenant(fixture: impl Fixture) {
+/// Another tenant's id behaves exactly like an unknown one.
+pub async fn no_operation_reaches_another_tenant(fixture: impl Fixture) {
     let ours = Scene::of(fixture.handle());
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");
     let webhook = theirs.webhook().await;
@@ -102,11 +102,11 @@ async fn snapshot(scene: &Scene) -> String {
     let webhooks = scene.webhooks(&scene.tenant).await.unwrap();
     let keys = scene.keys(&scene.tenant).await.unwrap();
     let jobs = store.running_jobs().await.unwrap();
-    let announced = scene.notifications().await;
-    format!("{rows:?} {webhooks:?} {keys:?} {jobs:?} {announced:?}")
+    let notifications = scene.notifications().await;
+    format!("{rows:?} {webhooks:?} {keys:?} {jobs:?} {notifications:?}")
 }
 
-/// A key of one tenant never meets another's.
+/// An idempotency key of one tenant never matches another tenant's.
 pub async fn the_same_event_id_is_two_events(fixture: impl Fixture) {
     let ours = Scene::of(fixture.handle());
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");
@@ -128,7 +128,7 @@ pub async fn the_same_event_id_is_two_events(fixture: impl Fixture) {
     assert_eq!(theirs.stored(id).await.lease_owner, None);
 }
 
-/// One tenant's change makes nobody else's plan outdated.
+/// A change of one tenant does not make another tenant's plan outdated.
 pub async fn each_tenant_has_its_own_version_and_webhooks(fixture: impl Fixture) {
     let ours = Scene::of(fixture.handle());
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");

@@ -31,7 +31,7 @@ pub async fn a_webhook_comes_back_as_it_was_stored(fixture: impl Fixture) {
     assert_eq!(list.version, scene.version().await);
 }
 
-/// A rotation, with what was there before.
+/// A rotation with the previous secret.
 pub async fn secrets_and_headers_survive_a_change(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await;
@@ -54,8 +54,8 @@ pub async fn secrets_and_headers_survive_a_change(fixture: impl Fixture) {
     assert_eq!(found, Ok(Some(expected)));
 }
 
-/// Of two who read the same, one is told to read again.
-pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture) {
+/// Of two writers that read the same version, one must read again.
+pub async fn a_change_based_on_an_old_version_is_rejected(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await;
     let change = |name: &str, n| WebhookChange {
@@ -78,7 +78,7 @@ pub async fn a_change_made_from_an_old_version_is_refused(fixture: impl Fixture)
     assert_eq!(found.unwrap().unwrap().settings.name, "first");
 }
 
-/// Each makes older plans outdated.
+/// Each change makes older plans outdated.
 pub async fn every_change_raises_the_version(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let mut versions = vec![scene.version().await];
@@ -103,8 +103,8 @@ pub async fn every_change_raises_the_version(fixture: impl Fixture) {
     assert!(list.webhooks.is_empty() && list.version == versions[4]);
 }
 
-/// Else each failure would make every plan outdated; a changed status does.
-pub async fn a_count_of_failures_does_not_raise_the_version(fixture: impl Fixture) {
+/// Otherwise each failure would make every plan outdated; a changed status does.
+pub async fn a_failure_count_does_not_raise_the_version(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let version = scene.version().await;
@@ -119,8 +119,8 @@ pub async fn a_count_of_failures_does_not_raise_the_version(fixture: impl Fixtur
     assert!(scene.version().await > version);
 }
 
-/// And may have another after one was deleted.
-pub async fn a_tenant_has_a_thousand_webhooks_at_the_most(fixture: impl Fixture) {
+/// And another one after one is deleted.
+pub async fn a_tenant_has_at_most_a_thousand_webhooks(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let count = u32::try_from(MAX_WEBHOOKS).unwrap();
     for n in 0..count {
@@ -139,7 +139,7 @@ pub async fn a_tenant_has_a_thousand_webhooks_at_the_most(fixture: impl Fixture)
     assert_eq!(scene.create_webhook(one_more).await, Ok(Created::Done));
 }
 
-/// The second call leaves everything, and announces nothing.
+/// The second call changes nothing and sends no notification.
 pub async fn a_status_is_set_once(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.webhook().await.id;
@@ -207,7 +207,7 @@ pub async fn failed_webhooks_of_all_tenants_are_counted(fixture: impl Fixture) {
     assert_eq!(scenes[0].failed_webhooks().await, Ok(3));
 }
 
-/// Whatever is done to it.
+/// For every operation.
 pub async fn an_unknown_webhook_is_missing(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let known = builders::webhook(&scene.tenant, 1);
