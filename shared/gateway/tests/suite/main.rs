@@ -1,4 +1,4 @@
-//! The use-cases of the functions, with SQLite, real sockets and a stepped clock.
+//! The use cases of the functions, with SQLite, real sockets and a stepped clock.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

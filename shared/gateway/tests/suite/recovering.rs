@@ -10,7 +10,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{ProbeMessage, Queue, QueueMessage};
 use postrider_testkit::builders::NOW as BEGIN;
 use postrider_testkit::receiver::Answer;
 
@@ -58,14 +58,17 @@ async fn run(stage: &Stage, span: Millis) -> (BTreeMap<i64, usize>, usize) {
             chores_at = chores_at.plus(SECONDS(60));
         }
         waiting.extend(stage.line.take());
-        waiting.sort_by_key(|message| message.next_retry_at);
-        let due = waiting.partition_point(|message| message.next_retry_at <= stage.clock.now());
+        waiting.sort_by_key(|message| message.not_before().unwrap());
+        let due =
+            waiting.partition_point(|message| message.not_before().unwrap() <= stage.clock.now());
         let batch: Vec<QueueMessage> = waiting.drain(..due.min(10)).collect();
         if batch.is_empty() {
             if stage.clock.now() >= end {
                 return (sent, handled);
             }
-            let next = waiting.first().map_or(end, |message| message.next_retry_at);
+            let next = waiting
+                .first()
+                .map_or(end, |message| message.not_before().unwrap());
             stage.clock.set(next.min(chores_at).min(end));
             continue;
         }
@@ -183,7 +186,7 @@ async fn attempts_after_a_resume_count_even_with_an_outdated_cache() {
     // This exhausts the first one.
     let parked = Handled::Dropped(Needless::Parked);
     for (probe, expected) in probes.into_iter().zip([Handled::Attempted, parked, parked]) {
-        stage.clock.set(probe.next_retry_at);
+        stage.clock.set(probe.not_before().unwrap());
         let handled = dispatcher.handle(vec![probe], stage.in_a_minute()).await;
         assert_eq!(handled, [Ok(expected)]);
     }
@@ -204,7 +207,10 @@ async fn a_probe_is_sent_once_however_many_workers_are_asked() {
     let messages = stage.line.take();
     assert_eq!(
         messages,
-        [QueueMessage::test(tenant(), webhook, stage.clock.now())]
+        [QueueMessage::from(ProbeMessage {
+            tenant: tenant(),
+            webhook
+        })]
     );
     let before = stage.receiver.requests().len();
     let (one, other) = (stage.dispatcher(), stage.dispatcher());
@@ -215,7 +221,7 @@ async fn a_probe_is_sent_once_however_many_workers_are_asked() {
     let results = [one, other].concat().into_iter();
     assert_eq!(
         results
-            .filter(|handled| *handled == Ok(Handled::ProbeResult))
+            .filter(|handled| *handled == Ok(Handled::Probed))
             .count(),
         1
     );
@@ -226,14 +232,14 @@ async fn a_probe_is_sent_once_however_many_workers_are_asked() {
     stage.chores().await;
     assert_eq!(
         stage.handle(stage.line.take()).await,
-        [Ok(Handled::ProbeResult)]
+        [Ok(Handled::Probed)]
     );
     assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
     let late = Ok(Handled::Dropped(Needless::Superseded));
     assert_eq!(
         stage.handle(messages).await,
         [late],
-        "there is nothing to test"
+        "there is nothing to probe"
     );
     run(&stage, SECONDS(5)).await;
     assert_eq!(stage.row(waiting).await.status, Status::Delivered);

@@ -1,4 +1,4 @@
-//! A store, a receiver, a queue and the functions' use-cases over them.
+//! A store, a receiver, a queue and the functions' use cases over them.
 
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Stage {
         }
     }
 
-    /// What makes attempts, with a webhook cache of its own.
+    /// With a webhook cache of its own.
     fn attempts(&self, webhook_cache: &Arc<WebhookCache>) -> Attempts {
         let sender = SenderSettings {
             rules: self.egress.clone(),
@@ -92,7 +92,7 @@ impl Stage {
         Attempts::new(self.ports.clone(), sender, Arc::clone(webhook_cache), retry)
     }
 
-    /// A dispatcher function of its own: it shares only store and queue with another.
+    /// A dispatcher function that shares only the store and the queue with the others.
     pub(crate) fn dispatcher(&self) -> QueueWorker {
         let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
         let attempts = self.attempts(&webhook_cache);
@@ -125,7 +125,11 @@ impl Stage {
     }
 
     /// Hands queue messages to a dispatcher that has a minute.
-    pub(crate) async fn handle(&self, messages: Vec<QueueMessage>) -> Vec<Result<Handled>> {
+    pub(crate) async fn handle(
+        &self,
+        messages: Vec<impl Into<QueueMessage>>,
+    ) -> Vec<Result<Handled>> {
+        let messages = messages.into_iter().map(Into::into).collect();
         self.dispatcher().handle(messages, self.in_a_minute()).await
     }
 
@@ -134,7 +138,7 @@ impl Stage {
         while self.row(id).await.status.is_open() {
             let messages = self.line.take();
             assert_eq!(messages.len(), 1, "{messages:?}");
-            self.clock.set(messages[0].next_retry_at);
+            self.clock.set(messages[0].not_before().unwrap());
             self.handle(messages).await;
         }
     }
