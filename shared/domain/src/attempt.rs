@@ -9,29 +9,25 @@ use crate::time::Timestamp;
 /// One POST of a delivery, with what came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// 1 for the first ever; numbers go on after a reset.
+    /// Starts at 1 and keeps counting after a requeue.
     pub number: u32,
     /// The row's version at claim: the attempt's id.
     pub version: u64,
-    /// When it began.
     pub at: Timestamp,
     /// The status code, if a status line arrived.
     pub status_code: Option<u16>,
-    /// Why it failed, as text.
     pub error: Option<String>,
     /// What kind of failure, if no status line arrived. Attempts stored by earlier versions do not have it.
     #[serde(default)]
     pub kind: Option<FailureKind>,
     /// In which phase it failed, if no status line arrived.
     pub phase: Option<Phase>,
-    /// Where the time went.
     pub timings: Timings,
     /// The start of the response of a failed attempt.
     pub response_body: Option<String>,
 }
 
 impl Attempt {
-    /// The record of `outcome`, which the policy counts as `verdict`.
     #[must_use]
     pub fn record(
         number: u32,
@@ -70,7 +66,7 @@ impl Attempt {
         }
     }
 
-    /// What the row says of a failed attempt: the reason, and the start of the response.
+    /// The row's `error_detail` after a failed attempt: the reason and the start of the response.
     #[must_use]
     pub fn error_detail(&self) -> Option<String> {
         let error = self.error.as_deref()?;
@@ -84,7 +80,6 @@ impl Attempt {
     }
 }
 
-/// The error of an attempt that was answered with this status code.
 pub(crate) fn status_error(status: u16) -> String {
     format!("HTTP status {status}")
 }
@@ -92,13 +87,11 @@ pub(crate) fn status_error(status: u16) -> String {
 /// Whether an attempt counts as delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It does.
     Success,
-    /// It does not.
     Failure,
 }
 
-/// The start of a text, at most `max` bytes, never in the middle of a character.
+/// The start of a text: at most `max` bytes, cut between characters.
 fn cut(text: &str, max: usize) -> String {
     text.get(..text.floor_char_boundary(max))
         .unwrap_or_default()

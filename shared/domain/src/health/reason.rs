@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_text_of_an_earlier_version_is_read_and_an_unknown_reason_is_skipped() {
-        let text = read("paused by a person".into()).unwrap();
-        assert_eq!(text.to_string(), "paused by a person");
+        let text = read("paused by hand".into()).unwrap();
+        assert_eq!(text.to_string(), "paused by hand");
         assert_eq!(read(serde_json::json!({"code": "moved", "to": 7})), None);
         assert_eq!(read(serde_json::Value::Null), None);
     }
