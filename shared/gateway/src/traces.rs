@@ -11,10 +11,10 @@ use postrider_domain::event::Event;
 use postrider_domain::ids::EventId;
 use postrider_domain::notification::Notification;
 use postrider_domain::time::Timestamp;
-use postrider_domain::trace::{SpanId, TraceId, TraceParent};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
+use postrider_ports::spans::{SpanId, TraceId, TraceParent};
 use postrider_ports::traces::Traces;
 
 use crate::attempt::Attempted;

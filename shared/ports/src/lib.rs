@@ -25,6 +25,7 @@ pub mod schedule;
 pub mod sealing;
 pub mod sender;
 pub mod sources;
+pub mod spans;
 pub mod start_now;
 pub mod traces;
 

@@ -7,8 +7,8 @@ use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::trace::{Kind, Span, SpanId, TraceId, TraceParent, Value};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::spans::{Kind, Span, SpanId, TraceId, TraceParent, Value};
 
 use crate::ingest::{Published, Repeated};
 
