@@ -45,7 +45,10 @@ async fn retries_are_rate_limited_and_each_is_moved_once() {
             .set(message.next_retry_at.plus(Millis::new(950)));
         assert_eq!(stage.handle(vec![message]).await, [Ok(Handled::Attempted)]);
     }
-    assert!(stage.line.take_attempts().is_empty(), "no message is sent again");
+    assert!(
+        stage.line.take_attempts().is_empty(),
+        "no message is sent again"
+    );
     assert!(moved.len() == 9 && moved.values().all(|times| *times == 1));
     for id in ids {
         assert_eq!(stage.row(id).await.status, Status::Delivered);
@@ -89,7 +92,10 @@ async fn rows_whose_turns_passed_in_a_stall_ask_again_once() {
         handled.iter().all(|one| *one == Ok(Handled::Attempted)),
         "{handled:?}"
     );
-    assert!(stage.line.take_attempts().is_empty(), "no message is sent again");
+    assert!(
+        stage.line.take_attempts().is_empty(),
+        "no message is sent again"
+    );
 }
 
 #[tokio::test]

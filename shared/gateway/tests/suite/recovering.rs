@@ -230,10 +230,7 @@ async fn a_probe_is_sent_once_however_many_workers_are_asked() {
     stage.clock.advance(SECONDS(120));
     stage.receiver.answer(Answer::status(200));
     stage.chores().await;
-    assert_eq!(
-        stage.handle(stage.line.take()).await,
-        [Ok(Handled::Probed)]
-    );
+    assert_eq!(stage.handle(stage.line.take()).await, [Ok(Handled::Probed)]);
     assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
     let late = Ok(Handled::Dropped(Needless::Superseded));
     assert_eq!(
