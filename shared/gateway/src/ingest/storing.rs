@@ -1,4 +1,4 @@
-//! Storing a planned event, and bringing its rows to a worker.
+//! Stores a planned event and hands its deliveries to a worker.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use postrider_ports::{Error, Result, Store};
 use super::{Published, Repeated};
 use crate::{GatewayError, metrics};
 
-/// Stores events and brings their rows to a worker.
 #[derive(Clone)]
 pub(crate) struct Handoff {
     store: Arc<dyn Store>,
@@ -21,7 +20,7 @@ pub(crate) struct Handoff {
     fast_path: Option<FastPath>,
 }
 
-/// Worker and store of one process: a first attempt starts at once if a slot is free.
+/// Worker and store in one process: a first attempt starts immediately if a slot is free.
 #[derive(Clone)]
 pub(crate) struct FastPath {
     pub(crate) worker: Arc<dyn StartNow>,
@@ -41,7 +40,7 @@ impl Handoff {
         }
     }
 
-    /// Reserves slots for first attempts. Each must come back through [`Self::store`].
+    /// Reserves slots for first attempts. Each reservation must be passed to [`Self::store`].
     pub(crate) fn reserve<'a>(
         &self,
         webhooks: impl IntoIterator<Item = &'a Webhook>,
@@ -59,9 +58,9 @@ impl Handoff {
         webhooks.into_iter().filter_map(reservation).collect()
     }
 
-    /// Stores an event with its rows, then starts them or sends their messages. `None` when the webhooks have changed and
-    /// the event must be planned again. Runs to the end even if the caller goes away: a row that was inserted claimed must
-    /// be started, and a reserved slot given back.
+    /// Stores an event with its rows, then starts them or sends their messages. `None` if the webhooks have changed and
+    /// the event must be planned again. Runs to the end even if the caller disconnects: a row that was inserted as claimed
+    /// must be started, and a reserved slot must be returned.
     pub(crate) async fn store(
         &self,
         acceptance: Acceptance,
@@ -98,7 +97,7 @@ impl Handoff {
         let unstarted = match &accepted {
             Ok((Accepted::New, started)) => {
                 metrics::accepted(Repeated::No);
-                // A row that was reserved and not started needs a message like any other.
+                // A row whose slot was reserved but that was not started needs a message like any other.
                 let is_started = |message: &QueueMessage| {
                     let webhook = message.webhook();
                     let mut ids = started.iter().map(|one| one.claimed.delivery().id);
@@ -116,13 +115,13 @@ impl Handoff {
             Ok((Accepted::Conflict | Accepted::Outdated, _)) | Err(_) => Vec::new(),
         };
         if !unstarted.is_empty() {
-            // A lost message is harmless: the row is due and will be found.
+            // A lost message is harmless: the row is due, and the poller will find it.
             self.queue.send(unstarted).await;
         }
         accepted.map(|(accepted, _)| accepted)
     }
 
-    /// Accepts an event, and starts what was inserted claimed.
+    /// Stores an event and starts the deliveries that were inserted as claimed.
     async fn accept(
         &self,
         tenant: &TenantId,
