@@ -165,7 +165,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     );
     assert!(contains(&logged, "delivery.shadowed"));
     assert!(
-        contains(&logged, "inbound.accepted") && contains(&logged, "inbound.refused"),
+        contains(&logged, "inbound.accepted") && contains(&logged, "inbound.rejected"),
         "requests of sources were logged"
     );
     for canary in [

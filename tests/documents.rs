@@ -21,23 +21,21 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The texts of log lines: in the arguments of a logging macro, a literal of the form `area.event`.
+/// The codes of log lines: the value of `event` in the arguments of a logging macro.
 fn logged(source: &str) -> impl Iterator<Item = String> {
     let macros = ["debug!(", "info!(", "warn!(", "error!("];
     let calls = macros
         .into_iter()
         .flat_map(|name| source.split(name).skip(1));
     calls.filter_map(|after| {
-        let arguments = after.split(");").next()?;
-        let literals = arguments.split('"').skip(1).step_by(2);
-        literals
-            .filter(|text| is_event(text))
-            .map(str::to_owned)
-            .last()
+        let (_, code) = after.split(");").next()?.split_once("event = \"")?;
+        let code = code.split('"').next()?;
+        assert!(is_code(code), "{code}");
+        Some(code.to_owned())
     })
 }
 
-fn is_event(text: &str) -> bool {
+fn is_code(text: &str) -> bool {
     let is_word =
         |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     text.split_once('.')

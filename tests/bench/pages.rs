@@ -13,6 +13,7 @@ use postrider_ports::configs::{Created, Webhooks};
 use postrider_ports::deliveries::{Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Wanted};
 use postrider_ports::history::{Filter, History};
 use postrider_ports::schedule::Schedule;
+use postrider_ports::start_now::{AcceptClaimed, Reservation};
 use postrider_testkit::builders::{self, NOW};
 
 use crate::inspected::{self, Inspected};
@@ -118,20 +119,25 @@ impl Stored {
     }
 
     async fn accept(&mut self, count: u32, free: Free) -> Vec<ClaimedDelivery> {
-        let mut batch = Vec::new();
+        let mut accepting = Vec::new();
         for _ in 0..count {
             self.rows += 1;
             let event = builders::event(&self.tenant, self.rows, self.now());
-            let mut acceptance = builders::acceptance(event, &[self.webhook], self.version);
-            if free == Free::No {
-                acceptance.rows[0].lease = Some(self.lease(self.rows));
-            }
-            batch.push(acceptance);
+            let acceptance = builders::acceptance(event, &[self.webhook], self.version);
+            let reservation = Reservation {
+                webhook: self.webhook,
+                lease: self.lease(self.rows),
+            };
+            let reserved = match free {
+                Free::No => vec![reservation],
+                Free::Yes => Vec::new(),
+            };
+            accepting.push(self.store.accept_claimed(acceptance, reserved));
         }
-        let answers = self.store.accept(batch).await.into_iter();
+        let answers = join_all(accepting).await.into_iter();
         answers
             .flat_map(|answer| {
-                let Ok(Accepted::New { claimed }) = answer else {
+                let Ok((Accepted::New, claimed)) = answer else {
                     panic!("{answer:?}");
                 };
                 claimed

@@ -37,7 +37,7 @@ async fn it_delays_letters_and_nothing_else_and_they_outlive_a_crash() {
     let owner = Some("owner@example.com");
     let webhook = failing_webhook(&gateway, &receiver.url(), "orders", owner).await;
     gateway.publish(&webhook, "{}").await;
-    logged(&first, "mail.put_off").await;
+    logged(&first, "mail.deferred").await;
     // Everything else goes on.
     receiver.answer(Answer::status(200));
     let other = gateway
@@ -48,7 +48,7 @@ async fn it_delays_letters_and_nothing_else_and_they_outlive_a_crash() {
     gateway.kill().await;
 
     let gateway = Serve::start_logged(data.path(), &settings, &second).await;
-    logged(&second, "mail.put_off").await;
+    logged(&second, "mail.deferred").await;
     let login = json!({"port": port, "login": ["ops", PASSWORD]});
     let mut smtp = SmtpServer::start(login).await;
     let mail = smtp.said().await;

@@ -42,6 +42,7 @@ impl Stage {
         let scene = Scene::of(Handle {
             store: Arc::clone(&store) as _,
             process,
+            embedded: None,
         });
         for (n, owner) in (1_u32..).zip(owners) {
             let at = NOW.plus(Millis::new(u64::from(n)));

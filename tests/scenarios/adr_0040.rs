@@ -1,6 +1,7 @@
 use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::outcome::Phase;
 use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::route::Unroutable;
 use postrider_domain::time::Millis;
@@ -207,7 +208,13 @@ async fn exhausted_retries_fail_the_webhook_and_later_deliveries_wait() {
     let (world, webhook, _) = exhausted().await;
     let health = world.hook(webhook).await.health;
     assert_eq!(health.status, WebhookStatus::Failed);
-    assert!(health.reason.unwrap().contains("after 5 retries"));
+    assert!(
+        health
+            .reason
+            .unwrap()
+            .to_string()
+            .contains("after 5 retries")
+    );
     assert_eq!(world.announced("webhook.failed").await.len(), 1);
     let sent = world.receiver.requests().len();
     let waiting = world.publish(webhook).await;
@@ -257,7 +264,7 @@ async fn an_attempt_times_out_when_the_receiver_never_responds() {
         .attempts(&TenantId::default(), id)
         .await
         .unwrap();
-    assert_eq!(attempts[0].phase.as_deref(), Some("first_byte"));
+    assert_eq!(attempts[0].phase, Some(Phase::FirstByte));
     assert!(attempts[0].error.as_deref().unwrap().starts_with("timeout"));
 }
 

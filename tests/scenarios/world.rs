@@ -22,7 +22,6 @@ use postrider_gateway::worker::embedded::{Cycle, EmbeddedWorker, InProcessQueue}
 use postrider_gateway::{Gateway, GatewayError, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::notifications::StoredNotification;
-use postrider_ports::queue::Queue;
 use postrider_ports::sender::Sender;
 use postrider_ports::{EmbeddedStore, Store};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
@@ -108,11 +107,11 @@ impl World {
             process,
             &self.settings,
         );
-        let queue: Arc<dyn Queue> = Arc::new(InProcessQueue(Arc::clone(&worker)));
+        let in_process = Arc::new(InProcessQueue(Arc::clone(&worker)));
         let sweep = Sweep::new(
             ports.clone(),
             Arc::clone(&store) as _,
-            Arc::clone(&queue),
+            Arc::clone(&in_process) as _,
             &self.settings,
         );
         let limits = GatewaySettings {
@@ -120,7 +119,13 @@ impl World {
             egress,
             retry,
         };
-        let gateway = Gateway::new(ports, webhook_cache, queue, limits);
+        let gateway = Gateway::embedded(
+            ports,
+            webhook_cache,
+            in_process,
+            Arc::clone(&store) as _,
+            limits,
+        );
         self.process = Some(Process {
             gateway,
             shadows,

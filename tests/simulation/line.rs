@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::{Lease, MESSAGE_REACH};
-use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::delivery::MESSAGE_REACH;
+use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_testkit::clock::SteppedClock;
 
@@ -68,26 +66,21 @@ impl DelayedQueue {
 
 #[async_trait]
 impl Queue for DelayedQueue {
-    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _delivery: ClaimedDelivery) {}
-
-    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let now = self.clock.now();
         let mut delayed = self.messages.lock();
         let mut results = Vec::with_capacity(messages.len());
         for message in messages {
-            let delay = message.next_retry_at.since(now);
+            let due_at = message.not_before().unwrap_or(now);
+            let delay = due_at.since(now);
             assert!(delay <= MESSAGE_REACH, "a hint was asked for too far ahead");
             let seen_at = now.plus(Millis::from_seconds(delay.get().div_ceil(1000)));
             let seen_at = seen_at.plus(self.lag);
             delayed.number += 1;
             let place = (seen_at, delayed.number);
-            *delayed.sent.entry(message.id).or_default() += 1;
+            if let QueueMessage::Attempt(message) = &message {
+                *delayed.sent.entry(message.id).or_default() += 1;
+            }
             delayed.waiting.insert(place, message);
             results.push(Ok(()));
         }

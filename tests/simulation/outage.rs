@@ -14,7 +14,6 @@ use postrider_gateway::settings::WorkerSettings;
 use postrider_gateway::sweep::Sweep;
 use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::Queue;
 
 use super::plot::Timeline;
 use super::receiver::most_in_a_second;
@@ -70,15 +69,21 @@ impl Embedded {
             stage.store.process().to_owned(),
             &settings,
         );
-        let queue: Arc<dyn Queue> = Arc::new(InProcessQueue(Arc::clone(&worker)));
+        let in_process = Arc::new(InProcessQueue(Arc::clone(&worker)));
         let sweep = Sweep::new(
             stage.ports.clone(),
             Arc::clone(&stage.store) as _,
-            Arc::clone(&queue),
+            Arc::clone(&in_process) as _,
             &settings,
         );
         Self {
-            gateway: stage.gateway(queue),
+            gateway: Gateway::embedded(
+                stage.ports.clone(),
+                Arc::clone(&stage.webhook_cache),
+                in_process,
+                Arc::clone(&stage.store) as _,
+                Stage::limits(),
+            ),
             stage,
             worker,
             sweep,

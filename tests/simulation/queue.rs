@@ -4,13 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::Lease;
-use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::queue::{Queue, QueueMessage};
 
 use super::rows::Rows;
@@ -41,14 +37,6 @@ impl AssumedQueue {
 
 #[async_trait]
 impl Queue for AssumedQueue {
-    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _delivery: ClaimedDelivery) {}
-
-    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let now_us = self.clock.now().since(Timestamp::ZERO).get() * 1000;
         let (begin_us, end_us) = {
@@ -60,6 +48,9 @@ impl Queue for AssumedQueue {
         for (n, message) in messages.iter().enumerate() {
             let sent_us = begin_us + (n as u64 + 1) * 1_000_000 / HINTS_PER_SECOND;
             let sent_at = Timestamp::ZERO.plus(Millis::new(sent_us.div_ceil(1000)));
+            let QueueMessage::Attempt(message) = message else {
+                panic!("no webhook is failed here");
+            };
             let delay = message.next_retry_at.since(sent_at).get().div_ceil(1000);
             assert!(delay <= LONGEST_DELAY, "a hint was asked for too far ahead");
             self.rows

@@ -11,7 +11,7 @@ use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Rows as Page, Stretch};
 use postrider_ports::clock::Clock;
 use postrider_ports::history::Cursor;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 
 use super::Scenario;
 use super::time::VirtualClock;
@@ -70,7 +70,7 @@ impl Rows {
     }
 
     /// Notes that a dispatcher gets this hint at `at`, and attempts the row.
-    pub(super) fn messaged(&self, message: &QueueMessage, at: Timestamp) {
+    pub(super) fn messaged(&self, message: &AttemptMessage, at: Timestamp) {
         let (shard, row) = place(message.id.event);
         let mut shard = self.shards[shard].lock();
         let at = self.offset(at);
@@ -132,7 +132,7 @@ impl Rows {
                 next = Some(Cursor((row - 1).to_string()));
                 break;
             }
-            messages.push(QueueMessage {
+            messages.push(AttemptMessage {
                 tenant: TenantId::default(),
                 id: id(number, row),
                 next_retry_at: self.start.plus(Millis::new(u64::from(shard.due[row]))),

@@ -66,22 +66,25 @@ impl Stage {
     }
 
     pub(super) fn gateway(&self, queue: Arc<dyn Queue>) -> Gateway {
+        Gateway::new(
+            self.ports.clone(),
+            Arc::clone(&self.webhook_cache),
+            queue,
+            Self::limits(),
+        )
+    }
+
+    pub(super) fn limits() -> GatewaySettings {
         let allow = vec!["127.0.0.1/32".parse().unwrap()];
         let egress = EgressSettings {
             allow,
             ..EgressSettings::default()
         };
-        let limits = GatewaySettings {
+        GatewaySettings {
             max_body_bytes: MAX_BODY_BYTES,
             egress: Rules::new(egress).unwrap(),
             retry: RuntimeRetry::default(),
-        };
-        Gateway::new(
-            self.ports.clone(),
-            Arc::clone(&self.webhook_cache),
-            queue,
-            limits,
-        )
+        }
     }
 
     /// How many of these rows have this status.

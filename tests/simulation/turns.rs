@@ -105,7 +105,7 @@ impl Functions {
                 match handled.unwrap() {
                     Handled::Attempted => {}
                     Handled::Postponed => self.moves += 1,
-                    Handled::SentAgain | Handled::ProbeResult | Handled::Dropped(_) => {
+                    Handled::SentAgain | Handled::Probed | Handled::Dropped(_) => {
                         self.needless += 1;
                     }
                 }

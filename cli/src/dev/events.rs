@@ -31,7 +31,7 @@ fn sqs_record(message: &Message) -> Value {
             "ApproximateFirstReceiveTimestamp": message.sent_at.as_millis().to_string(),
             "SentTimestamp": message.sent_at.as_millis().to_string(),
             "SenderId": "postrider-dev",
-            "MessageGroupId": message.body.id.webhook,
+            "MessageGroupId": message.body.webhook(),
         },
         "messageAttributes": {},
         "md5OfBody": "",
@@ -96,14 +96,14 @@ mod tests {
     use super::*;
     use crate::dev::queue::Messages;
     use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
-    use postrider_ports::queue::{Queue, QueueMessage};
+    use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
     use postrider_testkit::clock::SteppedClock;
     use std::sync::Arc;
 
     async fn batch() -> Vec<Message> {
         let now = Timestamp::from_millis(1_700_000_000_000);
         let messages = Messages::new(Arc::new(SteppedClock::at(now)));
-        let message = |n| QueueMessage {
+        let message = |n| AttemptMessage {
             tenant: TenantId::default(),
             id: DeliveryId {
                 event: EventId::from_bytes([n; 16]),
@@ -112,7 +112,9 @@ mod tests {
             next_retry_at: now,
             asked_again: false,
         };
-        messages.send(vec![message(1), message(2)]).await;
+        messages
+            .send(vec![message(1).into(), message(2).into()])
+            .await;
         messages.take(10).await
     }
 
@@ -123,10 +125,14 @@ mod tests {
         let record = &event["Records"][0];
         let body: Value = serde_json::from_str(record["body"].as_str().unwrap()).unwrap();
         assert_eq!(body["tenant"], "default");
-        assert_eq!(body["id"], batch[0].body.id.to_string());
+        assert_eq!(body["kind"], "attempt");
+        let QueueMessage::Attempt(first) = &batch[0].body else {
+            panic!("{:?}", batch[0].body);
+        };
+        assert_eq!(body["id"], first.id.to_string());
         assert_eq!(body["next_retry_at"], 1_700_000_000_000_i64);
         assert_eq!(record["attributes"]["ApproximateReceiveCount"], "1");
-        let group = batch[0].body.id.webhook.to_string();
+        let group = first.id.webhook.to_string();
         assert_eq!(record["attributes"]["MessageGroupId"], group);
     }
 

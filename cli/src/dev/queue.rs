@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::{Lease, MESSAGE_REACH};
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::delivery::MESSAGE_REACH;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::queue::{Queue, QueueMessage};
 use tokio::sync::Notify;
 
@@ -114,14 +111,6 @@ impl Messages {
 
 #[async_trait]
 impl Queue for Messages {
-    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _: ClaimedDelivery) {}
-
-    fn decline(&self, _: &TenantId, _: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let now = self.clock.now();
         let mut state = self.state.lock();
@@ -130,7 +119,9 @@ impl Queue for Messages {
             state.sent += 1;
             let message = Message {
                 number: state.sent,
-                visible_at: message.next_retry_at.clamp(now, now.plus(MESSAGE_REACH)),
+                visible_at: message
+                    .not_before()
+                    .map_or(now, |due_at| due_at.clamp(now, now.plus(MESSAGE_REACH))),
                 body: message,
                 sent_at: now,
                 receives: 0,
@@ -153,13 +144,14 @@ impl Queue for Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postrider_domain::ids::{DeliveryId, EventId};
+    use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+    use postrider_ports::queue::AttemptMessage;
     use postrider_testkit::clock::SteppedClock;
 
     const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
     fn message(event: u8, seconds: u64) -> QueueMessage {
-        QueueMessage {
+        QueueMessage::Attempt(AttemptMessage {
             tenant: TenantId::default(),
             id: DeliveryId {
                 event: EventId::from_bytes([event; 16]),
@@ -167,7 +159,7 @@ mod tests {
             },
             next_retry_at: NOW.plus(Millis::from_seconds(seconds)),
             asked_again: false,
-        }
+        })
     }
 
     fn messages() -> (Arc<SteppedClock>, Arc<Messages>) {

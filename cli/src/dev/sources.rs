@@ -50,11 +50,11 @@ pub(super) async fn feed(
 
 fn give_back(messages: &Messages, failed: Vec<Message>) {
     for message in failed {
-        let (id, receives) = (message.body.id, message.receives);
+        let (body, receives) = (message.body.clone(), message.receives);
         match messages.give_back(message) {
             Returned::Requeued => {}
             Returned::Dropped => say(format_args!(
-                "dropped the queue message for {id}, which failed {receives} times. The delivery is still stored; \
+                "dropped the queue message for {body}, which failed {receives} times. The delivery is still stored; \
                  the poller sends a new message when it is overdue."
             )),
         }

@@ -60,7 +60,7 @@ pub(crate) async fn serve<T>(
                     connection.spawn(limits.write_timeout, &graceful);
                 }
                 Err(error) => {
-                    warn!(%error, "server.accept_failed");
+                    warn!(event = "server.accept_failed", %error, "a connection could not be accepted");
                     crate::edge::pause(ACCEPT_PAUSE).await;
                 }
             },
@@ -71,7 +71,10 @@ pub(crate) async fn serve<T>(
         .await
         .is_err()
     {
-        warn!("server.drain_timed_out");
+        warn!(
+            event = "server.drain_timed_out",
+            "requests in flight did not finish in time"
+        );
     }
     stopped
 }
@@ -96,7 +99,7 @@ struct Connection {
 impl Connection {
     fn spawn(self, write_timeout: Duration, graceful: &GracefulShutdown) {
         if let Err(error) = self.stream.set_nodelay(true) {
-            debug!(%error, "server.nodelay_failed");
+            debug!(event = "server.nodelay_failed", %error, "TCP_NODELAY could not be set");
         }
         let mut stream = TimeoutStream::new(self.stream);
         stream.set_write_timeout(Some(write_timeout));
@@ -108,7 +111,7 @@ impl Connection {
         let (watched, slot) = (graceful.watch(connection), self.slot);
         tokio::spawn(async move {
             if let Err(error) = watched.await {
-                debug!(%error, "server.connection_ended");
+                debug!(event = "server.connection_ended", %error, "a connection ended with an error");
             }
             drop(slot);
         });

@@ -27,6 +27,7 @@ use postrider_ports::notifications::NotificationListener;
 use postrider_ports::queue::Queue;
 use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
+use postrider_ports::start_now::AcceptClaimed;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -60,6 +61,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let process = store.process().to_owned();
     let listening: Arc<dyn NotificationListener> = Arc::clone(&store) as _;
     let schedule: Arc<dyn Schedule> = Arc::clone(&store) as _;
+    let accepting: Arc<dyn AcceptClaimed> = Arc::clone(&store) as _;
     let housekeeping: Arc<dyn Housekeeping> = Arc::clone(&store) as _;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let mail = settings.mail.as_ref();
@@ -88,7 +90,8 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         process,
         &settings.worker,
     );
-    let queue: Arc<dyn Queue> = Arc::new(InProcessQueue(Arc::clone(&worker)));
+    let in_process = Arc::new(InProcessQueue(Arc::clone(&worker)));
+    let queue: Arc<dyn Queue> = Arc::clone(&in_process) as _;
     let sweep = Sweep::new(
         ports.clone(),
         housekeeping,
@@ -100,7 +103,13 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         egress: settings.egress.clone(),
         retry: settings.worker.retry,
     };
-    let gateway = Arc::new(Gateway::new(ports, webhook_cache, queue, limits));
+    let gateway = Arc::new(Gateway::embedded(
+        ports,
+        webhook_cache,
+        in_process,
+        accepting,
+        limits,
+    ));
     Ok(Service {
         gateway,
         shadows,
@@ -203,7 +212,7 @@ impl Service {
                 _ = &mut sweeping => Err(anyhow!("the housekeeping task stopped unexpectedly")),
                 _ = &mut mailing => Err(anyhow!("the mail sender stopped unexpectedly")),
             };
-            info!("serve.stopping");
+            info!(event = "serve.stopping", "stopping");
             stopping.send_replace(true);
             ended
         };
@@ -216,11 +225,14 @@ impl Service {
             .await
             .is_err()
         {
-            warn!("serve.attempts_unfinished");
+            warn!(
+                event = "serve.attempts_unfinished",
+                "some attempts did not finish in time, they run again at the next start"
+            );
             self.worker.abandon();
         }
         traces::flush().await;
-        info!("serve.stopped");
+        info!(event = "serve.stopped", "stopped");
         ended
     }
 }

@@ -46,11 +46,13 @@ impl LogLine {
         let (status, elapsed) = (response.status(), self.began.elapsed());
         metrics::requested(&self.method, self.path.as_ref(), status, elapsed);
         tracing::debug!(
+            event = "api.request",
             http.method = self.method.as_str(),
             http.route = self.path.as_ref().map_or(ROUTE_NONE, MatchedPath::as_str),
             http.status = status.as_u16(),
             elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            "api.request"
+            "answered {}",
+            status.as_u16()
         );
     }
 }

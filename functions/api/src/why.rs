@@ -6,23 +6,11 @@ mod status;
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
-use postrider_domain::outcome::FailureKind;
 use postrider_domain::pace::Pace;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Store;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-/// The kinds of failure; the error of an attempt without a response starts with one of their names.
-const KINDS: [FailureKind; 7] = [
-    FailureKind::Timeout,
-    FailureKind::Dns,
-    FailureKind::Connect,
-    FailureKind::Reset,
-    FailureKind::Tls,
-    FailureKind::Malformed,
-    FailureKind::Blocked,
-];
 
 /// Why a delivery has not arrived.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -76,19 +64,10 @@ fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Optio
     if let Some(status) = attempt.status_code {
         return Some(status::explain(status, row));
     }
-    let kind = KINDS
-        .into_iter()
-        .find(|kind| error.starts_with(&kind.to_string()));
     let detail = error.split_once(": ").map_or(error, |(_, detail)| detail);
     let timeout = webhook.map(|webhook| webhook.settings.timeout.get() / 1000);
-    Some(match kind {
-        Some(kind) => network::explain(
-            kind,
-            attempt.phase.as_deref(),
-            detail,
-            &row.target_url,
-            timeout,
-        ),
+    Some(match attempt.kind {
+        Some(kind) => network::explain(kind, attempt.phase, detail, &row.target_url, timeout),
         None => (
             "The attempt failed".to_owned(),
             error.to_owned(),

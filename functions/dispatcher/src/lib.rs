@@ -51,7 +51,11 @@ impl Batches {
                 }
                 Err(_) => {
                     // The content is not logged: its sender is unknown, and so is what it contains.
-                    warn!(message_id = id, "hint.unreadable");
+                    warn!(
+                        event = "message.unreadable",
+                        message_id = id,
+                        "a queue message could not be decoded"
+                    );
                     response.add_failure(id);
                 }
             }
@@ -63,10 +67,15 @@ impl Batches {
         {
             match handled {
                 Ok(handled) => {
-                    debug!(message_id = id, ?handled, "hint.handled");
+                    debug!(
+                        event = "message.handled",
+                        message_id = id,
+                        ?handled,
+                        "handled a queue message"
+                    );
                 }
                 Err(reason) => {
-                    warn!(message_id = id, %reason, "hint.failed");
+                    warn!(event = "message.failed", message_id = id, %reason, "a queue message could not be handled");
                     response.add_failure(id);
                 }
             }

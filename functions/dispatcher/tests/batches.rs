@@ -22,7 +22,7 @@ use postrider_ports::clock::Clock;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::Deliveries;
 use postrider_ports::history::History;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_testkit::builders::{NOW, acceptance, event, webhook};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::line::Line;
@@ -112,13 +112,13 @@ impl Stage {
     }
 
     fn message_at(&self, next_retry_at: Timestamp) -> String {
-        let message = QueueMessage {
+        let message = AttemptMessage {
             tenant: TenantId::default(),
             id: self.id,
             next_retry_at,
             asked_again: false,
         };
-        serde_json::to_string(&message).unwrap()
+        serde_json::to_string(&QueueMessage::from(message)).unwrap()
     }
 
     async fn row(&self) -> Delivery {

@@ -45,10 +45,15 @@ impl Notifier {
             let id = message.message_id.unwrap_or_default();
             match self.notify(&id, &message.body.unwrap_or_default()).await {
                 Ok(handled) => {
-                    info!(message_id = id, ?handled, "notice.handled");
+                    info!(
+                        event = "mail.handled",
+                        message_id = id,
+                        ?handled,
+                        "handled a notification"
+                    );
                 }
                 Err(reason) => {
-                    error!(message_id = id, %reason, "notice.failed");
+                    error!(event = "mail.failed", message_id = id, %reason, "an e-mail could not be sent");
                     response.add_failure(id);
                 }
             }
@@ -66,7 +71,11 @@ impl Notifier {
         };
         let email = email(&alert, &contact, &self.addresses)?;
         let (Some(email), Some(mail)) = (email, &self.mail) else {
-            warn!(about = alert.id, "notice.nobody_told");
+            warn!(
+                event = "mail.no_recipient",
+                about = alert.id,
+                "no e-mail: there is no recipient or no sender address"
+            );
             return Ok(Handled::NoRecipient);
         };
         let now = self.clock.now();
@@ -76,7 +85,7 @@ impl Notifier {
         mail.send(email).await?;
         // The e-mail has been sent: a message delivered again would cause a second one.
         if let Err(reason) = self.sent_log.record_sent(&alert).await {
-            warn!(about = alert.id, %reason, "notice.not_noted");
+            warn!(event = "mail.not_recorded", about = alert.id, %reason, "an e-mail was sent but could not be recorded");
         }
         Ok(Handled::Mailed)
     }

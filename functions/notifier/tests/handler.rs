@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use lambda_runtime::{Context, LambdaEvent};
 use parking_lot::Mutex;
 use postrider_domain::alert::Alert;
-use postrider_domain::health::given_up;
+use postrider_domain::health::StatusReason;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_gateway::mail::Addresses;
@@ -176,7 +176,11 @@ async fn the_sample_event_is_mailed_to_the_owner() {
     let error = notification["data"]["last_failure"]["error"]
         .as_str()
         .unwrap();
-    assert_eq!(notification["data"]["reason"], given_up(5, error));
+    let reason = StatusReason::Exhausted {
+        retries: 5,
+        error: error.to_owned(),
+    };
+    assert_eq!(notification["data"]["reason"], reason.to_string());
     let (response, emails) = Scene::default().handle(sample).await;
     assert_eq!(response, failures(&[]));
     assert_eq!(

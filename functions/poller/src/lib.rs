@@ -78,7 +78,7 @@ impl Poller {
         let counted = self.webhooks.failed_webhooks().await;
         counted
             .inspect_err(|reason| {
-                warn!(%reason, "poll.count_failed");
+                warn!(event = "poll.count_failed", %reason, "the failed webhooks could not be counted");
             })
             .ok()
     }
@@ -94,7 +94,7 @@ impl Poller {
         key_stats.extend(ticked.queue_depth.map(|depth| count("queue_depth", depth)));
         key_stats.extend(failed_webhooks.map(Metric::failed_webhooks));
         if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &key_stats) {
-            warn!(%reason, "poll.metrics_failed");
+            warn!(event = "poll.metrics_failed", %reason, "the metrics of the tick could not be written");
         }
     }
 }

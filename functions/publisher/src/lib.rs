@@ -78,7 +78,7 @@ impl Publisher {
             match record {
                 Ok(record) => readable.push((sequence, record)),
                 Err(reason) => {
-                    error!(sequence, %reason, "change.unreadable");
+                    error!(event = "change.unreadable", sequence, %reason, "a stream record cannot be decoded");
                     batch.fail(sequence);
                 }
             }
@@ -90,7 +90,7 @@ impl Publisher {
             match result {
                 Ok(notifications) => batch.add(&sequence, notifications),
                 Err(reason) => {
-                    error!(sequence, %reason, "change.not_followed");
+                    error!(event = "change.not_followed", sequence, %reason, "the consequences of a change could not be written");
                     batch.fail(sequence);
                 }
             }
@@ -98,14 +98,20 @@ impl Publisher {
         self.publish(&mut batch).await;
         self.report(&batch.settled());
         let (announced, failed) = (batch.notifications.len(), batch.failed.len());
-        info!(changes = count, announced, failed, "changes.followed");
+        info!(
+            event = "changes.followed",
+            changes = count,
+            announced,
+            failed,
+            "followed {count} changes"
+        );
         Ok(batch.response())
     }
 
     fn report(&self, finished: &[Finished]) {
         let key_stats = metrics::of_finished(finished);
         if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &key_stats) {
-            warn!(%reason, "changes.metrics_failed");
+            warn!(event = "changes.metrics_failed", %reason, "the metrics of the batch could not be written");
         }
     }
 
@@ -119,7 +125,7 @@ impl Publisher {
             let failure = result.as_ref().err().map(ToString::to_string);
             traces::announced(notification, failure, started_at, ended_at);
             if let Err(reason) = result {
-                warn!(sequence, %reason, "change.not_announced");
+                warn!(event = "change.not_published", sequence, %reason, "a notification could not be published");
                 failed.push(sequence.clone());
             }
         }

@@ -7,12 +7,9 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use futures_util::StreamExt;
 use futures_util::stream;
-use postrider_domain::delivery::{Lease, MESSAGE_REACH};
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::delivery::MESSAGE_REACH;
 use postrider_domain::time::Timestamp;
-use postrider_domain::webhook::Webhook;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
@@ -100,15 +97,6 @@ impl SqsQueue {
 
 #[async_trait]
 impl Queue for SqsQueue {
-    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
-        // The function that accepts events does not attempt them.
-        None
-    }
-
-    fn start(&self, _delivery: ClaimedDelivery) {}
-
-    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let batches: Vec<_> = messages
             .chunks(BATCH)
@@ -140,8 +128,8 @@ fn entry(n: usize, message: &QueueMessage, now: Timestamp) -> Result<SendMessage
     SendMessageBatchRequestEntry::builder()
         .id(n.to_string())
         .message_body(serde_json::to_string(message).map_err(|_| unwritable(()))?)
-        .message_group_id(message.id.webhook.to_string())
-        .delay_seconds(delay_seconds(message.next_retry_at, now))
+        .message_group_id(message.webhook().to_string())
+        .delay_seconds(delay_seconds(message.not_before().unwrap_or(now), now))
         .build()
         .map_err(|_| unwritable(()))
 }
@@ -159,13 +147,14 @@ fn unanswered() -> Error {
 #[cfg(test)]
 mod tests {
     use postrider_domain::time::Millis;
+    use postrider_ports::queue::{AttemptMessage, ProbeMessage};
     use postrider_testkit::builders::{NOW, event_id, webhook_id};
 
     use super::*;
 
-    fn message() -> QueueMessage {
-        QueueMessage {
-            tenant: TenantId::default(),
+    fn message() -> AttemptMessage {
+        AttemptMessage {
+            tenant: postrider_domain::ids::TenantId::default(),
             id: postrider_domain::ids::DeliveryId {
                 event: event_id(1),
                 webhook: webhook_id(2),
@@ -186,9 +175,10 @@ mod tests {
     #[test]
     fn a_message_names_the_row_and_its_time_and_is_grouped_by_webhook() {
         let message = message();
-        let entry = entry(3, &message, NOW).unwrap();
+        let entry = entry(3, &message.clone().into(), NOW).unwrap();
         let body: serde_json::Value = serde_json::from_str(entry.message_body()).unwrap();
         let expected = serde_json::json!({
+            "kind": "attempt",
             "tenant": "default",
             "id": message.id.to_string(),
             "next_retry_at": message.next_retry_at.as_millis(),
@@ -198,5 +188,19 @@ mod tests {
         assert_eq!(entry.delay_seconds(), Some(30));
         let webhook = message.id.webhook.to_string();
         assert_eq!(entry.message_group_id(), Some(webhook.as_str()));
+    }
+
+    #[test]
+    fn a_probe_message_names_the_webhook_and_is_not_delayed() {
+        let AttemptMessage { tenant, id, .. } = message();
+        let webhook = id.webhook;
+        let entry = entry(0, &ProbeMessage { tenant, webhook }.into(), NOW).unwrap();
+        let body: serde_json::Value = serde_json::from_str(entry.message_body()).unwrap();
+        let expected = serde_json::json!({
+            "kind": "probe",
+            "tenant": "default",
+            "webhook": webhook.to_string(),
+        });
+        assert_eq!((body, entry.delay_seconds()), (expected, Some(0)));
     }
 }

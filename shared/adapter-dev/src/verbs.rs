@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use postrider_domain::attempt::Attempt;
-use postrider_domain::delivery::{Claimed, Completion, Delivery, Force, Lease};
+use postrider_domain::delivery::{Claimed, Completion, Delivery, Force};
 use postrider_domain::event::Event;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
@@ -23,7 +23,7 @@ use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::configs::{ApiKeys, Changed, Created, WebhookChange, WebhookList, Webhooks};
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Move, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
 };
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
@@ -31,7 +31,7 @@ use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::notifications::{Notifications, StoredNotification};
 use postrider_ports::pace::Pacing;
 use postrider_ports::probes::Probes;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
 use postrider_ports::sources::{SourceChange, Sources};
@@ -94,7 +94,7 @@ verbs! {
         renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
         apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
         postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
-        set_aside(rows: Vec<QueueMessage>, now: Timestamp) -> Result<()>;
+        set_aside(rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()>;
     }
     Backlog of store on DevStore with {
         fn shards(&self) -> u16 {
@@ -117,9 +117,9 @@ verbs! {
     }
     Interventions of store on DevStore {
         requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
-        release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<QueueMessage>>;
+        release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<AttemptMessage>>;
         release_webhook([&] tenant: TenantId, webhook: WebhookId, limit: usize, until: Timestamp, now: Timestamp)
-            -> Result<Vec<QueueMessage>>;
+            -> Result<Vec<AttemptMessage>>;
         end_deliveries_of_deleted_webhooks(limit: usize, now: Timestamp) -> Result<usize>;
     }
     History of store on DevStore {
@@ -139,8 +139,7 @@ verbs! {
         failed_webhooks() -> Result<u64>;
         create_webhook(webhook: Webhook) -> Result<Created>;
         change_webhook([&] tenant: TenantId, id: WebhookId, change: WebhookChange) -> Result<Changed>;
-        set_webhook_status([&] tenant: TenantId, id: WebhookId, status: WebhookStatus, reason: Option<String>,
-            now: Timestamp) -> Result<Option<Health>>;
+        set_webhook_status([&] tenant: TenantId, id: WebhookId, status: WebhookStatus, now: Timestamp) -> Result<Option<Health>>;
         delete_webhook([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<bool>;
     }
     ApiKeys of store on DevStore {
@@ -180,16 +179,7 @@ verbs! {
         seal([&] tenant: TenantId, purpose: String, text: String) -> Result<String>;
         unseal([&] tenant: TenantId, purpose: String, sealed: String) -> Result<Option<String>>;
     }
-    Queue of queue on DevQueue with {
-        // The row is accepted in another process than the one that will send it.
-        fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
-            None
-        }
-
-        fn start(&self, _: ClaimedDelivery) {}
-
-        fn decline(&self, _: &TenantId, _: WebhookId) {}
-    } {
+    Queue of queue on DevQueue {
         send(messages: Vec<QueueMessage>) -> Vec<Result<()>> [one for each messages];
         depth() -> Result<u64>;
     }

@@ -21,12 +21,12 @@ use postrider_domain::rejected::RejectionCounts;
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
-use postrider_ports::deliveries::{Applied, Move, Renewed, Wanted};
+use postrider_ports::deliveries::{Accepted, Applied, Move, Renewed, Wanted};
 use postrider_ports::history::{Cursor, Filter, HourlyStats, Page};
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::RetryJob;
 use postrider_ports::notifications::StoredNotification;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_ports::{Error, Result};
 use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
@@ -68,10 +68,12 @@ as_they_are!(
     usize,
     String,
     StoredNotification,
+    Accepted,
     ApiKey,
     Applied,
     Asked,
     Attempt,
+    AttemptMessage,
     Changed,
     Completion,
     Created,

@@ -11,12 +11,9 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use postrider_adapter_dev::{DevQueue, DevStore, Pass, Served, router};
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
-use postrider_domain::delivery::Lease;
 use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
-use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::ClaimedDelivery;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 use postrider_testkit::store_suite::{Fixture, Handle};
 use tempfile::TempDir;
@@ -28,17 +25,12 @@ struct RecordingQueue(Mutex<Vec<QueueMessage>>);
 
 #[async_trait]
 impl Queue for RecordingQueue {
-    fn offer(&self, _: &Webhook, _: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _: ClaimedDelivery) {}
-
-    fn decline(&self, _: &TenantId, _: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let take = |message: QueueMessage| {
-            if message.tenant == TenantId::default() {
+            let QueueMessage::Attempt(attempt) = &message else {
+                return Err(Error::Broken("only attempts are sent here".into()));
+            };
+            if attempt.tenant == TenantId::default() {
                 self.0.lock().push(message);
                 Ok(())
             } else {
@@ -93,6 +85,7 @@ async fn serve(dir: &TempDir, queue: Arc<RecordingQueue>) -> String {
 
 fn handle(store: &Arc<DevStore>) -> Handle {
     Handle {
+        embedded: None,
         process: store.process().to_owned(),
         store: Arc::clone(store) as _,
     }
@@ -120,7 +113,7 @@ fn store_and_model_agree() {
 }
 
 fn message(tenant: &str) -> QueueMessage {
-    QueueMessage {
+    QueueMessage::Attempt(AttemptMessage {
         tenant: tenant.parse().unwrap(),
         id: DeliveryId {
             event: EventId::from_bytes([1; 16]),
@@ -128,7 +121,7 @@ fn message(tenant: &str) -> QueueMessage {
         },
         next_retry_at: Timestamp::from_millis(1_700_000_000_123),
         asked_again: false,
-    }
+    })
 }
 
 #[tokio::test]

@@ -42,6 +42,7 @@ fn open(dir: &Path) -> Arc<SqliteStore> {
 
 fn scene(store: &Arc<SqliteStore>) -> Scene {
     Scene::of(Handle {
+        embedded: None,
         store: store.clone(),
         process: store.process().to_owned(),
     })
@@ -75,7 +76,7 @@ async fn a_full_disk_loses_nothing_and_the_store_recovers_when_there_is_space() 
             ..scene.event(NOW)
         };
         let acceptance = scene.plan(event, &[webhook]).await;
-        let id = acceptance.rows[0].row.id;
+        let id = acceptance.rows[0].id;
         match scene.accept_one(acceptance.clone()).await {
             Ok(Accepted::New { .. }) => stored.push(id),
             Err(Error::Unavailable(_)) => rejected.push(acceptance),
@@ -84,7 +85,7 @@ async fn a_full_disk_loses_nothing_and_the_store_recovers_when_there_is_space() 
     }
     assert!(!rejected.is_empty());
     for acceptance in &rejected {
-        let id = acceptance.rows[0].row.id;
+        let id = acceptance.rows[0].id;
         assert_eq!(scene.delivery(&scene.tenant, id).await, Ok(None));
         let event = scene.handle.store.event(&scene.tenant, id.event).await;
         assert_eq!(event, Ok(None));
@@ -138,7 +139,7 @@ async fn one_failing_item_does_not_affect_the_others() {
     let good = scene.plan(scene.event(NOW), &[webhook]).await;
     let mut bad = scene.plan(scene.event(NOW), &[webhook]).await;
     // The schema rejects an open row that is never due: it would never be found.
-    bad.rows[0].row.next_retry_at = None;
+    bad.rows[0].next_retry_at = None;
     let also_good = scene.plan(scene.event(NOW), &[webhook]).await;
     let results = scene
         .accept(vec![good.clone(), bad.clone(), also_good.clone()])
@@ -152,7 +153,7 @@ async fn one_failing_item_does_not_affect_the_others() {
         ]
     ));
     for stored in [good, also_good] {
-        scene.stored(stored.rows[0].row.id).await;
+        scene.stored(stored.rows[0].id).await;
     }
     let event = scene.handle.store.event(&scene.tenant, bad.event.id).await;
     assert_eq!(event, Ok(None), "the event is not left behind");
@@ -442,7 +443,7 @@ async fn queued_writes_finish_before_a_store_closes() {
     let scene = scene(&store);
     let webhook = scene.webhook().await.id;
     let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
-    let id = acceptance.rows[0].row.id;
+    let id = acceptance.rows[0].id;
     let tenant = scene.tenant.clone();
     let handle = scene.handle.clone();
     drop((scene, store));
@@ -469,7 +470,7 @@ async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
         let batch: Vec<_> = events
             .map(|event| builders::acceptance(event, &[webhook], version))
             .collect();
-        ids.extend(batch.iter().map(|one| one.rows[0].row.id));
+        ids.extend(batch.iter().map(|one| one.rows[0].id));
         for accepted in scene.accept(batch).await {
             assert!(matches!(accepted, Ok(Accepted::New { .. })));
         }

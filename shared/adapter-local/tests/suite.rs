@@ -31,6 +31,7 @@ fn handle(store: &Arc<SqliteStore>) -> Handle {
     let process = store.process().to_owned();
     Handle {
         store: Arc::clone(store) as _,
+        embedded: Some(Arc::clone(store) as _),
         process,
     }
 }

@@ -17,13 +17,19 @@ impl CollectorHealth {
 
     pub(crate) fn failed(&self, reason: &str) {
         if !self.is_broken.swap(true, Ordering::AcqRel) {
-            warn!(reason, "traces.not_sent");
+            warn!(
+                event = "traces.not_sent",
+                reason, "the trace collector does not accept spans"
+            );
         }
     }
 
     pub(crate) fn worked(&self) {
         if self.is_broken.swap(false, Ordering::AcqRel) {
-            info!("traces.sent_again");
+            info!(
+                event = "traces.sent_again",
+                "the trace collector accepts spans again"
+            );
         }
     }
 }

@@ -8,7 +8,7 @@ use opentelemetry::trace::{
 use opentelemetry::{InstrumentationScope, KeyValue, Value as OtelValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use postrider_domain::time::Timestamp;
-use postrider_domain::trace::{self, Kind, Span, TraceParent, Value};
+use postrider_ports::spans::{self, Kind, Span, TraceParent, Value};
 
 pub(crate) fn span(span: Span, scope: InstrumentationScope) -> SpanData {
     let parent = span.parent.map_or(SpanId::INVALID, span_id);
@@ -55,11 +55,11 @@ fn linked(parent: TraceParent) -> SpanContext {
     )
 }
 
-fn trace_id(id: trace::TraceId) -> TraceId {
+fn trace_id(id: spans::TraceId) -> TraceId {
     TraceId::from_bytes(*id.as_bytes())
 }
 
-fn span_id(id: trace::SpanId) -> SpanId {
+fn span_id(id: spans::SpanId) -> SpanId {
     SpanId::from_bytes(*id.as_bytes())
 }
 

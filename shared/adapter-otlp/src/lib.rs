@@ -16,7 +16,7 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
-use postrider_domain::trace::{Share, Span, TraceId};
+use postrider_ports::spans::{Share, Span, TraceId};
 use postrider_ports::traces::{TraceSettings, Traces};
 use tokio::sync::oneshot;
 

@@ -3,32 +3,31 @@
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::ERROR_DETAIL_BYTES;
-use crate::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Timings};
+use crate::outcome::{Answer, FailureKind, KEPT_BODY_BYTES, Outcome, Phase, Timings};
 use crate::time::Timestamp;
 
 /// One POST of a delivery, with what came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// 1 for the first ever; numbers go on after a reset.
+    /// Starts at 1 and keeps counting after a requeue.
     pub number: u32,
     /// The row's version at claim: the attempt's id.
     pub version: u64,
-    /// When it began.
     pub at: Timestamp,
     /// The status code, if a status line arrived.
     pub status_code: Option<u16>,
-    /// Why it failed, in plain words.
     pub error: Option<String>,
-    /// The phase in which it failed.
-    pub phase: Option<String>,
-    /// Where the time went.
+    /// What kind of failure, if no status line arrived. Attempts stored by earlier versions do not have it.
+    #[serde(default)]
+    pub kind: Option<FailureKind>,
+    /// In which phase it failed, if no status line arrived.
+    pub phase: Option<Phase>,
     pub timings: Timings,
     /// The start of the response of a failed attempt.
     pub response_body: Option<String>,
 }
 
 impl Attempt {
-    /// The record of `outcome`; `failed` tells whether it counts as a failure under the policy.
     #[must_use]
     pub fn record(
         number: u32,
@@ -37,20 +36,20 @@ impl Attempt {
         outcome: &Outcome,
         verdict: Verdict,
     ) -> Self {
-        let (status_code, error, phase, body) = match (&outcome.result, verdict) {
+        let (status_code, error, failure, body) = match (&outcome.result, verdict) {
             (Answer::Response(response), Verdict::Success) => {
                 (Some(response.status), None, None, None)
             }
             (Answer::Response(response), Verdict::Failure) => (
                 Some(response.status),
-                Some(format!("HTTP status {}", response.status)),
+                Some(status_error(response.status)),
                 None,
                 Some(cut(&response.body, KEPT_BODY_BYTES)),
             ),
             (Answer::Failed(failure), _) => (
                 None,
                 Some(format!("{}: {}", failure.kind, failure.detail)),
-                Some(failure.phase.as_str().to_owned()),
+                Some((failure.kind, failure.phase)),
                 None,
             ),
         };
@@ -60,13 +59,14 @@ impl Attempt {
             at,
             status_code,
             error,
-            phase,
+            kind: failure.map(|(kind, _)| kind),
+            phase: failure.map(|(_, phase)| phase),
             timings: outcome.timings,
             response_body: body,
         }
     }
 
-    /// What the row says of a failed attempt: the reason, and the start of the response.
+    /// The row's `error_detail` after a failed attempt: the reason and the start of the response.
     #[must_use]
     pub fn error_detail(&self) -> Option<String> {
         let error = self.error.as_deref()?;
@@ -80,16 +80,18 @@ impl Attempt {
     }
 }
 
+pub(crate) fn status_error(status: u16) -> String {
+    format!("HTTP status {status}")
+}
+
 /// Whether an attempt counts as delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It does.
     Success,
-    /// It does not.
     Failure,
 }
 
-/// The start of a text, at most `max` bytes, never in the middle of a character.
+/// The start of a text: at most `max` bytes, cut between characters.
 fn cut(text: &str, max: usize) -> String {
     text.get(..text.floor_char_boundary(max))
         .unwrap_or_default()

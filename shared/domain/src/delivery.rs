@@ -1,4 +1,4 @@
-//! The row of a delivery, its lifecycle and the rules of claiming it.
+//! The row of a delivery, its lifecycle, and the rules for claiming it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,28 +12,25 @@ use crate::ids::{DeliveryId, TenantId};
 use crate::pattern::EventType;
 use crate::time::{Millis, Timestamp};
 
-/// How much of an error is kept on the row, in bytes.
+/// How much of an error the row stores, in bytes.
 pub const ERROR_DETAIL_BYTES: usize = 160;
 
-/// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Not attempted since it was accepted or put back.
+    /// Not attempted since it was accepted or requeued.
     Pending,
-    /// The last attempt failed; another one will follow.
+    /// The last attempt failed and will be retried.
     Failed,
-    /// The receiver has it.
     Delivered,
-    /// Given up. Stays so until a person says otherwise.
+    /// Given up. Only an operator can requeue it.
     Dead,
 }
 
 impl Status {
-    /// Every status.
     pub const ALL: [Self; 4] = [Self::Pending, Self::Failed, Self::Delivered, Self::Dead];
 
-    /// The name used in API and stores.
+    /// The name in the API and in stores.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,14 +41,12 @@ impl Status {
         }
     }
 
-    /// Whether attempts are still to come.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Failed)
     }
 }
 
-/// A text that is no status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of pending, failed, delivered, dead")]
 pub struct StatusError;
@@ -77,29 +72,27 @@ impl fmt::Display for Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeadCause {
-    /// Its attempts are used up; the webhook goes on.
+    /// Its attempts are used up; the webhook stays active.
     Exhausted,
-    /// Its attempts are used up, and the webhook fails with it.
+    /// Its attempts are used up, and the policy fails the webhook as well.
     ExhaustedFailingWebhook,
-    /// The answer was final.
+    /// The policy treats the response as permanent.
     Rejected,
-    /// The receiver said 410: it wants no more, the webhook is disabled.
+    /// The receiver answered 410 Gone; the webhook is disabled.
     Gone,
-    /// The receiver said not to send it again.
+    /// The receiver answered `webhook-delivery: abort-message`.
     Aborted,
-    /// The receiver said to send nothing any more; the webhook is disabled.
+    /// The receiver answered `webhook-delivery: disable`; the webhook is disabled.
     Declined,
-    /// Egress rules forbid where it would go.
+    /// Egress rules block the target.
     #[serde(rename = "refused")]
     Blocked,
-    /// It was still open when its time to be kept ran out.
+    /// It was still open at the end of its retention.
     Expired,
-    /// Its webhook was deleted.
     WebhookDeleted,
 }
 
 impl DeadCause {
-    /// Every cause.
     pub const ALL: [Self; 9] = [
         Self::Exhausted,
         Self::ExhaustedFailingWebhook,
@@ -112,7 +105,7 @@ impl DeadCause {
         Self::WebhookDeleted,
     ];
 
-    /// The name used in events and stores.
+    /// The name in notifications and in stores.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -129,120 +122,109 @@ impl DeadCause {
     }
 }
 
-/// How far ahead a hint can be sent: the longest delay of an SQS message.
+/// How far ahead a queue message can be sent: the longest delay of an SQS message.
 pub const MESSAGE_REACH: Millis = Millis::from_seconds(900);
 
-/// How an open row is brought to a dispatcher.
+/// How an open row reaches a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
-    /// A hint was sent for its `next_retry_at`.
+    /// A queue message was sent for its `next_retry_at`.
     Queued,
-    /// It is due further ahead than a hint can be sent; the poller will send one.
+    /// It is due further ahead than a queue message can be delayed; the poller will send one.
     Waiting,
-    /// It waits for its webhook to be resumed, or for a turn.
+    /// It waits for its webhook to be resumed, or for a turn of its rate limit.
     Parked,
 }
 
-/// Who holds a row: the process, and the claim within it. Drawn anew for each claim.
+/// The holder of a row: the process and a random number per claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseOwner {
-    /// The process, so that a lease can be told void when its process is gone.
+    /// Identifies the process, so that the leases of a dead process can be recognised as void.
     pub process: String,
-    /// The claim.
     pub claim: u64,
 }
 
 /// One event for one webhook: the row of `webhook_deliveries`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Event and webhook.
     pub id: DeliveryId,
-    /// The owner.
     pub tenant: TenantId,
-    /// What is delivered, by type.
     pub event_type: EventType,
-    /// The session it belongs to.
     pub session_id: Option<Label>,
-    /// What the receiver is meant to do with it.
+    /// What the receiver should do with it.
     pub intent: Option<Label>,
-    /// The URL last used, or the webhook's when it was accepted.
+    /// The URL of the last attempt, or the webhook's URL when the event was accepted.
     pub target_url: String,
-    /// The `sha256=…` signature last used.
+    /// The `sha256=…` signature of the last attempt.
     pub signature: String,
-    /// Where it stands.
     pub status: Status,
-    /// Why it is dead, if it is.
     pub dead_cause: Option<DeadCause>,
-    /// Attempts since the last reset, the delivered one included.
+    /// Attempts since the delivery was created or requeued, including a successful one.
     pub attempt_count: u32,
-    /// Attempts ever; the number of the last one.
+    /// All attempts; the number of the last one.
     pub attempts_total: u32,
-    /// How many attempts it is given; fixed at accept.
+    /// The maximum number of attempts, fixed when the event is accepted.
     pub max_attempts: u32,
-    /// When the last attempt began.
     pub last_attempted_at: Option<Timestamp>,
-    /// When the next one is due; none when there is none.
+    /// When the next attempt is due; `None` once it is closed.
     pub next_retry_at: Option<Timestamp>,
-    /// When it was accepted.
     pub created_at: Timestamp,
-    /// What went wrong last.
+    /// The error of the last attempt, with the start of the response.
     pub error_detail: Option<String>,
-    /// The generation of the webhook's state at its last claim, or that its last attempt saw.
+    /// The status code of the last attempt, if a status line arrived.
+    pub last_status: Option<u16>,
+    /// The generation of the webhook's state at the last claim, or the one that the last attempt saw.
     pub generation: u32,
-    /// Its turn was already set by the webhook's pace; it does not ask again.
+    /// The webhook's pace has already given it a turn; it does not ask again.
     pub paced: bool,
-    /// It waits for its webhook to be resumed, or for a turn that its pace has yet to give.
+    /// It waits for its webhook to be resumed, or for the webhook's pace to give it a turn.
     pub parked: bool,
-    /// Raised by each write; what fences a late one off.
+    /// Incremented by each write; fences off late writes.
     pub version: u64,
-    /// Who is attempting it.
     pub lease_owner: Option<LeaseOwner>,
-    /// Until when; zero is free.
+    /// The end of the lease; zero if the row is free.
     pub lease_until: Timestamp,
 }
 
-/// A row as its claimer holds it. Only a claim can make one.
+/// A row as its claimer holds it. Only a claim can create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     delivery: Delivery,
     owner: LeaseOwner,
 }
 
-/// What a claim wants.
+/// The lease that a claim asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Who claims.
     pub owner: LeaseOwner,
-    /// Until when the row shall be held.
     pub until: Timestamp,
 }
 
-/// Why a row cannot be claimed. Expected, not an error.
+/// Why a row cannot be claimed. This is expected, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unclaimable {
-    /// Delivered or dead.
+    /// It is delivered or dead.
     Closed,
-    /// Its time has not come.
     NotDue(Timestamp),
-    /// Somebody else is attempting it.
+    /// Another worker is attempting it.
     Held,
     /// It waits for its webhook to be resumed.
     Parked,
 }
 
 impl Delivery {
-    /// Whether anybody holds it at `now`. Strictly after the lease's last instant it is free: with `<=` two could
-    /// hold it at once.
+    /// Whether a worker holds it at `now`. It is free strictly after the last instant of the lease: with `<=` two workers
+    /// could hold it at the same time.
     #[must_use]
     pub fn is_held(&self, now: Timestamp) -> bool {
         self.lease_until >= now && self.lease_until != Timestamp::ZERO
     }
 
-    /// The row as claimed. A claim repeated by its own owner has succeeded.
+    /// Claims the row. A claim that its own owner repeats succeeds.
     ///
     /// # Errors
-    /// Why not, when it cannot be claimed.
+    /// Returns the reason if it cannot be claimed.
     pub fn claim(mut self, lease: &Lease, now: Timestamp) -> Result<Claimed, Unclaimable> {
         if !self.status.is_open() {
             return Err(Unclaimable::Closed);
@@ -273,7 +255,7 @@ impl Delivery {
         }
     }
 
-    /// How it comes to a dispatcher, seen from `now`; none when it is closed.
+    /// How it reaches a worker, as of `now`; `None` if it is closed.
     #[must_use]
     pub fn lane(&self, now: Timestamp) -> Option<Lane> {
         if !self.status.is_open() {
@@ -289,13 +271,12 @@ impl Delivery {
         })
     }
 
-    /// Whether it may only go out at its webhook's `retry_rate`: a retry, or what a person put back.
+    /// Whether it is subject to its webhook's `retry_rate`: a retry, or a requeued delivery.
     #[must_use]
     pub const fn is_retry(&self) -> bool {
         self.attempts_total > 0
     }
 
-    /// The row after its attempt.
     #[must_use]
     pub fn completed(&self, done: &Completion) -> Self {
         let mut after = self.clone();
@@ -306,6 +287,7 @@ impl Delivery {
         after.signature.clone_from(&done.signature);
         after.generation = done.generation;
         after.error_detail = done.attempt.error_detail();
+        after.last_status = done.attempt.status_code;
         after.paced = false;
         match done.transition {
             Transition::Deliver => {
@@ -325,7 +307,6 @@ impl Delivery {
         after.released()
     }
 
-    /// The row given up without an attempt.
     #[must_use]
     pub fn died(&self, cause: DeadCause, detail: &str) -> Self {
         let mut after = self.clone();
@@ -333,10 +314,11 @@ impl Delivery {
         after.dead_cause = Some(cause);
         after.next_retry_at = None;
         after.error_detail = Some(detail.to_owned());
+        after.last_status = None;
         after.released()
     }
 
-    /// The row put back by a person: as new, due now, but the history stays and attempt numbers go on.
+    /// The row requeued by an operator: like a new one and due now, but its history stays and attempt numbers continue.
     #[must_use]
     pub fn requeued(&self, now: Timestamp) -> Self {
         let mut after = self.clone();
@@ -345,11 +327,11 @@ impl Delivery {
         after.attempt_count = 0;
         after.next_retry_at = Some(now);
         after.error_detail = None;
+        after.last_status = None;
         after.paced = false;
         after.released()
     }
 
-    /// The row moved to the turn that its webhook's pace gave it.
     #[must_use]
     pub fn moved(&self, to: Timestamp) -> Self {
         let mut after = self.clone();
@@ -358,7 +340,7 @@ impl Delivery {
         after.released()
     }
 
-    /// The row set aside until its webhook is resumed, or a turn is free.
+    /// The row parked until its webhook is resumed or a turn is free.
     #[must_use]
     pub fn park(&self) -> Self {
         Self {
@@ -368,7 +350,7 @@ impl Delivery {
         .released()
     }
 
-    /// The row back among those that may be claimed, at the turn that its webhook's pace gave it.
+    /// The row made claimable again, at the turn that its webhook's pace gave it.
     #[must_use]
     pub fn unpark_at(&self, turn: Timestamp) -> Self {
         let due_at = self.next_retry_at.unwrap_or(self.created_at);
@@ -381,7 +363,7 @@ impl Delivery {
         .released()
     }
 
-    /// The row back among those that may be claimed, due when it was due. A turn that it had is past.
+    /// The row made claimable again, due when it was due before. A turn that it had has passed.
     #[must_use]
     pub fn unpark(&self) -> Self {
         Self {
@@ -401,26 +383,23 @@ impl Delivery {
 }
 
 impl Claimed {
-    /// The claim, made while the webhook's state had this generation.
     #[must_use]
     pub const fn in_generation(mut self, generation: u32) -> Self {
         self.delivery.generation = generation;
         self
     }
 
-    /// The row.
     #[must_use]
     pub const fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 
-    /// Who holds it.
     #[must_use]
     pub const fn owner(&self) -> &LeaseOwner {
         &self.owner
     }
 
-    /// The version at claim: the fence, and the id of the attempt.
+    /// The version at the claim: fences writes and identifies the attempt.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.delivery.version
@@ -432,55 +411,49 @@ impl Claimed {
         self.is_still(stored.version, stored.lease_owner.as_ref())
     }
 
-    /// The same, of a row of which only these are known. If so, the stored row is the claimed one but for how long it
-    /// is held: every other write raises the version.
+    /// The same, for a row of which only these fields are known. If true, the stored row differs from the claimed one at most
+    /// in the end of its lease: every other write increments the version.
     #[must_use]
     pub fn is_still(&self, version: u64, owner: Option<&LeaseOwner>) -> bool {
         version == self.delivery.version && owner == Some(&self.owner)
     }
 }
 
-/// What an attempt came to, to be applied in one conditional write.
+/// The result of an attempt, applied in one conditional write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// What happened.
     pub attempt: Attempt,
-    /// What follows from it.
     pub transition: Transition,
-    /// The URL used.
     pub target_url: String,
-    /// The signature used.
     pub signature: String,
-    /// The generation of the webhook's state that was seen.
+    /// The generation of the webhook's state that the attempt saw.
     pub generation: u32,
 }
 
-/// Whether a person may put a row back.
+/// Whether an operator may requeue a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// It may go back.
     Allowed,
-    /// It is being attempted right now.
     InFlight,
-    /// It was delivered; only with `force`.
+    /// It was delivered; requeueing it needs `force`.
     Delivered,
-    /// It is pending already: there is nothing to put back.
+    /// It is already pending.
     Pending,
 }
 
-/// How insistent the person is.
+/// Which rows an operator wants to requeue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Force {
     /// Dead and failed rows only.
     #[default]
     No,
-    /// Delivered rows too.
+    /// Delivered rows as well.
     Delivered,
 }
 
 impl Delivery {
-    /// Whether *Retry now* may put this row back.
+    /// Whether *Retry now* may requeue this row.
     #[must_use]
     pub fn requeue(&self, force: Force, now: Timestamp) -> Requeue {
         match (self.status, force) {

@@ -1,61 +1,48 @@
-//! The state of a webhook, and what one attempt does to it.
+//! The state of a webhook and how attempts change it.
+
+mod reason;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt;
 use crate::delivery::Delivery;
 use crate::ids::DeliveryId;
 use crate::pattern::EventType;
 use crate::time::{Millis, Timestamp};
 
-/// How many failures in a row make a warning.
+pub use reason::StatusReason;
+
+/// How many failures in a row cause a warning.
 pub const WARNING_AT: u32 = 3;
 
-/// How many of the first attempts after a resume have to fail, all of them, for the webhook to be failed again.
+/// If this many first attempts after a resume fail, all of them, the webhook is failed again.
 pub const PROBES: u32 = 3;
 
-/// How many tests a failed webhook is sent, at the most: about a week of them.
+/// The maximum number of probes for a failed webhook: about a week's worth.
 const MAX_PROBES: u32 = 173;
-/// How long after the failure the first test is made; the wait doubles with each.
+/// The delay from the failure to the first probe; it doubles with each probe.
 const FIRST_TEST_AFTER: Millis = Millis::from_seconds(60);
-/// The longest wait between two probes.
+/// The longest delay between two probes.
 const TESTS_APART: Millis = Millis::from_seconds(3600);
 
-/// How the reason of a webhook begins that failed with a delivery.
-const GIVEN_UP_AFTER: &str = "a delivery failed after ";
-
-/// Why a webhook failed: a delivery was given up after so many retries.
-#[must_use]
-pub fn given_up(retries: u32, detail: &str) -> String {
-    let word = if retries == 1 { "retry" } else { "retries" };
-    format!("{GIVEN_UP_AFTER}{retries} {word}: {detail}")
-}
-
-/// Why a webhook failed again: nothing arrived after it was resumed.
-#[must_use]
-pub fn failed_probes(detail: &str) -> String {
-    format!("the first {PROBES} attempts after it was resumed failed: {detail}")
-}
-
-/// Whether a webhook takes deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookStatus {
-    /// Deliveries go out. With failures in a row it is *degraded*.
+    /// Deliveries are sent. With recent failures it counts as *degraded*.
     #[default]
     Active,
-    /// A delivery was exhausted; deliveries wait for a person.
+    /// A delivery was exhausted; deliveries are on hold until an operator resumes the webhook.
     Failed,
-    /// A person paused it; deliveries wait.
+    /// An operator paused it; deliveries are on hold.
     Paused,
-    /// It wants no more: refused when named, skipped in fan-out.
+    /// The receiver asked for no more deliveries: an error if named explicitly, skipped in fan-out.
     Disabled,
 }
 
 impl WebhookStatus {
-    /// Every status.
     pub const ALL: [Self; 4] = [Self::Active, Self::Failed, Self::Paused, Self::Disabled];
 
-    /// The name used in API and stores.
+    /// The name in the API and in stores.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +53,7 @@ impl WebhookStatus {
         }
     }
 
-    /// Whether deliveries wait instead of going out.
+    /// Whether deliveries are on hold.
     #[must_use]
     pub const fn parks(self) -> bool {
         match self {
@@ -76,32 +63,31 @@ impl WebhookStatus {
     }
 }
 
-/// The last attempt that failed, for whoever is told of a webhook's trouble.
+/// The last failed attempt, for notifications and e-mails about the webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastFailure {
-    /// The delivery that was attempted.
     pub delivery: DeliveryId,
-    /// The type of its event.
     pub event_type: EventType,
-    /// Why it failed. Nothing of what the receiver wrote: it may repeat what it was sent.
+    /// Why it failed. Contains nothing of the response body, which may repeat what was sent.
     pub error: String,
-    /// When that was known.
     pub at: Timestamp,
 }
 
 impl LastFailure {
-    /// The failure that left the row so.
     #[must_use]
     pub fn of(row: &Delivery, at: Timestamp) -> Self {
-        let detail = row.error_detail.as_deref().unwrap_or("no reason is known");
-        let ours = match detail.split_once(": ") {
-            Some((status, _)) if status.starts_with("HTTP status ") => status,
-            Some(_) | None => detail,
+        let error = match row.last_status {
+            // The row's detail also holds the start of the response.
+            Some(status) => attempt::status_error(status),
+            None => row
+                .error_detail
+                .clone()
+                .unwrap_or_else(|| "unknown reason".to_owned()),
         };
         Self {
             delivery: row.id,
             event_type: row.event_type.clone(),
-            error: ours.to_owned(),
+            error,
             at,
         }
     }
@@ -110,43 +96,41 @@ impl LastFailure {
 /// The state of a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Health {
-    /// Whether it takes deliveries.
     pub status: WebhookStatus,
     /// Failed attempts in a row.
     pub failure_count: u32,
-    /// Raised whenever a person changes the status, so that what was under way before does not undo it.
+    /// Incremented whenever an operator changes the status, so that attempts in flight do not undo the change.
     pub generation: u32,
-    /// Why it has the status it has.
-    pub reason: Option<String>,
-    /// When the status changed last.
+    #[serde(default, deserialize_with = "reason::stored")]
+    pub reason: Option<StatusReason>,
     pub changed_at: Option<Timestamp>,
-    /// It failed, was resumed, and nothing has arrived since.
+    /// It failed and was resumed, and nothing was delivered since.
     #[serde(default)]
     pub on_probation: bool,
-    /// It failed on probation: whoever was told of the first time need not be told of this one.
+    /// It failed again on probation. Its owner was already notified of the first failure.
     #[serde(default)]
     pub again: bool,
-    /// How many probes it was sent since something arrived.
+    /// Probes sent since the last successful delivery.
     #[serde(default)]
     pub probes: u32,
-    /// When it may be tested next; none unless it is failed, and none after the last test.
+    /// When the next probe is due; `None` unless it is failed, and after the last probe.
     #[serde(default)]
     pub next_probe_at: Option<Timestamp>,
-    /// What failed last; stays when it is well again.
+    /// Stays after the webhook has recovered.
     #[serde(default)]
     pub last_failure: Option<LastFailure>,
 }
 
 impl Health {
-    /// Whether there are recent failures although it is active.
+    /// Whether it is active with recent failures.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
         self.status == WebhookStatus::Active && self.failure_count > 0
     }
 
-    /// The state after a person changed the status.
+    /// The state after an operator changed the status.
     #[must_use]
-    pub fn set(&self, status: WebhookStatus, reason: Option<String>, now: Timestamp) -> Self {
+    pub fn set(&self, status: WebhookStatus, now: Timestamp) -> Self {
         Self {
             status,
             failure_count: if status == WebhookStatus::Active {
@@ -155,7 +139,7 @@ impl Health {
                 self.failure_count
             },
             generation: self.generation.saturating_add(1),
-            reason,
+            reason: (status == WebhookStatus::Paused).then_some(StatusReason::PausedByOperator),
             changed_at: Some(now),
             on_probation: status == WebhookStatus::Active && self.status == WebhookStatus::Failed,
             again: false,
@@ -165,7 +149,7 @@ impl Health {
         }
     }
 
-    /// The state with one more test begun; none when it is not to be tested now.
+    /// The state with one more probe started; `None` if no probe is due.
     #[must_use]
     pub fn probe_begun(&self, now: Timestamp) -> Option<Self> {
         let is_due = self.next_probe_at.is_some_and(|at| at <= now);
@@ -180,26 +164,35 @@ impl Health {
         })
     }
 
-    /// The state after a test of it was answered; none when it is not failed any more, or a person changed it since.
+    /// The state after a probe succeeded; `None` if it is no longer failed, or an operator changed it since.
     #[must_use]
     pub fn passed_probe(&self, generation: u32, now: Timestamp) -> Option<Self> {
         let is_same = self.status == WebhookStatus::Failed && self.generation == generation;
-        let reason = || "resumed by auto_resume: a test event was answered".to_owned();
-        // Tests go on being counted: a receiver that answers them and nothing else is tested less and less often.
+        // The probe count continues: a receiver that answers nothing but probes is probed less and less often.
         is_same.then(|| Self {
             probes: self.probes,
-            ..self.set(WebhookStatus::Active, Some(reason()), now)
+            reason: Some(StatusReason::AutoResumed),
+            ..self.set(WebhookStatus::Active, now)
         })
     }
 
-    /// After how many retries the delivery was given up that failed the webhook; the reason says so.
+    /// How many retries the delivery that failed the webhook had used.
     #[must_use]
-    pub fn retries_used(&self) -> Option<u32> {
-        let rest = self.reason.as_deref()?.strip_prefix(GIVEN_UP_AFTER)?;
-        rest.split(' ').next()?.parse().ok()
+    pub const fn retries_used(&self) -> Option<u32> {
+        match &self.reason {
+            Some(StatusReason::Exhausted { retries, .. }) => Some(*retries),
+            Some(
+                StatusReason::FailedAfterResume { .. }
+                | StatusReason::Gone
+                | StatusReason::Declined
+                | StatusReason::PausedByOperator
+                | StatusReason::AutoResumed
+                | StatusReason::Text { .. },
+            )
+            | None => None,
+        }
     }
 
-    /// The state after a delivered attempt.
     #[must_use]
     pub fn succeeded(&self) -> Self {
         Self {
@@ -210,7 +203,6 @@ impl Health {
         }
     }
 
-    /// The state after a failed attempt.
     #[must_use]
     pub fn failed_once(&self, failure: LastFailure) -> Self {
         Self {
@@ -220,14 +212,14 @@ impl Health {
         }
     }
 
-    /// The state after the gateway itself stopped it, unless a person changed it since `generation`, or it is stopped
-    /// already.
+    /// The state after the gateway stopped it, unless an operator changed it since `generation` or it is already
+    /// stopped.
     #[must_use]
     pub fn stopped(
         &self,
         status: WebhookStatus,
         generation: u32,
-        reason: String,
+        reason: StatusReason,
         now: Timestamp,
     ) -> Self {
         let further = match self.status {
@@ -253,7 +245,7 @@ impl Health {
     }
 }
 
-/// How long after its `n`-th test a webhook is tested again.
+/// The delay between probe `n` and the next one.
 fn probe_wait(n: u32) -> Millis {
     let doubled = 1_u64.checked_shl(n).unwrap_or(u64::MAX);
     let wait = FIRST_TEST_AFTER.get().saturating_mul(doubled);
@@ -267,31 +259,12 @@ mod tests {
     use crate::notification::health_notification;
 
     #[test]
-    fn the_retries_that_were_used_are_read_from_the_reason() {
-        let health = |reason: &str| Health {
-            reason: Some(reason.to_owned()),
-            ..Health::default()
-        };
-        let failed = health(&given_up(5, "HTTP status 500: 7 retries: no"));
-        assert_eq!(failed.retries_used(), Some(5));
-        for other in [
-            "",
-            "a person said so",
-            "a delivery failed after ",
-            GIVEN_UP_AFTER,
-        ] {
-            assert_eq!(health(other).retries_used(), None, "{other}");
-        }
-        assert_eq!(Health::default().retries_used(), None);
-    }
-
-    #[test]
-    fn a_receiver_that_answers_tests_alone_is_tested_less_and_less_often() {
-        let reason = || "no answer".to_owned();
+    fn a_receiver_that_answers_only_probes_is_probed_less_and_less_often() {
+        let reason = || StatusReason::Gone;
         let mut now = Timestamp::ZERO;
         let mut health = Health::default().stopped(WebhookStatus::Failed, 0, reason(), now);
         let mut waits = Vec::new();
-        // One more than there should be: it ends.
+        // One more than the maximum: it must end.
         for _ in 0..=MAX_PROBES {
             let Some(at) = health.next_probe_at else {
                 break;
@@ -324,26 +297,26 @@ mod tests {
         }
     }
 
-    /// A store may write several steps at once, and announces what came of them.
+    /// A store may write several steps at once and only notifies about the result.
     #[test]
-    fn a_webhook_that_was_well_in_between_does_not_fail_again_but_anew() {
+    fn a_webhook_that_recovered_in_between_fails_for_the_first_time() {
         let (tenant, id) = (TenantId::default(), failure().delivery.webhook);
         let stop = |health: &Health| {
             let failed = health.failed_once(failure());
             failed.stopped(
                 WebhookStatus::Failed,
                 1,
-                "no answer".into(),
+                StatusReason::Gone,
                 Timestamp::ZERO,
             )
         };
         let failed = Health::default().stopped(
             WebhookStatus::Failed,
             0,
-            "no answer".into(),
+            StatusReason::Gone,
             Timestamp::ZERO,
         );
-        let resumed = failed.set(WebhookStatus::Active, None, Timestamp::ZERO);
+        let resumed = failed.set(WebhookStatus::Active, Timestamp::ZERO);
         let said_again = |after: &Health| {
             let notification =
                 health_notification(&tenant, id, &resumed, after, Timestamp::ZERO).unwrap();
@@ -351,7 +324,7 @@ mod tests {
         };
         assert!(said_again(&stop(&resumed)));
         assert!(!said_again(&stop(&resumed.succeeded())));
-        let later = stop(&resumed).set(WebhookStatus::Active, None, Timestamp::ZERO);
+        let later = stop(&resumed).set(WebhookStatus::Active, Timestamp::ZERO);
         assert!(!later.again);
     }
 }

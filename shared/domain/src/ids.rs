@@ -1,4 +1,4 @@
-//! Ids of everything that has one. Opaque to callers; order comes from `created_at` alone.
+//! Ids. Opaque to callers; order comes from `created_at` alone.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ static BASE32: LazyLock<Encoding> = LazyLock::new(|| {
     spec.encoding().expect("valid base32 alphabet")
 });
 
-/// A text that is no id of the expected kind.
+/// The text is not an id of the expected kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an id that begins with `{prefix}`")]
 pub struct IdError {
@@ -36,7 +36,7 @@ fn decode<const N: usize>(text: &str, prefix: &'static str) -> Result<[u8; N], I
         .ok_or(IdError { prefix })
 }
 
-/// The ten random bytes of a fresh time-ordered id. Randomness comes in at the edge.
+/// The ten random bytes of a new time-ordered id. Randomness comes in at the edge.
 pub type IdEntropy = [u8; 10];
 
 macro_rules! id {
@@ -46,23 +46,21 @@ macro_rules! id {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// How the written form begins.
+            /// The prefix of the written form.
             pub const PREFIX: &'static str = $prefix;
 
-            /// A fresh id: a UUIDv7 of this instant and these random bytes.
+            /// A new id: a UUIDv7 of this time and these random bytes.
             #[must_use]
             pub fn new(now: Timestamp, entropy: &IdEntropy) -> Self {
                 let ms = u64::try_from(now.as_millis()).unwrap_or(0);
                 Self(*uuid::Builder::from_unix_timestamp_millis(ms, entropy).into_uuid().as_bytes())
             }
 
-            /// The id made of these bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes of the id.
             #[must_use]
             pub const fn as_bytes(&self) -> &[u8; 16] {
                 &self.0
@@ -117,7 +115,7 @@ id!(
     EventId, "evt_"
 );
 id!(
-    /// A refused request that was kept.
+    /// A stored rejected request.
     RejectedId, "rfd_"
 );
 id!(
@@ -130,8 +128,10 @@ id!(
 );
 
 impl SourceId {
-    /// The source that does not exist: it is no UUIDv7. What concerns no source is looked for and counted under it.
-    pub const NOBODY: Self = Self([0; 16]);
+    /// No source has this id: it is not a UUIDv7. A request to an unknown source is looked up, stored and counted under it
+    /// like any other, in the same tables and with the same writes, so that the response time does not tell a sender
+    /// which sources exist. An `Option` would give such requests a path of their own.
+    pub const UNKNOWN: Self = Self([0; 16]);
 }
 
 impl EventId {
@@ -156,14 +156,12 @@ impl EventId {
 /// One event for one webhook. Decoding it gives both, so no index is needed to find the row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId {
-    /// What is delivered.
     pub event: EventId,
-    /// Where it is delivered to.
     pub webhook: WebhookId,
 }
 
 impl DeliveryId {
-    /// How the written form begins.
+    /// The prefix of the written form.
     pub const PREFIX: &'static str = "dlv_";
 }
 
@@ -220,7 +218,6 @@ impl TenantId {
     /// The tenant that always exists.
     pub const DEFAULT: &'static str = "default";
 
-    /// The name of the tenant.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -233,7 +230,7 @@ impl Default for TenantId {
     }
 }
 
-/// A text that cannot name a tenant.
+/// The text cannot be the name of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 64 characters out of a-z, 0-9, `-` and `_`")]
 pub struct TenantIdError;

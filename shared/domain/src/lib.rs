@@ -35,5 +35,4 @@ pub mod source;
 pub mod stats;
 pub mod test_event;
 pub mod time;
-pub mod trace;
 pub mod webhook;

@@ -1,5 +1,5 @@
-//! What a change announces on `gateway:webhooks`, and what it does to its webhook: derived from the row before and
-//! after by one pure function, so that every store announces the same.
+//! The notifications about a change on `gateway:webhooks`, and its effect on the webhook: derived from the row before and
+//! after by one pure function, so that every store sends the same ones.
 
 mod inbound;
 
@@ -8,16 +8,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
-use crate::health::{
-    Health, LastFailure, PROBES, WARNING_AT, WebhookStatus, failed_probes, given_up,
-};
+use crate::health::{Health, LastFailure, PROBES, StatusReason, WARNING_AT, WebhookStatus};
 use crate::ids::{TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
 
 pub use inbound::{event_notification, rejection_notification};
 
-/// The `source` of every announcement.
+/// The `source` of every notification.
 pub const SOURCE: &str = "gateway:webhooks";
 
 /// The type of a notification.
@@ -100,23 +98,19 @@ impl<'de> Deserialize<'de> for NotificationKind {
     }
 }
 
-/// One announcement. Never holds a body or a secret.
+/// One notification. Never contains a body or a secret.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notification {
-    /// Item key, version and type: the same change always has the same id.
+    /// Derived from the item's key, version and type: the same change always has the same id.
     pub id: String,
-    /// What is announced.
     pub kind: NotificationKind,
-    /// Whose it is.
     pub tenant: TenantId,
-    /// When it happened.
     pub at: Timestamp,
-    /// The facts.
     pub data: Value,
 }
 
 impl Notification {
-    /// The announcement as CloudEvents 1.0 JSON.
+    /// The notification as CloudEvents 1.0 JSON.
     #[must_use]
     pub fn to_cloud_event(&self) -> Value {
         json!({
@@ -165,7 +159,7 @@ impl Notification {
             "webhook_id": id,
             "status": health.status,
             "failure_count": health.failure_count,
-            "reason": health.reason,
+            "reason": health.reason.as_ref().map(ToString::to_string),
             "generation": health.generation,
             "last_failure": health.last_failure.as_ref().map(failure),
         });
@@ -204,7 +198,7 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
         DeadCause::Gone => "receiver gone",
         DeadCause::Aborted => "receiver said stop",
         DeadCause::Declined => "receiver wants no more",
-        DeadCause::Blocked => "refused by egress rules",
+        DeadCause::Blocked => "blocked by egress rules",
         DeadCause::Expired => "expired",
         DeadCause::WebhookDeleted => "webhook deleted",
     }
@@ -213,15 +207,14 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
 /// Everything that follows from one change of a delivery.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// What is announced of the delivery, in order.
+    /// Notifications about the delivery, in order.
     pub notifications: Vec<Notification>,
     /// The webhook's new state, if it changed.
     pub health: Option<Health>,
-    /// What is counted.
     pub stats: Option<StatsDelta>,
 }
 
-/// What follows from the change of one delivery from `before` to `after`, its webhook being in the state `health`.
+/// Everything that follows from a change of a delivery whose webhook is in the state `health`.
 #[must_use]
 pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timestamp) -> Effects {
     let mut effects = Effects {
@@ -249,7 +242,7 @@ pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timesta
     effects
 }
 
-/// What follows from the change of a webhook's state, whoever changed it.
+/// The notification about a change of a webhook's state, by the gateway or by an operator.
 #[must_use]
 pub fn health_notification(
     tenant: &TenantId,
@@ -279,7 +272,7 @@ pub fn health_notification(
         _ => return None,
     };
     let mut notification = Notification::of_webhook(kind, tenant, webhook, after, at);
-    // Somebody resumed it and it failed at once: its owner knows already.
+    // It was resumed and failed at once: its owner already knows.
     if let (NotificationKind::WebhookFailed, true, Some(fields)) =
         (kind, after.again, notification.data.as_object_mut())
     {
@@ -302,36 +295,36 @@ pub fn update_notification(
 
 fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
     if after.generation != health.generation {
-        // The attempt began before a person changed the webhook's status; it says nothing of what came after.
+        // The attempt started before an operator changed the webhook's status, so it says nothing about the new status.
         return health.clone();
     }
     if after.status == Status::Delivered {
         return health.succeeded();
     }
     let failure = LastFailure::of(after, at);
-    // The reason is announced: nothing of what the receiver wrote is in it.
-    let detail = failure.error.clone();
+    // The reason is sent in notifications, so it contains nothing that the receiver wrote.
+    let error = failure.error.clone();
     let counted = health.failed_once(failure);
     match after.dead_cause {
         Some(DeadCause::ExhaustedFailingWebhook) => {
             let retries = after.attempt_count.saturating_sub(1);
-            let reason = given_up(retries, &detail);
+            let reason = StatusReason::Exhausted { retries, error };
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(DeadCause::Gone) => counted.stopped(
             WebhookStatus::Disabled,
             after.generation,
-            "the receiver answered 410 Gone".into(),
+            StatusReason::Gone,
             at,
         ),
         Some(DeadCause::Declined) => counted.stopped(
             WebhookStatus::Disabled,
             after.generation,
-            "the receiver answered webhook-delivery: disable".into(),
+            StatusReason::Declined,
             at,
         ),
         _ if counted.on_probation && counted.failure_count >= PROBES => {
-            let reason = failed_probes(&detail);
+            let reason = StatusReason::FailedAfterResume { error };
             counted.stopped(WebhookStatus::Failed, after.generation, reason, at)
         }
         Some(

@@ -1,58 +1,53 @@
-//! What came back from one POST. A receiver's failure is data, never an error.
+//! The outcome of one POST. A receiver's failure is data, never an error.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Millis, Timestamp};
 
-/// How many bytes of a response's body are kept.
+/// How many bytes of a response body are stored.
 pub const KEPT_BODY_BYTES: usize = 2048;
 
-/// What one POST came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The answer, or why there was none.
     pub result: Answer,
-    /// Where the time went.
     pub timings: Timings,
 }
 
-/// The answer to a POST, or why there was none.
+/// The response to a POST, or why there was none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A status line arrived; it alone decides.
+    /// A status line arrived; it alone determines what happens next.
     Response(Response),
-    /// No usable answer.
+    /// No usable response.
     Failed(Failure),
 }
 
 /// A response, as far as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The status code.
     pub status: u16,
-    /// The `Retry-After` header, if it could be understood.
+    /// The `Retry-After` header, if it could be parsed.
     pub retry_after: Option<RetryAfter>,
-    /// The `webhook-delivery` header, if it could be understood.
+    /// The `webhook-delivery` header, if it could be parsed.
     pub control: Option<Control>,
-    /// The `Content-Type` header, shortened if absurd.
+    /// The `Content-Type` header, shortened if it is very long.
     pub content_type: Option<String>,
-    /// The start of the body, for people; invalid UTF-8 replaced.
+    /// The start of the body, to show to operators; invalid UTF-8 is replaced.
     pub body: String,
 }
 
-/// When a receiver asked to be called again.
+/// When the receiver asks for the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// After this long.
     Delay(Millis),
-    /// Not before this instant.
     At(Timestamp),
 }
 
 impl RetryAfter {
-    /// Reads the header's value: whole seconds or any of the three HTTP date forms.
+    /// Parses the header's value: whole seconds or any of the three HTTP date formats.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         let value = value.trim();
@@ -65,7 +60,6 @@ impl RetryAfter {
         Some(Self::At(Timestamp::ZERO.plus(since_epoch.into())))
     }
 
-    /// How long to wait from `now`.
     #[must_use]
     pub fn wait(self, now: Timestamp) -> Millis {
         match self {
@@ -75,21 +69,28 @@ impl RetryAfter {
     }
 }
 
-/// What a receiver asks of the sender beside its status, in the words of Svix' delivery control.
+/// What the receiver asks for in addition to its status, using the header of Svix's delivery control:
 /// <https://docs.svix.com/receiving/delivery-control>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Do not send this message again.
+    /// Do not send this delivery again.
     AbortMessage,
-    /// Send nothing any more.
+    /// Stop sending to this webhook.
     Disable,
 }
 
 impl Control {
-    /// The response header that says it.
     pub const HEADER: &str = "webhook-delivery";
 
-    /// Reads the header's value. What is not known asks for nothing.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AbortMessage => "abort-message",
+            Self::Disable => "disable",
+        }
+    }
+
+    /// Parses the header's value. An unknown value is ignored.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         match value.trim() {
@@ -100,34 +101,28 @@ impl Control {
     }
 }
 
-/// Why there was no usable answer.
+/// Why there was no usable response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind of failure.
     pub kind: FailureKind,
-    /// During which phase.
     pub phase: Phase,
-    /// The reason in plain words; never part of a body or a URL's query.
+    /// The reason in plain words; never contains part of a body or of a URL's query.
     pub detail: String,
 }
 
-/// The kinds of failure that people act on differently.
+/// The kinds of failure that call for different action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The time allowed ran out.
     Timeout,
-    /// The name could not be resolved.
     Dns,
-    /// The connection was refused or could not be made.
+    /// The connection was refused or could not be established.
     Connect,
-    /// The connection broke off.
     Reset,
-    /// The TLS handshake failed.
     Tls,
-    /// What came back is no HTTP response.
+    /// The response is not valid HTTP.
     Malformed,
-    /// Egress rules forbid the URL or an address it resolved to.
+    /// Egress rules block the URL or an address it resolves to.
     #[serde(rename = "refused")]
     Blocked,
 }
@@ -160,7 +155,7 @@ impl Phase {
         Self::Body,
     ];
 
-    /// The name used in API, logs and stores.
+    /// The name in the API, in logs and in stores.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -174,6 +169,57 @@ impl Phase {
     }
 }
 
+impl FailureKind {
+    pub const ALL: [Self; 7] = [
+        Self::Timeout,
+        Self::Dns,
+        Self::Connect,
+        Self::Reset,
+        Self::Tls,
+        Self::Malformed,
+        Self::Blocked,
+    ];
+
+    /// The name in logs and in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Tls => "tls",
+            Self::Malformed => "malformed",
+            Self::Blocked => "refused",
+        }
+    }
+}
+
+/// Not the name of a failure kind or phase; perhaps one of a newer version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown name")]
+pub struct UnknownName;
+
+impl FromStr for FailureKind {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let mut kinds = Self::ALL.into_iter();
+        kinds.find(|kind| kind.as_str() == name).ok_or(UnknownName)
+    }
+}
+
+impl FromStr for Phase {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let mut phases = Self::ALL.into_iter();
+        phases
+            .find(|phase| phase.as_str() == name)
+            .ok_or(UnknownName)
+    }
+}
+
 impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -183,13 +229,13 @@ impl fmt::Display for FailureKind {
             Self::Reset => "connection reset",
             Self::Tls => "TLS failure",
             Self::Malformed => "malformed response",
-            Self::Blocked => "refused by egress rules",
+            Self::Blocked => "blocked by egress rules",
         })
     }
 }
 
-/// Where the time of one attempt went, in milliseconds. A phase that did not happen (a reused connection has no DNS,
-/// connect and TLS) is `None`.
+/// The duration of each phase of an attempt, in milliseconds. A phase that did not happen (a reused connection has no
+/// DNS, connect and TLS) is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timings {
     /// Resolving the name.
@@ -202,7 +248,6 @@ pub struct Timings {
     pub first_byte_ms: Option<u32>,
     /// Reading the body.
     pub body_ms: Option<u32>,
-    /// The whole attempt.
     pub total_ms: u32,
 }
 

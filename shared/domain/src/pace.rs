@@ -74,10 +74,10 @@ impl Signal {
     }
 }
 
-/// Turns that somebody asks for.
+/// A request for turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// How many, at the most.
+    /// The maximum number of turns.
     pub count: usize,
     /// The configured rate.
     pub per_second: u32,
@@ -132,7 +132,7 @@ impl Pace {
         }
     }
 
-    /// Takes the next free turns, and says what is free after them. Turns that nobody took do not pile up.
+    /// Takes the next free turns and returns what is free after them. Unused turns do not accumulate.
     #[must_use]
     pub fn reserve(&self, asked: Asked, now: Timestamp) -> (Given, Self) {
         let step = self.step_us(asked.per_second);

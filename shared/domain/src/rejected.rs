@@ -32,7 +32,7 @@ pub const MAX_BYTES: usize = 32 * 1024;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RejectedRequest {
     pub tenant: TenantId,
-    /// [`SourceId::NOBODY`] if the source does not exist.
+    /// [`SourceId::UNKNOWN`] if the source does not exist.
     pub source: SourceId,
     pub at: Timestamp,
     pub reason: Rejection,
@@ -53,8 +53,8 @@ impl RejectedRequest {
     /// The placeholder for a request to a source that does not exist: just as long, but blank. It has no owner to be
     /// stored for, but answering it must not take less time than others.
     #[must_use]
-    pub fn nobodys(request: Inbound, reason: Rejection, at: Timestamp) -> Self {
-        let mut blank = Self::bounded(TenantId::default(), SourceId::NOBODY, request, reason, at);
+    pub fn to_unknown_source(request: Inbound, reason: Rejection, at: Timestamp) -> Self {
+        let mut blank = Self::bounded(TenantId::default(), SourceId::UNKNOWN, request, reason, at);
         blank.request = Inbound {
             path: blank_text(&blank.request.path),
             query: blank.request.query.as_deref().map(blank_text),
@@ -92,8 +92,8 @@ impl RejectedRequest {
 
     /// Whether the source does not exist.
     #[must_use]
-    pub fn is_nobodys(&self) -> bool {
-        self.source == SourceId::NOBODY
+    pub fn is_to_unknown_source(&self) -> bool {
+        self.source == SourceId::UNKNOWN
     }
 
     /// What would have matched, given the source's current and former secrets.

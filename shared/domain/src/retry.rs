@@ -1,4 +1,4 @@
-//! How often and when a failed delivery is tried again: profiles, what overrides them, and the arithmetic.
+//! How often and when a failed delivery is retried: profiles, their overrides, and the arithmetic.
 
 use std::sync::Arc;
 
@@ -7,15 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::invalid::Invalid;
 use crate::time::Millis;
 
-/// The most delays one schedule may list.
 pub const MAX_DELAYS: usize = 100;
-/// The most attempts a delivery may be given.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// The longest single delay, a week, in seconds.
+/// A week.
 pub const MAX_DELAY_SECONDS: u32 = 604_800;
-/// The whole of something in basis points.
+/// 100 % in basis points.
 pub const BPS_WHOLE: u16 = 10_000;
-/// The longest backoff unless a webhook says otherwise, in seconds.
+/// The default for the longest delay, in seconds.
 pub const DEFAULT_MAX_BACKOFF_SECONDS: u32 = 86_400;
 
 /// A named set of defaults.
@@ -29,15 +27,13 @@ pub enum Profile {
     PublicApi,
     /// The multi-day schedule that the Standard Webhooks guide recommends.
     Standard,
-    /// `gateway` with delays of one's own.
+    /// `gateway` with custom delays.
     Custom,
 }
 
 impl Profile {
-    /// Every profile.
     pub const ALL: [Self; 4] = [Self::Gateway, Self::PublicApi, Self::Standard, Self::Custom];
 
-    /// The name used in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -94,20 +90,18 @@ impl Profile {
     }
 }
 
-/// Which answers are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Classifier {
-    /// Everything but 2xx.
+    /// Everything except 2xx.
     EveryFailure,
-    /// 429, 5xx and what went wrong on the way; other answers are final.
+    /// 429, 5xx and network errors; other responses are permanent.
     ByStatus,
 }
 
 impl Classifier {
     pub const ALL: [Self; 2] = [Self::EveryFailure, Self::ByStatus];
 
-    /// The name used in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -117,20 +111,19 @@ impl Classifier {
     }
 }
 
-/// What a 3xx means under [`Classifier::ByStatus`]. It is never followed.
+/// How a 3xx counts under [`Classifier::ByStatus`]. Redirects are never followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Redirects {
-    /// The receiver has it.
+    /// As delivered.
     Delivered,
-    /// The receiver does not; retried.
+    /// As a failure that is retried.
     Failure,
 }
 
 impl Redirects {
     pub const ALL: [Self; 2] = [Self::Delivered, Self::Failure];
 
-    /// The name used in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -140,20 +133,19 @@ impl Redirects {
     }
 }
 
-/// What becomes of the webhook when a delivery has used up its attempts.
+/// What happens to the webhook when a delivery has used up its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnExhausted {
-    /// Nothing; the delivery is dead and the webhook goes on.
+    /// The delivery is dead and the webhook stays active.
     DeadLetter,
-    /// It fails and waits for a person.
+    /// The webhook fails until an operator resumes it.
     FailWebhook,
 }
 
 impl OnExhausted {
     pub const ALL: [Self; 2] = [Self::DeadLetter, Self::FailWebhook];
 
-    /// The name used in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -163,10 +155,9 @@ impl OnExhausted {
     }
 }
 
-/// A profile and what the webhook's owner changed about it, as given.
+/// A profile and the webhook's overrides, as submitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetrySettings {
-    /// Where the defaults come from.
     #[serde(default)]
     pub profile: Profile,
     /// 1 to 100.
@@ -181,22 +172,18 @@ pub struct RetrySettings {
     /// 1 to 604,800.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_backoff_seconds: Option<u32>,
-    /// Which answers are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classifier: Option<Classifier>,
-    /// What a redirect means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
-    /// What becomes of the webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exhausted: Option<OnExhausted>,
 }
 
 impl RetrySettings {
-    /// Checks every field.
     ///
     /// # Errors
-    /// All faults, each under `retry.<field>`.
+    /// Returns all errors, each under `retry.<field>`.
     pub fn check(&self) -> Result<(), Invalid> {
         let mut faults = Invalid::default();
         let in_range = |n: u32, max: u32| (1..=max).contains(&n);
@@ -227,13 +214,13 @@ impl RetrySettings {
             None => faults.require(
                 self.profile != Profile::Custom,
                 "retry.delays_seconds",
-                || "is needed by the profile `custom`".to_owned(),
+                || "is required by the profile `custom`".to_owned(),
             ),
         }
         faults.into_result()
     }
 
-    /// The rules for one decision: the profile, what overrides it, and the gateway's own settings.
+    /// The policy of one decision: the profile, the webhook's overrides and the gateway's settings.
     #[must_use]
     pub fn policy(&self, runtime: RuntimeRetry) -> Policy {
         let delays = self
@@ -262,7 +249,7 @@ impl RetrySettings {
         }
     }
 
-    /// How many attempts a row accepted now is given.
+    /// The maximum number of attempts of a row that is accepted now.
     #[must_use]
     pub fn max_attempts(&self) -> u32 {
         let of_profile = match (self.profile, &self.delays_seconds) {
@@ -277,12 +264,12 @@ impl RetrySettings {
     }
 }
 
-/// The gateway's own retry settings, valid for every webhook and read at start.
+/// The gateway's retry settings, for every webhook, read at start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeRetry {
-    /// Replaces the profile's jitter where the webhook names none.
+    /// Replaces the profile's jitter for webhooks that do not set their own.
     pub jitter_bps: Option<u16>,
-    /// The most retries a delivery gets, whatever its row says.
+    /// The maximum number of retries per delivery, whatever its row says.
     pub budget: RetryBudget,
 }
 
@@ -291,7 +278,7 @@ pub struct RuntimeRetry {
 pub struct RetryBudget(pub u32);
 
 impl RetryBudget {
-    /// The number of attempts that counts for a row.
+    /// The effective maximum of attempts for a row.
     #[must_use]
     pub const fn effective_max(self, of_row: u32) -> u32 {
         let capped = self.0.saturating_add(1);
@@ -303,38 +290,34 @@ impl RetryBudget {
     }
 }
 
-/// Everything that one decision goes by.
+/// Everything that a decision depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The wait after failure 1, 2, …; the last repeats.
+    /// The delay after failure 1, 2, …; the last one repeats.
     pub delays: Arc<[Millis]>,
-    /// No wait is longer.
+    /// The longest delay.
     pub max_backoff: Millis,
-    /// How far a wait may stray from the schedule, either way.
+    /// How far a delay may deviate from the schedule in either direction.
     pub jitter_bps: u16,
-    /// Which answers are retried.
     pub classifier: Classifier,
-    /// What a redirect means.
     pub redirects: Redirects,
-    /// What becomes of the webhook.
     pub on_exhausted: OnExhausted,
-    /// The runtime cap.
     pub budget: RetryBudget,
 }
 
-/// A drawn number that places one wait within its jitter: 0 is the earliest, `u32::MAX` the latest. A value instead
+/// A random number that places a delay within its jitter: 0 is the earliest, `u32::MAX` the latest. A value instead
 /// of a generator, so that a decision can be replayed from its log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jitter(pub u32);
 
 impl Jitter {
-    /// The middle: no deviation to speak of.
+    /// The middle: practically no deviation.
     pub const NONE: Self = Self(u32::MAX / 2);
 }
 
 impl Policy {
-    /// The wait after failure number `failures` (from 1): the schedule's, jittered within
-    /// `base × (1 ± jitter_bps / 10 000)` and clamped to `(0, max_backoff]`.
+    /// The delay after failure number `failures` (from 1): taken from the schedule, with jitter within
+    /// `base × (1 ± jitter_bps / 10 000)`, clamped to `(0, max_backoff]`.
     #[must_use]
     pub fn backoff(&self, failures: u32, jitter: Jitter) -> Millis {
         let nth = usize::try_from(failures.max(1) - 1).unwrap_or(usize::MAX);
@@ -507,7 +490,7 @@ mod tests {
         fn jitter_is_symmetric(base in 1_000u64..1_000_000_000, bps in 0..=BPS_WHOLE, drawn: u32) {
             let at = |drawn| jittered(Millis::new(base), bps, Jitter(drawn), Millis::new(u64::MAX)).get();
             let sum = at(drawn) + at(u32::MAX - drawn);
-            prop_assert!(sum.abs_diff(2 * base) <= 2, "{sum} beside {}", 2 * base);
+            prop_assert!(sum.abs_diff(2 * base) <= 2, "{sum} instead of {}", 2 * base);
         }
 
         #[test]

@@ -12,7 +12,7 @@ use crate::egress::Rules;
 use crate::event::Event;
 use crate::headers::CustomHeaders;
 use crate::invalid::Invalid;
-use crate::outcome::{Answer, Outcome, Timings};
+use crate::outcome::{Answer, FailureKind, Outcome, Phase, Timings};
 use crate::request::{TIMELESS_SIGNATURES, signed_headers};
 use crate::time::{Millis, Timestamp};
 use crate::webhook::Webhook;
@@ -144,7 +144,8 @@ pub struct ShadowReply {
     pub status_code: Option<u16>,
     /// Why it failed, in plain words.
     pub error: Option<String>,
-    pub phase: Option<String>,
+    pub kind: Option<FailureKind>,
+    pub phase: Option<Phase>,
     pub timings: Timings,
     pub content_type: Option<String>,
     /// The start of the response, also for a success.
@@ -169,6 +170,7 @@ impl ShadowReply {
             at,
             status_code: record.status_code,
             error: record.error,
+            kind: record.kind,
             phase: record.phase,
             timings: record.timings,
             content_type,

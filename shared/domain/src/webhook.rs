@@ -1,4 +1,4 @@
-//! An outbound destination and what its owner may say about it.
+//! A webhook: an outbound destination and its settings.
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -13,44 +13,33 @@ use crate::retry::RetrySettings;
 use crate::secret::{SecretRing, SigningSecret};
 use crate::time::{Millis, Timestamp};
 
-/// The most webhooks of one tenant.
+/// The maximum per tenant.
 pub const MAX_WEBHOOKS: usize = 1000;
-/// The most subscriptions of one webhook.
+/// The maximum number of event-type patterns per webhook.
 pub const MAX_PATTERNS: usize = 100;
-/// The longest name, in characters.
 pub const MAX_NAME_CHARS: usize = 100;
-/// The longest mail address, in bytes.
 pub const MAX_EMAIL_BYTES: usize = 254;
-/// The whole time of an attempt, unless the webhook says otherwise.
+/// The default timeout of a whole attempt.
 pub const DEFAULT_TIMEOUT_SECONDS: u32 = 10;
-/// The longest time of an attempt.
 pub const MAX_TIMEOUT_SECONDS: u32 = 30;
-/// Retries a second, unless the webhook says otherwise.
+/// The default number of retries per second.
 pub const DEFAULT_RETRY_RATE: u32 = 5;
-/// The most retries a second.
 pub const MAX_RETRY_RATE: u32 = 10_000;
 
-/// An outbound destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
-    /// Its id.
     pub id: WebhookId,
-    /// Its owner.
     pub tenant: TenantId,
-    /// What can be changed about it.
     pub settings: WebhookSettings,
-    /// What it signs with.
     pub secrets: SecretRing,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When its settings or secrets changed last.
+    /// When its settings or secrets last changed.
     pub updated_at: Timestamp,
-    /// Its state.
     pub health: Health,
 }
 
 impl Webhook {
-    /// Whether it wants events of this type.
+    /// Whether it subscribes to this event type.
     #[must_use]
     pub fn wants(&self, event_type: &EventType) -> bool {
         self.health.status != WebhookStatus::Disabled
@@ -62,30 +51,26 @@ impl Webhook {
     }
 }
 
-/// What an owner may set, checked.
+/// A webhook's settings, validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// What people call it.
     pub name: String,
-    /// Where deliveries go, as serialised after the check.
+    /// As serialised after validation.
     pub target_url: Url,
-    /// What it subscribes to.
     pub event_types: Vec<Pattern>,
-    /// Who hears of trouble.
+    /// Gets an e-mail when the webhook fails.
     pub owner_email: Option<String>,
-    /// Headers of its own.
     pub headers: CustomHeaders,
-    /// The whole time of an attempt.
+    /// Of a whole attempt, connecting included.
     pub timeout: Millis,
-    /// Retries a second.
+    /// Retries per second.
     pub retry_rate: u32,
-    /// Whether a failed webhook is tested and resumed by itself.
+    /// Whether a failed webhook is probed and resumed automatically.
     pub auto_resume: bool,
-    /// How failures are retried.
     pub retry: RetrySettings,
 }
 
-/// What an owner says, unchecked.
+/// A webhook's settings as submitted, not validated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookDraft {
@@ -95,16 +80,16 @@ pub struct WebhookDraft {
     pub target_url: String,
     /// 1 to 100 patterns.
     pub event_types: Vec<String>,
-    /// A mail address.
+    /// An e-mail address.
     #[serde(default)]
     pub owner_email: Option<String>,
-    /// At most 32 headers of 8 KiB in all.
+    /// At most 32 headers, 8 KiB in total.
     #[serde(default)]
     pub headers: Option<std::collections::BTreeMap<String, String>>,
     /// 1 to 30.
     #[serde(default)]
     pub timeout_seconds: Option<u32>,
-    /// 1 to 10,000 a second.
+    /// 1 to 10,000 per second.
     #[serde(default)]
     pub retry_rate: Option<u32>,
     /// Off unless set.
@@ -116,15 +101,14 @@ pub struct WebhookDraft {
 }
 
 impl WebhookDraft {
-    /// Checks every field.
     ///
     /// # Errors
-    /// All faults at once.
+    /// Returns all errors at once.
     pub fn check(self, rules: &Rules) -> Result<WebhookSettings, Invalid> {
         let mut faults = Invalid::default();
         let name = self.name.trim().to_owned();
         faults.require(is_name(&name), "name", || {
-            format!("must be 1 to {MAX_NAME_CHARS} characters, none of them a control character")
+            format!("must be 1 to {MAX_NAME_CHARS} characters, without control characters")
         });
         let target_url = faults.take("target_url", rules.check_url(&self.target_url));
         let count = self.event_types.len();
@@ -139,7 +123,7 @@ impl WebhookDraft {
         faults.require(
             self.owner_email.as_deref().is_none_or(is_email),
             "owner_email",
-            || format!("must be a mail address of at most {MAX_EMAIL_BYTES} bytes"),
+            || format!("must be an e-mail address of at most {MAX_EMAIL_BYTES} bytes"),
         );
         let headers = self.headers.unwrap_or_default();
         let headers = match CustomHeaders::parse(
@@ -163,7 +147,7 @@ impl WebhookDraft {
         faults.require(
             (1..=MAX_RETRY_RATE).contains(&retry_rate),
             "retry_rate",
-            || format!("must be 1 to {MAX_RETRY_RATE} a second"),
+            || format!("must be 1 to {MAX_RETRY_RATE} per second"),
         );
         let retry = self.retry.unwrap_or_default();
         if let Err(found) = retry.check() {
@@ -189,15 +173,15 @@ impl WebhookDraft {
     }
 }
 
-/// Checks a secret that an owner brings along.
+/// Validates a secret that the owner supplies.
 ///
 /// # Errors
-/// When it has not the form, under `secret`.
+/// Under `secret`, if it does not have the required format.
 pub fn check_secret(text: &str) -> Result<SigningSecret, Invalid> {
     SigningSecret::parse(text).map_err(|error| Invalid::field("secret", error.to_string()))
 }
 
-/// Whether a text can name something.
+/// Whether a text is usable as a name.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)

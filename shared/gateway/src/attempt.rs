@@ -5,7 +5,7 @@ mod probe;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use postrider_domain::attempt::Attempt;
+use postrider_domain::attempt::{Attempt, Verdict};
 use postrider_domain::decide::decide;
 use postrider_domain::delivery::{Claimed, Completion, Delivery};
 use postrider_domain::outcome::Outcome;
@@ -20,6 +20,7 @@ use postrider_ports::sender::{Post, Sender};
 use tokio::select;
 
 use crate::pacing::Speed;
+use crate::telemetry::Decision;
 use crate::webhook_cache::WebhookCache;
 use crate::{Ports, metrics, telemetry, traces};
 
@@ -38,15 +39,23 @@ pub struct Attempts {
     retry: RuntimeRetry,
 }
 
-/// What became of a claimed row.
+/// The result of attempting a claimed row.
 #[derive(Debug)]
 pub enum Attempted {
-    /// Attempted, and what it came to is stored.
+    /// Attempted, and the result is stored.
     Done(Box<Delivery>),
-    /// Attempted, but somebody else had the row by then; theirs counts.
+    /// Attempted, but another process had claimed the row by then; its attempt counts.
     Stale,
-    /// Not attempted: there was no time left in the lease, or its webhook is gone. Its lease will run out.
+    /// Not attempted: there was no time left in the lease, or the webhook was deleted. The lease will run out.
     NotStarted,
+}
+
+/// A request that was sent.
+struct Sent<'a> {
+    claimed: &'a Claimed,
+    webhook: &'a Webhook,
+    signature: String,
+    started_at: Timestamp,
 }
 
 impl Attempts {
@@ -95,17 +104,50 @@ impl Attempts {
         let outcome = self
             .post_holding(&delivery.claimed, request, started_at)
             .await;
-        let completion = self.completion(
-            &delivery.claimed,
+        let sent = Sent {
+            claimed: &delivery.claimed,
             webhook,
-            &outcome,
+            signature: signed.signature,
             started_at,
-            signed.signature,
-        );
-        let signal = Signal::of(&outcome, completion.transition.verdict());
-        let written = self.write(&delivery.claimed, completion).await;
-        self.report(webhook, signal, speed).await;
+        };
+        let (written, verdict) = self.finish(sent, &outcome).await;
+        self.report(webhook, Signal::of(&outcome, verdict), speed)
+            .await;
         written
+    }
+
+    /// Decides what follows from an outcome, writes it, and reports the attempt with the result of the write.
+    async fn finish(&self, sent: Sent<'_>, outcome: &Outcome) -> (Result<Attempted>, Verdict) {
+        let Sent {
+            claimed, webhook, ..
+        } = sent;
+        let row = claimed.delivery();
+        let policy = webhook.settings.retry.policy(self.retry);
+        let jitter = Jitter(u32::from_ne_bytes(self.ports.entropy.bytes()));
+        let decided_at = self.ports.clock.now();
+        let transition = decide(claimed, outcome, &policy, decided_at, jitter);
+        let number = row.attempts_total.saturating_add(1);
+        let (version, verdict) = (claimed.version(), transition.verdict());
+        let completion = Completion {
+            attempt: Attempt::record(number, version, sent.started_at, outcome, verdict),
+            transition,
+            target_url: webhook.settings.target_url.to_string(),
+            signature: sent.signature,
+            // The cached webhook may be from before a resume; the claim read its state.
+            generation: webhook.health.generation.max(row.generation),
+        };
+        let written = self.write(claimed, &completion).await;
+        let decision = Decision {
+            row,
+            outcome,
+            policy: &policy,
+            decided_at,
+            jitter,
+            transition,
+        };
+        telemetry::attempted(&decision, &completion.attempt, &written);
+        traces::attempted(claimed, webhook, &completion, &written);
+        (written, verdict)
     }
 
     /// Tells the webhook's pace what an attempt says of it. At the full rate a delivery says nothing new.
@@ -152,40 +194,8 @@ impl Attempts {
         }
     }
 
-    fn completion(
-        &self,
-        claimed: &Claimed,
-        webhook: &Webhook,
-        outcome: &Outcome,
-        started_at: Timestamp,
-        signature: String,
-    ) -> Completion {
-        let row = claimed.delivery();
-        let policy = webhook.settings.retry.policy(self.retry);
-        let jitter = Jitter(u32::from_ne_bytes(self.ports.entropy.bytes()));
-        let transition = decide(claimed, outcome, &policy, self.ports.clock.now(), jitter);
-        let number = row.attempts_total.saturating_add(1);
-        let attempt = Attempt::record(
-            number,
-            claimed.version(),
-            started_at,
-            outcome,
-            transition.verdict(),
-        );
-        telemetry::attempted(row, &attempt, transition, jitter);
-        traces::attempted(claimed, webhook, &attempt, transition);
-        Completion {
-            attempt,
-            transition,
-            target_url: webhook.settings.target_url.to_string(),
-            signature,
-            // What is remembered of the webhook may be of before a resume; the claim read its state.
-            generation: webhook.health.generation.max(row.generation),
-        }
-    }
-
-    /// Writes what an attempt came to, however long the store needs: only what is written counts.
-    async fn write(&self, claimed: &Claimed, completion: Completion) -> Result<Attempted> {
+    /// Writes the result of an attempt, however long the store needs: only what is written counts.
+    async fn write(&self, claimed: &Claimed, completion: &Completion) -> Result<Attempted> {
         let mut pause = Millis::new(50);
         loop {
             let now = self.ports.clock.now();

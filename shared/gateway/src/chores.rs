@@ -6,7 +6,7 @@ use std::sync::Arc;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::jobs::RetryJob;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{ProbeMessage, Queue};
 use tokio::select;
 
 use crate::poll::DEEP;
@@ -98,7 +98,8 @@ impl Chores {
             Ok(freed) => {
                 let is_whole = freed.len() >= SLICE;
                 telemetry::swept("release", freed.len());
-                self.queue.send(freed).await;
+                let messages = freed.into_iter().map(Into::into).collect();
+                self.queue.send(messages).await;
                 is_whole
             }
             Err(error) => {
@@ -114,12 +115,11 @@ impl Chores {
         match self.ports.store.probes_due(TESTS_AT_ONCE, now).await {
             Ok(due) if due.is_empty() => {}
             Ok(due) => {
-                let messages = due.into_iter();
-                let messages =
-                    messages.map(|(tenant, webhook)| QueueMessage::test(tenant, webhook, now));
+                let probe = |(tenant, webhook)| ProbeMessage { tenant, webhook }.into();
+                let messages = due.into_iter().map(probe);
                 self.queue.send(messages.collect()).await;
             }
-            Err(error) => telemetry::sweep_failed("tests", &error),
+            Err(error) => telemetry::sweep_failed("probes", &error),
         }
     }
 
@@ -134,11 +134,11 @@ impl Chores {
         {
             Ok(0) => false,
             Ok(rows) => {
-                telemetry::swept("bury", rows);
+                telemetry::swept("end_deliveries_of_deleted_webhooks", rows);
                 true
             }
             Err(error) => {
-                telemetry::sweep_failed("bury", &error);
+                telemetry::sweep_failed("end_deliveries_of_deleted_webhooks", &error);
                 false
             }
         }

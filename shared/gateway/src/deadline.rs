@@ -1,12 +1,16 @@
-//! Until when a function may work.
+//! The deadline of a function.
 
 use postrider_domain::time::{Millis, Timestamp};
 
-/// The time a function has when it was not told.
+/// The time a function gets if its deadline is unknown.
 const UNKNOWN: Millis = Millis::from_seconds(60);
 
-/// A deadline as it was told. One in the past is unknown: `cargo lambda watch` names one in 1970.
+/// A deadline in the past counts as unknown: `cargo lambda watch` sets one in 1970.
 #[must_use]
-pub fn known(told: Timestamp, now: Timestamp) -> Timestamp {
-    if told < now { now.plus(UNKNOWN) } else { told }
+pub fn known(deadline: Timestamp, now: Timestamp) -> Timestamp {
+    if deadline < now {
+        now.plus(UNKNOWN)
+    } else {
+        deadline
+    }
 }

@@ -1,86 +1,56 @@
-//! Why a use-case did not do what was asked.
+//! The errors of the use cases.
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::route::Unroutable;
 
-/// Why nothing was done. Nothing has changed.
+/// Why a use case failed. Nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The input has faults.
     #[error("{0}")]
     Invalid(#[from] Invalid),
-    /// The body is larger than may be stored.
     #[error("the payload is larger than {limit} bytes")]
-    TooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// The sender did not prove who it is. The same for every reason, and for a source that does not exist.
+    TooLarge { limit: usize },
+    /// The signature of an inbound request is not valid. The same for every reason, and for a source that does not exist.
     #[error("the request is not signed by a source of this gateway")]
     Unverified,
-    /// The key was used for another request.
-    #[error("this Idempotency-Key was used for another request")]
+    #[error("this Idempotency-Key was already used for a different request")]
     KeyReused,
-    /// The named webhook cannot be delivered to.
     #[error("{0}")]
     Unroutable(#[from] Unroutable),
-    /// There is nothing with this id, or it belongs to somebody else.
+    /// Also when the id belongs to another tenant.
     #[error("there is no {what} with this id")]
-    NotFound {
-        /// What was looked for.
-        what: &'static str,
-    },
-    /// It cannot be done in the present state.
+    NotFound { what: &'static str },
     #[error("{0}")]
     Conflict(Conflict),
-    /// The tenant has as many as it may have.
+    /// The tenant has reached the limit.
     #[error("at most {limit} {what} are allowed")]
-    TooMany {
-        /// The limit.
-        limit: usize,
-        /// Of what.
-        what: &'static str,
-    },
-    /// As many shadows are under way as may be.
-    #[error(
-        "{limit} deliveries are being sent to other URLs right now, which is the most at once; try again in a moment"
-    )]
-    TooManyShadows {
-        /// The limit.
-        limit: usize,
-    },
-    /// We could not do our work.
+    TooMany { limit: usize, what: &'static str },
+    #[error("at most {limit} shadow requests can run at the same time; try again in a moment")]
+    TooManyShadows { limit: usize },
+    /// The gateway failed, not the caller.
     #[error("{0}")]
     Store(#[from] postrider_ports::Error),
 }
 
-/// What stands in the way.
+/// Why the current state does not allow the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// An attempt is under way.
-    #[error("the delivery is being attempted right now; try again when the attempt has ended")]
+    #[error("the delivery is being attempted right now; try again when the attempt has finished")]
     InFlight,
-    /// It arrived.
     #[error("the delivery was delivered; pass \"force\": true to send it again")]
     Delivered,
-    /// It has not been attempted yet.
-    #[error("the delivery is pending already")]
+    #[error("the delivery is already pending")]
     Pending,
-    /// Its webhook wants no more.
-    #[error("the webhook is disabled or deleted; resume it first")]
+    #[error("the webhook is disabled or deleted; if it is disabled, resume it first")]
     WebhookDisabled,
-    /// Its webhook is gone, and with it what would sign.
     #[error(
-        "the webhook of this delivery was deleted, and with it the secrets that would sign the request"
+        "the webhook of this delivery was deleted, and with it the secrets to sign the request"
     )]
     WebhookDeleted,
-    /// The event is no longer kept.
-    #[error("the payload of this delivery is no longer kept")]
+    #[error("the payload of this delivery is no longer stored")]
     PayloadGone,
-    /// Somebody else changed it at the same time.
-    #[error("it was changed by somebody else at the same time; read it again")]
+    #[error("another request changed it at the same time; read it again and repeat the change")]
     ChangedMeanwhile,
-    /// Too many secrets would be valid.
     #[error("{0}")]
     TooManySecrets(postrider_domain::secret::TooManySecrets),
 }

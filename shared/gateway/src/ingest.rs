@@ -1,6 +1,6 @@
-//! From a published event to rows that will be delivered.
+//! From a published event to stored deliveries.
 
-pub(crate) mod storing;
+mod storing;
 
 use std::sync::Arc;
 
@@ -14,61 +14,53 @@ use postrider_domain::route;
 use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, NewRow};
-use postrider_ports::queue::Queue;
+use postrider_ports::deliveries::Acceptance;
 
 use crate::webhook_cache::{Snapshot, WebhookCache};
 use crate::{GatewayError, Ports, traces};
 
+pub(crate) use storing::{FastPath, Handoff};
+
 /// The longest Idempotency-Key, in bytes.
 pub const MAX_KEY_BYTES: usize = 255;
 
-/// What a publisher says of an event, unchecked.
+/// An event as published, unchecked.
 #[derive(Clone, Debug)]
 pub struct EventDraft {
-    /// What happened.
     pub event_type: String,
-    /// The body, byte for byte.
+    /// Delivered byte for byte.
     pub body: Bytes,
-    /// What the body is.
     pub content_type: String,
-    /// The session it belongs to.
     pub session_id: Option<String>,
-    /// The one webhook it is for, whatever that subscribes to.
+    /// The only webhook to deliver to, regardless of its event types.
     pub webhook_id: Option<String>,
-    /// Where it comes from.
     pub origin: Origin,
 }
 
-/// An event that is stored.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Its id.
     pub event: EventId,
-    /// Whether it was stored by an earlier call.
     pub repeated: Repeated,
-    /// Its deliveries.
     pub deliveries: Vec<DeliveryId>,
 }
 
-/// Whether a call was seen before.
+/// Whether an earlier call with the same key stored the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeated {
-    /// It is the first.
     No,
-    /// It repeats an earlier one and changed nothing.
+    /// The call changed nothing.
     Yes,
 }
 
-/// Accepts events.
 pub struct Ingest {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
-    queue: Arc<dyn Queue>,
+    handoff: Handoff,
     max_body_bytes: usize,
 }
 
-/// A checked event and whom it names.
+/// A checked event and the webhook it names, if any.
 struct Checked {
     event: Arc<Event>,
     named: Option<WebhookId>,
@@ -78,21 +70,19 @@ impl Ingest {
     pub(crate) fn new(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
-        queue: Arc<dyn Queue>,
+        handoff: Handoff,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports,
             webhook_cache,
-            queue,
+            handoff,
             max_body_bytes,
         }
     }
 
-    /// Stores an event and its rows, then starts or announces them. With a key, a repeated call finds the first one.
-    ///
-    /// # Errors
-    /// Why nothing was stored.
+    /// Stores an event and its deliveries, then starts them or sends their queue messages. With a key, a repeated call
+    /// returns the result of the first one.
     pub async fn publish(
         &self,
         tenant: &TenantId,
@@ -117,8 +107,9 @@ impl Ingest {
                     Reconsidered::No => return Err(unroutable.into()),
                 },
             };
-            let acceptance = self.acceptance(&checked, &planned, snapshot.version, now);
-            if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
+            let acceptance = acceptance(&checked, &planned, snapshot.version, now);
+            let reserved = self.handoff.reserve(planned, now);
+            if let Some(published) = self.handoff.store(acceptance, reserved).await? {
                 traces::accepted(&checked.event, &published, now, &*self.ports.clock);
                 return Ok(published);
             }
@@ -177,8 +168,8 @@ impl Ingest {
         })
     }
 
-    /// A named webhook that cannot be delivered to may have been made since the snapshot, and a repeated call is
-    /// answered as the first one even if its webhook is gone by now.
+    /// A named webhook that was not found may have been created since the snapshot. A repeated call gets the answer of
+    /// the first one even if the webhook was deleted since.
     async fn reconsider(
         &self,
         tenant: &TenantId,
@@ -204,29 +195,21 @@ impl Ingest {
             Reconsidered::No
         })
     }
+}
 
-    fn acceptance(
-        &self,
-        checked: &Checked,
-        planned: &[&Webhook],
-        config_version: u64,
-        now: Timestamp,
-    ) -> Acceptance {
-        let event = &checked.event;
-        let rows = planned
-            .iter()
-            .map(|webhook| NewRow {
-                row: fresh_row(event, webhook, now),
-                lease: self.queue.offer(webhook, now),
-            })
-            .collect();
-        let request_hash = event.request_hash(checked.named);
-        Acceptance {
-            event: Arc::clone(event),
-            request_hash,
-            rows,
-            config_version,
-        }
+fn acceptance(
+    checked: &Checked,
+    planned: &[&Webhook],
+    config_version: u64,
+    now: Timestamp,
+) -> Acceptance {
+    let event = &checked.event;
+    let rows = planned.iter().map(|webhook| fresh_row(event, webhook, now));
+    Acceptance {
+        event: Arc::clone(event),
+        request_hash: event.request_hash(checked.named),
+        rows: rows.collect(),
+        config_version,
     }
 }
 
@@ -236,7 +219,7 @@ enum Reconsidered {
     No,
 }
 
-/// The row of an event that goes to a webhook: pending and due now.
+/// A new delivery: pending and due now.
 pub(crate) fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Delivery {
     Delivery {
         id: DeliveryId {
@@ -258,6 +241,7 @@ pub(crate) fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Del
         next_retry_at: Some(now),
         created_at: now,
         error_detail: None,
+        last_status: None,
         generation: webhook.health.generation,
         paced: false,
         parked: false,

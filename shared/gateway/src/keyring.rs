@@ -1,4 +1,4 @@
-//! Who may do what.
+//! API keys: create, find, list and revoke.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,20 +16,19 @@ use crate::{GatewayError, Ports};
 
 /// The most keys of one tenant.
 pub const MAX_KEYS: usize = 100;
-/// For how long a key is remembered before the store is asked again.
+/// How long a key is cached before the store is asked again.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
-/// How finely the last use of a key is noted.
+/// The precision of a key's last use.
 const TOUCH_EVERY: Millis = Millis::from_seconds(60);
 
-/// What the key is called that a deployment brings along.
+/// The name of the key that comes with a deployment.
 const FIRST_KEY: &str = "POSTRIDER_FIRST_KEY_SECRET";
 
-/// A key that was just made, with the one look at its text.
+/// A created key with its token.
 #[derive(Debug)]
 pub struct NewKey {
-    /// The key as it is kept.
     pub key: ApiKey,
-    /// Its text, shown this once.
+    /// Shown only once; the store has its digest.
     pub token: String,
 }
 
@@ -38,13 +37,12 @@ struct Known {
     checked_at: Timestamp,
 }
 
-/// Makes, lists, revokes and recognises keys.
 pub struct Keyring {
     ports: Ports,
     known: Mutex<HashMap<KeyDigest, Known>>,
-    /// A key outside of the store that is welcome, too.
+    /// A key from outside the store that is accepted as well.
     first: OnceLock<Arc<dyn FirstKey>>,
-    /// How often a key was revoked here. What was read before that is not remembered after it.
+    /// How often a key was revoked here. A key that was read before a revocation is not cached after it.
     revocations: AtomicU64,
 }
 
@@ -58,24 +56,18 @@ impl Keyring {
         }
     }
 
-    /// Takes this key for the first one: it is stored, with all scopes of the default tenant, when it is first used.
+    /// Accepts the deployment's first key. On first use it is stored with all scopes for the default tenant.
     pub fn welcome(&self, first: Arc<dyn FirstKey>) {
-        // A second one is not expected; the first stays.
+        // Not expected twice; the first stays.
         let _ = self.first.set(first);
     }
 
-    /// The key that this text is, if any.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The key with this token, unless it was revoked.
     pub async fn recognise(&self, token: &str) -> Result<Option<Arc<ApiKey>>, GatewayError> {
         self.known_or(KeyDigest::of(token), Some(token)).await
     }
 
-    /// The key with this digest, if it was not revoked: for somebody who showed the key before.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The key with this digest, unless it was revoked: for a session whose user signed in with the key before.
     pub async fn recognise_again(
         &self,
         digest: KeyDigest,
@@ -104,7 +96,7 @@ impl Keyring {
             .last_used_at
             .is_none_or(|at| now.since(at) >= TOUCH_EVERY)
         {
-            // A full disk must not keep readers out: the last use is noted when it can be.
+            // A full disk must not lock readers out: if this write fails, a later request records the use.
             if self
                 .ports
                 .store
@@ -146,10 +138,6 @@ impl Keyring {
         Ok(Some(adopted.key))
     }
 
-    /// Makes a key.
-    ///
-    /// # Errors
-    /// When the name or the scopes do not fit, or there are too many.
     pub async fn create(
         &self,
         tenant: &TenantId,
@@ -160,10 +148,7 @@ impl Keyring {
         self.adopt(tenant, name, scopes, token).await
     }
 
-    /// Keeps a key whose text somebody brings along.
-    ///
-    /// # Errors
-    /// When the name or the scopes do not fit, or there are too many.
+    /// Stores a key with the given token.
     pub async fn adopt(
         &self,
         tenant: &TenantId,
@@ -202,10 +187,7 @@ impl Keyring {
         Ok(NewKey { key, token })
     }
 
-    /// Keeps a key with all scopes whose text somebody brings along, in place of those of the same name.
-    ///
-    /// # Errors
-    /// As of [`adopt`](Self::adopt).
+    /// Stores a key with the given token and all scopes. It replaces all keys of the same name.
     pub async fn replace(
         &self,
         tenant: &TenantId,
@@ -221,20 +203,14 @@ impl Keyring {
         self.adopt(tenant, name, Scope::ALL.to_vec(), token).await
     }
 
-    /// The tenant's keys.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Without revoked keys.
     pub async fn list(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, GatewayError> {
         let keys = self.ports.store.keys(tenant).await?;
         Ok(keys.into_iter().filter(is_valid).collect())
     }
 
-    /// Revokes a key; in this process at once, in others within 5 seconds. The one that the deployment brings along
-    /// stays in the store without scopes: it would be taken for a new one otherwise.
-    ///
-    /// # Errors
-    /// When there is no such key.
+    /// Revokes a key: immediately in this process, within 5 seconds in others. The key that comes with the deployment
+    /// stays in the store without scopes; otherwise its next use would store it as a new key.
     pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), GatewayError> {
         let keys = self.list(tenant).await?;
         let Some(key) = keys.into_iter().find(|key| key.id == id) else {
@@ -257,7 +233,7 @@ impl Keyring {
     }
 }
 
-/// A key without scopes was revoked.
+/// A key without scopes is revoked.
 fn is_valid(key: &ApiKey) -> bool {
     !key.scopes.is_empty()
 }

@@ -1,4 +1,18 @@
-//! The use-cases of the gateway, each one straight line over the ports.
+//! The use cases of the gateway: publish, receive, attempt, retry, manage.
+//!
+//! Each use case is plain code over the ports (traits of `postrider-ports`: store, clock, queue, sender) and the pure rules
+//! of `postrider-domain`. It does not know SQLite, DynamoDB, SQS or the HTTP API: the adapters implement the ports, and
+//! `cli` and `functions/*` put both together.
+//!
+//! Rules:
+//! - An event is accepted only when it is stored together with its deliveries.
+//! - One claim is one POST. A worker claims a delivery before it sends; an attempt that has lost its claim does not count.
+//! - An attempt is written before it is counted: its log line, its metrics and its trace follow the write.
+//! - A queue message only names a delivery; the stored row decides. A lost or repeated message is harmless.
+//! - Time, randomness and settings are handed in, so tests control them.
+//!
+//! Where to start reading: [`ingest`] turns an event into stored deliveries ([`receive`] does so for inbound requests),
+//! [`worker`] finds and claims those that are due, and [`attempt`] signs, posts, decides and writes the result.
 
 pub mod attempt;
 pub mod chores;
@@ -29,8 +43,9 @@ use std::sync::Arc;
 use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::queue::Queue;
+use postrider_ports::start_now::AcceptClaimed;
 
-use crate::ingest::Ingest;
+use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
 use crate::receive::Receive;
 use crate::rejected::Rejections;
@@ -39,44 +54,35 @@ use crate::settings::GatewaySettings;
 use crate::sources::ManageSources;
 use crate::webhook_cache::WebhookCache;
 use crate::webhooks::ManageWebhooks;
+use crate::worker::embedded::InProcessQueue;
 
 pub use error::GatewayError;
 
-/// What every use-case reaches the world by.
+/// The ports that every use case needs.
 #[derive(Clone)]
 pub struct Ports {
-    /// Everything that is stored.
     pub store: Arc<dyn Store>,
-    /// The time of day.
     pub clock: Arc<dyn Clock>,
-    /// Random bytes.
     pub entropy: Arc<dyn Entropy>,
 }
 
-/// What the API offers, put together once.
+/// The use cases behind the API, built once per process.
 pub struct Gateway {
-    /// The ports, for plain look-ups.
+    /// For plain look-ups that need no use case.
     pub ports: Ports,
-    /// Accepts events.
     pub ingest: Ingest,
-    /// Accepts what sources send.
+    /// Accepts inbound requests.
     pub receive: Receive,
-    /// Keeps webhooks.
     pub manage: ManageWebhooks,
-    /// Keeps sources.
     pub sources: ManageSources,
-    /// Shows refused requests.
     pub refusals: Rejections,
-    /// Puts deliveries back.
     pub retries: Retries,
-    /// Knows who may do what.
     pub keyring: Keyring,
-    /// The limits in force.
     pub settings: GatewaySettings,
 }
 
 impl Gateway {
-    /// A gateway over these ports. `catalogue` is shared with whoever dispatches in the same process.
+    /// A gateway whose workers take messages from `queue`. `webhook_cache` is shared with a worker in the same process.
     #[must_use]
     pub fn new(
         ports: Ports,
@@ -84,17 +90,44 @@ impl Gateway {
         queue: Arc<dyn Queue>,
         settings: GatewaySettings,
     ) -> Self {
+        let handoff = Handoff::new(Arc::clone(&ports.store), Arc::clone(&queue), None);
+        Self::over(ports, webhook_cache, queue, handoff, settings)
+    }
+
+    /// A gateway whose worker runs in the same process, and starts first attempts immediately while it has free slots.
+    #[must_use]
+    pub fn embedded(
+        ports: Ports,
+        webhook_cache: Arc<WebhookCache>,
+        worker: Arc<InProcessQueue>,
+        store: Arc<dyn AcceptClaimed>,
+        settings: GatewaySettings,
+    ) -> Self {
+        let queue: Arc<dyn Queue> = Arc::clone(&worker) as _;
+        let fast_path = FastPath { worker, store };
+        let store = Arc::clone(&ports.store);
+        let handoff = Handoff::new(store, Arc::clone(&queue), Some(fast_path));
+        Self::over(ports, webhook_cache, queue, handoff, settings)
+    }
+
+    fn over(
+        ports: Ports,
+        webhook_cache: Arc<WebhookCache>,
+        queue: Arc<dyn Queue>,
+        handoff: Handoff,
+        settings: GatewaySettings,
+    ) -> Self {
         Self {
             ingest: Ingest::new(
                 ports.clone(),
                 Arc::clone(&webhook_cache),
-                Arc::clone(&queue),
+                handoff.clone(),
                 settings.max_body_bytes,
             ),
             receive: Receive::new(
                 ports.clone(),
                 Arc::clone(&webhook_cache),
-                Arc::clone(&queue),
+                handoff,
                 settings.max_body_bytes,
             ),
             sources: ManageSources::new(ports.clone(), Arc::clone(&webhook_cache)),

@@ -6,7 +6,9 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::stats::LATENCY_BOUNDS_MS;
 use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
 
+use crate::attempt::Attempted;
 use crate::ingest::Repeated;
 
 /// Events that were accepted, by whether they were new.
@@ -54,11 +56,13 @@ pub(crate) fn accepted(repeated: Repeated) {
     counter!(EVENTS, "result" => result).increment(1);
 }
 
-pub(crate) fn attempted(transition: Transition, elapsed_ms: u32) {
-    let outcome = match transition {
-        Transition::Deliver => "delivered",
-        Transition::Retry { .. } => "failed",
-        Transition::Die { .. } => "dead",
+/// Counts a POST. One whose result was not written counts under its own outcome, so that deliveries are not counted twice.
+pub(crate) fn attempted(transition: Transition, written: &Result<Attempted>, elapsed_ms: u32) {
+    let outcome = match (written, transition) {
+        (Ok(Attempted::Done(_)), Transition::Deliver) => "delivered",
+        (Ok(Attempted::Done(_)), Transition::Retry { .. }) => "failed",
+        (Ok(Attempted::Done(_)), Transition::Die { .. }) => "dead",
+        (Ok(Attempted::Stale | Attempted::NotStarted) | Err(_), _) => "stale",
     };
     counter!(ATTEMPTS, "outcome" => outcome).increment(1);
     histogram!(ATTEMPT_SECONDS).record(seconds(u64::from(elapsed_ms)));

@@ -4,7 +4,7 @@ use postrider_domain::pace::Asked;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::deliveries::Move;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
 use postrider_ports::{Result, Store};
 
@@ -35,7 +35,7 @@ pub(crate) struct Paced {
     /// Their turn comes later.
     pub(crate) moves: Vec<Moved>,
     /// There is no turn for them yet.
-    pub(crate) aside: Vec<QueueMessage>,
+    pub(crate) aside: Vec<AttemptMessage>,
 }
 
 /// A row whose turn comes later.
@@ -127,7 +127,7 @@ impl Paced {
                         to,
                     },
                 }),
-                None => self.aside.push(QueueMessage {
+                None => self.aside.push(AttemptMessage {
                     tenant: row.tenant,
                     id: row.id,
                     next_retry_at: row.next_retry_at,

@@ -13,7 +13,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Stretch};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{AttemptMessage, Queue};
 use tokio::select;
 
 use crate::deadline;
@@ -208,18 +208,19 @@ impl Poll {
         }
     }
 
-    fn note_oldest(&self, first: Option<&QueueMessage>, counts: &Counts) {
+    fn note_oldest(&self, first: Option<&AttemptMessage>, counts: &Counts) {
         if let Some(message) = first {
             let age = self.clock.now().since(message.next_retry_at);
             counts.oldest_age_ms.fetch_max(age.get(), Ordering::Relaxed);
         }
     }
 
-    async fn send(&self, messages: Vec<QueueMessage>, counts: &Counts) {
+    async fn send(&self, messages: Vec<AttemptMessage>, counts: &Counts) {
         if messages.is_empty() {
             return;
         }
         let mut first_error = None;
+        let messages = messages.into_iter().map(Into::into).collect();
         for sent in self.queue.send(messages).await {
             match sent {
                 Ok(()) => counts.sent.fetch_add(1, Ordering::Relaxed),
@@ -230,7 +231,7 @@ impl Poll {
             };
         }
         if let Some(error) = first_error {
-            telemetry::poll_failed("hints", &error);
+            telemetry::poll_failed("messages", &error);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a request of a source to rows that will be delivered.
+//! From an inbound request to stored deliveries.
 
 use std::sync::Arc;
 
@@ -11,27 +11,24 @@ use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
-use postrider_ports::deliveries::{Acceptance, NewRow};
-use postrider_ports::queue::Queue;
+use postrider_ports::deliveries::Acceptance;
 
-use crate::ingest::{Published, fresh_row, storing};
-use crate::webhook_cache::{Snapshot, WebhookCache};
+use crate::ingest::{Handoff, Published, fresh_row};
+use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports, telemetry, traces};
 
-/// What a genuine request is answered.
+/// The result of a verified request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Its event is stored.
     Stored(Published),
-    /// It was no event, but a question whether the address is its owner's.
+    /// A verification handshake instead of an event: the sender checks who owns the URL.
     Answered(HandshakeReply),
 }
 
-/// Accepts what sources send.
 pub struct Receive {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
-    queue: Arc<dyn Queue>,
+    handoff: Handoff,
     max_body_bytes: usize,
 }
 
@@ -39,23 +36,23 @@ impl Receive {
     pub(crate) fn new(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
-        queue: Arc<dyn Queue>,
+        handoff: Handoff,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports,
             webhook_cache,
-            queue,
+            handoff,
             max_body_bytes,
         }
     }
 
-    /// Verifies a request that was sent to `source`, stores its event and the rows that the source's routes give it,
-    /// then starts or announces them. A delivery that the sender repeats finds the first one, whatever its body. One that
-    /// is refused is kept for its owner, or counted.
+    /// Verifies a request to `source`, stores its event and the deliveries that the source's routes create, then starts
+    /// them or sends their queue messages. A repeated request returns the result of the first one, whatever its body. A
+    /// rejected request is stored for the source's owner, or only counted.
     ///
     /// # Errors
-    /// Why nothing was stored. A request that is not genuine is told nothing but that.
+    /// A request that fails verification always gets [`GatewayError::Unverified`], without the reason.
     pub async fn receive(&self, source: &str, inbound: Inbound) -> Result<Received, GatewayError> {
         if inbound.body.len() > self.max_body_bytes {
             return Err(self.too_large(source, inbound).await);
@@ -79,48 +76,48 @@ impl Receive {
                 Ok(Received::Stored(published))
             }
             Err(reason) => {
-                self.keep(source, inbound, reason, now).await;
+                self.store_rejected(source, inbound, reason, now).await;
                 Err(GatewayError::Unverified)
             }
         }
     }
 
-    /// Refuses a request whose body is larger than may be stored; it need not have been read.
+    /// Rejects a request whose body exceeds the limit. The body need not have been read.
     pub async fn too_large(&self, source: &str, inbound: Inbound) -> GatewayError {
         let now = self.ports.clock.now();
         let source = match self.find(source).await {
             Ok(source) => source,
             Err(error) => return error.into(),
         };
-        self.keep(source.as_ref(), inbound, Rejection::TooLarge, now)
+        self.store_rejected(source.as_ref(), inbound, Rejection::TooLarge, now)
             .await;
         GatewayError::TooLarge {
             limit: self.max_body_bytes,
         }
     }
 
-    /// What cannot be an id is looked for all the same, so that it takes as long.
+    /// An invalid id is looked up as well, so that the response takes equally long.
     async fn find(&self, source: &str) -> postrider_ports::Result<Option<Source>> {
-        let id = source.parse().unwrap_or(SourceId::NOBODY);
+        let id = source.parse().unwrap_or(SourceId::UNKNOWN);
         self.ports.store.source_by_id(id).await
     }
 
-    /// Every refusal goes this way, whatever its reason and also without a source, so that none is told apart by its time.
-    /// One that cannot be kept is answered as any other.
-    async fn keep(
+    /// Every rejection takes this path, whatever its reason and even without a source, so that the response time reveals
+    /// nothing. A rejection that cannot be stored gets the same answer.
+    async fn store_rejected(
         &self,
         source: Option<&Source>,
         inbound: Inbound,
         reason: Rejection,
         now: Timestamp,
     ) {
-        telemetry::inbound_refused(source, reason);
-        let refused = match source {
+        telemetry::inbound_rejected(source, reason);
+        let rejected = match source {
             Some(source) => RejectedRequest::of(source, inbound, reason, now),
-            None => RejectedRequest::nobodys(inbound, reason, now),
+            None => RejectedRequest::to_unknown_source(inbound, reason, now),
         };
-        if let Err(error) = self.ports.store.store_rejected(refused).await {
-            telemetry::refusal_not_kept(source, &error);
+        if let Err(error) = self.ports.store.store_rejected(rejected).await {
+            telemetry::rejection_not_stored(source, &error);
         }
     }
 
@@ -132,44 +129,44 @@ impl Receive {
     ) -> Result<Published, GatewayError> {
         let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
         loop {
-            let acceptance = self.acceptance(source, event, &snapshot, now);
-            if let Some(published) = storing::store(&self.ports, &self.queue, acceptance).await? {
+            let planned = route::follow(
+                &source.settings.routes,
+                &event.event_type,
+                &snapshot.webhooks,
+            );
+            let webhooks = planned.iter().map(|routed| routed.webhook);
+            let reserved = self.handoff.reserve(webhooks, now);
+            let acceptance = acceptance(event, planned, snapshot.version, now);
+            if let Some(published) = self.handoff.store(acceptance, reserved).await? {
                 return Ok(published);
             }
             snapshot = self.webhook_cache.current(&event.tenant, now).await?;
         }
     }
+}
 
-    fn acceptance(
-        &self,
-        source: &Source,
-        event: &Arc<Event>,
-        snapshot: &Snapshot,
-        now: Timestamp,
-    ) -> Acceptance {
-        let planned = route::follow(
-            &source.settings.routes,
-            &event.event_type,
-            &snapshot.webhooks,
-        );
-        let rows = planned.into_iter().map(|Routed { webhook, route }| NewRow {
-            row: Delivery {
-                session_id: route.target_session.clone(),
-                intent: Some(route.intent.clone()),
-                ..fresh_row(event, webhook, now)
-            },
-            lease: self.queue.offer(webhook, now),
+fn acceptance(
+    event: &Arc<Event>,
+    planned: Vec<Routed<'_>>,
+    config_version: u64,
+    now: Timestamp,
+) -> Acceptance {
+    let rows = planned
+        .into_iter()
+        .map(|Routed { webhook, route }| Delivery {
+            session_id: route.target_session.clone(),
+            intent: Some(route.intent.clone()),
+            ..fresh_row(event, webhook, now)
         });
-        Acceptance {
-            event: Arc::clone(event),
-            request_hash: RequestHash::of_id(event.id),
-            rows: rows.collect(),
-            config_version: snapshot.version,
-        }
+    Acceptance {
+        event: Arc::clone(event),
+        request_hash: RequestHash::of_id(event.id),
+        rows: rows.collect(),
+        config_version,
     }
 }
 
-/// A request that brings an event: one that is signed, and a POST. Others only ask.
+/// Only a signed POST carries an event. Requests with another method are handshakes.
 fn genuine(
     inbound: Inbound,
     source: Option<&Source>,

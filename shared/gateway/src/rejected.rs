@@ -1,4 +1,4 @@
-//! Looking at refused requests: what was wrong with them.
+//! Rejected requests, and why they did not verify.
 
 use postrider_domain::diagnosis::Finding;
 use postrider_domain::ids::{RejectedId, SourceId, TenantId};
@@ -7,30 +7,28 @@ use postrider_domain::source::Source;
 
 use crate::{GatewayError, Ports};
 
-/// Shows refused requests.
 pub struct Rejections {
     ports: Ports,
 }
 
-/// What is kept of a source.
+/// The rejected requests of a source.
 #[derive(Debug)]
 pub struct Listed {
-    /// The source as it is now.
+    /// In its current state.
     pub source: Source,
-    /// The newest first.
+    /// Newest first.
     pub requests: Vec<StoredRejection>,
-    /// How many there were.
+    /// All of them, including those that were only counted.
     pub tally: RejectionCounts,
 }
 
-/// A refused request with what would have matched.
+/// A rejected request and what would have matched.
 #[derive(Debug)]
 pub struct Diagnosed {
-    /// The source as it is now.
+    /// In its current state.
     pub source: Source,
-    /// The request.
     pub kept: StoredRejection,
-    /// What would have matched, by the secrets that the source has and had.
+    /// What would have matched with the source's current and previous secrets.
     pub findings: Vec<Finding>,
 }
 
@@ -39,10 +37,6 @@ impl Rejections {
         Self { ports }
     }
 
-    /// What is kept of a source.
-    ///
-    /// # Errors
-    /// When there is no such source.
     pub async fn list(
         &self,
         tenant: &TenantId,
@@ -60,10 +54,7 @@ impl Rejections {
         })
     }
 
-    /// One refused request, looked at anew.
-    ///
-    /// # Errors
-    /// When there is no such source, or no such request of it.
+    /// Verifies a rejected request again and reports what would have matched.
     pub async fn diagnose(
         &self,
         tenant: &TenantId,
@@ -71,7 +62,7 @@ impl Rejections {
         id: RejectedId,
     ) -> Result<Diagnosed, GatewayError> {
         const MISSING: GatewayError = GatewayError::NotFound {
-            what: "refused request",
+            what: "rejected request",
         };
         let now = self.ports.clock.now();
         let store = &self.ports.store;

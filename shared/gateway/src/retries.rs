@@ -1,4 +1,4 @@
-//! Putting deliveries back on a person's word: one, or all that a filter finds.
+//! Retries that an operator starts: of one delivery, or of all that match a filter.
 
 use std::sync::Arc;
 
@@ -14,28 +14,24 @@ use postrider_ports::queue::{Queue, QueueMessage};
 use crate::error::Conflict;
 use crate::{GatewayError, Ports};
 
-/// How many rows one slice of a bulk retry puts back.
+/// How many rows one slice of a bulk retry requeues.
 const SLICE: usize = 200;
-/// How many of them at once; each is a few calls on AWS.
+/// How many of them at the same time; each is a few calls on AWS.
 const AT_ONCE: usize = 16;
 
-/// Puts deliveries back.
+/// Requeues deliveries.
 pub struct Retries {
     ports: Ports,
     queue: Arc<dyn Queue>,
 }
 
 impl Retries {
-    /// Over these ports; `queue` learns of what is due again.
+    /// `queue` gets the messages of requeued deliveries.
     #[must_use]
     pub fn new(ports: Ports, queue: Arc<dyn Queue>) -> Self {
         Self { ports, queue }
     }
 
-    /// *Retry now*.
-    ///
-    /// # Errors
-    /// Why it cannot be put back.
     pub async fn retry_now(
         &self,
         tenant: &TenantId,
@@ -60,10 +56,7 @@ impl Retries {
         }
     }
 
-    /// How many rows a bulk retry would put back.
-    ///
-    /// # Errors
-    /// When the filter does not fit, or the store cannot be read.
+    /// How many deliveries a bulk retry would requeue.
     pub async fn count(&self, tenant: &TenantId, filter: Filter) -> Result<u64, GatewayError> {
         let filter = retriable(filter)?;
         let (mut matched, mut cursor) = (0, None);
@@ -81,11 +74,8 @@ impl Retries {
         }
     }
 
-    /// Begins a bulk retry and does its first slice; the sweep does the rest. The job is stored after that slice, so
-    /// that nobody else does it at the same time.
-    ///
-    /// # Errors
-    /// When the filter does not fit, or the store cannot take it.
+    /// Starts a bulk retry and runs its first slice; the sweep runs the rest. The job is stored after the first slice, so
+    /// that no sweep runs it at the same time.
     pub async fn begin(&self, tenant: &TenantId, filter: Filter) -> Result<RetryJob, GatewayError> {
         let now = self.ports.clock.now();
         let mut filter = retriable(filter)?;
@@ -106,10 +96,10 @@ impl Retries {
         Ok(job)
     }
 
-    /// Does the next slice of a running job and notes how far it is.
+    /// Runs the next slice of a job and stores its progress.
     ///
     /// # Errors
-    /// When the store cannot be reached; the slice is done again later, which is harmless.
+    /// If the store cannot be reached. The slice runs again later, which is harmless.
     pub async fn carry_on(
         &self,
         tenant: &TenantId,
@@ -131,11 +121,11 @@ impl Retries {
         for row in &page.items {
             each.push(self.retry_now(tenant, row.id, Force::No));
         }
-        // All of them before an error counts: a row that was put back shall have its hint.
+        // Run all of them before returning an error: every requeued row must get its queue message.
         let results: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
         for result in results {
             match result {
-                // A row that is pending was put back by a slice that was broken off.
+                // A pending row was requeued by an interrupted run of this slice.
                 Ok(_) | Err(GatewayError::Conflict(Conflict::Pending)) => job.done += 1,
                 Err(GatewayError::Store(error)) => return Err(error.into()),
                 Err(_) => job.failed += 1,
@@ -148,10 +138,6 @@ impl Retries {
         Ok(job)
     }
 
-    /// How far a bulk retry is.
-    ///
-    /// # Errors
-    /// When there is no such job.
     pub async fn job(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, GatewayError> {
         self.ports
             .store
@@ -160,10 +146,7 @@ impl Retries {
             .ok_or(GatewayError::NotFound { what: "retry" })
     }
 
-    /// Stops a bulk retry; what was put back stays so.
-    ///
-    /// # Errors
-    /// When there is no such job.
+    /// Cancels a bulk retry. Deliveries already requeued are not undone.
     pub async fn cancel(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, GatewayError> {
         self.ports
             .store
@@ -173,7 +156,7 @@ impl Retries {
     }
 }
 
-/// A bulk retry is for rows that failed; dead ones unless it says otherwise.
+/// A bulk retry is for failed rows; the default is dead ones.
 fn retriable(mut filter: Filter) -> Result<Filter, Invalid> {
     match filter.status {
         None => filter.status = Some(Status::Dead),

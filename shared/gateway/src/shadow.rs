@@ -1,5 +1,5 @@
-//! Shadows: the request of a delivery, sent once to another URL, beside what its last attempt got. The row is read and
-//! never written: no claim, no attempt, no turn, no announcement.
+//! Shadow requests: send the request of a delivery once to another URL and compare the response with the last attempt.
+//! The row is read and never written: no claim, no attempt, no rate limit, no notification.
 
 use std::sync::Arc;
 
@@ -16,60 +16,55 @@ use tokio::sync::Semaphore;
 use crate::error::Conflict;
 use crate::{GatewayError, Ports, telemetry};
 
-/// How many shadows may be under way in one process. Each holds a caller, a connection and a body.
+/// How many shadow requests one process runs at a time. Each holds a caller, a connection and a body.
 pub const MAX_AT_ONCE: usize = 8;
 
-/// Sends shadows.
 pub struct Shadows {
     ports: Ports,
     sender: Arc<dyn Sender>,
     rules: Rules,
-    places: Semaphore,
+    slots: Semaphore,
 }
 
-/// What a shadow was and what came of it.
+/// A shadow request and its result.
 #[derive(Clone, Debug)]
 pub struct Shadowed {
-    /// What was sent.
     pub request: SentRequest,
-    /// What came back.
     pub reply: ShadowReply,
-    /// What the delivery's last attempt got; none if it was not attempted yet.
+    /// The delivery's last attempt; `None` if there was none yet.
     pub last: Option<Attempt>,
-    /// What differs between the two; empty without an attempt.
+    /// Empty without an attempt to compare with.
     pub compared: Vec<Compared>,
 }
 
-/// A request as people may see it.
+/// A request in a form that may be shown.
 #[derive(Clone, Debug)]
 pub struct SentRequest {
-    /// Where it went.
     pub url: String,
-    /// Names and values, without signatures and credentials.
+    /// Without signatures and credentials.
     pub headers: Vec<(String, String)>,
-    /// The names of the headers that were left out.
+    /// The names of omitted headers.
     pub left_out: Vec<String>,
-    /// How long the body is.
     pub body_bytes: usize,
 }
 
 impl Shadows {
-    /// Over these ports, by the sender that deliveries go out by, to where its rules allow.
+    /// `sender` is the one that deliveries use; `rules` are its egress rules.
     #[must_use]
     pub fn new(ports: Ports, sender: Arc<dyn Sender>, rules: Rules) -> Self {
         Self {
             ports,
             sender,
             rules,
-            places: Semaphore::new(MAX_AT_ONCE),
+            slots: Semaphore::new(MAX_AT_ONCE),
         }
     }
 
-    /// Sends the request of a delivery once to another URL and compares what comes back with its last attempt.
+    /// Sends the request of a delivery once to another URL and compares the response with its last attempt.
     ///
     /// # Errors
-    /// Why it was not sent: what does not fit, an address that is not allowed, a delivery, webhook or payload that is not
-    /// there, too many at once.
+    /// The request was not sent: the input is invalid, the address is blocked, the delivery, webhook or payload does not
+    /// exist, or too many shadow requests are running.
     pub async fn send(
         &self,
         tenant: &TenantId,
@@ -77,14 +72,14 @@ impl Shadows {
         draft: ShadowDraft,
     ) -> Result<Shadowed, GatewayError> {
         let wish = draft.check(&self.rules)?;
-        let place = self.places.try_acquire();
-        let _place = place.map_err(|_| GatewayError::TooManyShadows { limit: MAX_AT_ONCE })?;
+        let slot = self.slots.try_acquire();
+        let _slot = slot.map_err(|_| GatewayError::TooManyShadows { limit: MAX_AT_ONCE })?;
         let store = &self.ports.store;
         let row = store.delivery(tenant, id).await?;
         let row = row.ok_or(GatewayError::NotFound { what: "delivery" })?;
         let webhook = store.webhook(tenant, id.webhook).await?;
         let webhook = webhook.ok_or(Conflict::WebhookDeleted)?;
-        refuse_its_own(&wish, &webhook)?;
+        reject_own_url(&wish, &webhook)?;
         let event = store.event(tenant, id.event).await?;
         let event = event.ok_or(Conflict::PayloadGone)?;
         let last = store.attempts(tenant, id).await?.pop();
@@ -97,11 +92,11 @@ impl Shadows {
             target_url: wish.target_url.clone(),
         };
         let sent = SentRequest::of(&request, &wish, &webhook);
-        // Before it goes out: whoever asked may hang up, and then nothing behind this is reached.
+        // Logged before sending: if the caller disconnects, the code after the POST does not run.
         telemetry::shadowing(&row, wish.target_url.host_str());
         let outcome = self.sender.post(request).await;
         telemetry::shadowed(&row, &outcome);
-        refuse_forbidden(&outcome)?;
+        reject_blocked(&outcome)?;
         let reply = ShadowReply::of(started_at, &outcome);
         let compared = last.as_ref().map(|last| compare(&reply, last));
         Ok(Shadowed {
@@ -125,18 +120,17 @@ impl SentRequest {
     }
 }
 
-/// The real receiver would take it for the delivery, which would stay open or dead all the same.
-fn refuse_its_own(wish: &ShadowWish, webhook: &Webhook) -> Result<(), Invalid> {
+/// The receiver would treat it as the delivery, but the delivery would stay open or dead.
+fn reject_own_url(wish: &ShadowWish, webhook: &Webhook) -> Result<(), Invalid> {
     if wish.target_url == webhook.settings.target_url {
-        let message = "is the webhook's own URL: retry the delivery instead";
+        let message = "must not be the webhook's own URL; retry the delivery instead";
         return Err(Invalid::field("url", message));
     }
     Ok(())
 }
 
-/// A name that leads to a forbidden address is found out only when it is resolved; it is refused as the address itself
-/// would have been. Nothing was sent then.
-fn refuse_forbidden(outcome: &Outcome) -> Result<(), Invalid> {
+/// Only DNS shows that a name points to a blocked address. It is rejected like the address itself; nothing was sent.
+fn reject_blocked(outcome: &Outcome) -> Result<(), Invalid> {
     match &outcome.result {
         Answer::Failed(failure) if failure.kind == FailureKind::Blocked => {
             Err(Invalid::field("url", failure.detail.clone()))

@@ -1,4 +1,4 @@
-//! Keeping sources: create, change, rotate, delete.
+//! Manages sources: create, update, rotate, delete.
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports};
 
-/// Keeps sources.
 pub struct ManageSources {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
@@ -30,10 +29,7 @@ impl ManageSources {
         }
     }
 
-    /// Makes a source with the secret that its provider gave out.
-    ///
-    /// # Errors
-    /// When a field does not fit, or there are too many.
+    /// Creates a source with the secret from its provider.
     pub async fn create(
         &self,
         tenant: &TenantId,
@@ -69,35 +65,28 @@ impl ManageSources {
         }
     }
 
-    /// A fresh secret for a source of this scheme; none when only its sender can make one.
+    /// A new secret for a source of this scheme; `None` if only the sender can create one.
     #[must_use]
     pub fn draw_secret(&self, scheme: &Scheme) -> Option<SharedSecret> {
         scheme.draw_secret(&self.ports.entropy.bytes())
     }
 
-    /// All sources of the tenant, the oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Oldest first.
     pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Source>, GatewayError> {
         let mut sources = self.ports.store.sources(tenant).await?;
         sources.sort_by_key(|source| (source.created_at, source.id));
         Ok(sources)
     }
 
-    /// One source.
-    ///
-    /// # Errors
-    /// When there is no such source.
     pub async fn get(&self, tenant: &TenantId, id: SourceId) -> Result<Source, GatewayError> {
         let found = self.ports.store.source(tenant, id).await?;
         found.ok_or(GatewayError::NotFound { what: "source" })
     }
 
-    /// Changes the settings: `edit` makes the new draft out of the source as it is. Valid from the next request on.
+    /// Updates the settings: `edit` turns the current ones into a new draft. They apply from the next request on.
     ///
     /// # Errors
-    /// When a field does not fit, or somebody else was faster.
+    /// [`Conflict::ChangedMeanwhile`] if another request changed the source at the same time.
     pub async fn change(
         &self,
         tenant: &TenantId,
@@ -107,7 +96,7 @@ impl ManageSources {
         let source = self.get(tenant, id).await?;
         let now = self.ports.clock.now();
         let webhooks = self.webhook_cache.current(tenant, now).await?;
-        // A route whose webhook is gone by now may stay: it shall not be in the way of changing something else.
+        // A route whose webhook was deleted may stay: it must not block other changes.
         let was_there = |id: WebhookId| {
             let routes = &source.settings.routes;
             routes.iter().any(|route| route.webhook_id == id)
@@ -115,15 +104,12 @@ impl ManageSources {
         let settings = edit(SourceDraft::from(&source.settings))
             .check(|id| webhooks.get(id).is_some() || was_there(id))?;
         let secrets = source.secrets.clone();
-        // A scheme that its owner describes anew may want a secret of another form.
+        // A changed custom scheme may need a secret of another form.
         settings.check_secret(&secrets.current)?;
         self.store_change(source, settings, secrets, now).await
     }
 
-    /// Takes a new secret; the old one stays valid for a day. Returns until when.
-    ///
-    /// # Errors
-    /// When the secret does not fit, or too many would be valid.
+    /// Replaces the secret. The old one stays valid for a day; returns its expiry.
     pub async fn rotate_secret(
         &self,
         tenant: &TenantId,
@@ -175,10 +161,7 @@ impl ManageSources {
         }
     }
 
-    /// Removes a source. What it sent stays.
-    ///
-    /// # Errors
-    /// When there is no such source.
+    /// Deletes a source. Its events and deliveries stay.
     pub async fn delete(&self, tenant: &TenantId, id: SourceId) -> Result<(), GatewayError> {
         if self.ports.store.delete_source(tenant, id).await? {
             Ok(())

@@ -1,4 +1,4 @@
-//! How the webhooks did over a stretch of time, from the hourly counters.
+//! Stats of webhooks over a time window, from the hourly counters.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use postrider_ports::history::HourlyStats;
 
 use crate::{GatewayError, Ports};
 
-/// An hour, the grain of the counters.
+/// The resolution of the counters.
 const HOUR: Millis = Millis::from_seconds(3600);
-/// The longest stretch of one report.
+/// The longest window of one report.
 pub const MAX_SPAN: Millis = Millis::from_seconds(31 * 86_400);
 /// The most counters that one report reads: hours times webhooks. A month of 67 webhooks, or two days of a thousand.
 pub const MAX_COUNTERS: u64 = 50_000;
 
-/// Whole hours: counters know nothing finer.
+/// Whole hours, the resolution of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The start of the first hour.
@@ -31,7 +31,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The hours that `from` to before `to` lies in.
+    /// The hours that contain the time from `from` to before `to`.
     #[must_use]
     pub fn covering(from: Timestamp, to: Timestamp) -> Self {
         let last = to.minus(Millis::new(1)).max(from);
@@ -41,7 +41,7 @@ impl Window {
         }
     }
 
-    /// The hours of the last `span`, the present one included.
+    /// The hours of the last `span`, including the current one.
     #[must_use]
     pub fn last(span: Millis, now: Timestamp) -> Self {
         Self::covering(now.minus(span), now.plus(Millis::new(1)))
@@ -52,47 +52,42 @@ impl Window {
         std::iter::successors(Some(self.from), next)
     }
 
-    /// How many hours it has.
     #[must_use]
     pub const fn len_hours(self) -> u64 {
         self.to.since(self.from).get() / HOUR.get()
     }
 }
 
-/// What was counted, and how many of the webhooks meant are failed now.
+/// The counters of some webhooks, and how many of these webhooks are failed now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountedStats {
-    /// The counters.
     pub tally: StatTotals,
-    /// Webhooks that are failed now.
     pub failed_webhooks: u64,
 }
 
 impl CountedStats {
-    /// The value of a figure; none when nothing happened.
+    /// `None` if nothing was counted.
     #[must_use]
     pub fn value(&self, key_stat: KeyStat) -> Option<f64> {
         key_stat.value(&self.tally, self.failed_webhooks)
     }
 }
 
-/// How the webhooks did.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Over which hours.
     pub window: Window,
-    /// In all, webhooks that are deleted by now included.
+    /// Includes webhooks that were deleted since.
     pub total: CountedStats,
-    /// For each webhook there is, the oldest first.
+    /// Existing webhooks, oldest first.
     pub webhooks: Vec<(Webhook, CountedStats)>,
-    /// In all, for each hour; those in which nothing happened, too.
+    /// Totals per hour, including empty hours.
     pub hours: Vec<(Timestamp, StatTotals)>,
 }
 
-/// How all webhooks of a tenant did, or one of them.
+/// The stats of all webhooks of a tenant, or of one.
 ///
 /// # Errors
-/// When that would read more than [`MAX_COUNTERS`], or the store cannot be read.
+/// `window` is invalid if the report would read more than [`MAX_COUNTERS`].
 pub async fn report(
     ports: &Ports,
     tenant: &TenantId,
@@ -111,10 +106,7 @@ pub async fn report(
     Ok(add_up(window, webhooks, &stats))
 }
 
-/// For how long the delivery of any tenant that waits longest has been due, those under way included.
-///
-/// # Errors
-/// When the store cannot be read.
+/// How long ago the oldest open delivery of any tenant was due, including those in flight.
 pub async fn oldest_due_age(ports: &Ports, now: Timestamp) -> Result<Millis, GatewayError> {
     let mut oldest = now;
     for shard in 0..ports.store.shards() {
@@ -140,7 +132,7 @@ fn affordable(window: Window, webhooks: usize) -> Result<(), Invalid> {
     }
     let hours = MAX_COUNTERS / webhooks;
     let message =
-        format!("is too long for {webhooks} webhooks: at most {hours} hours, or name a webhook_id");
+        format!("must be at most {hours} hours for {webhooks} webhooks, or set webhook_id");
     Err(Invalid::field("window", message))
 }
 
@@ -219,21 +211,25 @@ mod tests {
         assert_eq!(
             window("2026-02-21T10:00:00Z", "2026-02-21T11:00:00Z"),
             whole("10:00", "11:00", 1),
-            "the end is no part of it"
+            "the end is exclusive"
         );
         let now = Timestamp::parse_rfc3339("2026-02-21T10:00:00Z").unwrap();
         let last = Window::last(Millis::from_seconds(86_400), now);
-        assert_eq!(last.len_hours(), 25, "the hour that has just begun, too");
+        assert_eq!(
+            last.len_hours(),
+            25,
+            "includes the hour that has just begun"
+        );
     }
 
     #[test]
-    fn what_one_report_reads_is_bounded() {
+    fn one_report_reads_a_limited_number_of_counters() {
         let now = Timestamp::parse_rfc3339("2026-02-21T10:30:00Z").unwrap();
         let month = Window::last(MAX_SPAN, now);
         assert_eq!(affordable(month, 0), Ok(()));
         assert_eq!(affordable(month, 67), Ok(()));
         assert_eq!(affordable(Window::last(HOUR, now), 1000), Ok(()));
-        let refused = affordable(month, 1000).unwrap_err().to_string();
-        assert!(refused.contains("at most 50 hours"), "{refused}");
+        let error = affordable(month, 1000).unwrap_err().to_string();
+        assert!(error.contains("at most 50 hours"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Housekeeping of the embedded gateway: does the chores, forgets what is old.
+//! Housekeeping of the embedded gateway: runs the chores and deletes old rows.
 
 use std::sync::Arc;
 
@@ -12,16 +12,15 @@ use crate::chores::Chores;
 use crate::settings::WorkerSettings;
 use crate::{Ports, telemetry};
 
-/// How many rows one write of the sweep touches, so that publishers never wait long for it.
+/// How many rows one write of the sweep changes; small, because publishers wait for it.
 const SLICE: usize = 500;
-/// How many refused requests one write removes: each may be large.
+/// How many rejected requests one write deletes: each may be large.
 const REJECTED_SLICE: usize = 50;
-/// How often old rows are looked for.
+/// How often old rows are deleted.
 const EXPIRE_EVERY: Millis = Millis::from_seconds(3600);
-/// For how long announcements can be read again.
-const ANNOUNCEMENTS_KEPT: Millis = Millis::from_seconds(86_400);
+/// How long notifications can be read again.
+const NOTIFICATIONS_KEPT_FOR: Millis = Millis::from_seconds(86_400);
 
-/// Does the housekeeping.
 pub struct Sweep {
     ports: Ports,
     housekeeping: Arc<dyn Housekeeping>,
@@ -31,7 +30,6 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep over these ports.
     #[must_use]
     pub fn new(
         ports: Ports,
@@ -48,7 +46,7 @@ impl Sweep {
         }
     }
 
-    /// Sweeps until it is dropped. A failing step is logged and tried again at the next turn.
+    /// Sweeps until it is dropped. A failing step is logged and runs again in the next turn.
     pub async fn run(&self) {
         let mut expire_at = self.ports.clock.now().plus(self.poll_interval);
         loop {
@@ -68,7 +66,7 @@ impl Sweep {
         self.chores.turn().await;
     }
 
-    /// Removes rows, refused requests and announcements whose time is over.
+    /// Deletes deliveries, rejected requests and notifications whose retention is over.
     pub async fn expire(&self, now: Timestamp) {
         let mut removed = 0;
         loop {
@@ -90,18 +88,18 @@ impl Sweep {
             {
                 Ok(0) => break,
                 Ok(_) => {}
-                Err(error) => return telemetry::sweep_failed("refused", &error),
+                Err(error) => return telemetry::sweep_failed("rejected", &error),
             }
         }
         loop {
             match self
                 .housekeeping
-                .delete_old_notifications(now.minus(ANNOUNCEMENTS_KEPT), SLICE)
+                .delete_old_notifications(now.minus(NOTIFICATIONS_KEPT_FOR), SLICE)
                 .await
             {
                 Ok(0) => break,
                 Ok(_) => {}
-                Err(error) => return telemetry::sweep_failed("announcements", &error),
+                Err(error) => return telemetry::sweep_failed("notifications", &error),
             }
         }
         telemetry::swept("expire", removed);

@@ -1,204 +1,244 @@
-//! What is logged. An allow-list of fields: never a body, a signature, a secret or a query string.
+//! What is logged. Each line has a sentence for people, a stable code in `event` and the facts in fields. Fields come from
+//! an allow-list: never a body, a signature, a secret or a query string.
+
+mod decision;
 
 use postrider_domain::attempt::Attempt;
-use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::ids::{JobId, WebhookId};
 use postrider_domain::inbound::Rejection;
 use postrider_domain::outcome::{Answer, Outcome};
-use postrider_domain::retry::Jitter;
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::Error;
+use postrider_ports::{Error, Result};
 use tracing::{debug, error, info, warn};
 
+use crate::attempt::Attempted;
 use crate::ingest::{Published, Repeated};
 use crate::poll::Ticked;
 use crate::{GatewayError, metrics};
 
-/// The one line of an attempt: enough to replay the decision.
-pub(crate) fn attempted(
-    row: &Delivery,
-    attempt: &Attempt,
-    transition: Transition,
-    Jitter(jitter): Jitter,
-) {
-    let (outcome, next_retry_at) = match transition {
-        Transition::Deliver => ("delivered", None),
-        Transition::Retry { next_retry_at } => ("failed", Some(next_retry_at.as_millis())),
-        Transition::Die { cause } => (cause.as_str(), None),
-    };
-    metrics::attempted(transition, attempt.timings.total_ms);
-    info!(
-        delivery_id = %row.id,
-        webhook_id = %row.id.webhook,
-        tenant = %row.tenant,
-        event_type = %row.event_type,
-        attempt_number = attempt.number,
-        attempt_count = row.attempt_count.saturating_add(1),
-        max_attempts = row.max_attempts,
-        status_code = attempt.status_code,
-        phase = attempt.phase.as_deref(),
-        elapsed_ms = attempt.timings.total_ms,
-        outcome,
-        next_retry_at_ms = next_retry_at,
-        jitter,
-        "delivery.attempted"
-    );
+pub(crate) use decision::{Decision, outcome};
+
+/// Logs and counts an attempt, with the result of writing it.
+pub(crate) fn attempted(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempted>) {
+    metrics::attempted(decision.transition, written, attempt.timings.total_ms);
+    decision::log(decision, attempt, written);
 }
 
 pub(crate) fn lease_lost(claimed: &Claimed) {
-    warn!(delivery_id = %claimed.delivery().id, "delivery.lease_lost");
+    warn!(
+        event = "delivery.lease_lost",
+        delivery_id = %claimed.delivery().id,
+        "another process claimed the delivery during its attempt"
+    );
 }
 
 pub(crate) fn renewal_failed(claimed: &Claimed, reason: &Error) {
-    warn!(delivery_id = %claimed.delivery().id, %reason, "delivery.renewal_failed");
+    warn!(
+        event = "delivery.renewal_failed",
+        delivery_id = %claimed.delivery().id,
+        %reason,
+        "the lease of the delivery could not be renewed"
+    );
 }
 
 pub(crate) fn write_failed(claimed: &Claimed, reason: &Error) {
-    warn!(delivery_id = %claimed.delivery().id, %reason, "delivery.write_failed");
+    warn!(
+        event = "delivery.write_failed",
+        delivery_id = %claimed.delivery().id,
+        %reason,
+        "the result of the attempt could not be written, trying again"
+    );
 }
 
 pub(crate) fn attempt_abandoned(claimed: &Claimed, reason: &Error) {
-    error!(delivery_id = %claimed.delivery().id, %reason, "delivery.attempt_abandoned");
+    error!(
+        event = "delivery.attempt_abandoned",
+        delivery_id = %claimed.delivery().id,
+        %reason,
+        "the result of the attempt cannot be written, the delivery will be attempted again"
+    );
 }
 
 pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
-    debug!(delivery_id = %claimed.delivery().id, why, "delivery.attempt_not_counted");
+    debug!(
+        event = "delivery.attempt_not_counted",
+        delivery_id = %claimed.delivery().id,
+        why,
+        "the attempt does not count"
+    );
 }
 
-/// That a shadow goes out. Of its address only the host is said: the rest may hold a credential.
+/// A shadow request goes out. Of its URL only the host is logged: the rest may hold a credential.
 pub(crate) fn shadowing(row: &Delivery, host: Option<&str>) {
     info!(
+        event = "delivery.shadow_sent",
         delivery_id = %row.id,
         webhook_id = %row.id.webhook,
         tenant = %row.tenant,
         host,
-        "delivery.shadow_sent"
+        "sending a shadow request"
     );
 }
 
-/// What came of a shadow.
 pub(crate) fn shadowed(row: &Delivery, outcome: &Outcome) {
-    let phase = match &outcome.result {
-        Answer::Response(_) => None,
-        Answer::Failed(failure) => Some(failure.phase.as_str()),
-    };
     info!(
+        event = "delivery.shadowed",
         delivery_id = %row.id,
         webhook_id = %row.id.webhook,
         tenant = %row.tenant,
         status_code = outcome.status(),
-        phase,
+        phase = failed_phase(outcome),
         elapsed_ms = outcome.timings.total_ms,
-        "delivery.shadowed"
+        "the shadow request got {}",
+        answer(outcome)
     );
 }
 
-/// The one line of a test.
+/// The one line of a probe.
 pub(crate) fn webhook_probed(
     webhook: &Webhook,
     number: u32,
     outcome: &Outcome,
     next_probe_at: Option<Timestamp>,
 ) {
-    let phase = match &outcome.result {
-        Answer::Response(_) => None,
-        Answer::Failed(failure) => Some(failure.phase.as_str()),
-    };
     info!(
+        event = "webhook.probed",
         webhook_id = %webhook.id,
         tenant = %webhook.tenant,
         number,
         status_code = outcome.status(),
-        phase,
+        phase = failed_phase(outcome),
         elapsed_ms = outcome.timings.total_ms,
-        next_test_at_ms = next_probe_at.map(Timestamp::as_millis),
-        "webhook.tested"
+        next_probe_at_ms = next_probe_at.map(Timestamp::as_millis),
+        "probe {number} of the failed webhook got {}",
+        answer(outcome)
     );
 }
 
+fn failed_phase(outcome: &Outcome) -> Option<&'static str> {
+    match &outcome.result {
+        Answer::Response(_) => None,
+        Answer::Failed(failure) => Some(failure.phase.as_str()),
+    }
+}
+
+fn answer(outcome: &Outcome) -> String {
+    match &outcome.result {
+        Answer::Response(response) => format!("HTTP status {}", response.status),
+        Answer::Failed(failure) => format!("no response: {}", failure.kind),
+    }
+}
+
 pub(crate) fn probe_failed(webhook: WebhookId, reason: &Error) {
-    warn!(webhook_id = %webhook, %reason, "webhook.test_failed");
+    warn!(
+        event = "webhook.probe_failed",
+        webhook_id = %webhook,
+        %reason,
+        "the probe of the webhook could not be sent or recorded"
+    );
 }
 
 pub(crate) fn report_failed(webhook: WebhookId, reason: &Error) {
-    warn!(webhook_id = %webhook, %reason, "pace.report_failed");
+    warn!(
+        event = "rate_limit.update_failed",
+        webhook_id = %webhook,
+        %reason,
+        "the rate limit of the webhook could not be updated"
+    );
 }
 
 pub(crate) fn cycle_failed(reason: &Error) {
-    warn!(%reason, "courier.cycle_failed");
+    warn!(
+        event = "worker.cycle_failed",
+        %reason,
+        "the worker could not find or claim due deliveries, trying again"
+    );
 }
 
 pub(crate) fn sweep_failed(step: &'static str, reason: &Error) {
-    warn!(step, %reason, "sweep.failed");
+    warn!(event = "sweep.failed", step, %reason, "the housekeeping step {step} failed");
 }
 
 pub(crate) fn retry_job_failed(id: JobId, reason: &GatewayError) {
-    warn!(retry_id = %id, %reason, "sweep.retry_failed");
+    warn!(event = "sweep.retry_failed", retry_id = %id, %reason, "a slice of the bulk retry failed");
 }
 
 pub(crate) fn swept(step: &'static str, rows: usize) {
-    info!(step, rows, "sweep.done");
+    info!(
+        event = "sweep.done",
+        step, rows, "the housekeeping step {step} changed {rows} rows"
+    );
 }
 
 pub(crate) fn chores_unfinished() {
-    info!("sweep.unfinished");
+    info!(
+        event = "sweep.unfinished",
+        "the time was up before all chores were done, the next run continues"
+    );
 }
 
 pub(crate) fn ticked(ticked: &Ticked) {
     info!(
+        event = "poll.ticked",
         messages_sent = ticked.messages_sent,
         messages_failed = ticked.messages_failed,
         oldest_due_age_seconds = ticked.oldest_due_age.get() / 1000,
         queue_depth = ticked.queue_depth,
         ended = ?ticked.ended,
-        "poll.ticked"
+        "the poller sent {} queue messages",
+        ticked.messages_sent
     );
 }
 
 pub(crate) fn poll_failed(step: &'static str, reason: &Error) {
-    warn!(step, %reason, "poll.failed");
+    warn!(event = "poll.failed", step, %reason, "the poller could not do the step {step}");
 }
 
-/// The reason is for the operator alone. What an unknown sender wrote is not repeated.
-pub(crate) fn inbound_refused(source: Option<&Source>, reason: Rejection) {
+/// The reason is for the operator alone. Nothing that an unknown sender wrote is repeated.
+pub(crate) fn inbound_rejected(source: Option<&Source>, reason: Rejection) {
     info!(
+        event = "inbound.rejected",
         source_id = source.map(|source| source.id.to_string()),
         tenant = source.map(|source| source.tenant.as_str()),
         %reason,
-        "inbound.refused"
+        "rejected a request to a source: {reason}"
     );
 }
 
-/// What it held is nobody's who reads a log; neither is what an unknown sender wrote.
-pub(crate) fn refusal_not_kept(source: Option<&Source>, reason: &Error) {
+/// Nothing of the request is logged: it may hold a sender's data.
+pub(crate) fn rejection_not_stored(source: Option<&Source>, reason: &Error) {
     warn!(
+        event = "inbound.rejection_not_stored",
         source_id = source.map(|source| source.id.to_string()),
         %reason,
-        "inbound.refusal_not_kept"
+        "a rejected request could not be stored"
     );
 }
 
 pub(crate) fn inbound_answered(source: Option<&Source>) {
     info!(
+        event = "inbound.handshake_answered",
         source_id = source.map(|source| source.id.to_string()),
         tenant = source.map(|source| source.tenant.as_str()),
-        "inbound.handshake_answered"
+        "answered a sender's verification handshake"
     );
 }
 
 pub(crate) fn inbound_accepted(source: &Source, event: &Event, published: &Published) {
+    let deliveries = published.deliveries.len();
     info!(
+        event = "inbound.accepted",
         source_id = %source.id,
         tenant = %source.tenant,
         event_id = %published.event,
         event_type = %event.event_type,
         body_bytes = event.body.len(),
-        deliveries = published.deliveries.len(),
+        deliveries,
         repeated = published.repeated == Repeated::Yes,
-        "inbound.accepted"
+        "accepted an event of a source for {deliveries} webhooks"
     );
 }

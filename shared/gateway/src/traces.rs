@@ -6,19 +6,20 @@ mod spans;
 use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
-use postrider_domain::attempt::Attempt;
-use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Claimed, Delivery};
+use postrider_domain::delivery::{Claimed, Completion, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::ids::EventId;
 use postrider_domain::notification::Notification;
 use postrider_domain::time::Timestamp;
-use postrider_domain::trace::{SpanId, TraceId, TraceParent};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
 use postrider_ports::clock::Clock;
+use postrider_ports::spans::{SpanId, TraceId, TraceParent};
 use postrider_ports::traces::Traces;
 
+use crate::attempt::Attempted;
 use crate::ingest::Published;
+use crate::telemetry;
 
 static RECORDER: OnceLock<Arc<dyn Traces>> = OnceLock::new();
 
@@ -89,14 +90,16 @@ pub(crate) fn propagate(claimed: &Claimed, headers: &mut HeaderMap) {
     }
 }
 
+/// An attempt, after its result was written or was found to be stale.
 pub(crate) fn attempted(
     claimed: &Claimed,
     webhook: &Webhook,
-    attempt: &Attempt,
-    transition: Transition,
+    completion: &Completion,
+    written: &Result<Attempted>,
 ) {
     if let Some(recorder) = wanting(claimed.delivery().id.event) {
-        recorder.record(spans::attempt(claimed, webhook, attempt, transition));
+        let outcome = telemetry::outcome(completion.transition, written);
+        recorder.record(spans::attempt(claimed, webhook, completion, outcome));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The webhooks of each tenant, remembered between requests.
+//! Caches the webhooks of each tenant between requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,20 +9,18 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::{Result, Store};
 
-/// For how long a dispatcher may go by what it remembers.
+/// How long a worker may use cached webhooks without asking the store.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
 
 /// The webhooks of a tenant as they were at one version.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// The version.
     pub version: u64,
-    /// All of them, sorted by id.
+    /// Sorted by id.
     pub webhooks: Vec<Webhook>,
 }
 
 impl Snapshot {
-    /// One of them.
     #[must_use]
     pub fn get(&self, id: WebhookId) -> Option<&Webhook> {
         let at = self
@@ -38,7 +36,7 @@ struct Remembered {
     checked_at: Timestamp,
 }
 
-/// Remembers webhooks and asks the store only whether they are still these.
+/// Caches webhooks and asks the store only whether their version has changed.
 pub struct WebhookCache {
     store: Arc<dyn Store>,
     memory: Mutex<Memory>,
@@ -47,12 +45,11 @@ pub struct WebhookCache {
 #[derive(Default)]
 struct Memory {
     by_tenant: HashMap<TenantId, Remembered>,
-    /// How often something was forgotten. What was read before that is not remembered after it.
+    /// How often a tenant was removed. A result that was read before a removal is not cached after it.
     forgotten: u64,
 }
 
 impl WebhookCache {
-    /// An empty memory of this store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self {
@@ -61,10 +58,7 @@ impl WebhookCache {
         }
     }
 
-    /// What is remembered, however old; loaded if there is nothing. For callers whose write fails when it is outdated.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The cached webhooks, however old; loaded if there are none. For callers whose write fails if they are outdated.
     pub async fn remembered(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
         let known = self
             .memory
@@ -78,10 +72,7 @@ impl WebhookCache {
         }
     }
 
-    /// What is remembered, at most 5 seconds old.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Webhooks at most 5 seconds old.
     pub async fn recent(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
         let known = self.memory.lock().by_tenant.get(tenant).and_then(|known| {
             let fresh = known.checked_at <= now && now.since(known.checked_at) <= FRESH_FOR;
@@ -93,10 +84,7 @@ impl WebhookCache {
         }
     }
 
-    /// What the store has now.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The webhooks of the store's current version.
     pub async fn current(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
         let forgotten = self.memory.lock().forgotten;
         let version = self.store.webhooks_version(tenant).await?;
@@ -127,7 +115,7 @@ impl WebhookCache {
         Ok(snapshot)
     }
 
-    /// Forgets a tenant whose webhooks this process has just changed.
+    /// Removes a tenant whose webhooks this process has just changed.
     pub fn forget(&self, tenant: &TenantId) {
         let mut memory = self.memory.lock();
         memory.by_tenant.remove(tenant);

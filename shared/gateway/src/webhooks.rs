@@ -1,4 +1,4 @@
-//! Keeping webhooks: create, change, rotate, pause, resume, test, delete.
+//! Manages webhooks: create, update, rotate, pause, resume, delete.
 
 use std::sync::Arc;
 
@@ -18,12 +18,11 @@ use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports};
 
-/// How many rows a resume frees, or a delete ends, before it answers; the sweep does the rest.
+/// How many rows a resume releases, or a delete ends, before it returns; the sweep does the rest.
 const SLICE: usize = 500;
-/// How long the first attempts of a resumed webhook take, one a second, on which it depends whether others follow.
+/// How long the first attempts after a resume take, at 1/s. Their results decide whether others follow.
 const PROBES_TAKE: Millis = Millis::from_seconds(PROBES as u64 - 1);
 
-/// Keeps webhooks.
 pub struct ManageWebhooks {
     ports: Ports,
     webhook_cache: Arc<WebhookCache>,
@@ -31,12 +30,11 @@ pub struct ManageWebhooks {
     egress: Rules,
 }
 
-/// What became of a rotation: the one look at the new secret.
+/// The result of a rotation. The new secret is shown only here.
 #[derive(Debug)]
 pub struct Rotated {
-    /// The new secret.
     pub secret: SigningSecret,
-    /// Until when the old one stays valid.
+    /// When the old secret expires.
     pub previous_expires_at: Timestamp,
 }
 
@@ -55,10 +53,7 @@ impl ManageWebhooks {
         }
     }
 
-    /// Makes a webhook, with a secret that is brought along or drawn.
-    ///
-    /// # Errors
-    /// When a field does not fit, or there are too many.
+    /// Creates a webhook with the given secret, or with a generated one.
     pub async fn create(
         &self,
         tenant: &TenantId,
@@ -98,20 +93,14 @@ impl ManageWebhooks {
         }
     }
 
-    /// All webhooks of the tenant, the oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// Oldest first.
     pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Webhook>, GatewayError> {
         let mut webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
         webhooks.sort_by_key(|webhook| (webhook.created_at, webhook.id));
         Ok(webhooks)
     }
 
-    /// How fast each of these webhooks can be sent to.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
+    /// The current rate limit of each of these webhooks.
     pub async fn paces(
         &self,
         tenant: &TenantId,
@@ -121,10 +110,6 @@ impl ManageWebhooks {
         Ok(self.ports.store.paces(tenant, &ids).await?)
     }
 
-    /// One webhook.
-    ///
-    /// # Errors
-    /// When there is no such webhook.
     pub async fn get(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
         self.ports
             .store
@@ -133,10 +118,10 @@ impl ManageWebhooks {
             .ok_or(GatewayError::NotFound { what: "webhook" })
     }
 
-    /// Changes the settings: `edit` makes the new draft out of the webhook as it is. Valid from the next decision on.
+    /// Updates the settings: `edit` turns the current ones into a new draft. They apply from the next decision on.
     ///
     /// # Errors
-    /// When a field does not fit, or somebody else was faster.
+    /// [`Conflict::ChangedMeanwhile`] if another request changed the webhook at the same time.
     pub async fn change(
         &self,
         tenant: &TenantId,
@@ -149,10 +134,7 @@ impl ManageWebhooks {
         self.store_change(webhook, settings, secrets).await
     }
 
-    /// Draws or takes a new secret; the old one stays valid for a day.
-    ///
-    /// # Errors
-    /// When the secret does not fit, or too many would be valid.
+    /// Replaces the secret by the given one, or by a generated one. The old secret stays valid for a day.
     pub async fn rotate_secret(
         &self,
         tenant: &TenantId,
@@ -160,9 +142,8 @@ impl ManageWebhooks {
         secret: Option<&str>,
     ) -> Result<Rotated, GatewayError> {
         let webhook = self.get(tenant, id).await?;
-        let brought = secret.map(check_secret).transpose()?;
-        let secret =
-            brought.unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
+        let given = secret.map(check_secret).transpose()?;
+        let secret = given.unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
         let now = self.ports.clock.now();
         let secrets = webhook
             .secrets
@@ -209,40 +190,27 @@ impl ManageWebhooks {
         }
     }
 
-    /// Holds deliveries back until somebody resumes; none is lost.
-    ///
-    /// # Errors
-    /// When there is no such webhook.
+    /// Puts deliveries on hold until the webhook is resumed. None is lost.
     pub async fn pause(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
-        self.set_status(
-            tenant,
-            id,
-            WebhookStatus::Paused,
-            Some("paused by a person".to_owned()),
-        )
-        .await
+        self.set_status(tenant, id, WebhookStatus::Paused).await
     }
 
-    /// Sets a paused, failed or disabled webhook going again and frees what waits. Dead deliveries stay dead.
-    ///
-    /// # Errors
-    /// When there is no such webhook.
+    /// Resumes a paused, failed or disabled webhook and releases its deliveries on hold. Dead deliveries stay dead.
     pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
-        let webhook = self
-            .set_status(tenant, id, WebhookStatus::Active, None)
-            .await?;
+        let webhook = self.set_status(tenant, id, WebhookStatus::Active).await?;
         self.release(tenant, id).await?;
         Ok(webhook)
     }
 
-    /// Frees the webhook's first rows that wait for nothing any more but a turn.
+    /// Releases the webhook's first rows that wait for nothing but a turn.
     async fn release(&self, tenant: &TenantId, id: WebhookId) -> Result<(), GatewayError> {
         let now = self.ports.clock.now();
         let until = now.plus(PROBES_TAKE);
         let store = &self.ports.store;
         let freed = store.release_webhook(tenant, id, SLICE, until, now).await?;
         if !freed.is_empty() {
-            self.queue.send(freed).await;
+            let messages = freed.into_iter().map(Into::into).collect();
+            self.queue.send(messages).await;
         }
         Ok(())
     }
@@ -252,23 +220,19 @@ impl ManageWebhooks {
         tenant: &TenantId,
         id: WebhookId,
         status: WebhookStatus,
-        reason: Option<String>,
     ) -> Result<Webhook, GatewayError> {
         let now = self.ports.clock.now();
         let health = self
             .ports
             .store
-            .set_webhook_status(tenant, id, status, reason, now)
+            .set_webhook_status(tenant, id, status, now)
             .await?;
         self.webhook_cache.forget(tenant);
         health.ok_or(GatewayError::NotFound { what: "webhook" })?;
         self.get(tenant, id).await
     }
 
-    /// Removes a webhook. Its open deliveries die, reason `webhook deleted`.
-    ///
-    /// # Errors
-    /// When there is no such webhook.
+    /// Deletes a webhook. Its open deliveries are marked dead with the reason `webhook deleted`.
     pub async fn delete(&self, tenant: &TenantId, id: WebhookId) -> Result<(), GatewayError> {
         let now = self.ports.clock.now();
         let was_there = self.ports.store.delete_webhook(tenant, id, now).await?;

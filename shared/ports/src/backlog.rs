@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::history::Cursor;
-use crate::queue::QueueMessage;
+use crate::queue::AttemptMessage;
 
 /// A stretch of time in one lane of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Stretch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
     /// What was found, the longest due first.
-    pub messages: Vec<QueueMessage>,
+    pub messages: Vec<AttemptMessage>,
     /// Where to go on; none at the end.
     pub next: Option<Cursor>,
 }

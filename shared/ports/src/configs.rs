@@ -86,7 +86,6 @@ pub trait Webhooks: Send + Sync {
         tenant: &TenantId,
         id: WebhookId,
         status: WebhookStatus,
-        reason: Option<String>,
         now: Timestamp,
     ) -> Result<Option<Health>>;
 

@@ -10,7 +10,7 @@ use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::queue::QueueMessage;
+use crate::queue::AttemptMessage;
 
 /// An event and the rows it shall become, planned with the webhooks of `config_version`.
 #[derive(Clone, Debug)]
@@ -19,30 +19,17 @@ pub struct Acceptance {
     pub event: Arc<Event>,
     /// Tells a repeated call from another one under the same key.
     pub request_hash: RequestHash,
-    /// One row for each webhook, pending and due now.
-    pub rows: Vec<NewRow>,
+    /// One row per webhook, pending, free and due now.
+    pub rows: Vec<Delivery>,
     /// The version of the tenant's webhooks that the plan was made with.
     pub config_version: u64,
 }
 
-/// A row to be inserted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct NewRow {
-    /// The row, free.
-    pub row: Delivery,
-    /// Insert it already claimed: its first attempt starts at once, in this process.
-    pub lease: Option<Lease>,
-}
-
-/// What became of an acceptance.
-#[derive(Clone, Debug)]
+/// The result of an acceptance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Accepted {
     /// Stored, and all its rows with it.
-    New {
-        /// The rows that were inserted already claimed. A row that asked for it may be missing here: its webhook is
-        /// paused or failed, and the row is parked.
-        claimed: Vec<ClaimedDelivery>,
-    },
+    New,
     /// The same request was accepted before.
     Duplicate {
         /// The first one's event.
@@ -50,7 +37,7 @@ pub enum Accepted {
         /// The first one's rows.
         deliveries: Vec<DeliveryId>,
         /// Those of them that an interrupted first call had not stored; they are stored now, and nobody was told.
-        completed: Vec<QueueMessage>,
+        completed: Vec<AttemptMessage>,
     },
     /// Another request was accepted under this key.
     Conflict,
@@ -156,5 +143,5 @@ pub trait Deliveries: Send + Sync {
     /// Parks free open rows of an active webhook whose turn would be too far ahead to be given now. They are
     /// [released](crate::interventions::Interventions::release) by and by. A row that is held or was changed since its
     /// hint is left.
-    async fn set_aside(&self, rows: Vec<QueueMessage>, now: Timestamp) -> Result<()>;
+    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()>;
 }

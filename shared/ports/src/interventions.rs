@@ -7,7 +7,7 @@ use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::queue::QueueMessage;
+use crate::queue::AttemptMessage;
 
 /// What became of *Retry now*.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub trait Interventions: Send + Sync {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<QueueMessage>>;
+    ) -> Result<Vec<AttemptMessage>>;
 
     /// The same for the rows of one webhook.
     async fn release_webhook(
@@ -57,7 +57,7 @@ pub trait Interventions: Send + Sync {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<QueueMessage>>;
+    ) -> Result<Vec<AttemptMessage>>;
 
     /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
     async fn end_deliveries_of_deleted_webhooks(

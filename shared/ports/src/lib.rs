@@ -25,6 +25,8 @@ pub mod schedule;
 pub mod sealing;
 pub mod sender;
 pub mod sources;
+pub mod spans;
+pub mod start_now;
 pub mod traces;
 
 pub use error::{Error, Result};
@@ -69,6 +71,7 @@ impl<T> Store for T where
 pub trait EmbeddedStore:
     Store
     + schedule::Schedule
+    + start_now::AcceptClaimed
     + housekeeping::Housekeeping
     + notifications::NotificationListener
     + mail_outbox::MailOutbox
@@ -79,6 +82,7 @@ pub trait EmbeddedStore:
 impl<T> EmbeddedStore for T where
     T: Store
         + schedule::Schedule
+        + start_now::AcceptClaimed
         + housekeeping::Housekeeping
         + notifications::NotificationListener
         + mail_outbox::MailOutbox

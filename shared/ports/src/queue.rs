@@ -1,54 +1,95 @@
-//! Telling a dispatcher that something is due.
+//! The queue between whatever finds work and the workers that do it.
+
+use std::fmt;
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{Delivery, Lease};
-use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
+use postrider_domain::delivery::Delivery;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
-use postrider_domain::webhook::Webhook;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::deliveries::ClaimedDelivery;
 
-const NO_EVENT: EventId = EventId::from_bytes([0; 16]);
-
-/// Names a row and the time it was due; never holds a payload. A lost or doubled hint is harmless.
+/// Work for a queue worker. A message holds ids, never a payload; a lost or duplicated message is harmless, because the
+/// worker reads the row and the claim decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QueueMessage {
-    /// Whose it is.
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum QueueMessage {
+    /// A delivery is due.
+    Attempt(AttemptMessage),
+    /// A failed webhook is due for a probe.
+    Probe(ProbeMessage),
+}
+
+/// Names a delivery and the time it is due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptMessage {
     pub tenant: TenantId,
-    /// Which row.
     pub id: DeliveryId,
-    /// The `next_retry_at` it was sent for.
+    /// The `next_retry_at` that the message was sent for.
     pub next_retry_at: Timestamp,
-    /// Its turn took the place of one that had passed. It does not ask a third time, or in a queue that is always late it
-    /// would never go out.
+    /// Its turn replaced one that had passed. It does not ask a third time: in a queue that is always late it would
+    /// never go out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked_again: bool,
 }
 
+/// Names a failed webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeMessage {
+    pub tenant: TenantId,
+    pub webhook: WebhookId,
+}
+
 impl QueueMessage {
-    /// The hint that a failed webhook is to be tested. No event has this id: it is no UUIDv7.
+    /// The message that this row is due.
     #[must_use]
-    pub const fn test(tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Self {
-        Self {
-            tenant,
-            id: DeliveryId {
-                event: NO_EVENT,
-                webhook,
-            },
-            next_retry_at: now,
-            asked_again: false,
+    pub fn of(row: &Delivery) -> Self {
+        Self::Attempt(AttemptMessage::of(row))
+    }
+
+    /// Whose receiver the worker will call. Queues are fair between webhooks.
+    #[must_use]
+    pub const fn webhook(&self) -> WebhookId {
+        match self {
+            Self::Attempt(message) => message.id.webhook,
+            Self::Probe(message) => message.webhook,
         }
     }
 
-    /// Whether it asks for a test, and names no row.
+    /// The earliest time to deliver the message; `None` means now.
     #[must_use]
-    pub fn is_probe(&self) -> bool {
-        self.id.event == NO_EVENT
+    pub const fn not_before(&self) -> Option<Timestamp> {
+        match self {
+            Self::Attempt(message) => Some(message.next_retry_at),
+            Self::Probe(_) => None,
+        }
     }
+}
 
-    /// The hint that this row is due.
+impl fmt::Display for QueueMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attempt(message) => write!(f, "an attempt of {}", message.id),
+            Self::Probe(message) => write!(f, "a probe of {}", message.webhook),
+        }
+    }
+}
+
+impl From<AttemptMessage> for QueueMessage {
+    fn from(message: AttemptMessage) -> Self {
+        Self::Attempt(message)
+    }
+}
+
+impl From<ProbeMessage> for QueueMessage {
+    fn from(message: ProbeMessage) -> Self {
+        Self::Probe(message)
+    }
+}
+
+impl AttemptMessage {
+    /// The message that this row is due.
     #[must_use]
     pub fn of(row: &Delivery) -> Self {
         Self {
@@ -59,7 +100,7 @@ impl QueueMessage {
         }
     }
 
-    /// The hint for a row that was parked. If it had a turn before, that has passed, and it does not ask a third time.
+    /// The message for a row that was parked. If it had a turn before, that has passed, and it does not ask a third time.
     #[must_use]
     pub fn of_released(parked: &Delivery, row: &Delivery) -> Self {
         Self {
@@ -69,24 +110,14 @@ impl QueueMessage {
     }
 }
 
-/// Brings rows to a dispatcher.
+/// Brings messages to queue workers.
 #[async_trait]
 pub trait Queue: Send + Sync {
-    /// The lease under which a fresh row of this webhook may be inserted already claimed, because its first attempt
-    /// could start at once in this very process. It holds a place until the parcel is [handed over](Self::start) or
-    /// the lease [declined](Self::decline). `None` means: insert it free and send a hint.
-    fn offer(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease>;
-
-    /// Hands over a row that was inserted claimed under an offered lease.
-    fn start(&self, delivery: ClaimedDelivery);
-
-    /// Gives an offered place back.
-    fn decline(&self, tenant: &TenantId, webhook: WebhookId);
-
-    /// Sends hints, each to arrive when its row is due or soon after; one result each. A row that is due further ahead
-    /// than [`HINT_REACH`](postrider_domain::delivery::HINT_REACH) is nobody's to send yet.
+    /// Sends messages, each to arrive when its row is due or soon after; one result per message, in order. Callers do
+    /// not send rows that are due further ahead than [`MESSAGE_REACH`](postrider_domain::delivery::MESSAGE_REACH): the
+    /// poller sends those when their time is near.
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>>;
 
-    /// About how many hints wait to be taken.
+    /// About how many messages wait to be received.
     async fn depth(&self) -> Result<u64>;
 }

@@ -1,7 +1,7 @@
 //! Where spans go.
 
+use crate::spans::{Share, Span, TraceId};
 use async_trait::async_trait;
-use postrider_domain::trace::{Share, Span, TraceId};
 use url::Url;
 
 /// Records spans for a collector. Loses them rather than keep anybody waiting.

@@ -7,11 +7,11 @@ use postrider_domain::scheme::Scheme;
 pub struct SampleEvent {
     /// The type under which it will arrive.
     pub name: &'static str,
-    /// Headers beside those of the signature.
+    /// Headers in addition to the signature headers.
     pub headers: &'static [(&'static str, &'static str)],
     /// What the body is.
     pub content_type: &'static str,
-    /// The body; ids and times in it are set anew when it is signed.
+    /// The body; its ids and timestamps are replaced when it is signed.
     pub body: &'static str,
 }
 

@@ -37,7 +37,7 @@ impl SampleKeys {
         }
     }
 
-    /// The signature in this way; nothing if these are no keys for it.
+    /// The signature in this way; `None` if these keys do not fit it.
     pub(crate) fn sign(&self, way: &Way, message: &SignedMessage<'_>) -> Option<Vec<u8>> {
         let key = way.key(&self.secret)?;
         let private = self.private.as_ref().map(|Private(seed)| seed);
@@ -61,7 +61,7 @@ impl SampleKeys {
     }
 }
 
-/// Keys for the first way of a scheme, made of these random bytes; nothing for a seed that is no key, which is one in
+/// Keys for the first way of a scheme, from these random bytes; `None` for a seed that is not a valid key, which is one in
 /// 2^32 for P-256.
 #[must_use]
 pub fn keys(scheme: &Scheme, seed: &[u8; 32]) -> Option<SampleKeys> {

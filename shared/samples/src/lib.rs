@@ -28,7 +28,7 @@ pub struct Unsigned<'a> {
     pub query: Option<&'a str>,
     /// The id of the delivery.
     pub id: &'a str,
-    /// Headers that the provider sends beside those of the signature.
+    /// Headers that the provider sends in addition to the signature headers.
     pub headers: &'a [(&'static str, &'a str)],
     /// What the body is.
     pub content_type: &'a str,

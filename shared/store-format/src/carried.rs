@@ -1,4 +1,4 @@
-//! Sealed texts that leave the gateway and come back.
+//! Sealed texts that clients carry and send back, such as session cookies and cursors.
 
 use data_encoding::BASE64URL_NOPAD;
 use postrider_domain::ids::TenantId;
@@ -6,17 +6,13 @@ use postrider_ports::Result;
 
 use crate::Vault;
 
-/// Seals a text of this tenant for one purpose.
-///
-/// # Errors
-/// When the random numbers for it cannot be had.
 pub fn seal_text(vault: &Vault, tenant: &TenantId, purpose: &str, text: &str) -> Result<String> {
     let sealed = vault.seal(&about(tenant, purpose), text.as_bytes())?;
     Ok(BASE64URL_NOPAD.encode(&sealed))
 }
 
-/// The text that was sealed for this tenant and purpose. Whoever brings it may have made it up, so that it does not open
-/// is no error.
+/// The text that was sealed for this tenant and purpose. A client may present a forged one, so a text that does not open
+/// is not an error.
 #[must_use]
 pub fn unseal_text(
     vault: &Vault,
@@ -29,7 +25,7 @@ pub fn unseal_text(
     String::from_utf8(text.to_vec()).ok()
 }
 
-/// What is stored is sealed for an item whose name has no zero byte.
+/// Stored values are sealed for an item whose name has no zero byte, so the two cannot be confused.
 fn about(tenant: &TenantId, purpose: &str) -> Vec<u8> {
     ["carried", tenant.as_str(), purpose]
         .join("\0")

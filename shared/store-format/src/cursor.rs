@@ -1,4 +1,4 @@
-//! Which list a cursor belongs to.
+//! Binds a cursor to the list that it belongs to.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use data_encoding::BASE64URL_NOPAD;
@@ -8,12 +8,11 @@ use postrider_ports::{Error, Result};
 
 const LIST_BYTES: usize = 8;
 
-/// Names a list by what was asked for: a cursor of another tenant, filter or stretch is refused.
+/// Identifies a list by its query: a cursor of another tenant, filter or range is rejected.
 #[derive(Clone, Copy, Debug)]
 pub struct ListKey([u8; LIST_BYTES]);
 
 impl ListKey {
-    /// The list that `asked` describes, down to the last detail.
     #[must_use]
     pub fn of(asked: &str) -> Self {
         let mut key = [0; LIST_BYTES];
@@ -24,23 +23,19 @@ impl ListKey {
         Self(key)
     }
 
-    /// The tenant's list of deliveries under this filter.
-    ///
-    /// # Errors
-    /// When the filter cannot be written as JSON.
     pub fn of_deliveries(tenant: &TenantId, filter: &Filter) -> Result<Self> {
         let filter =
             serde_json::to_string(filter).map_err(|error| Error::Broken(error.to_string()))?;
         Ok(Self::of(&format!("{tenant} {filter}")))
     }
 
-    /// The cursor of a place in this list.
+    /// The cursor for a position in this list.
     #[must_use]
     pub fn cursor(self, place: &[u8]) -> Cursor {
         Cursor(BASE64URL_NOPAD.encode(&[self.0.as_slice(), place].concat()))
     }
 
-    /// The place that a cursor of this list names.
+    /// The position of a cursor of this list.
     ///
     /// # Errors
     /// [`Error::InvalidCursor`] for any other cursor.
@@ -80,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_cursor() {
+    fn garbage_is_not_a_cursor() {
         let key = ListKey::of("list");
         let whole = key.cursor(&[255; 16]).0;
         for text in ["", "x", "!!!", "ä", &whole[1..]] {

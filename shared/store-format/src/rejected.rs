@@ -1,4 +1,4 @@
-//! What a refused request said, sealed: it may hold tokens, signatures and what somebody did not want to be read.
+//! The content of a rejected request, sealed: it may contain tokens, signatures and private data.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 
 use crate::Vault;
 
-/// Everything but the body, as JSON. A header's value is any bytes but those that end it; each stands here as the
-/// character of its number.
+/// Everything except the body, as JSON. A header value can contain almost any byte; each is stored as the character with
+/// that number.
 #[derive(Serialize, Deserialize)]
 struct Head {
     method: String,
@@ -20,13 +20,10 @@ struct Head {
     headers: Vec<(String, String)>,
 }
 
-/// How many bytes say how long the head is.
+/// The size of the length prefix.
 const LENGTH: usize = 4;
 
-/// Seals a request to a source: the length of its head, the head, the body.
-///
-/// # Errors
-/// When it could not be sealed.
+/// Seals a request: the length of its head, the head, the body.
 pub fn seal_request(
     vault: &Vault,
     tenant: &TenantId,
@@ -50,10 +47,7 @@ pub fn seal_request(
     vault.seal(item(tenant, source).as_bytes(), &plain)
 }
 
-/// The request again.
-///
-/// # Errors
-/// When it was not sealed for this source, or cannot be understood.
+/// Opens a sealed request.
 pub fn unseal_request(
     vault: &Vault,
     tenant: &TenantId,
@@ -86,7 +80,7 @@ fn headers(written: Vec<(String, String)>) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// What a sealed value is bound to: moved to another source it does not open.
+/// The item that a sealed value is bound to.
 fn item(tenant: &TenantId, source: SourceId) -> String {
     format!("{tenant}/{source}/refused")
 }

@@ -1,13 +1,12 @@
-//! The secrets of a ring as texts, on their way between the vault and the domain's own types.
+//! The secrets of a ring as texts, between the vault and the domain's types.
 
 use postrider_domain::secret::{RetiringSecret, SecretRing};
 use postrider_domain::time::Timestamp;
 use zeroize::Zeroizing;
 
-/// Replaced secrets, and until when each is valid.
+/// Retired secrets with their expiry.
 pub(crate) type Retiring = Vec<(Zeroizing<String>, Timestamp)>;
 
-/// The newest secret and those it replaced.
 pub(crate) fn hide<S>(
     ring: &SecretRing<S>,
     expose: impl Fn(&S) -> &str,
@@ -22,7 +21,6 @@ pub(crate) fn hide<S>(
     )
 }
 
-/// The ring again.
 pub(crate) fn unhide<S, E>(
     current: &str,
     retiring: &Retiring,

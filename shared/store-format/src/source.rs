@@ -1,4 +1,4 @@
-//! What an owner said of a source, as two values: settings as JSON, secrets sealed.
+//! The stored form of a source: settings as JSON, secrets sealed.
 
 use std::sync::Arc;
 
@@ -14,12 +14,11 @@ use zeroize::Zeroizing;
 
 use crate::{Vault, ring};
 
-/// A source's settings and secrets as they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSource {
-    /// The settings, as JSON.
+    /// JSON.
     pub settings: String,
-    /// The secrets, sealed for this source.
+    /// The secrets.
     pub sealed: Vec<u8>,
 }
 
@@ -33,7 +32,7 @@ struct Shown {
     routes: Vec<Route>,
 }
 
-/// Lives only between the vault and the domain's own types, which cannot be written out by accident.
+/// Exists only between the vault and the domain's types, which cannot be serialised by accident.
 #[derive(Serialize, Deserialize)]
 struct Hidden {
     secret: Zeroizing<String>,
@@ -43,10 +42,6 @@ struct Hidden {
 }
 
 impl StoredSource {
-    /// The stored form of a source's settings and secrets.
-    ///
-    /// # Errors
-    /// When they could not be sealed.
     pub fn of(
         vault: &Vault,
         tenant: &TenantId,
@@ -76,10 +71,7 @@ impl StoredSource {
         })
     }
 
-    /// The settings and secrets again.
-    ///
-    /// # Errors
-    /// When it was not stored for this source, or cannot be understood.
+    /// Opens the settings and secrets.
     pub fn open(
         &self,
         vault: &Vault,
@@ -116,12 +108,12 @@ fn scheme(name: &str, custom: Option<CustomDraft>) -> Option<Arc<Scheme>> {
     }
 }
 
-/// What a sealed value is bound to: moved to another source it does not open.
+/// The item that a sealed value is bound to.
 fn item(tenant: &TenantId, id: SourceId) -> String {
     format!("{tenant}/{id}")
 }
 
-/// Names what, never what it holds.
+/// Names the value, never its content.
 fn unreadable(what: &str) -> Error {
     Error::Broken(format!("a source's stored {what} cannot be read"))
 }

@@ -1,32 +1,24 @@
-//! Encryption of what must not be readable where it is stored: AES-256-GCM.
+//! Encryption at rest: AES-256-GCM.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use postrider_ports::{Error, Result};
 use zeroize::Zeroizing;
 
-/// How long a key is.
 pub const KEY_BYTES: usize = 32;
 
-/// Seals and opens values. A sealed value is the nonce, then the ciphertext with its tag.
+/// Seals and opens values. A sealed value is the nonce, followed by the ciphertext with its tag.
 pub struct Vault {
     key: RandomizedNonceKey,
 }
 
 impl Vault {
-    /// The vault that this key opens.
-    ///
-    /// # Errors
-    /// When the key is refused.
     pub fn with_key(key: &[u8; KEY_BYTES]) -> Result<Self> {
         let key = RandomizedNonceKey::new(&AES_256_GCM, key)
             .map_err(|_| broken("the key was refused"))?;
         Ok(Self { key })
     }
 
-    /// Seals a value for the item that `about` names; it opens for no other.
-    ///
-    /// # Errors
-    /// When the random numbers for it cannot be had.
+    /// Seals a value for the item that `about` names; it opens only for that item.
     pub fn seal(&self, about: &[u8], value: &[u8]) -> Result<Vec<u8>> {
         let mut sealed = Zeroizing::new(value.to_vec());
         let nonce = self
@@ -35,9 +27,6 @@ impl Vault {
             .map_err(|_| broken("a value could not be encrypted"))?;
         Ok([nonce.as_ref().as_slice(), &sealed].concat())
     }
-
-    /// Opens what was sealed for the item that `about` names.
-    ///
     /// # Errors
     /// When it was changed, or sealed for another item or with another key.
     pub fn unseal(&self, about: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {

@@ -1,4 +1,4 @@
-//! What an owner said of a webhook, as two values: settings as JSON, secrets and header values sealed.
+//! The stored form of a webhook: settings as JSON, secrets and header values sealed.
 
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -15,21 +15,20 @@ use zeroize::Zeroizing;
 
 use crate::{Vault, ring};
 
-/// A webhook's settings and secrets as they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredWebhook {
-    /// The settings without what must not be read, as JSON.
+    /// JSON, without secrets and header values.
     pub settings: String,
-    /// Secrets and headers, sealed for this webhook.
+    /// The secrets and header values.
     pub sealed: Vec<u8>,
 }
 
-/// What a store needs to know of a webhook without unsealing anything.
+/// What a store needs to know about a webhook, without unsealing anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Outline {
-    /// Retries a second.
+    /// Retries per second.
     pub retry_rate: u32,
-    /// Whether a failed webhook is tested and resumed by itself.
+    /// Whether a failed webhook is probed and resumed automatically.
     pub auto_resume: bool,
 }
 
@@ -45,7 +44,7 @@ struct Shown {
     retry: RetrySettings,
 }
 
-/// Lives only between the vault and the domain's own types, which cannot be written out by accident.
+/// Exists only between the vault and the domain's types, which cannot be serialised by accident.
 #[derive(Serialize, Deserialize)]
 struct Hidden {
     secret: Zeroizing<String>,
@@ -54,10 +53,6 @@ struct Hidden {
 }
 
 impl StoredWebhook {
-    /// The stored form of a webhook's settings and secrets.
-    ///
-    /// # Errors
-    /// When a header's value cannot be written.
     pub fn of(
         vault: &Vault,
         tenant: &TenantId,
@@ -82,10 +77,7 @@ impl StoredWebhook {
         })
     }
 
-    /// Whom to write to, from the settings alone: nothing is unsealed.
-    ///
-    /// # Errors
-    /// When they cannot be understood.
+    /// The e-mail contact. Unseals nothing.
     pub fn contact(settings: &str) -> Result<Contact> {
         let shown: Shown = serde_json::from_str(settings).map_err(|_| unreadable("settings"))?;
         Ok(Contact {
@@ -94,18 +86,11 @@ impl StoredWebhook {
         })
     }
 
-    /// What a store needs to know, from the settings alone.
-    ///
-    /// # Errors
-    /// When they cannot be understood.
     pub fn outline(settings: &str) -> Result<Outline> {
         serde_json::from_str(settings).map_err(|_| unreadable("settings"))
     }
 
-    /// The settings and secrets again.
-    ///
-    /// # Errors
-    /// When it was not stored for this webhook, or cannot be understood.
+    /// Opens the settings and secrets.
     pub fn open(
         &self,
         vault: &Vault,
@@ -159,7 +144,7 @@ impl Hidden {
     }
 }
 
-/// What a sealed value is bound to: moved to another webhook it does not open.
+/// The item that a sealed value is bound to.
 fn item(tenant: &TenantId, id: WebhookId) -> String {
     format!("{tenant}/{id}")
 }
@@ -168,7 +153,7 @@ fn to_json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Broken(error.to_string()))
 }
 
-/// Names what, never what it holds.
+/// Names the value, never its content.
 fn unreadable(what: &str) -> Error {
     Error::Broken(format!("a webhook's stored {what} cannot be read"))
 }

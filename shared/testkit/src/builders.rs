@@ -19,7 +19,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
     DEFAULT_RETRY_RATE, DEFAULT_TIMEOUT_SECONDS, Webhook, WebhookSettings,
 };
-use postrider_ports::deliveries::{Acceptance, NewRow};
+use postrider_ports::deliveries::Acceptance;
 use url::Url;
 
 /// When tests start: 2026-02-21T10:00:00Z.
@@ -130,6 +130,7 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
         next_retry_at: Some(event.created_at),
         created_at: event.created_at,
         error_detail: None,
+        last_status: None,
         generation: 0,
         paced: false,
         parked: false,
@@ -142,13 +143,7 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
 /// An event with an unclaimed row per webhook.
 #[must_use]
 pub fn acceptance(event: Event, webhooks: &[WebhookId], config_version: u64) -> Acceptance {
-    let rows = webhooks
-        .iter()
-        .map(|id| NewRow {
-            row: row(&event, *id),
-            lease: None,
-        })
-        .collect();
+    let rows = webhooks.iter().map(|id| row(&event, *id)).collect();
     Acceptance {
         request_hash: event.request_hash(None),
         event: Arc::new(event),

@@ -2,12 +2,7 @@
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::Lease;
-use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::time::Timestamp;
-use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::ClaimedDelivery;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
 /// Hints in the order they were sent.
@@ -24,6 +19,18 @@ impl Line {
         std::mem::take(&mut *self.messages.lock())
     }
 
+    /// The same, where only attempts were sent.
+    ///
+    /// # Panics
+    /// When another message was sent.
+    pub fn take_attempts(&self) -> Vec<AttemptMessage> {
+        let attempt = |message| match message {
+            QueueMessage::Attempt(message) => message,
+            QueueMessage::Probe(message) => panic!("{message:?}"),
+        };
+        self.take().into_iter().map(attempt).collect()
+    }
+
     /// Says that so many wait, whatever it holds.
     pub fn pretend_depth(&self, depth: u64) {
         *self.depth.lock() = depth;
@@ -37,14 +44,6 @@ impl Line {
 
 #[async_trait]
 impl Queue for Line {
-    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _delivery: ClaimedDelivery) {}
-
-    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let closed = *self.closed.lock();
         let sent = |message| {

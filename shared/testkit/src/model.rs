@@ -16,7 +16,8 @@ use postrider_domain::webhook::DEFAULT_RETRY_RATE;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Move, Renewed, Wanted};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
+use postrider_ports::start_now::Reservation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -221,27 +222,38 @@ impl Model {
             .map(|(_, (id, _))| *id)
             .collect();
         let version = self.handle.store.webhooks_version(&self.tenant).await;
-        let mut acceptance = builders::acceptance(event, &named, version.unwrap());
-        let mut expected = Vec::new();
-        for new in &mut acceptance.rows {
-            let wanted = self.wanted(new.row.id);
-            new.lease = claim.then(|| wanted.lease.clone());
-            let mut row = new.row.clone();
+        let acceptance = builders::acceptance(event, &named, version.unwrap());
+        let embedded = self.handle.embedded.clone().filter(|_| claim);
+        let (mut reserved, mut expected) = (Vec::new(), Vec::new());
+        for new in &acceptance.rows {
+            let wanted = self.wanted(new.id);
+            let lease = embedded.is_some().then(|| wanted.lease.clone());
+            let mut row = new.clone();
             row.parked = self.status_of(row.id.webhook).unwrap().parks();
             let is_slowed = self.paces.get(&row.id.webhook);
             let is_slowed = is_slowed.is_some_and(|pace| pace.is_slowed(DEFAULT_RETRY_RATE));
-            if let Some(lease) = new.lease.as_ref().filter(|_| !is_slowed)
+            if let Some(lease) = lease.as_ref().filter(|_| !is_slowed)
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {
                 row = claimed.delivery().clone();
                 self.claims.push((claimed.clone(), wanted));
                 expected.push(claimed);
             }
+            reserved.extend(lease.map(|lease| Reservation {
+                webhook: row.id.webhook,
+                lease,
+            }));
             self.rows.insert(row.id, row);
         }
-        let accepted = self.handle.store.accept(vec![acceptance]).await.remove(0);
+        let accepted = match embedded {
+            Some(store) => store.accept_claimed(acceptance, reserved).await,
+            None => {
+                let accepted = self.handle.store.accept(vec![acceptance]).await.remove(0);
+                accepted.map(|accepted| (accepted, Vec::new()))
+            }
+        };
         match accepted {
-            Ok(Accepted::New { claimed }) => {
+            Ok((Accepted::New, claimed)) => {
                 let claimed: Vec<_> = claimed.into_iter().map(|one| one.claimed).collect();
                 prop_assert_eq!(claimed, expected);
                 Ok(())
@@ -395,7 +407,7 @@ impl Model {
         let now = self.now;
         let health = self.webhooks.get_mut(&id).unwrap();
         if let Some(health) = health.as_mut().filter(|health| health.status != status) {
-            *health = health.set(status, None, now);
+            *health = health.set(status, now);
             if status == WebhookStatus::Active {
                 let pace = self.paces.entry(id).or_default();
                 *pace = pace.probing(now);
@@ -403,7 +415,7 @@ impl Model {
         }
         let expected = health.clone();
         let store = &self.handle.store;
-        let set = store.set_webhook_status(&self.tenant, id, status, None, now);
+        let set = store.set_webhook_status(&self.tenant, id, status, now);
         prop_assert_eq!(set.await.unwrap(), expected);
         Ok(())
     }
@@ -413,7 +425,7 @@ impl Model {
         if before.status.is_open() && !before.parked && !before.is_held(self.now) {
             self.change(&before.park());
         }
-        let message = QueueMessage::of(&before);
+        let message = AttemptMessage::of(&before);
         let set_aside = self.handle.store.set_aside(vec![message], self.now).await;
         prop_assert_eq!(set_aside, Ok(()));
         Ok(())

@@ -28,6 +28,7 @@ pub mod requeueing;
 mod scene;
 pub mod scheduling;
 pub mod sources;
+pub mod starting;
 pub mod stats;
 pub mod tenants;
 pub mod webhooks;
@@ -35,6 +36,7 @@ pub mod webhooks;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use postrider_ports::start_now::AcceptClaimed;
 use postrider_ports::{EmbeddedStore, Store};
 
 pub use scene::Scene;
@@ -45,6 +47,8 @@ pub struct Handle {
     pub store: Arc<dyn Store>,
     /// The process that owns its leases.
     pub process: String,
+    /// The store again, if it can insert rows already claimed.
+    pub embedded: Option<Arc<dyn AcceptClaimed>>,
 }
 
 /// A fresh, empty store for one case.
@@ -77,7 +81,6 @@ macro_rules! store_suite {
                 a_duplicate_is_known_even_when_the_plan_is_outdated,
                 an_outdated_plan_writes_nothing,
                 an_event_without_a_webhook_is_stored,
-                a_row_can_be_accepted_already_claimed,
                 one_of_concurrent_equal_requests_is_new,
                 one_item_of_a_batch_fails_alone,
                 a_batch_of_a_hundred_and_thirty_is_stored_whole,
@@ -101,6 +104,7 @@ macro_rules! store_suite {
             applying {
                 a_delivered_row_is_closed,
                 a_failed_row_waits_for_its_next_attempt,
+                an_attempt_keeps_its_failure_kind_and_phase,
                 a_dead_row_stays_dead,
                 a_stale_apply_changes_nothing,
                 an_apply_after_a_renewal_counts,
@@ -157,8 +161,6 @@ macro_rules! store_suite {
                 a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
                 overload_reports_that_arrive_together_halve_the_rate_once,
                 a_resumed_webhook_starts_at_the_slowest_rate,
-                a_webhook_that_is_slowed_does_not_start_rows_at_once,
-                a_resumed_webhook_of_one_a_second_starts_rows_at_once,
             }
             jobs {
                 a_job_is_stored_and_continues,
@@ -252,6 +254,12 @@ macro_rules! store_suite {
 macro_rules! embedded_suite {
     ($fixture:ident) => {
         $crate::store_cases! { $fixture,
+            starting {
+                a_row_can_be_accepted_already_claimed,
+                a_reserved_row_of_a_stopped_webhook_is_parked,
+                a_webhook_that_is_slowed_does_not_start_rows_at_once,
+                a_resumed_webhook_of_one_a_second_starts_rows_at_once,
+            }
             scheduling {
                 the_agenda_has_one_entry_per_webhook_with_open_rows,
                 due_rows_come_longest_overdue_first,

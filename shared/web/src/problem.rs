@@ -208,7 +208,7 @@ impl From<postrider_ports::Error> for Problem {
     fn from(error: postrider_ports::Error) -> Self {
         match error {
             postrider_ports::Error::Unavailable(_) => {
-                tracing::warn!(%error, "api.store_unavailable");
+                tracing::warn!(event = "api.store_unavailable", %error, "answered 503: the store is unavailable");
                 let detail = "the store cannot be reached; try again in a moment";
                 Self::new(Code::Unavailable, detail)
             }
@@ -218,7 +218,7 @@ impl From<postrider_ports::Error> for Problem {
             )
             .into(),
             postrider_ports::Error::Broken(_) => {
-                tracing::error!(%error, "api.store_broken");
+                tracing::error!(event = "api.store_broken", %error, "answered 500: stored data cannot be read");
                 let detail = "an internal error occurred; see the gateway's log";
                 Self::new(Code::Internal, detail)
             }

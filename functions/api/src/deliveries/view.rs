@@ -225,7 +225,7 @@ impl From<Attempt> for AttemptView {
             status_code: attempt.status_code,
             elapsed_ms: attempt.timings.total_ms,
             error: attempt.error,
-            phase: attempt.phase,
+            phase: attempt.phase.map(|phase| phase.as_str().to_owned()),
             response_body: attempt.response_body,
             timings: attempt.timings.into(),
         }

@@ -185,9 +185,11 @@ async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, PageError
 fn attention(webhook: &Webhook) -> Option<Attention> {
     let health = &webhook.health;
     let reason = match health.status {
-        WebhookStatus::Failed | WebhookStatus::Disabled => {
-            health.reason.clone().unwrap_or_default()
-        }
+        WebhookStatus::Failed | WebhookStatus::Disabled => health
+            .reason
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         WebhookStatus::Active if health.failure_count >= WARNING_AT => {
             format!("{} failures in a row, still retrying", health.failure_count)
         }

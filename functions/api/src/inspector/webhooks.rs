@@ -49,8 +49,8 @@ fn note(webhook: &Webhook) -> Option<String> {
         WebhookStatus::Active => None,
         WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled => health
             .reason
-            .as_deref()
-            .map(|reason| text::short(reason, 120)),
+            .as_ref()
+            .map(|reason| text::short(&reason.to_string(), 120)),
     }
 }
 

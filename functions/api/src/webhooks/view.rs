@@ -131,7 +131,7 @@ impl WebhookView {
             status: health.status,
             failure_count: health.failure_count,
             degraded: health.is_degraded(),
-            status_reason: health.reason.clone(),
+            status_reason: health.reason.as_ref().map(ToString::to_string),
             status_changed_at: health.changed_at.map(Time),
             next_probe_at: next_probe_at.map(Time),
             last_failure: health.last_failure.as_ref().map(LastFailureView::of),

@@ -1,6 +1,6 @@
 //! No response arrived: where the attempt ended, and what that means.
 
-use postrider_domain::outcome::FailureKind;
+use postrider_domain::outcome::{FailureKind, Phase};
 use url::Url;
 
 use super::Explanation;
@@ -8,7 +8,7 @@ use super::Explanation;
 /// Explains a failure of this kind in this phase; `timeout` is the webhook's, in seconds.
 pub(super) fn explain(
     kind: FailureKind,
-    phase: Option<&str>,
+    phase: Option<Phase>,
     detail: &str,
     target: &str,
     timeout: Option<u64>,
@@ -88,19 +88,19 @@ pub(super) fn explain(
 }
 
 fn timed_out(
-    phase: Option<&str>,
+    phase: Option<Phase>,
     host: &str,
     seconds: &str,
 ) -> (String, String, &'static [&'static str]) {
     match phase {
-        Some("dns") => (
+        Some(Phase::Dns) => (
             format!("Looking up {host} timed out"),
             "The name servers did not respond in time.".to_owned(),
             &[
                 "Check the name servers the gateway uses (POSTRIDER_DNS_SERVERS, or the system's).",
             ],
         ),
-        Some("connect") => (
+        Some(Phase::Connect) => (
             format!("Connecting to {host} timed out"),
             "The receiver's network did not respond. Usually a firewall drops the packets or the host is down."
                 .to_owned(),
@@ -109,12 +109,12 @@ fn timed_out(
                 "Check firewalls and security groups for rules that drop packets without rejecting them.",
             ],
         ),
-        Some("tls") => (
+        Some(Phase::Tls) => (
             "The TLS handshake timed out".to_owned(),
             format!("{host} accepted the connection but did not finish the handshake."),
             &["Check that this port speaks TLS, and how busy the receiver is."],
         ),
-        _ => (
+        Some(Phase::Check | Phase::FirstByte | Phase::Body) | None => (
             "The receiver took too long to respond".to_owned(),
             format!(
                 "The receiver got the request but did not respond within the timeout{seconds}. It may still have processed the event."

@@ -1,7 +1,7 @@
 use postrider_domain::attempt::Verdict;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::TenantId;
-use postrider_domain::outcome::{Answer, Failure, Outcome, Phase, Response, Timings};
+use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Response, Timings};
 use postrider_domain::time::Timestamp;
 use postrider_testkit::builders::{NOW, event, row, webhook, webhook_id};
 
@@ -51,7 +51,7 @@ fn explained(row: &Delivery, last: Option<&Attempt>) -> Option<Why> {
 fn every_kind_of_failure_is_explained_with_advice() {
     let row = delivery(Status::Failed, None);
     let mut titles = Vec::new();
-    for kind in KINDS {
+    for kind in FailureKind::ALL {
         let why = explained(&row, Some(&no_answer(kind, Phase::FirstByte))).unwrap();
         assert!(
             !why.advice.is_empty() && !why.meaning.is_empty(),

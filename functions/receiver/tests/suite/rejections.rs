@@ -97,7 +97,7 @@ async fn a_flood_is_counted_and_takes_no_more_space() {
     assert_eq!(stage.notifications().await.len(), 10);
     let store = &stage.gateway.ports.store;
     let unknown_source = store
-        .rejection_counts(&source.tenant, SourceId::NOBODY)
+        .rejection_counts(&source.tenant, SourceId::UNKNOWN)
         .await;
     let unknown_source = unknown_source.unwrap();
     assert_eq!((unknown_source.kept, unknown_source.counted), (10, 90));

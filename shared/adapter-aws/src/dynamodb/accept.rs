@@ -2,15 +2,14 @@
 //! caller that repeats an interrupted call finds the event and completes its plan.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
-use postrider_domain::delivery::{Claimed, Delivery, Lease, Status};
+use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, NewRow};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::deliveries::{Acceptance, Accepted};
+use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::calls::Table;
@@ -26,12 +25,9 @@ const ROWS_AT_ONCE: usize = 16;
 
 type States = HashMap<(TenantId, WebhookId), State>;
 
-/// The result of putting a row.
+/// Whether a row was stored by this call or was there before.
 enum Inserted {
-    Free,
-    /// Stored and claimed.
-    Held(Box<Claimed>),
-    /// It was already stored.
+    Now,
     Before,
 }
 
@@ -55,25 +51,14 @@ impl DynamoStore {
             let earlier = self.earlier(&acceptance).await?;
             return earlier.ok_or_else(|| fault::contended("the event"));
         }
-        let inserted = self.insert_all(&acceptance.rows, &states).await?;
-        let held = inserted
-            .into_iter()
-            .filter_map(|(_, inserted)| match inserted {
-                Inserted::Held(claimed) => Some(ClaimedDelivery {
-                    claimed: *claimed,
-                    event: Arc::clone(event),
-                }),
-                Inserted::Free | Inserted::Before => None,
-            });
-        Ok(Accepted::New {
-            claimed: held.collect(),
-        })
+        self.insert_all(&acceptance.rows, &states).await?;
+        Ok(Accepted::New)
     }
 
     /// Reads the version of the tenant's webhooks and the states of the planned ones, in one call.
     async fn read_versions_and_states(&self, acceptance: &Acceptance) -> Result<(u64, States)> {
         let tenant = &acceptance.event.tenant;
-        let state = |new: &NewRow| (Table::Deliveries, Key::state(tenant, new.row.id.webhook));
+        let state = |row: &Delivery| (Table::Deliveries, Key::state(tenant, row.id.webhook));
         let mut keys: Vec<_> = acceptance.rows.iter().map(state).collect();
         keys.push((Table::Configs, Key::version(tenant)));
         let (mut version, mut states) = (0, States::new());
@@ -103,28 +88,28 @@ impl DynamoStore {
         let rows = planned_rows(&kept, acceptance);
         let webhooks = rows
             .iter()
-            .map(|new| (event.tenant.clone(), new.row.id.webhook));
+            .map(|row| (event.tenant.clone(), row.id.webhook));
         let states = self.states(webhooks.collect::<Vec<_>>()).await?;
         let inserted = self.insert_all(&rows, &states).await?;
         let missing = inserted
             .iter()
             .filter_map(|(row, inserted)| match inserted {
-                Inserted::Free | Inserted::Held(_) => Some(QueueMessage::of(row)),
+                Inserted::Now => Some(AttemptMessage::of(row)),
                 Inserted::Before => None,
             });
         Ok(Some(Accepted::Duplicate {
             event: event.id,
-            deliveries: rows.iter().map(|new| new.row.id).collect(),
+            deliveries: rows.iter().map(|row| row.id).collect(),
             completed: missing.collect(),
         }))
     }
 
     async fn insert_all<'a>(
         &self,
-        rows: &'a [NewRow],
+        rows: &'a [Delivery],
         states: &States,
     ) -> Result<Vec<(&'a Delivery, Inserted)>> {
-        let puts: Vec<_> = rows.iter().map(|new| self.insert(new, states)).collect();
+        let puts: Vec<_> = rows.iter().map(|row| self.insert(row, states)).collect();
         // Wait for all of them: a write that is dropped half-way may still take effect later, when no caller expects
         // it.
         let puts = stream::iter(puts).buffered(ROWS_AT_ONCE);
@@ -132,60 +117,46 @@ impl DynamoStore {
         puts.into_iter().collect()
     }
 
-    /// Puts a row as parked, claimed or free. An existing row stays unchanged.
+    /// Puts a row, parked or free. A row that exists stays as it is.
     async fn insert<'a>(
         &self,
-        new: &'a NewRow,
+        row: &'a Delivery,
         states: &States,
     ) -> Result<(&'a Delivery, Inserted)> {
-        let mut row = new.row.clone();
         let state = states.get(&(row.tenant.clone(), row.id.webhook));
-        row.parked = state.is_some_and(|state| state.health.status.parks());
-        let due_at = row.next_retry_at.unwrap_or(row.created_at);
-        let lease = self.startable(new, &row).await?;
-        let held = lease.and_then(|lease| row.clone().claim(lease, due_at).ok());
-        let stored = held.as_ref().map_or(&row, Claimed::delivery);
-        let item = row::item(stored, self.around(row.created_at))?;
+        let parked = state.is_some_and(|state| state.health.status.parks());
+        let stored = Delivery {
+            parked,
+            ..row.clone()
+        };
+        let item = row::item(&stored, self.around(row.created_at))?;
         let absent = event::absent(row.created_at);
-        if !self.put(Table::Deliveries, item, Some(absent)).await? {
-            return Ok((&new.row, Inserted::Before));
-        }
-        let inserted = held.map_or(Inserted::Free, |held| Inserted::Held(Box::new(held)));
-        Ok((&new.row, inserted))
+        let is_new = self.put(Table::Deliveries, item, Some(absent)).await?;
+        Ok((
+            row,
+            if is_new {
+                Inserted::Now
+            } else {
+                Inserted::Before
+            },
+        ))
     }
 }
 
-impl DynamoStore {
-    /// The lease with which a row may start immediately. While its webhook is slowed down, every row needs a turn.
-    async fn startable<'a>(&self, new: &'a NewRow, row: &Delivery) -> Result<Option<&'a Lease>> {
-        match &new.lease {
-            Some(lease) if !row.parked => {
-                let is_slowed = self.is_slowed(&row.tenant, row.id.webhook).await?;
-                Ok((!is_slowed).then_some(lease))
-            }
-            Some(_) | None => Ok(None),
-        }
-    }
-}
-
-/// The rows of a stored plan, free. To stay small, the plan holds no URLs: a missing row gets the URL that the repeated
-/// call planned with, if that still includes this webhook; the first attempt sets it anyway.
-fn planned_rows(kept: &Kept, repeated: &Acceptance) -> Vec<NewRow> {
+/// The rows of a stored plan, free. The plan does not hold URLs, to stay small: a row that was missing gets the one that
+/// the repeated call planned with, if it still plans for this webhook; the first attempt sets it anyway.
+fn planned_rows(kept: &Kept, repeated: &Acceptance) -> Vec<Delivery> {
     let url_of = |webhook| {
-        let rows = repeated.rows.iter().map(|new| &new.row);
-        let found = rows.into_iter().find(|row| row.id.webhook == webhook);
+        let found = repeated.rows.iter().find(|row| row.id.webhook == webhook);
         found.map_or_else(String::new, |row| row.target_url.clone())
     };
     let mut rows: Vec<_> = kept
         .plan
         .iter()
         .flat_map(|group| group.webhooks.iter().map(move |webhook| (group, *webhook)))
-        .map(|(group, webhook)| NewRow {
-            row: planned_row(kept, group, webhook, url_of(webhook)),
-            lease: None,
-        })
+        .map(|(group, webhook)| planned_row(kept, group, webhook, url_of(webhook)))
         .collect();
-    rows.sort_by_key(|new| new.row.id);
+    rows.sort_by_key(|row| row.id);
     rows
 }
 
@@ -211,6 +182,7 @@ fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: Str
         next_retry_at: Some(event.created_at),
         created_at: event.created_at,
         error_detail: None,
+        last_status: None,
         generation: 0,
         paced: false,
         parked: false,

@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::outcome::{FailureKind, Phase};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,9 @@ struct Texts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    phase: Option<String>,
+    phase: Option<Phase>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<FailureKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     response_body: Option<String>,
 }
@@ -88,6 +91,7 @@ impl DynamoStore {
                 && packed.as_ref() == named
             {
                 attempt.error = texts.error;
+                attempt.kind = texts.kind;
                 attempt.phase = texts.phase;
                 attempt.response_body = texts.response_body;
             }
@@ -105,7 +109,8 @@ fn item(
     let texts = Texts {
         version: attempt.version,
         error: attempt.error.as_deref().map(|text| cut(text, ERROR_BYTES)),
-        phase: attempt.phase.clone(),
+        phase: attempt.phase,
+        kind: attempt.kind,
         response_body: None,
     };
     let mut item = to_item(&texts)?;

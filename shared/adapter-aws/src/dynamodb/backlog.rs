@@ -6,7 +6,7 @@ use postrider_domain::ids::WebhookId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::history::Cursor;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +66,9 @@ pub(super) fn due_between(lane: &str, from: Timestamp, to: Timestamp) -> Conditi
 }
 
 /// The queue message for an index entry.
-pub(super) fn message(entry: &Item) -> Result<QueueMessage> {
+pub(super) fn message(entry: &Item) -> Result<AttemptMessage> {
     let (tenant, id) = Key::of(entry)?.as_delivery()?;
-    Ok(QueueMessage {
+    Ok(AttemptMessage {
         tenant,
         id,
         next_retry_at: due_at(entry)?,

@@ -7,7 +7,7 @@ use postrider_ports::Result;
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
 };
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 
@@ -38,7 +38,7 @@ impl Deliveries for DynamoStore {
         self.move_all(moves, now).await
     }
 
-    async fn set_aside(&self, rows: Vec<QueueMessage>, now: Timestamp) -> Result<()> {
+    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()> {
         self.set_aside_all(rows, now).await
     }
 }

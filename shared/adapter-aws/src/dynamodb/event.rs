@@ -5,12 +5,13 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use bytes::Bytes;
+use postrider_domain::delivery::Delivery;
 use postrider_domain::event::{Event, Label, Origin, RequestHash};
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
 use postrider_domain::pattern::EventType;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::deliveries::{Acceptance, NewRow};
+use postrider_ports::deliveries::Acceptance;
 use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -94,9 +95,9 @@ fn kept_until(created_at: Timestamp, retention: Retention) -> Timestamp {
     created_at.plus(longest).plus(LONGER)
 }
 
-fn plan(rows: &[NewRow]) -> Vec<Planned> {
+fn plan(rows: &[Delivery]) -> Vec<Planned> {
     let mut plan: Vec<Planned> = Vec::new();
-    for NewRow { row, .. } in rows {
+    for row in rows {
         let alike = plan.iter_mut().find(|group| {
             group.max_attempts == row.max_attempts
                 && group.intent == row.intent

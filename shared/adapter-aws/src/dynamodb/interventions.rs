@@ -7,7 +7,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::calls::Table;
@@ -43,7 +43,7 @@ impl Interventions for DynamoStore {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<QueueMessage>> {
+    ) -> Result<Vec<AttemptMessage>> {
         self.mark_hourly(now).await?;
         let mut markers = self.markers(Chore::Release).await?;
         // Another webhook goes first each minute: one with more rows to free than fit in a slice must not hold up the
@@ -66,7 +66,7 @@ impl Interventions for DynamoStore {
             let found = match found {
                 Ok(found) => found,
                 Err(error) => {
-                    tracing::warn!(webhook_id = %marker.webhook, %error, "store.release_failed");
+                    tracing::warn!(event = "store.release_failed", webhook_id = %marker.webhook, %error, "deliveries on hold could not be released");
                     trouble = Some(error);
                     continue;
                 }
@@ -90,7 +90,7 @@ impl Interventions for DynamoStore {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<QueueMessage>> {
+    ) -> Result<Vec<AttemptMessage>> {
         let state = self.state(tenant, webhook).await?;
         let (room, mut freed) = (Room { limit, until }, Vec::new());
         let freeing = self.free((tenant, webhook), state.as_ref(), room, now, &mut freed);

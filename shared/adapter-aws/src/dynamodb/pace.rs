@@ -10,10 +10,10 @@ use postrider_ports::Result;
 use postrider_ports::pace::Pacing;
 use serde::Deserialize;
 
+use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
 use super::item::{Item, from_item, ms, n};
 use super::keys::Key;
-use super::{DynamoStore, webhook_item};
 use crate::fault;
 
 /// The next free turn, in microseconds.
@@ -117,19 +117,6 @@ impl DynamoStore {
         let key = Key::pace(tenant, webhook);
         let found = self.get(Table::Deliveries, &key).await?;
         found.map_or_else(|| Ok(Pace::default()), read)
-    }
-
-    /// Whether a webhook is slower than configured.
-    pub(super) async fn is_slowed(&self, tenant: &TenantId, webhook: WebhookId) -> Result<bool> {
-        let pace = self.pace(tenant, webhook).await?;
-        if pace.slowed.is_none() {
-            return Ok(false);
-        }
-        let key = Key::webhook(tenant, webhook);
-        match self.get(Table::Configs, &key).await? {
-            Some(item) => Ok(pace.is_slowed(webhook_item::outline(item)?.retry_rate)),
-            None => Ok(false),
-        }
     }
 }
 

@@ -72,6 +72,7 @@ fn unpack(bytes: &[u8]) -> Option<Attempt> {
         at,
         status_code: (status != 0).then_some(status),
         error: None,
+        kind: None,
         phase: None,
         timings: Timings {
             dns_ms,
@@ -144,7 +145,7 @@ mod tests {
             let [dns_ms, connect_ms, tls_ms, first_byte_ms, body_ms] = phases;
             let timings = Timings { dns_ms, connect_ms, tls_ms, first_byte_ms, body_ms, total_ms };
             let at = Timestamp::from_millis(at);
-            Attempt { number, version, at, status_code, error: None, phase: None, timings, response_body: None }
+            Attempt { number, version, at, status_code, error: None, kind: None, phase: None, timings, response_body: None }
         }
     }
 
@@ -173,6 +174,7 @@ mod tests {
                 at: Timestamp::ZERO,
                 status_code: None,
                 error: None,
+                kind: None,
                 phase: None,
                 timings: Timings::default(),
                 response_body: None,

@@ -127,7 +127,7 @@ impl RejectedRequests for DynamoStore {
 impl DynamoStore {
     /// Requests to unknown sources are blank, so the key that seals them does not have to be secret.
     async fn vault_of(&self, rejected: &RejectedRequest) -> Result<Arc<Vault>> {
-        if rejected.is_nobodys() {
+        if rejected.is_to_unknown_source() {
             return Vault::with_key(&[0; KEY_BYTES]).map(Arc::new);
         }
         self.vault(&rejected.tenant).await

@@ -10,7 +10,7 @@ use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::pace::Pacing;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::backlog::{due_between, message};
@@ -53,7 +53,7 @@ impl DynamoStore {
     /// webhooks are marked first, so that every parked row will be found.
     pub(super) async fn set_aside_all(
         &self,
-        rows: Vec<QueueMessage>,
+        rows: Vec<AttemptMessage>,
         now: Timestamp,
     ) -> Result<()> {
         let webhooks = rows
@@ -70,7 +70,7 @@ impl DynamoStore {
         done.into_iter().collect()
     }
 
-    async fn set_one_aside(&self, message: QueueMessage, now: Timestamp) -> Result<()> {
+    async fn set_one_aside(&self, message: AttemptMessage, now: Timestamp) -> Result<()> {
         let unmoved =
             row::is_free("#next_retry_at = :seen", now).with("seen", ms(message.next_retry_at));
         let shard = keys::shard_of(message.id, self.shards);
@@ -95,7 +95,7 @@ impl DynamoStore {
         state: Option<&State>,
         room: Room,
         now: Timestamp,
-        freed: &mut Vec<QueueMessage>,
+        freed: &mut Vec<AttemptMessage>,
     ) -> Result<usize> {
         let freeing = match state.map(|state| state.health.status.parks()) {
             Some(true) => return Ok(0),
@@ -109,7 +109,7 @@ impl DynamoStore {
         let to_read = if limit == 0 { 1 } else { limit + STALE };
         let shards = (0..self.shards).map(|shard| self.parked(id, shard, to_read));
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
-        let found: Vec<Vec<QueueMessage>> = shards.try_collect().await?;
+        let found: Vec<Vec<AttemptMessage>> = shards.try_collect().await?;
         // Webhook ids are unique, but this does not rely on it: rows of another tenant are left alone.
         let mut messages: Vec<_> = found
             .into_iter()
@@ -167,7 +167,7 @@ impl DynamoStore {
         webhook: WebhookId,
         shard: u16,
         limit: usize,
-    ) -> Result<Vec<QueueMessage>> {
+    ) -> Result<Vec<AttemptMessage>> {
         let lane = keys::lane(Lane::Parked, webhook, shard);
         let query = Query {
             table: Table::Deliveries,
@@ -183,7 +183,7 @@ impl DynamoStore {
     /// The first rows that are really parked, at most `limit`. Reads no more than that, unless some were already freed.
     async fn first_parked(
         &self,
-        mut messages: &[QueueMessage],
+        mut messages: &[AttemptMessage],
         limit: usize,
     ) -> Result<Vec<Delivery>> {
         let (mut rows, mut look_at) = (Vec::new(), limit);
@@ -199,7 +199,7 @@ impl DynamoStore {
 
     /// The rows that are really parked, longest due first: the index lags, and no turn should be wasted. A row that
     /// cannot be read is logged and left in place.
-    async fn still_parked(&self, messages: &[QueueMessage]) -> Result<Vec<Delivery>> {
+    async fn still_parked(&self, messages: &[AttemptMessage]) -> Result<Vec<Delivery>> {
         let keys = messages.iter().map(|message| {
             (
                 Table::Deliveries,
@@ -211,7 +211,7 @@ impl DynamoStore {
             match row::delivery(item) {
                 Ok(row) => rows.push(row),
                 Err(error) => {
-                    tracing::warn!(%error, "store.release_failed");
+                    tracing::warn!(event = "store.release_failed", %error, "a delivery on hold could not be read");
                 }
             }
         }
@@ -251,9 +251,9 @@ impl DynamoStore {
         before: Delivery,
         after: Delivery,
         now: Timestamp,
-    ) -> Result<Option<QueueMessage>> {
+    ) -> Result<Option<AttemptMessage>> {
         let change = row::replace(&after, self.around(now))?;
         let changed = self.change(change.only_if(row::unchanged(&before))).await?;
-        Ok(changed.map(|_| QueueMessage::of_released(&before, &after)))
+        Ok(changed.map(|_| AttemptMessage::of_released(&before, &after)))
     }
 }

@@ -21,7 +21,7 @@ use super::signature::Signature;
 use crate::fault::unreadable;
 
 /// The attributes that may change. Of the keys of the list indexes, only `trouble` is among them.
-const CHANGING: [&str; 19] = [
+const CHANGING: [&str; 20] = [
     "target_url",
     "signature",
     "status",
@@ -31,6 +31,7 @@ const CHANGING: [&str; 19] = [
     "last_attempted_at",
     "next_retry_at",
     "error_detail",
+    "last_status",
     "generation",
     "paced",
     "version",
@@ -68,6 +69,8 @@ struct Stored {
     created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error_detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_status: Option<u16>,
     generation: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     paced: bool,
@@ -118,6 +121,7 @@ pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
         next_retry_at: row.next_retry_at,
         created_at: row.created_at,
         error_detail: row.error_detail.clone(),
+        last_status: row.last_status,
         generation: row.generation,
         paced: row.paced,
         version: row.version,
@@ -166,6 +170,7 @@ pub(super) fn delivery(item: Item) -> Result<Delivery> {
         next_retry_at: stored.next_retry_at,
         created_at: stored.created_at,
         error_detail: stored.error_detail,
+        last_status: stored.last_status,
         generation: stored.generation,
         paced: stored.paced,
         parked: stored

@@ -148,7 +148,6 @@ impl Webhooks for DynamoStore {
         tenant: &TenantId,
         id: WebhookId,
         status: WebhookStatus,
-        reason: Option<String>,
         now: Timestamp,
     ) -> Result<Option<Health>> {
         for _ in 0..ROUNDS {
@@ -158,7 +157,7 @@ impl Webhooks for DynamoStore {
             if before.health.status == status {
                 return Ok(Some(before.health));
             }
-            let after = before.health.set(status, reason.clone(), now);
+            let after = before.health.set(status, now);
             if self
                 .change_state(tenant, id, &before, after.clone(), now)
                 .await?

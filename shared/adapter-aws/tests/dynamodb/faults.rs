@@ -12,7 +12,7 @@ use postrider_domain::pace::Asked;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries};
 use postrider_ports::history::History;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_testkit::builders::{NOW, after, completion};
 use postrider_testkit::store_suite::{Fixture, Scene};
 
@@ -65,8 +65,8 @@ async fn repeating_an_interrupted_accept_completes_it() {
             assert!(failed.unwrap_err().is_transient());
             let mut missing = Vec::new();
             for new in &acceptance.rows {
-                if stored(&tables, new.row.id).await.is_none() {
-                    missing.push(QueueMessage::of(&new.row));
+                if stored(&tables, new.id).await.is_none() {
+                    missing.push(AttemptMessage::of(&new));
                 }
             }
             let event = tables.store.event(&scene.tenant, acceptance.event.id).await;
@@ -85,13 +85,13 @@ async fn repeating_an_interrupted_accept_completes_it() {
                 other @ (Accepted::Conflict | Accepted::Outdated) => panic!("{other:?}"),
             }
             for new in &acceptance.rows {
-                let row = stored(&tables, new.row.id).await.unwrap();
+                let row = stored(&tables, new.id).await.unwrap();
                 let signature = row.signature.clone();
                 assert_eq!(
                     row,
                     Delivery {
                         signature,
-                        ..new.row.clone()
+                        ..new.clone()
                     }
                 );
             }
@@ -212,7 +212,7 @@ async fn a_single_lost_answer_is_not_noticed() {
         let config = tables.config().interceptor(faults.clone());
         let store = tables.store_with(Client::from_conf(config.build()));
         let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
-        let id = acceptance.rows[0].row.id;
+        let id = acceptance.rows[0].id;
         let accepted = store.accept(vec![acceptance]).await.remove(0).unwrap();
         // A repeated put of the event meets the first one: the caller sees a duplicate, and nothing is missing.
         assert!(matches!(

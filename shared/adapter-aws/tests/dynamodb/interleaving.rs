@@ -74,7 +74,7 @@ async fn a_concurrent_accept_leaves_no_row_behind() {
     for n in 0..CALLS {
         let (webhook, _) = failed(&scene).await;
         let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
-        let id = acceptance.rows[0].row.id;
+        let id = acceptance.rows[0].id;
         let accept = |store: Arc<DynamoStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.accept(vec![acceptance]).await.remove(0) })
         };

@@ -79,7 +79,7 @@ async fn every_rejection_makes_the_same_calls() {
             store.store_rejected(rejected).await.unwrap();
             seen.push(calls.take());
         }
-        let nobodys = RejectedRequest::nobodys(request(), Rejection::UnknownSource, NOW);
+        let nobodys = RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
         store.store_rejected(nobodys).await.unwrap();
         seen.push(calls.take());
     }

@@ -62,7 +62,7 @@ async fn a_row_set_aside_late_is_released() {
     scene.set_status(webhook, WebhookStatus::Paused).await;
     scene.set_status(webhook, WebhookStatus::Active).await;
     let id = scene.row(webhook).await;
-    let message = postrider_ports::queue::QueueMessage::of(&scene.stored(id).await);
+    let message = postrider_ports::queue::AttemptMessage::of(&scene.stored(id).await);
     assert_eq!(scene.released(10, after(119)).await, []);
     scene.set_aside(vec![message], after(121)).await.unwrap();
     assert_eq!(scene.released(10, after(122)).await, [id]);
@@ -79,7 +79,7 @@ async fn hundreds_of_deliveries_wait_for_a_resume_and_none_is_lost() {
     let batch: Vec<_> = (0..WAITING)
         .map(|_| acceptance(scene.event(NOW), &[webhook], version))
         .collect();
-    let ids: BTreeSet<_> = batch.iter().map(|one| one.rows[0].row.id).collect();
+    let ids: BTreeSet<_> = batch.iter().map(|one| one.rows[0].id).collect();
     for accepted in scene.accept(batch).await {
         assert!(matches!(accepted, Ok(Accepted::New { .. })));
     }

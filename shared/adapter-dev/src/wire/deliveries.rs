@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use postrider_domain::delivery::{Claimed, Delivery, Lease, Unclaimable};
 use postrider_domain::event::{Event, Label, Origin, RequestHash};
-use postrider_domain::ids::{DeliveryId, EventId, TenantId};
+use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::pattern::EventType;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Acceptance, Accepted, Claim, ClaimedDelivery, NewRow};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::deliveries::{Acceptance, Claim, ClaimedDelivery};
 use postrider_store_format::Vault;
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +88,7 @@ impl Wire for ClaimedDelivery {
 }
 
 impl Wire for Acceptance {
-    type Form = (EventForm, RequestHash, Vec<NewRow>, u64);
+    type Form = (EventForm, RequestHash, Vec<Delivery>, u64);
 
     fn pack(&self, vault: &Vault) -> Result<Self::Form> {
         let event = self.event.pack(vault)?;
@@ -108,46 +107,6 @@ impl Wire for Acceptance {
             request_hash,
             rows,
             config_version,
-        })
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) enum AcceptedForm {
-    New(Vec<Form<ClaimedDelivery>>),
-    Duplicate(EventId, Vec<DeliveryId>, Vec<QueueMessage>),
-    Conflict,
-    Outdated,
-}
-
-impl Wire for Accepted {
-    type Form = AcceptedForm;
-
-    fn pack(&self, vault: &Vault) -> Result<AcceptedForm> {
-        Ok(match self {
-            Self::New { claimed } => AcceptedForm::New(claimed.pack(vault)?),
-            Self::Duplicate {
-                event,
-                deliveries,
-                completed,
-            } => AcceptedForm::Duplicate(*event, deliveries.clone(), completed.clone()),
-            Self::Conflict => AcceptedForm::Conflict,
-            Self::Outdated => AcceptedForm::Outdated,
-        })
-    }
-
-    fn unpack(form: AcceptedForm, vault: &Vault) -> Result<Self> {
-        Ok(match form {
-            AcceptedForm::New(claimed) => Self::New {
-                claimed: Vec::unpack(claimed, vault)?,
-            },
-            AcceptedForm::Duplicate(event, deliveries, completed) => Self::Duplicate {
-                event,
-                deliveries,
-                completed,
-            },
-            AcceptedForm::Conflict => Self::Conflict,
-            AcceptedForm::Outdated => Self::Outdated,
         })
     }
 }

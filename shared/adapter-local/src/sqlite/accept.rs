@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use postrider_domain::delivery::{Claimed, Delivery};
+use postrider_domain::delivery::{Claimed, Delivery, Lease};
 use postrider_domain::event::{Event, Label, RequestHash};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::notification::event_notification;
-use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, NewRow};
+use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery};
+use postrider_ports::start_now::Reservation;
 use rusqlite::params;
 
 use super::codec;
@@ -27,7 +28,13 @@ pub(super) const FIND_EARLIER: &str =
 pub(super) const ROWS_OF_EVENT: &str =
     "SELECT webhook_id FROM webhook_deliveries WHERE event = ?1 ORDER BY webhook_id";
 
-pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepted, Fault> {
+/// Stores one event with its rows, all or nothing. Rows of reserved webhooks are inserted claimed if they may start.
+pub(super) fn accept(
+    tx: &mut Tx<'_>,
+    acceptance: &Acceptance,
+    reserved: &[Reservation],
+) -> Result<(Accepted, Vec<ClaimedDelivery>), Fault> {
+    let free = |accepted| (accepted, Vec::new());
     let Acceptance {
         event,
         request_hash,
@@ -37,15 +44,19 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepte
     let event_id = event.id.to_string();
     if health::version(tx.db(), &event.tenant)? != *config_version {
         // A repeated call is still answered as a duplicate, even if nothing could be planned for it today.
-        return Ok(earlier(tx, event, &event_id, *request_hash)?.unwrap_or(Accepted::Outdated));
+        let earlier = earlier(tx, event, &event_id, *request_hash)?;
+        return Ok(free(earlier.unwrap_or(Accepted::Outdated)));
     }
     if !insert_event(tx, &event_id, event, *request_hash)? {
-        return Ok(earlier(tx, event, &event_id, *request_hash)?.unwrap_or(Accepted::Conflict));
+        let earlier = earlier(tx, event, &event_id, *request_hash)?;
+        return Ok(free(earlier.unwrap_or(Accepted::Conflict)));
     }
     let at = tx.db().last_insert_rowid();
-    let mut claimed = Vec::with_capacity(rows.len());
-    for new in rows {
-        let held = insert_row(tx, at, &event_id, new)?;
+    let mut claimed = Vec::with_capacity(reserved.len());
+    for row in rows {
+        let reservation = reserved.iter().find(|one| one.webhook == row.id.webhook);
+        let lease = reservation.map(|one| &one.lease);
+        let held = insert_row(tx, at, &event_id, row, lease)?;
         claimed.extend(held.map(|claimed| ClaimedDelivery {
             claimed,
             event: Arc::clone(event),
@@ -54,7 +65,7 @@ pub(super) fn accept(tx: &mut Tx<'_>, acceptance: &Acceptance) -> Result<Accepte
     if let Some(notification) = event_notification(event, rows.len()) {
         notify(tx, &notification)?;
     }
-    Ok(Accepted::New { claimed })
+    Ok((Accepted::New, claimed))
 }
 
 /// Inserts a row as parked, claimed or free.
@@ -62,9 +73,10 @@ fn insert_row(
     tx: &Tx<'_>,
     event: i64,
     event_id: &str,
-    new: &NewRow,
+    row: &Delivery,
+    lease: Option<&Lease>,
 ) -> Result<Option<Claimed>, Fault> {
-    let mut row = new.row.clone();
+    let mut row = row.clone();
     let status = health::status(tx.db(), &row.tenant, row.id.webhook)?;
     row.parked = status.is_some_and(WebhookStatus::parks);
     let insert = |row: &Delivery| {
@@ -76,7 +88,7 @@ fn insert_row(
         )
     };
     // While its webhook is slowed down, every row needs a turn and none can start immediately.
-    if let Some(lease) = new.lease.as_ref().filter(|_| !row.parked)
+    if let Some(lease) = lease.filter(|_| !row.parked)
         && !is_slowed(tx, &row)?
     {
         let due_at = row.next_retry_at.unwrap_or(row.created_at);

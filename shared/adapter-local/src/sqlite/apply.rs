@@ -1,8 +1,10 @@
 //! Writes the result of an attempt.
 
+use std::str::FromStr;
+
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion};
-use postrider_domain::outcome::Timings;
+use postrider_domain::outcome::{FailureKind, Phase, Timings};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::Applied;
 use rusqlite::{Connection, Row, params};
@@ -13,7 +15,7 @@ use super::rows;
 use super::writer::Tx;
 
 pub(super) const ATTEMPTS: &str = "SELECT number, version, at, status_code, error, phase, dns_ms, connect_ms, tls_ms, \
-     first_byte_ms, body_ms, total_ms, response_body FROM attempts WHERE delivery = ?1 ORDER BY version";
+     first_byte_ms, body_ms, total_ms, response_body, kind FROM attempts WHERE delivery = ?1 ORDER BY version";
 
 pub(super) const RECORDED: &str = "SELECT 1 FROM attempts WHERE delivery = ?1 AND version = ?2";
 
@@ -75,8 +77,8 @@ fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), F
     } = attempt.timings;
     tx.execute(
         "INSERT INTO attempts (delivery, version, number, at, status_code, error, phase, dns_ms, connect_ms, tls_ms, \
-         first_byte_ms, body_ms, total_ms, response_body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+         first_byte_ms, body_ms, total_ms, response_body, kind) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             at,
             version.cast_signed(),
@@ -84,7 +86,7 @@ fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), F
             attempt.at.as_millis(),
             attempt.status_code,
             attempt.error,
-            attempt.phase,
+            attempt.phase.map(Phase::as_str),
             dns_ms,
             connect_ms,
             tls_ms,
@@ -92,6 +94,7 @@ fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), F
             body_ms,
             total_ms,
             attempt.response_body,
+            attempt.kind.map(FailureKind::as_str),
         ],
     )?;
     Ok(())
@@ -109,7 +112,8 @@ fn read(row: &Row<'_>) -> Result<Attempt, Fault> {
         at: codec::instant(row, 2)?,
         status_code: row.get(3)?,
         error: row.get(4)?,
-        phase: row.get(5)?,
+        kind: name(row, 13)?,
+        phase: name(row, 5)?,
         timings: Timings {
             dns_ms: row.get(6)?,
             connect_ms: row.get(7)?,
@@ -120,4 +124,10 @@ fn read(row: &Row<'_>) -> Result<Attempt, Fault> {
         },
         response_body: row.get(12)?,
     })
+}
+
+/// A kind or phase by its name. An unknown one, perhaps of a newer version, is skipped: the error says it in words.
+fn name<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Fault> {
+    let name: Option<String> = row.get(column)?;
+    Ok(name.and_then(|name| name.parse().ok()))
 }

@@ -7,7 +7,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::history::Cursor;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_ports::{Error, Result};
 use rusqlite::{Connection, Row};
 
@@ -140,9 +140,9 @@ impl Position {
         ))
     }
 
-    fn into_message(self) -> std::result::Result<QueueMessage, Fault> {
+    fn into_message(self) -> std::result::Result<AttemptMessage, Fault> {
         let unreadable = |_| Fault::Unreadable("column event_id".to_owned());
-        Ok(QueueMessage {
+        Ok(AttemptMessage {
             tenant: self.tenant,
             id: DeliveryId {
                 event: self.event.parse().map_err(unreadable)?,

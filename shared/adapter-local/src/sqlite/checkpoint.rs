@@ -76,7 +76,10 @@ impl Checkpointer {
         self.copying.store(true, Ordering::Release);
         let sent = self.wake.as_ref().map(|wake| wake.try_send(()));
         if let Some(Err(TrySendError::Disconnected(()))) = sent {
-            tracing::warn!("store.checkpointer_gone");
+            tracing::warn!(
+                event = "store.checkpointer_gone",
+                "the background checkpointer stopped, commits checkpoint instead"
+            );
         }
     }
 }
@@ -109,6 +112,6 @@ fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<Log> {
 
 fn report(result: rusqlite::Result<Log>) {
     if let Err(error) = result {
-        tracing::warn!(%error, "store.checkpoint_failed");
+        tracing::warn!(event = "store.checkpoint_failed", %error, "the write-ahead log could not be checkpointed, trying again");
     }
 }

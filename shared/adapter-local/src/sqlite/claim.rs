@@ -4,7 +4,7 @@ use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use rusqlite::params;
 
 use super::codec::Stored;
@@ -83,7 +83,11 @@ pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), F
 }
 
 /// Parks a row until there is a turn for it, unless it is closed, held, parked or has changed since.
-pub(super) fn set_aside(tx: &Tx<'_>, message: &QueueMessage, now: Timestamp) -> Result<(), Fault> {
+pub(super) fn set_aside(
+    tx: &Tx<'_>,
+    message: &AttemptMessage,
+    now: Timestamp,
+) -> Result<(), Fault> {
     match unchanged(tx, &message.tenant, message.id, message.next_retry_at, now)? {
         Some(Stored { at, row, .. }) => rows::save(tx, at, &row.park()),
         None => Ok(()),

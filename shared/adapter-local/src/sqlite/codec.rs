@@ -14,7 +14,8 @@ use super::fault::Fault;
 /// The columns that [`delivery`] reads, in order.
 pub(super) const DELIVERY: &str = "id, event, event_id, webhook_id, event_type, session_id, intent, target_url, \
      signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, next_retry_at, \
-     created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, lease_until";
+     created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, lease_until, \
+     last_status";
 
 /// A delivery with its `rowid` and that of its event.
 pub(super) struct Stored {
@@ -50,6 +51,7 @@ pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault
         version: number(row, 21)?,
         lease_owner: lease_owner(row, 22, 23)?,
         lease_until: instant(row, 24)?,
+        last_status: row.get(25)?,
     };
     Ok(Stored {
         at: row.get(0)?,
@@ -63,7 +65,7 @@ pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault
 pub(super) const UPDATE_DELIVERY: &str = "UPDATE webhook_deliveries SET target_url = ?2, signature = ?3, status = ?4, \
      dead_cause = ?5, attempt_count = ?6, attempts_total = ?7, last_attempted_at = ?8, next_retry_at = ?9, \
      error_detail = ?10, generation = ?11, paced = ?12, parked = ?13, version = ?14, lease_process = ?15, \
-     lease_claim = ?16, lease_until = ?17 WHERE id = ?1";
+     lease_claim = ?16, lease_until = ?17, last_status = ?18 WHERE id = ?1";
 
 pub(super) fn update(
     statement: &mut rusqlite::Statement<'_>,
@@ -89,6 +91,7 @@ pub(super) fn update(
         owner.map(|owner| &owner.process),
         owner.map(|owner| owner.claim.cast_signed()),
         row.lease_until.as_millis(),
+        row.last_status,
     ])?;
     Ok(())
 }
@@ -97,8 +100,8 @@ pub(super) fn update(
 pub(super) const INSERT_DELIVERY: &str = "INSERT INTO webhook_deliveries (event, tenant, event_id, webhook_id, \
      event_type, session_id, intent, target_url, signature, status, dead_cause, attempt_count, attempts_total, \
      max_attempts, last_attempted_at, next_retry_at, created_at, error_detail, generation, paced, parked, version, \
-     lease_process, lease_claim, lease_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-     ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)";
+     lease_process, lease_claim, lease_until, last_status) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+     ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)";
 
 pub(super) fn insert(
     statement: &mut rusqlite::Statement<'_>,
@@ -133,6 +136,7 @@ pub(super) fn insert(
         owner.map(|owner| &owner.process),
         owner.map(|owner| owner.claim.cast_signed()),
         row.lease_until.as_millis(),
+        row.last_status,
     ])?;
     Ok(())
 }

@@ -105,14 +105,11 @@ impl Webhooks for SqliteStore {
         tenant: &TenantId,
         id: WebhookId,
         status: WebhookStatus,
-        reason: Option<String>,
         now: Timestamp,
     ) -> Result<Option<Health>> {
         let tenant = tenant.clone();
         self.writer
-            .write(move |tx| {
-                tx.whole(|tx| set_status(tx, &tenant, id, status, reason.as_deref(), now))
-            })
+            .write(move |tx| tx.whole(|tx| set_status(tx, &tenant, id, status, now)))
             .await
     }
 
@@ -149,7 +146,7 @@ fn create(
             health.status.as_str(),
             health.failure_count,
             health.generation,
-            health.reason,
+            health.reason.as_ref().map(codec::to_json).transpose()?,
             health.changed_at.map(Timestamp::as_millis),
             webhook.created_at.as_millis(),
             webhook.updated_at.as_millis(),
@@ -198,7 +195,6 @@ fn set_status(
     tenant: &TenantId,
     id: WebhookId,
     status: WebhookStatus,
-    reason: Option<&str>,
     now: Timestamp,
 ) -> std::result::Result<Option<Health>, Fault> {
     let Some(before) = health::load(tx, tenant, id)? else {
@@ -207,7 +203,7 @@ fn set_status(
     if before.status == status {
         return Ok(Some(before));
     }
-    let after = before.set(status, reason.map(str::to_owned), now);
+    let after = before.set(status, now);
     health::change(tx, tenant, id, &before, &after, now)?;
     Ok(Some(after))
 }

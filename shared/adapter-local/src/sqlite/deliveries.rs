@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use postrider_domain::delivery::{Claimed, Completion};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Move, Renewed, Wanted,
 };
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
+use postrider_ports::start_now::{AcceptClaimed, Reservation};
 use postrider_ports::{Error, Result};
 
 use super::fault::Fault;
@@ -16,7 +17,10 @@ use super::{SqliteStore, accept, apply, claim};
 #[async_trait]
 impl Deliveries for SqliteStore {
     async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>> {
-        self.each(batch, accept::accept).await
+        self.each(batch, |tx, one| {
+            accept::accept(tx, one, &[]).map(|(accepted, _)| accepted)
+        })
+        .await
     }
 
     async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> {
@@ -54,12 +58,25 @@ impl Deliveries for SqliteStore {
             .await
     }
 
-    async fn set_aside(&self, rows: Vec<QueueMessage>, now: Timestamp) -> Result<()> {
+    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()> {
         self.writer
             .write(move |tx| {
                 rows.iter()
                     .try_for_each(|message| claim::set_aside(tx, message, now))
             })
+            .await
+    }
+}
+
+#[async_trait]
+impl AcceptClaimed for SqliteStore {
+    async fn accept_claimed(
+        &self,
+        acceptance: Acceptance,
+        reserved: Vec<Reservation>,
+    ) -> Result<(Accepted, Vec<ClaimedDelivery>)> {
+        self.writer
+            .write(move |tx| tx.whole(|tx| accept::accept(tx, &acceptance, &reserved)))
             .await
     }
 }

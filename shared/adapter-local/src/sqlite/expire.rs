@@ -23,7 +23,7 @@ const SKIPPED: usize = 1000;
 pub(super) const ROWS_AFTER: &str = "SELECT id, event, event_id, webhook_id, event_type, session_id, intent, \
      target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
      next_retry_at, created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, \
-     lease_until, tenant FROM webhook_deliveries WHERE id > ?1 ORDER BY id LIMIT ?2";
+     lease_until, last_status, tenant FROM webhook_deliveries WHERE id > ?1 ORDER BY id LIMIT ?2";
 
 pub(super) const EVENTS_AFTER: &str = "SELECT id, created_at, \
      EXISTS (SELECT 1 FROM webhook_deliveries WHERE event = events.id) \
@@ -178,6 +178,6 @@ impl Walk {
 }
 
 fn with_tenant(row: &Row<'_>) -> Result<Stored, Fault> {
-    let tenant: TenantId = codec::text(row, 25)?;
+    let tenant: TenantId = codec::text(row, 26)?;
     codec::delivery(row, &tenant)
 }

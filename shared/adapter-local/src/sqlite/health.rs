@@ -1,6 +1,6 @@
 //! The state of webhooks, and the version that tells whether a plan is still based on a tenant's current webhooks.
 
-use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::health::{Health, StatusReason, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::notification::health_notification;
 use postrider_domain::time::Timestamp;
@@ -57,7 +57,7 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
         status: read_status(row, first)?,
         failure_count: row.get(first + 1)?,
         generation: row.get(first + 2)?,
-        reason: row.get(first + 3)?,
+        reason: reason(row, first + 3)?,
         changed_at: codec::maybe_instant(row, first + 4)?,
         last_failure: codec::maybe_json(row, first + 5)?,
         on_probation: row.get(first + 6)?,
@@ -112,7 +112,7 @@ fn save(
             after.status.as_str(),
             after.failure_count,
             after.generation,
-            after.reason,
+            after.reason.as_ref().map(codec::to_json).transpose()?,
             after.changed_at.map(Timestamp::as_millis),
             last_failure,
             after.on_probation,
@@ -155,4 +155,10 @@ fn read_status(row: &Row<'_>, column: usize) -> Result<WebhookStatus, Fault> {
         .into_iter()
         .find(|status| status.as_str() == name);
     status.ok_or_else(|| codec::unreadable(row, column))
+}
+
+/// Earlier versions stored the text alone, which is not JSON.
+fn reason(row: &Row<'_>, column: usize) -> Result<Option<StatusReason>, Fault> {
+    let stored: Option<String> = row.get(column)?;
+    Ok(stored.map(|text| serde_json::from_str(&text).unwrap_or(StatusReason::Text { text })))
 }

@@ -7,7 +7,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use rusqlite::Connection;
 
 use super::fault::Fault;
@@ -35,7 +35,7 @@ impl Interventions for SqliteStore {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<QueueMessage>> {
+    ) -> Result<Vec<AttemptMessage>> {
         // Each row is one write, and a freed row is not found again: no savepoint is needed.
         self.writer
             .write(move |tx| release(tx, Room { limit, until }, now))
@@ -49,7 +49,7 @@ impl Interventions for SqliteStore {
         limit: usize,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<QueueMessage>> {
+    ) -> Result<Vec<AttemptMessage>> {
         let (tenant, room) = (tenant.clone(), Room { limit, until });
         self.writer
             .write(move |tx| release_webhook(tx, &tenant, webhook, room, now))

@@ -6,13 +6,14 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
     include_str!("mail.sql"),
     include_str!("pace.sql"),
     include_str!("again.sql"),
+    include_str!("typed_failures.sql"),
 ];
 
 /// The schema version that this program writes.

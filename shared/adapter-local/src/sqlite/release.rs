@@ -6,7 +6,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Error;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_store_format::StoredWebhook;
 use rusqlite::Row;
 
@@ -38,7 +38,11 @@ pub(super) struct Room {
 
 /// Frees rows of all webhooks; those of active webhooks get turns. A webhook whose rows or settings cannot be read is
 /// skipped.
-pub(super) fn release(tx: &Tx<'_>, room: Room, now: Timestamp) -> Result<Vec<QueueMessage>, Fault> {
+pub(super) fn release(
+    tx: &Tx<'_>,
+    room: Room,
+    now: Timestamp,
+) -> Result<Vec<AttemptMessage>, Fault> {
     let mut freed = Vec::new();
     let (mut tenant, mut webhook) = (String::new(), String::new());
     while freed.len() < room.limit {
@@ -71,7 +75,7 @@ pub(super) fn release_webhook(
     webhook: WebhookId,
     room: Room,
     now: Timestamp,
-) -> Result<Vec<QueueMessage>, Fault> {
+) -> Result<Vec<AttemptMessage>, Fault> {
     match health::status(tx.db(), tenant, webhook)? {
         None => {
             let rows = parked(tx, tenant, webhook, room.limit)?;
@@ -119,7 +123,7 @@ fn skip(webhook: &str, fault: Fault) -> Result<(), Fault> {
     if error.is_transient() {
         return Err(error.into());
     }
-    tracing::warn!(webhook_id = webhook, %error, "store.release_failed");
+    tracing::warn!(event = "store.release_failed", webhook_id = webhook, %error, "deliveries on hold could not be released");
     Ok(())
 }
 
@@ -176,10 +180,10 @@ fn stored(
 fn save(
     tx: &Tx<'_>,
     freed: impl Iterator<Item = (Stored, Delivery)>,
-) -> Result<Vec<QueueMessage>, Fault> {
+) -> Result<Vec<AttemptMessage>, Fault> {
     let saved = freed.map(|(parked, row)| {
         rows::save(tx, parked.at, &row)?;
-        Ok(QueueMessage::of_released(&parked.row, &row))
+        Ok(AttemptMessage::of_released(&parked.row, &row))
     });
     saved.collect()
 }

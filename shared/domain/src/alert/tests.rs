@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::health::{Health, WARNING_AT, WebhookStatus};
+use crate::health::{Health, StatusReason, WARNING_AT, WebhookStatus};
 use crate::ids::EventId;
 use crate::notification::health_notification;
 
@@ -38,13 +38,16 @@ fn a_failure_is_read_as_it_was_written() {
         last_failure: Some(failure()),
         ..Health::default()
     };
-    let reason = crate::health::given_up(5, "HTTP status 500");
+    let reason = StatusReason::Exhausted {
+        retries: 5,
+        error: "HTTP status 500".to_owned(),
+    };
     let after = before.stopped(WebhookStatus::Failed, 4, reason.clone(), AT);
     let alert = alert_for(&before, &after).unwrap();
     let trouble = Trouble::Failed { retries: Some(5) };
     assert_eq!((alert.trouble, alert.generation), (trouble, 4));
     assert_eq!((alert.webhook, alert.at), (webhook(), AT));
-    assert_eq!(alert.reason, Some(reason));
+    assert_eq!(alert.reason, Some(reason.to_string()));
     assert_eq!(alert.last_failure, Some(failure()));
 }
 
@@ -62,8 +65,8 @@ fn a_warning_is_read_as_it_was_written() {
 
 #[test]
 fn other_notifications_and_repeated_failures_raise_no_alert() {
-    let paused = Health::default().set(WebhookStatus::Paused, None, AT);
-    let resumed = paused.set(WebhookStatus::Active, None, AT);
+    let paused = Health::default().set(WebhookStatus::Paused, AT);
+    let resumed = paused.set(WebhookStatus::Active, AT);
     assert_eq!(alert_for(&paused, &resumed), None);
     let again = json!({"id": "x", "type": "webhook.failed", "tenant": "default",
         "data": {"webhook_id": webhook(), "again": true}});

@@ -1,4 +1,4 @@
-//! What is announced of requests from sources.
+//! Notifications about requests from sources.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::ids::{RejectedId, SourceId, TenantId};
 use crate::inbound::Rejection;
 use crate::time::Timestamp;
 
-/// What a stored event announces: that its source sent it, and whether any route wants it. One that was published
-/// announces nothing.
+/// The notification about a stored event: that its source sent it, and whether a route matches. `None` for an event that was
+/// published through the API.
 #[must_use]
 pub fn event_notification(event: &Event, deliveries: usize) -> Option<Notification> {
     let Origin::Source(source) = event.origin else {
@@ -35,8 +35,8 @@ pub fn event_notification(event: &Event, deliveries: usize) -> Option<Notificati
     })
 }
 
-/// What a refused request that was kept announces; `counted` is how many of its source were only counted so far.
-/// Nobody's announces nothing.
+/// The notification about a stored rejected request. `counted` is how many requests of this source were only counted so far.
+/// `None` for a request to an unknown source.
 #[must_use]
 pub fn rejection_notification(
     tenant: &TenantId,
@@ -46,7 +46,7 @@ pub fn rejection_notification(
     at: Timestamp,
     counted: u64,
 ) -> Option<Notification> {
-    if source == SourceId::NOBODY {
+    if source == SourceId::UNKNOWN {
         return None;
     }
     let mut data = json!({

@@ -108,7 +108,7 @@ fn a_thousand_turns_at_three_a_second_take_five_and_a_half_minutes() {
 }
 
 #[test]
-fn turns_that_nobody_took_do_not_pile_up() {
+fn unused_turns_do_not_accumulate() {
     let (_, after) = Pace::default().reserve(asked(1, 5), NOW);
     let (given, _) = after.reserve(asked(2, 5), at(10_000));
     assert_eq!(given.turns, [at(10_000), at(10_200)]);

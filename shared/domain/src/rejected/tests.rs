@@ -62,8 +62,8 @@ fn no_request_is_stored_beyond_the_limit() {
 fn the_placeholder_for_an_unknown_source_is_as_long_but_blank() {
     let sent = request(0, 0, 500);
     let rejected =
-        RejectedRequest::nobodys(sent.clone(), Rejection::UnknownSource, Timestamp::ZERO);
-    assert!(rejected.is_nobodys());
+        RejectedRequest::to_unknown_source(sent.clone(), Rejection::UnknownSource, Timestamp::ZERO);
+    assert!(rejected.is_to_unknown_source());
     assert_eq!(size(&rejected.request), size(&sent));
     let blank = format!(
         "{}{}",

@@ -1,4 +1,4 @@
-//! Where a signed URL ends and a body begins, with no mark between them.
+//! Signatures over a URL and a body without a separator between them.
 
 use postrider_domain::inbound::{Inbound, verify};
 use postrider_domain::scheme::{CustomDraft, Part, Scheme, UrlForm, Way};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{NOW, URL, keys, source};
 
-/// Schemes that sign the body right behind the URL, and one that a user describes.
+/// Schemes that sign the body directly after the URL, and a custom one.
 fn bordering() -> Vec<(Arc<Scheme>, Way)> {
     let custom = CustomDraft {
         header: "x-signature".to_owned(),
@@ -27,7 +27,7 @@ fn bordering() -> Vec<(Arc<Scheme>, Way)> {
     ways.filter(|(_, way)| is_plain(way)).collect()
 }
 
-/// Whether a request is accepted whose query and body were signed in a row as `signed`.
+/// Whether a request is accepted whose query and body were signed together as `signed`.
 fn is_accepted(
     scheme: &Arc<Scheme>,
     way: &Way,
@@ -55,9 +55,9 @@ fn is_accepted(
 }
 
 #[test]
-fn a_border_that_was_moved_is_noticed() {
+fn a_moved_border_is_rejected() {
     let ways = bordering();
-    assert_eq!(ways.len(), 4, "square, two of hubspot, and the user's");
+    assert_eq!(ways.len(), 4, "square, two of hubspot, and the custom one");
     for (scheme, way) in ways {
         for (signed, sent) in [
             (("a=1", "[{}]"), (Some("a=1["), "{}]")),
@@ -74,7 +74,7 @@ fn a_border_that_was_moved_is_noticed() {
 }
 
 #[test]
-fn what_has_no_clear_border_cannot_be_signed() {
+fn a_request_without_a_clear_border_cannot_be_signed() {
     for (scheme, way) in bordering() {
         for (query, body) in [
             (Some("a=[1]"), ""),

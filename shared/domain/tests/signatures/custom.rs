@@ -1,4 +1,4 @@
-//! Schemes that their users describe.
+//! Custom schemes.
 
 use super::{NOW, keys, secret, signed, source};
 use postrider_domain::inbound::verify;
@@ -30,7 +30,7 @@ fn draft() -> CustomDraft {
 }
 
 #[test]
-fn a_described_scheme_verifies_what_it_signs() {
+fn a_custom_scheme_verifies_what_it_signs() {
     let scheme = Arc::new(draft().check().unwrap());
     let way = &scheme.ways[0];
     let keys = keys(way, 1);
@@ -50,7 +50,7 @@ fn a_described_scheme_verifies_what_it_signs() {
 }
 
 #[test]
-fn a_description_can_be_said_again() {
+fn a_custom_scheme_can_be_written_back_as_a_draft() {
     let scheme = draft().check().unwrap();
     let stored = serde_json::to_string(&CustomDraft::from(&scheme)).unwrap();
     let again: CustomDraft = serde_json::from_str(&stored).unwrap();
@@ -64,7 +64,7 @@ fn a_description_can_be_said_again() {
 }
 
 #[test]
-fn a_row_of_the_table_can_be_described() {
+fn a_built_in_scheme_can_be_described_as_a_custom_one() {
     for name in [
         "github", "slack", "stripe", "paddle", "discord", "sendgrid", "intercom", "typeform",
         "square",
@@ -76,7 +76,7 @@ fn a_row_of_the_table_can_be_described() {
 }
 
 #[test]
-fn a_token_is_described_by_its_header_alone() {
+fn a_token_needs_only_its_header() {
     let token = CustomDraft {
         header: "x-token".to_owned(),
         digest: some("token"),
@@ -98,7 +98,7 @@ fn a_token_is_described_by_its_header_alone() {
 }
 
 #[test]
-fn every_fault_is_named_at_once() {
+fn every_error_is_reported_at_once() {
     let bad = CustomDraft {
         header: "a b".to_owned(),
         prefix: some("not visible"),
@@ -138,7 +138,7 @@ fn every_fault_is_named_at_once() {
 }
 
 #[test]
-fn fields_must_fit_each_other() {
+fn fields_must_be_consistent() {
     let with = |change: fn(&mut CustomDraft)| {
         let mut draft = draft();
         change(&mut draft);

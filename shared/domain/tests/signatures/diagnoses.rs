@@ -1,4 +1,4 @@
-//! What would have matched.
+//! Diagnoses: what would have made a rejected request match.
 
 use super::{NOW, URL, keys, named, post, secret, signed, source, unsigned};
 use postrider_domain::diagnosis::{
@@ -23,8 +23,8 @@ fn sent(scheme: &str, by: &str) -> Inbound {
     signed(&scheme, &scheme.ways[0], &keyed(by), ID, NOW)
 }
 
-/// What is said of a request that is refused, and reveals nothing.
-fn said(inbound: &Inbound, source: &Source) -> Vec<Finding> {
+/// The findings for a rejected request; they reveal no secret.
+fn findings(inbound: &Inbound, source: &Source) -> Vec<Finding> {
     assert!(verify(inbound.clone(), Some(source), NOW).is_err());
     let mut source = source.clone();
     source.secrets.retiring.push(RetiringSecret {
@@ -52,7 +52,7 @@ fn said(inbound: &Inbound, source: &Source) -> Vec<Finding> {
 fn an_old_secret() {
     let current = source(&named("github"), secret(SECRET));
     assert_eq!(
-        said(&sent("github", "canary-old"), &current),
+        findings(&sent("github", "canary-old"), &current),
         [Finding::OldSecret]
     );
     let rotated = Source {
@@ -62,7 +62,10 @@ fn an_old_secret() {
             .unwrap(),
         ..current
     };
-    assert_eq!(said(&sent("github", "x"), &rotated), [Finding::OldSecret]);
+    assert_eq!(
+        findings(&sent("github", "x"), &rotated),
+        [Finding::OldSecret]
+    );
 }
 
 #[test]
@@ -70,11 +73,17 @@ fn another_scheme() {
     let source = source(&named("intercom"), secret(SECRET));
     let other = |scheme| Finding::OtherScheme { scheme };
     assert_eq!(
-        said(&sent("github", SECRET), &source),
+        findings(&sent("github", SECRET), &source),
         [other("github"), other("meta")]
     );
-    assert_eq!(said(&sent("stripe", SECRET), &source), [other("stripe")]);
-    assert_eq!(said(&sent("square", SECRET), &source), [other("square")]);
+    assert_eq!(
+        findings(&sent("stripe", SECRET), &source),
+        [other("stripe")]
+    );
+    assert_eq!(
+        findings(&sent("square", SECRET), &source),
+        [other("square")]
+    );
 }
 
 #[test]
@@ -86,7 +95,10 @@ fn a_clock_that_is_off() {
         (NOW.minus(Millis::from_seconds(301)), -301),
     ] {
         let inbound = signed(&scheme, &scheme.ways[0], &keyed(SECRET), ID, at);
-        assert_eq!(said(&inbound, &source), [Finding::Clock { seconds_off }]);
+        assert_eq!(
+            findings(&inbound, &source),
+            [Finding::Clock { seconds_off }]
+        );
     }
     let old = signed(
         &scheme,
@@ -96,13 +108,13 @@ fn a_clock_that_is_off() {
         NOW.minus(Millis::from_seconds(500)),
     );
     assert_eq!(
-        said(&old, &source),
+        findings(&old, &source),
         [Finding::OldSecret, Finding::Clock { seconds_off: -500 }]
     );
 }
 
 #[test]
-fn a_body_that_was_written_anew() {
+fn a_body_that_was_serialized_again() {
     let scheme = named("github");
     let source = source(&scheme, secret(SECRET));
     for (sent, received, change) in [
@@ -143,7 +155,7 @@ fn a_body_that_was_written_anew() {
             ..inbound
         };
         assert_eq!(
-            said(&inbound, &source),
+            findings(&inbound, &source),
             [Finding::ChangedBody { change }],
             "{change:?}"
         );
@@ -151,7 +163,7 @@ fn a_body_that_was_written_anew() {
 }
 
 #[test]
-fn a_url_that_is_another() {
+fn a_different_url() {
     let scheme = named("square");
     let event = &sample::events(&scheme)[0];
     let as_is = source(&scheme, secret(SECRET));
@@ -180,7 +192,7 @@ fn a_url_that_is_another() {
             .insert("host", "inner.example".parse().unwrap());
         inbound.path = "/in".to_owned();
         assert_eq!(
-            said(&inbound, &as_is),
+            findings(&inbound, &as_is),
             [Finding::ChangedUrl { change }],
             "{called}"
         );
@@ -211,7 +223,7 @@ fn a_url_that_is_another() {
             ..inbound.clone()
         };
         assert_eq!(
-            said(&inbound, &other),
+            findings(&inbound, &other),
             [Finding::ChangedUrl { change }],
             "{kept}"
         );
@@ -223,24 +235,24 @@ fn a_header_that_is_missing_or_in_another_form() {
     let github = source(&named("github"), secret(SECRET));
     let expected = "header `x-hub-signature-256: sha256=<lowercase hex>`".to_owned();
     assert_eq!(
-        said(&post(&[], b"{}"), &github),
+        findings(&post(&[], b"{}"), &github),
         [Finding::Missing {
             expected: expected.clone()
         }]
     );
     let bare = post(&[("x-hub-signature-256", "00")], b"{}");
-    assert_eq!(said(&bare, &github), [Finding::OtherForm { expected }]);
+    assert_eq!(findings(&bare, &github), [Finding::OtherForm { expected }]);
     let slack = source(&named("slack"), secret(SECRET));
     let timeless = post(
         &[("x-slack-signature", &format!("v0={}", "00".repeat(32)))],
         b"{}",
     );
     let expected = "header `x-slack-request-timestamp: <time>`".to_owned();
-    assert_eq!(said(&timeless, &slack), [Finding::Missing { expected }]);
+    assert_eq!(findings(&timeless, &slack), [Finding::Missing { expected }]);
 }
 
 #[test]
-fn a_body_that_is_not_whole() {
+fn a_truncated_body() {
     let source = source(&named("github"), secret(SECRET));
     let sent = sent("github", SECRET);
     let cut = diagnose_without_body(&sent, &source, NOW);
@@ -254,13 +266,13 @@ fn a_body_that_is_not_whole() {
 fn nothing_at_all() {
     let source = source(&named("github"), secret(SECRET));
     assert_eq!(
-        said(&sent("github", "another"), &source),
+        findings(&sent("github", "another"), &source),
         [Finding::Nothing]
     );
 }
 
 #[test]
-fn what_matches_is_said_to_match() {
+fn a_matching_request_is_reported_as_matching() {
     let scheme = named("discord");
     let keys = keys(&scheme.ways[0], 1);
     let source = source(&scheme, keys.secret.clone());

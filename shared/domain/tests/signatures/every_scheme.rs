@@ -1,4 +1,4 @@
-//! What holds for every way of every scheme: signed, tampered with, expired, sent again, rotated.
+//! Properties of every scheme: signing, tampering, expiry, replay, rotation.
 
 use super::{NOW, keys, post, secret, signed, source, unsigned, ways};
 use http::HeaderValue;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const ID: &str = "7d1a6f";
 
-/// Every single bit of `bytes` turned, one after another.
+/// `bytes` with each single bit flipped, one at a time.
 fn flips(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     (0..bytes.len() * 8).map(move |bit| {
         let mut other = bytes.to_vec();
@@ -34,7 +34,7 @@ fn with_header(inbound: &Inbound, name: &str, value: &[u8]) -> Inbound {
     other
 }
 
-/// The request with every bit of what stands in this place turned.
+/// The request with each bit of this field flipped, one at a time.
 fn tampered(inbound: &Inbound, field: &Field) -> Vec<Inbound> {
     let header = |name: &str| {
         let value = inbound.headers[name].as_bytes().to_vec();
@@ -47,7 +47,7 @@ fn tampered(inbound: &Inbound, field: &Field) -> Vec<Inbound> {
         At::Body(pointer) => {
             let body: Value = serde_json::from_slice(&inbound.body).unwrap();
             let Some(text) = body.pointer(pointer).and_then(Value::as_str) else {
-                return Vec::new(); // A number, which the flips of the whole body reach.
+                return Vec::new(); // A number; flipping the whole body covers it.
             };
             let others = flips(text.as_bytes()).filter_map(|other| String::from_utf8(other).ok());
             let others = others.map(|other| {
@@ -81,7 +81,7 @@ fn places(way: &Way) -> Vec<&Field> {
 }
 
 #[test]
-fn what_was_signed_is_accepted_under_its_type() {
+fn a_signed_request_is_accepted_with_its_event_type() {
     for (scheme, way) in ways() {
         let keys = keys(way, 1);
         let source = source(scheme, keys.secret.clone());
@@ -101,7 +101,7 @@ fn what_was_signed_is_accepted_under_its_type() {
 }
 
 #[test]
-fn a_turned_bit_of_signature_time_or_id_is_refused() {
+fn a_flipped_bit_of_signature_time_or_id_is_rejected() {
     for (scheme, way) in ways() {
         let keys = keys(way, 1);
         let source = source(scheme, keys.secret.clone());
@@ -110,8 +110,8 @@ fn a_turned_bit_of_signature_time_or_id_is_refused() {
         for field in places(way) {
             for other in tampered(&inbound, field) {
                 tried += 1;
-                let refused = verify(other, Some(&source), NOW).is_err();
-                assert!(refused, "{}: {field:?}", scheme.name);
+                let rejected = verify(other, Some(&source), NOW).is_err();
+                assert!(rejected, "{}: {field:?}", scheme.name);
             }
         }
         assert!(tried >= 160, "{}: {tried}", scheme.name);
@@ -119,7 +119,7 @@ fn a_turned_bit_of_signature_time_or_id_is_refused() {
 }
 
 #[test]
-fn a_turned_bit_of_the_body_is_refused() {
+fn a_flipped_bit_of_the_body_is_rejected() {
     let covers = |way: &Way| {
         let covering = [Part::Body, Part::SortedForm, Part::HashedBody];
         way.signed.iter().any(|part| covering.contains(part))
@@ -189,23 +189,23 @@ fn a_request_sent_again_is_the_same_event() {
         assert_eq!(event_id("100", NOW), first, "{name}");
         let later = NOW.plus(Millis::from_seconds(1));
         match (scheme.delivery_id.is_empty(), &way.time) {
-            // Known by its id, whenever it was sent.
+            // Identified by its id, whenever it was sent.
             (false, _) => {
                 assert!(first.is_some() && event_id("101", NOW) != first, "{name}");
                 assert_eq!(event_id("100", later), first, "{name}");
             }
-            // Known by what was signed: sent again as it is.
+            // Identified by the signed content: sent again unchanged.
             (true, Some(_)) => {
                 assert!(first.is_some() && event_id("100", later) != first, "{name}");
             }
-            // Two equal ones may be two events.
+            // Two equal requests may be two events.
             (true, None) => assert_eq!(first, None, "{name}"),
         }
     }
 }
 
 #[test]
-fn nobody_makes_a_replay_another_event_by_what_is_not_signed() {
+fn unsigned_parts_do_not_make_a_replay_another_event() {
     let scheme = super::named("calendly");
     let keys = keys(&scheme.ways[0], 1);
     let source = source(&scheme, keys.secret.clone());
@@ -222,7 +222,7 @@ fn nobody_makes_a_replay_another_event_by_what_is_not_signed() {
 }
 
 #[test]
-fn old_and_new_secret_are_accepted_until_the_old_one_has_run_out() {
+fn old_and_new_secret_are_accepted_until_the_old_one_expires() {
     for (scheme, way) in ways() {
         let (old, new) = (keys(way, 1), keys(way, 2));
         let mut source = source(scheme, old.secret.clone());
@@ -256,7 +256,7 @@ fn old_and_new_secret_are_accepted_until_the_old_one_has_run_out() {
 }
 
 #[test]
-fn one_good_signature_among_ten_is_enough_and_the_eleventh_is_not_looked_at() {
+fn one_valid_signature_among_ten_is_enough_and_the_eleventh_is_ignored() {
     let scheme = super::named("stripe");
     let way = &scheme.ways[0];
     let keys = keys(way, 1);
@@ -278,7 +278,7 @@ fn one_good_signature_among_ten_is_enough_and_the_eleventh_is_not_looked_at() {
 }
 
 #[test]
-fn a_digest_that_could_be_prolonged_vouches_for_json_only() {
+fn a_digest_open_to_length_extension_is_accepted_for_json_only() {
     let scheme = super::named("hubspot");
     for way in scheme
         .ways
@@ -298,7 +298,7 @@ fn a_digest_that_could_be_prolonged_vouches_for_json_only() {
 }
 
 #[test]
-fn an_id_that_could_end_elsewhere_is_refused() {
+fn an_ambiguous_id_is_rejected() {
     let scheme = super::named("standard");
     let way = &scheme.ways[0];
     let event = &sample::events(&scheme)[0];
@@ -306,7 +306,7 @@ fn an_id_that_could_end_elsewhere_is_refused() {
 }
 
 #[test]
-fn a_secret_must_have_its_schemes_form() {
+fn a_secret_must_have_the_format_of_its_scheme() {
     for (name, wanted) in [
         ("sendgrid", "P-256"),
         ("discord", "64 hexadecimal digits"),
@@ -328,7 +328,7 @@ fn a_secret_must_have_its_schemes_form() {
 }
 
 #[test]
-fn a_source_says_what_its_scheme_needs() {
+fn a_source_reports_what_its_scheme_needs() {
     use postrider_domain::source::SourceDraft;
     let draft = |scheme: &str| SourceDraft {
         name: "s".to_owned(),

@@ -1,4 +1,4 @@
-//! What senders ask before they send events.
+//! Handshakes of senders before they send events.
 
 use super::{NOW, keys, named, secret, source, unsigned};
 use http::Method;
@@ -18,7 +18,7 @@ fn asked(scheme: &Scheme, keys: &SampleKeys, body: &'static str) -> Inbound {
     sample::sign(scheme, keys, unsigned(&event, "id"), NOW).unwrap()
 }
 
-/// The answer to a signed question; whoever cannot sign, or signs too late, gets none.
+/// The reply to a signed handshake; a sender that cannot sign, or signs too late, gets none.
 fn answer(name: &str, body: &'static str) -> Option<HandshakeReply> {
     let scheme = named(name);
     let way = &scheme.ways[0];
@@ -34,7 +34,7 @@ fn answer(name: &str, body: &'static str) -> Option<HandshakeReply> {
 }
 
 #[test]
-fn slack_gets_its_challenge_back() {
+fn slack_gets_its_challenge() {
     let body = r#"{"token":"x","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}"#;
     let reply = answer("slack", body).unwrap();
     assert_eq!(
@@ -63,7 +63,7 @@ fn zoom_gets_its_token_signed() {
 }
 
 #[test]
-fn zooms_question_signs_no_message_for_a_stranger() {
+fn a_zoom_handshake_cannot_be_used_to_sign_a_message() {
     let body = r#"{"event":"endpoint.url_validation","payload":{"plainToken":"v0:1771668000:{}"}}"#;
     assert_eq!(answer("zoom", body), None);
 }
@@ -88,7 +88,7 @@ fn discord_gets_its_pings_answered() {
 }
 
 #[test]
-fn meta_gets_its_challenge_back_for_the_token() {
+fn meta_gets_its_challenge_for_the_token() {
     let mut source = source(&named("meta"), secret("app secret"));
     let ask = |source: &_, method: Method, query: &str| {
         let inbound = Inbound {
@@ -117,7 +117,7 @@ fn meta_gets_its_challenge_back_for_the_token() {
 }
 
 #[test]
-fn others_ask_nothing() {
+fn other_schemes_have_no_handshake() {
     let source = source(&named("github"), secret("x"));
     let inbound = super::post(&[], br#"{"type":"url_verification","challenge":"x"}"#);
     assert_eq!(handshake(&inbound, &source, NOW), None);

@@ -1,4 +1,4 @@
-//! Answers that the providers themselves have published.
+//! Test vectors that the providers have published.
 
 use super::{post, secret, source};
 use http::Method;
@@ -19,7 +19,7 @@ fn named(name: &str, text: &str) -> Source {
     source(&Scheme::named(name).unwrap(), secret(text))
 }
 
-/// Accepted as published, refused with another body.
+/// Accepted as published, rejected with another body.
 fn check(inbound: &Inbound, source: &Source, now: Timestamp) {
     verify(inbound.clone(), Some(source), now).unwrap();
     let other = Inbound {
@@ -169,7 +169,7 @@ fn of_ed25519() {
 }
 
 #[test]
-fn a_public_key_signs_nothing() {
+fn a_public_key_cannot_sign() {
     for name in ["sendgrid", "discord"] {
         let scheme = Scheme::named(name).unwrap();
         let public = sample::keys(&scheme, &[7; 32]).unwrap().secret;

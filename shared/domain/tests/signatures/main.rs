@@ -1,4 +1,4 @@
-//! Every signature scheme: accepted as its provider signs, refused when anything about it was changed.
+//! Every signature scheme: accepted as its provider signs, rejected when anything is changed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -77,7 +77,7 @@ fn unsigned<'a>(event: &'a SampleEvent, id: &'a str) -> Unsigned<'a> {
     }
 }
 
-/// The first sample of a scheme, signed in this way.
+/// The first sample of a scheme, signed this way.
 fn signed(scheme: &Scheme, way: &Way, keys: &SampleKeys, id: &str, at: Timestamp) -> Inbound {
     let event = &sample::events(scheme)[0];
     sample::sign_in(way, scheme, keys, unsigned(event, id), at)
@@ -88,7 +88,7 @@ fn keys(way: &Way, seed: u8) -> SampleKeys {
     sample::keys_for(way, &[seed; 32]).unwrap()
 }
 
-/// Every way of every scheme of the table.
+/// Every way of every built-in scheme.
 fn ways() -> impl Iterator<Item = (&'static Arc<Scheme>, &'static Way)> {
     Scheme::all().flat_map(|scheme| scheme.ways.iter().map(move |way| (scheme, way)))
 }

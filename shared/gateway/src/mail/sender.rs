@@ -102,7 +102,7 @@ impl MailSender {
         let due = match self.bag.emails_due(by, ROUND).await {
             Ok(due) => due,
             Err(reason) => {
-                warn!(%reason, "mail.bag_failed");
+                warn!(event = "mail.outbox_failed", %reason, "the mail outbox could not be read or updated");
                 return MailRound::Jammed;
             }
         };
@@ -116,7 +116,7 @@ impl MailSender {
             let handled = fate.handled(&one, self.clock.now());
             fate.log(&about, &one, handled);
             if let Err(reason) = self.bag.record_result(one.id, handled).await {
-                warn!(%reason, "mail.bag_failed");
+                warn!(event = "mail.outbox_failed", %reason, "the mail outbox could not be read or updated");
                 return MailRound::Jammed;
             }
             if matches!(fate, Fate::NotNow(_)) {
@@ -175,28 +175,42 @@ impl Fate {
     fn log(&self, about: &str, due: &PendingEmail, handled: EmailResult) {
         match self {
             Self::Sent => {
-                info!(about, "mail.sent");
+                info!(event = "mail.sent", about, "sent an e-mail");
             }
             Self::WebhookGone => {
-                info!(about, "mail.webhook_gone");
+                info!(
+                    event = "mail.webhook_gone",
+                    about, "no e-mail: the webhook was deleted"
+                );
             }
             Self::NobodyToTell => {
-                warn!(about, "notice.nobody_told");
+                warn!(
+                    event = "mail.no_recipient",
+                    about, "no e-mail: there is no recipient or no sender address"
+                );
             }
             Self::NotNow(reason) => {
-                warn!(about, tries = due.tries + 1, %reason, "mail.put_off");
+                warn!(event = "mail.deferred", about, tries = due.tries + 1, %reason, "the mail server did not take the e-mail yet");
             }
             Self::Rejected(reason) if handled == EmailResult::Settled => {
-                error!(about, %reason, "mail.given_up");
+                error!(event = "mail.given_up", about, %reason, "the e-mail will not be sent");
             }
             Self::Rejected(reason) => {
-                warn!(about, refusals = due.refusals + 1, %reason, "mail.refused");
+                warn!(event = "mail.rejected", about, refusals = due.refusals + 1, %reason, "the mail server rejected the e-mail");
             }
             Self::TooOld => {
-                error!(about, reason = "it is three days old", "mail.given_up");
+                error!(
+                    event = "mail.given_up",
+                    about,
+                    reason = "it is three days old",
+                    "the e-mail will not be sent"
+                );
             }
             Self::Unreadable(reason) => {
-                error!(about, reason, "mail.given_up");
+                error!(
+                    event = "mail.given_up",
+                    about, reason, "the e-mail will not be sent"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Where traces go, under OpenTelemetry's own names.
 //! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>
 
-use postrider_domain::trace::Share;
+use postrider_ports::spans::Share;
 use postrider_ports::traces::TraceSettings;
 use url::Url;
 

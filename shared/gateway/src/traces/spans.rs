@@ -1,15 +1,14 @@
 //! The spans themselves. Attributes are an allow-list: ids, types, counts, the host of a webhook; never a body, a
 //! signature, a secret, a path or a query string.
 
-use postrider_domain::attempt::{Attempt, Verdict};
-use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Claimed, Delivery, Status};
+use postrider_domain::attempt::Verdict;
+use postrider_domain::delivery::{Claimed, Completion, Delivery, Status};
 use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::trace::{Kind, Span, SpanId, TraceId, TraceParent, Value};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::spans::{Kind, Span, SpanId, TraceId, TraceParent, Value};
 
 use crate::ingest::{Published, Repeated};
 
@@ -57,10 +56,10 @@ pub(super) fn accept(
 pub(super) fn attempt(
     claimed: &Claimed,
     webhook: &Webhook,
-    attempt: &Attempt,
-    transition: Transition,
+    completion: &Completion,
+    outcome: &'static str,
 ) -> Span {
-    let row = claimed.delivery();
+    let (row, attempt) = (claimed.delivery(), &completion.attempt);
     let url = &webhook.settings.target_url;
     let mut attributes: Vec<(&'static str, Value)> = vec![
         ("postrider.delivery_id", row.id.to_string().into()),
@@ -68,7 +67,7 @@ pub(super) fn attempt(
         ("postrider.event_type", row.event_type.as_str().into()),
         ("postrider.tenant", row.tenant.as_str().into()),
         ("postrider.attempt_number", attempt.number.into()),
-        ("postrider.outcome", outcome(transition).into()),
+        ("postrider.outcome", outcome.into()),
         ("http.request.method", "POST".into()),
         ("http.request.resend_count", row.attempt_count.into()),
         ("url.scheme", url.scheme().into()),
@@ -84,7 +83,7 @@ pub(super) fn attempt(
     );
     add(
         "postrider.failed_phase",
-        attempt.phase.as_deref().map(Value::from),
+        attempt.phase.map(|phase| Value::from(phase.as_str())),
     );
     let timings = &attempt.timings;
     for (name, ms) in [
@@ -95,7 +94,7 @@ pub(super) fn attempt(
     ] {
         add(name, ms.map(Value::from));
     }
-    let failed = transition.verdict() == Verdict::Failure;
+    let failed = completion.transition.verdict() == Verdict::Failure;
     let took = Millis::new(attempt.timings.total_ms.into());
     Span {
         trace: TraceId::of(row.id.event),
@@ -168,12 +167,4 @@ pub(super) fn during(
 pub(super) fn delivery_of(notification: &Notification) -> Option<DeliveryId> {
     let id = notification.data.get("webhook_delivery_id")?;
     id.as_str()?.parse().ok()
-}
-
-const fn outcome(transition: Transition) -> &'static str {
-    match transition {
-        Transition::Deliver => "delivered",
-        Transition::Retry { .. } => "failed",
-        Transition::Die { cause } => cause.as_str(),
-    }
 }

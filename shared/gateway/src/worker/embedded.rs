@@ -16,8 +16,9 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::ClaimedDelivery;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{ProbeMessage, Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
+use postrider_ports::start_now::StartNow;
 use tokio::select;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -174,14 +175,15 @@ impl EmbeddedWorker {
     fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery, speed: Speed) {
         let worker = Arc::clone(self);
         let row = delivery.claimed.delivery();
-        let place = Place {
+        let slot = Slot {
             worker: Arc::clone(self),
             tenant: row.tenant.clone(),
-            id: row.id,
+            webhook: row.id.webhook,
+            delivery: Some(row.id),
         };
         self.under_way.lock().insert((row.tenant.clone(), row.id));
         self.tasks.spawn(async move {
-            let _place = place;
+            let _slot = slot;
             let attempt = worker.dispatcher.attempt(&delivery, speed);
             match worker.broken_off.run_until_cancelled(attempt).await {
                 Some(Ok(Attempted::Done(after))) => {
@@ -200,23 +202,23 @@ impl EmbeddedWorker {
         });
     }
 
-    /// Tests a webhook, if there is a place; else the next sweep asks again.
-    fn test(self: &Arc<Self>, message: &QueueMessage) {
-        let (tenant, id) = (message.tenant.clone(), message.id);
-        if !self.load.take(&tenant, id.webhook) {
+    /// Probes a webhook if a slot is free; otherwise the next sweep asks again.
+    fn probe(self: &Arc<Self>, tenant: TenantId, webhook: WebhookId) {
+        if !self.load.take(&tenant, webhook) {
             return;
         }
         let worker = Arc::clone(self);
-        let place = Place {
+        let slot = Slot {
             worker: Arc::clone(self),
             tenant: tenant.clone(),
-            id,
+            webhook,
+            delivery: None,
         };
         self.tasks.spawn(async move {
-            let _place = place;
-            let test = worker.dispatcher.test(&tenant, id.webhook);
-            if let Some(Err(error)) = worker.broken_off.run_until_cancelled(test).await {
-                telemetry::probe_failed(id.webhook, &error);
+            let _slot = slot;
+            let probe = worker.dispatcher.test(&tenant, webhook);
+            if let Some(Err(error)) = worker.broken_off.run_until_cancelled(probe).await {
+                telemetry::probe_failed(webhook, &error);
             }
         });
     }
@@ -236,27 +238,31 @@ impl EmbeddedWorker {
     }
 }
 
-/// A taken place; given back however the attempt ends.
-struct Place {
+/// A taken slot; given back however the attempt or probe ends.
+struct Slot {
     worker: Arc<EmbeddedWorker>,
     tenant: TenantId,
-    id: DeliveryId,
+    webhook: WebhookId,
+    /// `None` for a probe.
+    delivery: Option<DeliveryId>,
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let row = (self.tenant.clone(), self.id);
-        self.worker.under_way.lock().remove(&row);
-        self.worker.give_back(&self.tenant, self.id.webhook);
+        if let Some(id) = self.delivery {
+            let row = (self.tenant.clone(), id);
+            self.worker.under_way.lock().remove(&row);
+        }
+        self.worker.give_back(&self.tenant, self.webhook);
     }
 }
 
-/// The courier as a queue: a hint is a wake-up, and fresh rows may skip it altogether.
+/// The embedded worker seen from outside: a queue in which a message is a wake-up, and a place to start first attempts
+/// without one.
 pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
 
-#[async_trait]
-impl Queue for InProcessQueue {
-    fn offer(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
+impl StartNow for InProcessQueue {
+    fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
         self.0
             .load
             .take(&webhook.tenant, webhook.id)
@@ -268,20 +274,29 @@ impl Queue for InProcessQueue {
         self.0.spawn(delivery, Speed::Full);
     }
 
-    fn decline(&self, tenant: &TenantId, webhook: WebhookId) {
+    fn cancel(&self, tenant: &TenantId, webhook: WebhookId) {
         self.0.give_back(tenant, webhook);
     }
+}
 
+#[async_trait]
+impl Queue for InProcessQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
-        for message in messages.iter().filter(|message| message.is_probe()) {
-            self.0.test(message);
-        }
+        let deliver = |message| match message {
+            // The loop reads the agenda anyway.
+            QueueMessage::Attempt(_) => Ok(()),
+            QueueMessage::Probe(ProbeMessage { tenant, webhook }) => {
+                self.0.probe(tenant, webhook);
+                Ok(())
+            }
+        };
+        let sent = messages.into_iter().map(deliver).collect();
         self.0.wake.notify_one();
-        messages.into_iter().map(|_| Ok(())).collect()
+        sent
     }
 
     async fn depth(&self) -> Result<u64> {
-        // A wake-up is all there is: nothing ever waits in line here.
+        // A wake-up is all there is: nothing ever waits here.
         Ok(0)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::future::{join_all, join3};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::schedule::DueRow;
 use postrider_ports::{Error, Result};
 use tokio::select;
@@ -43,7 +43,7 @@ pub enum Handled {
     /// Its row was moved to a later turn, or set aside until there is one.
     Postponed,
     /// The webhook that it names was tested.
-    ProbeResult,
+    Probed,
     /// There was nothing to do.
     Dropped(Needless),
 }
@@ -97,32 +97,47 @@ impl QueueWorker {
     ) -> Vec<Result<Handled>> {
         let now = self.ports.clock.now();
         let deadline = deadline::known(deadline, now);
-        let looks = messages
+        let mut answers: Vec<Option<Result<Handled>>> = messages.iter().map(|_| None).collect();
+        let (mut attempts, mut probes) = (Vec::new(), Vec::new());
+        for (index, message) in messages.into_iter().enumerate() {
+            match message {
+                QueueMessage::Attempt(message) => attempts.push((index, message)),
+                QueueMessage::Probe(message) => probes.push((index, message)),
+            }
+        }
+        let looks = attempts
             .iter()
-            .map(|message| self.in_time(deadline, triage(&self.ports, message)));
+            .map(|(_, message)| self.in_time(deadline, triage(&self.ports, message)));
         let looks = join_all(looks).await;
         let mut batch = Batch::default();
-        let mut answers: Vec<_> = messages
-            .into_iter()
-            .zip(looks)
-            .map(|(message, look)| batch.sort(message, look))
-            .collect();
+        let mut answer = |index, handled| {
+            if let Some(slot) = answers.get_mut(index) {
+                *slot = Some(handled);
+            }
+        };
+        for ((index, message), look) in attempts.into_iter().zip(looks) {
+            if let Some(handled) = batch.sort(index, message, look) {
+                answer(index, handled);
+            }
+        }
         let due = batch
             .due
             .into_iter()
             .map(|((tenant, webhook), rows)| self.handle_due(tenant, webhook, rows, deadline));
         let early = self.send_each(batch.early, Handled::SentAgain);
-        let tests = batch.tests.into_iter();
-        let tests = join_all(tests.map(|message| self.test(message, deadline)));
-        let (early, due, tests) = join3(early, join_all(due), tests).await;
-        let due = due.into_iter().flatten();
-        for (id, answer) in early.into_iter().chain(due).chain(tests) {
-            let place = batch.places.get(&id).and_then(|at| answers.get_mut(*at));
-            if let Some(place) = place {
-                *place = Some(answer);
+        let probes = probes
+            .iter()
+            .map(|(index, message)| async { (*index, self.probe(message, deadline).await) });
+        let (early, due, probes) = join3(early, join_all(due), join_all(probes)).await;
+        for (id, handled) in early.into_iter().chain(due.into_iter().flatten()) {
+            if let Some(index) = batch.first_named_at.get(&id) {
+                answer(*index, handled);
             }
         }
-        let unanswered = || Err(Error::Broken("a hint was left unanswered".into()));
+        for (index, handled) in probes {
+            answer(index, handled);
+        }
+        let unanswered = || Err(Error::Broken("a queue message was left unanswered".into()));
         answers
             .into_iter()
             .map(|answer| answer.unwrap_or_else(unanswered))
@@ -134,11 +149,12 @@ impl QueueWorker {
         sent.unwrap_or_else(|| Err(Error::Broken("no answer from the queue".into())))
     }
 
-    async fn send_each(&self, messages: Vec<QueueMessage>, done: Handled) -> Vec<Answer> {
+    async fn send_each(&self, messages: Vec<AttemptMessage>, done: Handled) -> Vec<Answer> {
         if messages.is_empty() {
             return Vec::new();
         }
         let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
+        let messages = messages.into_iter().map(QueueMessage::Attempt).collect();
         let sent = self.queue.send(messages).await;
         let done = sent.into_iter().map(|sent| sent.map(|()| done));
         ids.into_iter().zip(done).collect()
@@ -164,34 +180,34 @@ impl QueueWorker {
 /// A batch, sorted by what there is to do.
 #[derive(Default)]
 struct Batch {
-    early: Vec<QueueMessage>,
-    tests: Vec<QueueMessage>,
+    early: Vec<AttemptMessage>,
     due: BTreeMap<(TenantId, WebhookId), Vec<DueRow>>,
-    /// Where in the batch a row was named first.
-    places: HashMap<DeliveryId, usize>,
-    seen: usize,
+    /// The index of the first message that named a row.
+    first_named_at: HashMap<DeliveryId, usize>,
 }
 
 impl Batch {
-    /// Sorts the next hint in; returns its answer, if that is known already.
-    fn sort(&mut self, message: QueueMessage, look: Result<Triage>) -> Option<Result<Handled>> {
-        let place = self.seen;
-        self.seen += 1;
+    /// Sorts a message in; returns its answer if that is known already.
+    fn sort(
+        &mut self,
+        index: usize,
+        message: AttemptMessage,
+        look: Result<Triage>,
+    ) -> Option<Result<Handled>> {
         let look = match look {
             Err(error) => return Some(Err(error)),
             Ok(Triage::Dropped(why)) => return Some(Ok(Handled::Dropped(why))),
             Ok(look) => look,
         };
-        if self.places.contains_key(&message.id) {
+        if self.first_named_at.contains_key(&message.id) {
             return Some(Ok(Handled::Dropped(Needless::Doubled)));
         }
-        self.places.insert(message.id, place);
+        self.first_named_at.insert(message.id, index);
         match look {
             Triage::Due(row) => {
                 let webhook = (row.tenant.clone(), row.id.webhook);
                 self.due.entry(webhook).or_default().push(row);
             }
-            Triage::Test => self.tests.push(message),
             Triage::Early | Triage::Dropped(_) => self.early.push(message),
         }
         None

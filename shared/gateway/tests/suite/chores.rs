@@ -1,16 +1,15 @@
-//! Chores that take their time, and those that are better left for later.
+//! Chores that take long, and chores that must wait for others.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{Lease, Status};
-use postrider_domain::ids::{DeliveryId, JobId, TenantId, WebhookId};
+use postrider_domain::delivery::Status;
+use postrider_domain::ids::{DeliveryId, JobId, WebhookId};
 use postrider_domain::retry::RetrySettings;
-use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::{Webhook, WebhookDraft};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::WebhookDraft;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::history::Filter;
 use postrider_ports::jobs::{JobState, RetryJob};
 use postrider_ports::queue::{Queue, QueueMessage};
@@ -19,7 +18,7 @@ use postrider_testkit::receiver::Answer;
 
 use crate::stage::{Stage, tenant};
 
-/// A queue that takes ten seconds for the hints of all webhooks but one.
+/// A queue that takes ten seconds per message, except for one webhook.
 struct SlowLine {
     clock: Arc<SteppedClock>,
     quick: WebhookId,
@@ -27,18 +26,10 @@ struct SlowLine {
 
 #[async_trait]
 impl Queue for SlowLine {
-    fn offer(&self, _webhook: &Webhook, _now: Timestamp) -> Option<Lease> {
-        None
-    }
-
-    fn start(&self, _delivery: ClaimedDelivery) {}
-
-    fn decline(&self, _tenant: &TenantId, _webhook: WebhookId) {}
-
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         if messages
             .iter()
-            .any(|message| message.id.webhook != self.quick)
+            .any(|message| message.webhook() != self.quick)
         {
             self.clock.advance(Millis::from_seconds(10));
         }
@@ -50,7 +41,7 @@ impl Queue for SlowLine {
     }
 }
 
-/// A webhook that was resumed, and whose rows wait for turns, one a second.
+/// A resumed webhook whose rows wait for turns, one per second.
 async fn resumed(stage: &Stage, rows: usize) -> (WebhookId, Vec<DeliveryId>) {
     let webhook = stage.webhook().await;
     let manage = &stage.gateway.manage;
@@ -107,7 +98,7 @@ async fn bulk_retry(stage: &Stage, n: u8) -> DeliveryId {
 }
 
 #[tokio::test]
-async fn rows_go_on_being_released_while_bulk_retries_take_their_time() {
+async fn rows_are_released_while_bulk_retries_run() {
     let stage = Stage::set().await;
     let mut retried = Vec::new();
     for n in 1..5 {
@@ -124,12 +115,12 @@ async fn rows_go_on_being_released_while_bulk_retries_take_their_time() {
     for id in retried {
         assert_eq!(stage.row(id).await.status, Status::Pending);
     }
-    // Six turns at once, and six more after each slice: none would be left for those who look once, or after all slices.
+    // Six turns at once, and six more after each slice. Releasing only once, or only after all slices, would find fewer.
     assert_eq!(parked(&stage, &waiting).await, 0);
 }
 
 #[tokio::test]
-async fn rows_are_released_even_while_somebody_elses_hints_make_the_queue_deep() {
+async fn rows_are_released_even_while_messages_of_another_webhook_fill_the_queue() {
     let stage = Stage::set().await;
     let (_, waiting) = resumed(&stage, 5).await;
     stage.line.pretend_depth(20_001);

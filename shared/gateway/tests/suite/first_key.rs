@@ -1,4 +1,4 @@
-//! A key that a deployment brings along.
+//! The first API key, which comes with a deployment.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::stage::Stage;
 
 const TOKEN: &str = "the key that came with the deployment";
 
-/// A deployment whose key is this one.
+/// A deployment with this key.
 struct Deployment(&'static str);
 
 #[async_trait]
@@ -24,7 +24,7 @@ impl FirstKey for Deployment {
 }
 
 #[tokio::test]
-async fn the_first_key_is_stored_with_all_scopes_when_it_is_first_used() {
+async fn the_first_key_is_stored_with_all_scopes_on_first_use() {
     let stage = Stage::set().await;
     let keyring = &stage.gateway.keyring;
     assert!(keyring.recognise(TOKEN).await.unwrap().is_none());
@@ -41,13 +41,13 @@ async fn the_first_key_is_stored_with_all_scopes_when_it_is_first_used() {
 }
 
 #[tokio::test]
-async fn a_new_first_key_takes_the_place_of_the_old_one() {
+async fn a_new_first_key_replaces_the_old_one() {
     let stage = Stage::set().await;
     let keyring = &stage.gateway.keyring;
     let tenant = TenantId::default();
     let old = keyring.replace(&tenant, "POSTRIDER_FIRST_KEY_SECRET", "old".to_owned());
     old.await.unwrap();
-    let other = keyring.create(&tenant, "somebody's", vec![Scope::Read]);
+    let other = keyring.create(&tenant, "another key", vec![Scope::Read]);
     let other = other.await.unwrap();
     keyring.welcome(Arc::new(Deployment(TOKEN)));
     assert!(keyring.recognise(TOKEN).await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! What becomes of hints.
+//! How the queue worker handles queue messages.
 
 use postrider_domain::delivery::{Force, Status};
 use postrider_domain::retry::RetrySettings;
@@ -18,7 +18,7 @@ fn only<T>(mut all: Vec<T>) -> T {
 }
 
 #[tokio::test]
-async fn a_hint_is_attempted_and_delivered() {
+async fn a_message_is_attempted_and_delivered() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
@@ -29,9 +29,9 @@ async fn a_hint_is_attempted_and_delivered() {
     assert!(stage.line.take().is_empty(), "nothing is left to do");
 }
 
-/// A warm function remembers a tenant's webhooks for some seconds.
+/// A warm function caches a tenant's webhooks for a few seconds.
 #[tokio::test]
-async fn a_webhook_younger_than_what_is_remembered_is_attempted_at_once() {
+async fn a_webhook_newer_than_the_cache_is_attempted_at_once() {
     let stage = Stage::set().await;
     let dispatcher = stage.dispatcher();
     for _ in 0..2 {
@@ -45,7 +45,7 @@ async fn a_webhook_younger_than_what_is_remembered_is_attempted_at_once() {
 }
 
 #[tokio::test]
-async fn a_receivers_failure_is_no_failure_of_the_hint_and_the_next_one_is_sent_for_its_time() {
+async fn a_failed_attempt_does_not_fail_the_message_and_sends_the_next_one() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
@@ -58,14 +58,14 @@ async fn a_receivers_failure_is_no_failure_of_the_hint_and_the_next_one_is_sent_
 }
 
 #[tokio::test]
-async fn a_row_due_further_ahead_than_a_hint_reaches_is_left_to_the_poller() {
+async fn a_row_due_too_far_ahead_for_a_message_is_left_to_the_poller() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
     for _ in 0..4 {
         let message = only(stage.line.take());
-        stage.clock.set(message.next_retry_at);
+        stage.clock.set(message.not_before().unwrap());
         assert_eq!(stage.handle(vec![message]).await, [Ok(Handled::Attempted)]);
     }
     let due_at = stage.row(id).await.next_retry_at.unwrap();
@@ -74,7 +74,7 @@ async fn a_row_due_further_ahead_than_a_hint_reaches_is_left_to_the_poller() {
 }
 
 #[tokio::test]
-async fn an_early_hint_is_sent_again_and_attempts_nothing() {
+async fn an_early_message_is_sent_again_without_an_attempt() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
@@ -88,7 +88,7 @@ async fn an_early_hint_is_sent_again_and_attempts_nothing() {
 }
 
 #[tokio::test]
-async fn a_hint_for_another_time_is_dropped() {
+async fn a_message_for_another_time_is_dropped() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
@@ -102,7 +102,7 @@ async fn a_hint_for_another_time_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_doubled_hint_is_harmless() {
+async fn a_duplicate_message_is_harmless() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
@@ -137,11 +137,11 @@ async fn two_dispatchers_on_one_delivery_make_one_post() {
 }
 
 #[tokio::test]
-async fn a_hint_that_names_nothing_does_not_disturb_the_others() {
+async fn a_message_for_an_unknown_row_does_not_affect_the_others() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
-    let mut messages = stage.line.take();
+    let mut messages = stage.line.take_attempts();
     let mut stray = messages[0].clone();
     stray.id.event = event_id(99);
     stray.id.webhook = webhook_id(99);
@@ -152,7 +152,7 @@ async fn a_hint_that_names_nothing_does_not_disturb_the_others() {
 }
 
 #[tokio::test]
-async fn without_time_for_an_attempt_a_hint_is_sent_again() {
+async fn without_time_for_an_attempt_a_message_is_sent_again() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
@@ -166,7 +166,7 @@ async fn without_time_for_an_attempt_a_hint_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_queue_that_takes_nothing_fails_the_hint_but_not_what_was_attempted() {
+async fn a_closed_queue_fails_the_message_but_not_the_attempt() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
@@ -198,7 +198,7 @@ async fn rows_of_paused_and_deleted_webhooks_are_not_sent() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_outlasts_the_function_leaves_time_to_report_the_others() {
+async fn an_attempt_longer_than_the_function_leaves_time_to_report_the_others() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;

@@ -1,18 +1,18 @@
-//! The use-cases of the functions, over SQLite and real sockets, with a clock that is stepped.
+//! The use cases of the functions, with SQLite, real sockets and a stepped clock.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "test code: a broken expectation ends the run, with its place"
+    reason = "test code: a failed expectation stops the test, with its location"
 )]
 
 mod chores;
 mod first_key;
 mod handling;
 mod holding;
-mod mending;
 mod pacing;
 mod polling;
+mod recovering;
 mod shadowing;
 mod stage;

@@ -1,4 +1,4 @@
-//! What the poller finds.
+//! Which rows the poller finds.
 
 use postrider_domain::time::Millis;
 use postrider_gateway::poll::Ended;
@@ -11,7 +11,7 @@ use crate::stage::Stage;
 const SECONDS: fn(u64) -> Millis = Millis::from_seconds;
 
 #[tokio::test]
-async fn a_lost_hint_is_sent_again_when_its_grace_is_over() {
+async fn a_lost_message_is_sent_again_after_its_grace() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
@@ -31,18 +31,18 @@ async fn a_lost_hint_is_sent_again_when_its_grace_is_over() {
 }
 
 #[tokio::test]
-async fn a_row_that_was_too_far_ahead_gets_its_hint_once_and_in_time() {
+async fn a_row_that_was_too_far_ahead_gets_its_message_once_and_in_time() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(500));
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
     for _ in 0..4 {
         let message = stage.line.take().remove(0);
-        stage.clock.set(message.next_retry_at);
+        stage.clock.set(message.not_before().unwrap());
         stage.handle(vec![message]).await;
     }
     let due_at = stage.row(id).await.next_retry_at.unwrap();
-    // On the minute; a schedule near the half may take a row twice.
+    // On the minute; a schedule near the half minute may send a message twice.
     stage.clock.advance(SECONDS(30));
     let mut sent_at = Vec::new();
     while stage.in_a_minute() < due_at {
@@ -58,7 +58,7 @@ async fn a_row_that_was_too_far_ahead_gets_its_hint_once_and_in_time() {
 }
 
 #[tokio::test]
-async fn while_the_queue_is_deep_only_what_is_long_overdue_is_poked() {
+async fn while_the_queue_is_deep_only_rows_long_overdue_get_a_message() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
@@ -67,7 +67,11 @@ async fn while_the_queue_is_deep_only_what_is_long_overdue_is_poked() {
     stage.clock.advance(SECONDS(600));
     let ticked = stage.tick().await;
     assert_eq!(ticked.messages_sent, 0);
-    assert_eq!(ticked.oldest_due_age, SECONDS(600), "and yet it is told");
+    assert_eq!(
+        ticked.oldest_due_age,
+        SECONDS(600),
+        "but its age is reported"
+    );
     let mut pokes = 0;
     for _ in 0..120 {
         stage.clock.advance(SECONDS(60));
@@ -77,7 +81,7 @@ async fn while_the_queue_is_deep_only_what_is_long_overdue_is_poked() {
 }
 
 #[tokio::test]
-async fn more_overdue_rows_than_a_page_holds_are_all_found() {
+async fn more_overdue_rows_than_fit_on_a_page_are_all_found() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     for _ in 0..1010 {
@@ -89,7 +93,7 @@ async fn more_overdue_rows_than_a_page_holds_are_all_found() {
 }
 
 #[tokio::test]
-async fn a_tick_whose_hints_nobody_takes_says_so() {
+async fn a_tick_that_cannot_send_messages_reports_it() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;

@@ -1,6 +1,7 @@
-//! Shadows leave no trace, obey the sender's rules and end in time.
+//! Shadow requests change nothing, obey the sender's rules and end in time.
 
 use postrider_domain::egress::Rules;
+use postrider_domain::outcome::Phase;
 use postrider_domain::shadow::{Likeness, ShadowDraft};
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
@@ -18,7 +19,7 @@ fn to(url: String) -> ShadowDraft {
 }
 
 #[tokio::test]
-async fn a_failed_row_its_attempts_and_its_pace_stay_as_they_were() {
+async fn a_failed_row_its_attempts_and_its_rate_do_not_change() {
     let stage = Stage::set().await;
     stage.receiver.answer(Answer::status(503).body("later"));
     let webhook = stage.webhook().await;
@@ -30,7 +31,7 @@ async fn a_failed_row_its_attempts_and_its_pace_stay_as_they_were() {
     let store = &stage.ports.store;
     let attempts = store.attempts(&tenant(), id).await.unwrap();
     let hooks = store.webhooks(&tenant()).await.unwrap();
-    let told = store.notifications_after(&tenant(), 0, 100).await.unwrap();
+    let notifications = store.notifications_after(&tenant(), 0, 100).await.unwrap();
     stage.line.take();
 
     let elsewhere = Receiver::start().await;
@@ -54,21 +55,21 @@ async fn a_failed_row_its_attempts_and_its_pace_stay_as_they_were() {
     assert_eq!(store.attempts(&tenant(), id).await.unwrap(), attempts);
     assert_eq!(store.webhooks(&tenant()).await.unwrap(), hooks);
     let after = store.notifications_after(&tenant(), 0, 100).await.unwrap();
-    assert_eq!(after.len(), told.len());
-    assert!(stage.line.take().is_empty(), "no hint");
+    assert_eq!(after.len(), notifications.len());
+    assert!(stage.line.take().is_empty(), "no queue message");
 }
 
-/// As when a name leads to a forbidden address, which only the sender finds out.
+/// As when a name resolves to a blocked address, which only the sender notices.
 #[tokio::test]
-async fn what_the_sender_refuses_is_a_fault_of_the_url() {
+async fn a_url_that_the_sender_blocks_is_an_invalid_field() {
     let stage = Stage::set().await;
     let webhook = stage.webhook().await;
     let id = stage.publish(webhook).await;
     let shadows = stage.shadows(stage.egress.clone(), Rules::default());
     let url = format!("{}?elsewhere", stage.receiver.url());
-    let refused = shadows.send(&tenant(), id, to(url)).await;
-    let Err(GatewayError::Invalid(faults)) = refused else {
-        panic!("{refused:?}")
+    let rejected = shadows.send(&tenant(), id, to(url)).await;
+    let Err(GatewayError::Invalid(faults)) = rejected else {
+        panic!("{rejected:?}")
     };
     let faults = faults.into_fields();
     assert_eq!((faults.len(), faults[0].field.as_str()), (1, "url"));
@@ -78,7 +79,7 @@ async fn what_the_sender_refuses_is_a_fault_of_the_url() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_hangs_is_given_up_in_time() {
+async fn a_request_to_a_hanging_receiver_ends_in_time() {
     let stage = Stage::set().await;
     let draft = WebhookDraft {
         timeout_seconds: Some(30),
@@ -96,5 +97,5 @@ async fn a_receiver_that_hangs_is_given_up_in_time() {
     let shadowed = shadows.send(&tenant(), id, draft).await.unwrap();
     let error = shadowed.reply.error.unwrap();
     assert!(error.starts_with("timeout: "), "{error}");
-    assert_eq!(shadowed.reply.phase.as_deref(), Some("first_byte"));
+    assert_eq!(shadowed.reply.phase, Some(Phase::FirstByte));
 }

@@ -1,4 +1,4 @@
-//! A store, a receiver, a queue and the functions' use-cases over them.
+//! A store, a receiver, a queue and the functions' use cases over them.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::line::Line;
 use postrider_testkit::receiver::Receiver;
 
-/// What a function has.
+/// The time that a function has.
 pub(crate) const MINUTE: Millis = Millis::from_seconds(60);
 const GRACE: Millis = Millis::from_seconds(180);
 
@@ -81,7 +81,7 @@ impl Stage {
         }
     }
 
-    /// What makes attempts, with a webhook cache of its own.
+    /// With a webhook cache of its own.
     fn attempts(&self, webhook_cache: &Arc<WebhookCache>) -> Attempts {
         let sender = SenderSettings {
             rules: self.egress.clone(),
@@ -92,7 +92,7 @@ impl Stage {
         Attempts::new(self.ports.clone(), sender, Arc::clone(webhook_cache), retry)
     }
 
-    /// A dispatcher function of its own: it shares only store and queue with another.
+    /// A dispatcher function that shares only the store and the queue with the others.
     pub(crate) fn dispatcher(&self) -> QueueWorker {
         let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
         let attempts = self.attempts(&webhook_cache);
@@ -114,7 +114,7 @@ impl Stage {
         )
     }
 
-    /// What sends shadows to where these rules allow, by a sender that obeys those.
+    /// Shadow requests to URLs that `rules` allow, with a sender that obeys `senders`.
     pub(crate) fn shadows(&self, rules: Rules, senders: Rules) -> Shadows {
         let settings = SenderSettings {
             rules: senders,
@@ -124,8 +124,12 @@ impl Stage {
         Shadows::new(self.ports.clone(), sender, rules)
     }
 
-    /// Hands hints to a dispatcher that has a minute.
-    pub(crate) async fn handle(&self, messages: Vec<QueueMessage>) -> Vec<Result<Handled>> {
+    /// Hands queue messages to a dispatcher that has a minute.
+    pub(crate) async fn handle(
+        &self,
+        messages: Vec<impl Into<QueueMessage>>,
+    ) -> Vec<Result<Handled>> {
+        let messages = messages.into_iter().map(Into::into).collect();
         self.dispatcher().handle(messages, self.in_a_minute()).await
     }
 
@@ -134,7 +138,7 @@ impl Stage {
         while self.row(id).await.status.is_open() {
             let messages = self.line.take();
             assert_eq!(messages.len(), 1, "{messages:?}");
-            self.clock.set(messages[0].next_retry_at);
+            self.clock.set(messages[0].not_before().unwrap());
             self.handle(messages).await;
         }
     }
@@ -163,11 +167,11 @@ impl Stage {
             event_types: vec!["task.*".into()],
             ..draft
         };
-        let made = self.gateway.manage.create(&tenant(), draft, None).await;
-        made.unwrap().id
+        let created = self.gateway.manage.create(&tenant(), draft, None).await;
+        created.unwrap().id
     }
 
-    /// Publishes an event for a webhook; its hint is in the line.
+    /// Publishes an event for a webhook; its message is in the queue.
     pub(crate) async fn publish(&self, webhook: WebhookId) -> DeliveryId {
         let draft = EventDraft {
             event_type: "task.completed".into(),
@@ -181,19 +185,19 @@ impl Stage {
         published.unwrap().deliveries[0]
     }
 
-    /// What a poller does after its tick.
+    /// The chores of a poller after its tick.
     pub(crate) async fn chores(&self) {
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
         let ahead = Millis::from_seconds(90);
         self.chores_over(queue, ahead).turn().await;
     }
 
-    /// Chores that tell this queue, and release rows so far ahead.
+    /// Chores that send to this queue and release rows this far ahead.
     pub(crate) fn chores_over(&self, queue: Arc<dyn Queue>, ahead: Millis) -> Chores {
         Chores::new(self.ports.clone(), queue, ahead)
     }
 
-    /// Attempts a second that a webhook gets now, in thousandths, of 8 that are configured.
+    /// The current rate of a webhook with a configured rate of 8/s, in thousandths.
     pub(crate) async fn rate(&self, webhook: WebhookId) -> u32 {
         let paces = self.ports.store.paces(&tenant(), &[webhook]).await;
         paces.unwrap()[0].rate_milli(8)

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use postrider_domain::delivery::Status;
 use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
-use postrider_ports::deliveries::{Accepted, Applied};
+use postrider_ports::deliveries::Accepted;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::{Fixture, Scene, scene};
+use super::{Fixture, Scene};
 use crate::builders::{self, NOW};
-use postrider_domain::decide::Transition;
 
 /// The event, its rows and their contents.
 pub async fn an_accepted_event_is_stored_with_its_rows(fixture: impl Fixture) {
@@ -21,12 +19,12 @@ pub async fn an_accepted_event_is_stored_with_its_rows(fixture: impl Fixture) {
     let event = scene.event(NOW);
     let acceptance = scene.plan(event.clone(), &[a.id, b.id]).await;
     let accepted = scene.accept_one(acceptance.clone()).await.unwrap();
-    assert!(matches!(accepted, Accepted::New { claimed } if claimed.is_empty()));
+    assert!(matches!(accepted, Accepted::New));
     let stored = scene.handle.store.event(&scene.tenant, event.id).await;
     assert_eq!(*stored.unwrap().unwrap(), event);
     for new in &acceptance.rows {
-        assert_eq!(scene.stored(new.row.id).await, new.row);
-        let attempts = scene.attempts(&scene.tenant, new.row.id).await;
+        assert_eq!(scene.stored(new.id).await, *new);
+        let attempts = scene.attempts(&scene.tenant, new.id).await;
         assert_eq!(attempts, Ok(Vec::new()));
     }
 }
@@ -99,7 +97,7 @@ pub async fn an_outdated_plan_writes_nothing(fixture: impl Fixture) {
     scene.webhook().await;
     let accepted = scene.accept_one(acceptance.clone()).await.unwrap();
     assert!(matches!(accepted, Accepted::Outdated), "{accepted:?}");
-    let id = acceptance.rows[0].row.id;
+    let id = acceptance.rows[0].id;
     assert_eq!(scene.delivery(&scene.tenant, id).await, Ok(None));
     assert_eq!(
         scene.handle.store.event(&scene.tenant, id.event).await,
@@ -117,32 +115,6 @@ pub async fn an_event_without_a_webhook_is_stored(fixture: impl Fixture) {
     assert_eq!(*stored.unwrap().unwrap(), event);
     let again = scene.accept_one(acceptance).await.unwrap();
     assert!(matches!(again, Accepted::Duplicate { deliveries, .. } if deliveries.is_empty()));
-}
-
-/// The first attempt starts without another call, and is applied like any other.
-pub async fn a_row_can_be_accepted_already_claimed(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
-    let mut acceptance = scene.plan(scene.event(NOW), &[a, b]).await;
-    let until = NOW.plus(scene::LEASE);
-    acceptance.rows[0].lease = Some(builders::lease(&scene.handle.process, 99, until));
-    let ids: Vec<_> = acceptance.rows.iter().map(|new| new.row.id).collect();
-    let Accepted::New { claimed } = scene.accept_one(acceptance.clone()).await.unwrap() else {
-        panic!("it is new");
-    };
-    assert_eq!(claimed.len(), 1);
-    let delivery = &claimed[0];
-    assert_eq!(delivery.event, acceptance.event);
-    assert_eq!(
-        (delivery.claimed.delivery().id, delivery.claimed.version()),
-        (ids[0], 1)
-    );
-    assert_eq!(scene.stored(ids[0]).await, *delivery.claimed.delivery());
-    assert_eq!(scene.stored(ids[1]).await.lease_owner, None);
-    let applied = scene
-        .finish(&delivery.claimed, Transition::Deliver, NOW)
-        .await;
-    assert!(matches!(applied, Applied::Done(row) if row.status == Status::Delivered));
 }
 
 /// Publishers that send the same request at the same time.
@@ -197,7 +169,7 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_stored_whole(fixture: impl Fixtu
     for _ in 0..130 {
         batch.push(scene.plan(scene.event(NOW), &[webhook]).await);
     }
-    let ids: Vec<_> = batch.iter().map(|one| one.rows[0].row.id).collect();
+    let ids: Vec<_> = batch.iter().map(|one| one.rows[0].id).collect();
     for accepted in scene.accept(batch).await {
         assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
     }
@@ -216,7 +188,7 @@ pub async fn an_event_for_sixty_webhooks_is_stored_whole(fixture: impl Fixture) 
     let acceptance = scene.plan(scene.event(NOW), &webhooks).await;
     scene.accept_new(acceptance.clone()).await;
     for new in acceptance.rows {
-        scene.stored(new.row.id).await;
+        scene.stored(new.id).await;
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use postrider_domain::attempt::{Attempt, Verdict};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
+use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase};
 use postrider_ports::deliveries::{Applied, Claim};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -50,6 +52,31 @@ pub async fn a_failed_row_waits_for_its_next_attempt(fixture: impl Fixture) {
         numbers.iter().map(|one| one.number).collect::<Vec<_>>(),
         [1, 2, 3]
     );
+}
+
+/// Typed, so that nothing has to be read out of the error text.
+pub async fn an_attempt_keeps_its_failure_kind_and_phase(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    for (n, kind) in (0..).zip(FailureKind::ALL) {
+        let claimed = scene.claimed(id, after(n)).await;
+        let mut done = completion(&claimed, retry_at(after(n + 1)), after(n));
+        let failure = Failure {
+            kind,
+            phase: Phase::ALL[usize::try_from(n).unwrap() % Phase::ALL.len()],
+            detail: "as an example".to_owned(),
+        };
+        let outcome = Outcome {
+            result: Answer::Failed(failure),
+            timings: done.attempt.timings,
+        };
+        let (number, version) = (done.attempt.number, claimed.version());
+        done.attempt = Attempt::record(number, version, after(n), &outcome, Verdict::Failure);
+        let applied = scene.apply(&claimed, done.clone(), after(n)).await;
+        assert!(matches!(applied, Ok(Applied::Done(row)) if row.last_status.is_none()));
+        let attempts = scene.attempts(&scene.tenant, id).await.unwrap();
+        assert_eq!(attempts.last(), Some(&done.attempt));
+    }
 }
 
 /// It cannot be claimed and is in no schedule.

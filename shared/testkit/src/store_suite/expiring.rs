@@ -173,7 +173,7 @@ pub async fn rejected_requests_are_removed_after_their_retention(fixture: impl E
         let refused = RejectedRequest::of(&source, request(), Rejection::NoMatch, after(n));
         scene.store_rejected(refused).await.unwrap().unwrap();
     }
-    let nobodys = RejectedRequest::nobodys(request(), Rejection::UnknownSource, NOW);
+    let nobodys = RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
     scene.store_rejected(nobodys).await.unwrap().unwrap();
     let store = fixture.embedded();
     let forget = async |limit| store.delete_old_rejections(after(2), limit).await.unwrap();

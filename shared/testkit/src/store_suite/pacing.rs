@@ -7,12 +7,11 @@ use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::pace::{Asked, FLOOR_MILLI, Pace, Signal};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::deliveries::Accepted;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::{Fixture, Scene};
-use crate::builders::{self, NOW, after, webhook_id};
+use crate::builders::{NOW, after, webhook_id};
 
 /// As many as requested, however far ahead.
 const fn asked(count: usize, per_second: u32) -> Asked {
@@ -157,34 +156,4 @@ pub async fn a_resumed_webhook_starts_at_the_slowest_rate(fixture: impl Fixture)
         let given = scene.reserve(&scene.tenant, webhook, asked(1, 8), NOW);
         assert_eq!(given.await.unwrap().turns, [after(2)]);
     }
-}
-
-/// Whatever attempts reported.
-pub async fn a_webhook_that_is_slowed_does_not_start_rows_at_once(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let webhook = scene.webhook().await.id;
-    report(&scene, webhook, Signal::TooFast, NOW).await;
-    let mut acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
-    acceptance.rows[0].lease = Some(scene.wanted(acceptance.rows[0].row.id, NOW).lease);
-    let id = acceptance.rows[0].row.id;
-    scene.accept_new(acceptance).await;
-    let row = scene.stored(id).await;
-    assert!(!row.parked && row.lease_owner.is_none(), "{row:?}");
-    scene.claimed(id, NOW).await;
-}
-
-/// Its slowest rate is its configured rate.
-pub async fn a_resumed_webhook_of_one_a_second_starts_rows_at_once(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let mut webhook = builders::webhook(&scene.tenant, scene.draw());
-    webhook.settings.retry_rate = 1;
-    let id = webhook.id;
-    scene.create_webhook(webhook).await.unwrap();
-    for status in [WebhookStatus::Paused, WebhookStatus::Active] {
-        scene.set_status(id, status).await;
-    }
-    let mut acceptance = scene.plan(scene.event(NOW), &[id]).await;
-    acceptance.rows[0].lease = Some(scene.wanted(acceptance.rows[0].row.id, NOW).lease);
-    let accepted = scene.accept_one(acceptance).await.unwrap();
-    assert!(matches!(accepted, Accepted::New { claimed } if claimed.len() == 1));
 }

@@ -5,24 +5,19 @@ use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::pace::Signal;
 use postrider_domain::time::Millis;
-use postrider_ports::deliveries::{Accepted, Claim};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::deliveries::Claim;
+use postrider_ports::queue::AttemptMessage;
 
-use super::scene::{LEASE, retry_at};
+use super::scene::retry_at;
 use super::{Fixture, Scene};
-use crate::builders::{NOW, after, lease};
+use crate::builders::{NOW, after};
 
-/// Also those to be claimed at once.
 pub async fn rows_accepted_for_a_paused_webhook_are_parked(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
         let webhook = scene.webhook().await.id;
         scene.set_status(webhook, status).await;
-        let mut acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
-        acceptance.rows[0].lease = Some(lease(&scene.handle.process, 1, NOW.plus(LEASE)));
-        let id = acceptance.rows[0].row.id;
-        let accepted = scene.accept_one(acceptance).await.unwrap();
-        assert!(matches!(accepted, Accepted::New { claimed } if claimed.is_empty()));
+        let id = scene.row(webhook).await;
         let row = scene.stored(id).await;
         assert!(row.parked && row.lease_owner.is_none());
         let claim = scene.try_claim(id, NOW).await;
@@ -158,7 +153,7 @@ pub async fn a_row_set_aside_is_released_at_a_turn(fixture: impl Fixture) {
     let webhook = scene.webhook().await.id;
     let (first, failed) = (scene.row(webhook).await, scene.failed(webhook).await);
     let (before, retry) = (scene.stored(first).await, scene.stored(failed).await);
-    let messages = vec![QueueMessage::of(&before), QueueMessage::of(&retry)];
+    let messages = vec![AttemptMessage::of(&before), AttemptMessage::of(&retry)];
     scene.set_aside(messages, after(60)).await.unwrap();
     assert_eq!(scene.stored(first).await, before.park());
     assert_eq!(scene.stored(failed).await, retry.park());
@@ -187,7 +182,7 @@ pub async fn a_held_or_changed_row_is_not_set_aside(fixture: impl Fixture) {
     );
     let mut messages = Vec::new();
     for id in [held, moved, done] {
-        messages.push(QueueMessage::of(&scene.stored(id).await));
+        messages.push(AttemptMessage::of(&scene.stored(id).await));
     }
     scene.claimed(held, NOW).await;
     scene.attempt(moved, retry_at(after(60)), NOW).await;

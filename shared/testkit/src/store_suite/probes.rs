@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use postrider_domain::delivery::DeadCause;
-use postrider_domain::health::WebhookStatus;
+use postrider_domain::health::{StatusReason, WebhookStatus};
 use postrider_domain::ids::WebhookId;
 use postrider_domain::pace::FLOOR_MILLI;
 use postrider_domain::time::Timestamp;
@@ -119,7 +119,7 @@ pub async fn a_successful_probe_resumes_the_webhook(fixture: impl Fixture) {
         (WebhookStatus::Active, 0, generation + 1)
     );
     assert!(health.on_probation && health.next_probe_at.is_none());
-    assert!(health.reason.unwrap().contains("auto_resume"));
+    assert_eq!(health.reason, Some(StatusReason::AutoResumed));
     let pace = scene.paces(&scene.tenant, &[webhook]).await.unwrap()[0];
     assert_eq!(pace.rate_milli(5), FLOOR_MILLI);
     let kinds = scene.notification_kinds().await;

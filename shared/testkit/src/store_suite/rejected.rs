@@ -171,7 +171,8 @@ pub async fn stored_requests_are_notified_and_counted_ones_are_not(fixture: impl
 pub async fn requests_to_unknown_sources_belong_to_no_tenant(fixture: impl Fixture) {
     let (scene, _) = stage(&fixture).await;
     for n in 0..12 {
-        let refused = RejectedRequest::nobodys(request(b"canary"), Rejection::UnknownSource, NOW);
+        let refused =
+            RejectedRequest::to_unknown_source(request(b"canary"), Rejection::UnknownSource, NOW);
         let source = refused.source;
         let kept = scene.store_rejected(refused).await.unwrap();
         assert_eq!(kept.is_some(), n < 10);

@@ -78,7 +78,7 @@ impl Scene {
 
     /// Sets a webhook's status at [`NOW`].
     pub async fn set_status(&self, id: WebhookId, status: WebhookStatus) -> Option<Health> {
-        let set = self.set_webhook_status(&self.tenant, id, status, None, NOW);
+        let set = self.set_webhook_status(&self.tenant, id, status, NOW);
         set.await.unwrap()
     }
 

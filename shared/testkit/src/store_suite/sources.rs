@@ -149,7 +149,7 @@ pub async fn an_event_keeps_the_source_it_came_from(fixture: impl Fixture) {
     event.origin = Origin::Source(source_id(1));
     event.session_id = None;
     let mut acceptance = scene.plan(event.clone(), &[webhook]).await;
-    let row = &mut acceptance.rows[0].row;
+    let row = &mut acceptance.rows[0];
     row.session_id = Some("reviewer-cluster".parse().unwrap());
     row.intent = Some("code_review".parse().unwrap());
     let expected = row.clone();

@@ -115,7 +115,7 @@ pub async fn the_same_event_id_is_two_events(fixture: impl Fixture) {
         scene.create_webhook(webhook.clone()).await.unwrap();
         let event = builders::event(&scene.tenant, 5, NOW);
         let acceptance = scene.plan(event, &[webhook.id]).await;
-        let id = acceptance.rows[0].row.id;
+        let id = acceptance.rows[0].id;
         let accepted = scene.accept_one(acceptance).await.unwrap();
         assert!(matches!(accepted, Accepted::New { .. }), "{accepted:?}");
         assert_eq!(scene.stored(id).await.tenant, scene.tenant);

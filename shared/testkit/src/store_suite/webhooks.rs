@@ -1,7 +1,7 @@
 //! Webhooks, their secrets and their version.
 
 use postrider_domain::headers::CustomHeaders;
-use postrider_domain::health::WebhookStatus;
+use postrider_domain::health::{StatusReason, WebhookStatus};
 use postrider_domain::retry::{Profile, RetrySettings};
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::time::Millis;
@@ -144,8 +144,7 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.webhook().await.id;
     let set = async |status, at| {
-        let reason = Some("an operator said so".to_owned());
-        let set = scene.set_webhook_status(&scene.tenant, id, status, reason, at);
+        let set = scene.set_webhook_status(&scene.tenant, id, status, at);
         set.await.unwrap().unwrap()
     };
     let paused = set(WebhookStatus::Paused, after(1)).await;
@@ -153,7 +152,7 @@ pub async fn a_status_is_set_once(fixture: impl Fixture) {
         (paused.status, paused.generation, paused.changed_at),
         (WebhookStatus::Paused, 1, Some(after(1)))
     );
-    assert_eq!(paused.reason.as_deref(), Some("an operator said so"));
+    assert_eq!(paused.reason, Some(StatusReason::PausedByOperator));
     let version = scene.version().await;
     assert_eq!(set(WebhookStatus::Paused, after(2)).await, paused);
     assert_eq!(scene.version().await, version);

@@ -109,7 +109,7 @@ impl From<ShadowReply> for ReplyView {
             status_code: reply.status_code,
             elapsed_ms: reply.timings.total_ms,
             error: reply.error,
-            phase: reply.phase,
+            phase: reply.phase.map(|phase| phase.as_str().to_owned()),
             content_type: reply.content_type,
             response_body: reply.response_body,
             timings: reply.timings.into(),

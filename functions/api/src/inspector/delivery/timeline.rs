@@ -120,6 +120,7 @@ fn bar(timings: &Timings, longest: u64) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_domain::outcome::Phase;
     use postrider_domain::time::Timestamp;
 
     fn attempt(number: u32, total_ms: u32) -> Attempt {
@@ -129,7 +130,8 @@ mod tests {
             at: Timestamp::from_millis(i64::from(number) * 30_000),
             status_code: None,
             error: Some("timeout: no answer <b>".to_owned()),
-            phase: Some("first_byte".to_owned()),
+            kind: None,
+            phase: Some(Phase::FirstByte),
             timings: Timings {
                 connect_ms: Some(5),
                 first_byte_ms: Some(total_ms),

@@ -67,7 +67,13 @@ struct Banner {
 
 fn banner(webhook: &Webhook) -> Option<Banner> {
     let health = &webhook.health;
-    let reason = || health.reason.clone().unwrap_or_default();
+    let reason = || {
+        health
+            .reason
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    };
     let (class, title, detail) = match health.status {
         WebhookStatus::Active if health.is_degraded() => {
             ("warn", text::RETRYING, in_a_row(health.failure_count))

@@ -34,7 +34,11 @@ impl Metered {
         let store = tables.store_with(Client::from_conf(config.build()));
         let process = "i-0123456789abcdef0:4f1c2a9e".to_owned();
         Self {
-            scene: Scene::of(Handle { store, process }),
+            scene: Scene::of(Handle {
+                store,
+                process,
+                embedded: None,
+            }),
             tables,
             meter,
             webhook,
@@ -58,8 +62,8 @@ impl Metered {
         };
         let mut acceptance = self.scene.plan(event, &[self.webhook]).await;
         for new in &mut acceptance.rows {
-            URL.clone_into(&mut new.row.target_url);
-            new.row.signature.clear();
+            URL.clone_into(&mut new.target_url);
+            new.signature.clear();
         }
         self.meter.take();
         self.scene.accept_new(acceptance).await;

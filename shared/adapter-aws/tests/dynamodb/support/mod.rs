@@ -151,6 +151,7 @@ impl Dynamo {
 impl Fixture for Dynamo {
     fn handle(&self) -> Handle {
         Handle {
+            embedded: None,
             store: Arc::clone(&self.store) as _,
             process: "process-0".to_owned(),
         }
@@ -158,6 +159,7 @@ impl Fixture for Dynamo {
 
     async fn another_process(&self) -> Handle {
         Handle {
+            embedded: None,
             store: self.store_with(self.client.clone()) as _,
             process: self.process(),
         }

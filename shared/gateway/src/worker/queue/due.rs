@@ -6,7 +6,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, Wanted};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
 
 use super::{Answer, Handled, QueueWorker};
@@ -85,11 +85,11 @@ impl QueueWorker {
     }
 
     /// Parks rows that there is no turn for yet. Their hints are sent when they are released.
-    async fn set_aside(&self, rows: Vec<QueueMessage>, now: Timestamp) -> Result<Vec<Answer>> {
+    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<Vec<Answer>> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let done = |message: &QueueMessage| (message.id, Ok(Handled::Postponed));
+        let done = |message: &AttemptMessage| (message.id, Ok(Handled::Postponed));
         let answers = rows.iter().map(done).collect();
         self.ports.store.set_aside(rows, now).await?;
         Ok(answers)
@@ -104,7 +104,7 @@ impl QueueWorker {
         self.ports.store.postpone(steps, now).await?;
         let messages = moves
             .into_iter()
-            .map(|Moved { step, asked_again }| QueueMessage {
+            .map(|Moved { step, asked_again }| AttemptMessage {
                 tenant: step.tenant,
                 id: step.id,
                 next_retry_at: step.to,
@@ -129,8 +129,8 @@ impl QueueWorker {
     }
 }
 
-fn message_of(row: DueRow) -> QueueMessage {
-    QueueMessage {
+fn message_of(row: DueRow) -> AttemptMessage {
+    AttemptMessage {
         tenant: row.tenant,
         id: row.id,
         next_retry_at: row.next_retry_at,

@@ -5,7 +5,7 @@ use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery};
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::{ProbeMessage, QueueMessage};
 
 use super::{Answer, Handled, Needless, QueueWorker};
 use crate::attempt::{Attempted, ProbeResult};
@@ -37,15 +37,18 @@ impl QueueWorker {
         (id, answer)
     }
 
-    /// Tests the webhook that a hint names.
-    pub(super) async fn test(&self, message: QueueMessage, deadline: Timestamp) -> Answer {
-        let test = self.dispatcher.test(&message.tenant, message.id.webhook);
-        let tested = self.in_time(deadline, test).await;
-        let answer = tested.map(|tested| match tested {
-            ProbeResult::Passed | ProbeResult::Failed => Handled::ProbeResult,
+    /// Probes the webhook that a message names.
+    pub(super) async fn probe(
+        &self,
+        message: &ProbeMessage,
+        deadline: Timestamp,
+    ) -> Result<Handled> {
+        let probe = self.dispatcher.test(&message.tenant, message.webhook);
+        let probed = self.in_time(deadline, probe).await;
+        probed.map(|probed| match probed {
+            ProbeResult::Passed | ProbeResult::Failed => Handled::Probed,
             ProbeResult::NotMade => Handled::Dropped(Needless::Superseded),
-        });
-        (message.id, answer)
+        })
     }
 
     async fn attempt(

@@ -2,7 +2,7 @@
 
 use postrider_domain::delivery::MESSAGE_REACH;
 use postrider_ports::Result;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
 
 use super::Needless;
@@ -17,15 +17,10 @@ pub(super) enum Triage {
     Early,
     /// The row may go out.
     Due(DueRow),
-    /// There is no row: a webhook is to be tested.
-    Test,
 }
 
 /// Looks at the row that a hint names. The row is the truth; a hint only says where to look.
-pub(super) async fn triage(ports: &Ports, message: &QueueMessage) -> Result<Triage> {
-    if message.is_probe() {
-        return Ok(Triage::Test);
-    }
+pub(super) async fn triage(ports: &Ports, message: &AttemptMessage) -> Result<Triage> {
     let Some(row) = ports.store.delivery(&message.tenant, message.id).await? else {
         return Ok(Triage::Dropped(Needless::Missing));
     };

@@ -92,7 +92,8 @@ fn as_attempt(reply: &ShadowReply) -> Attempt {
         at: reply.at,
         status_code: reply.status_code,
         error: reply.error.clone(),
-        phase: reply.phase.clone(),
+        kind: reply.kind,
+        phase: reply.phase,
         timings: reply.timings,
         response_body: reply.response_body.clone(),
     }

@@ -1,4 +1,4 @@
-//! The header `traceparent`: which span a request is part of. <https://www.w3.org/TR/trace-context/>
+//! The `traceparent` header. <https://www.w3.org/TR/trace-context/>
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +7,16 @@ use data_encoding::HEXLOWER;
 
 use super::{SpanId, TraceId};
 
-/// The span that a request is part of.
+/// The span that a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceParent {
-    /// Its trace.
     pub trace: TraceId,
-    /// The span.
     pub span: SpanId,
-    /// Whether whoever sent it records the trace.
+    /// Whether the sender records the trace.
     pub sampled: bool,
 }
 
 impl TraceParent {
-    /// The name of the header.
     pub const HEADER: &'static str = "traceparent";
 }
 
@@ -34,7 +31,6 @@ impl fmt::Display for TraceParent {
     }
 }
 
-/// A text that is no `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a W3C traceparent")]
 pub struct TraceParentError;
@@ -47,7 +43,7 @@ impl FromStr for TraceParent {
     }
 }
 
-/// A later version may add parts at the end, the first one may not.
+/// Versions above 00 may add parts at the end.
 fn read(text: &str) -> Option<TraceParent> {
     let mut parts = text.trim().split('-');
     let [version] = bytes(parts.next()?)?;

@@ -1,7 +1,7 @@
-//! Traces: what happened to one event, from accept to announcement, as spans that a collector puts together.
+//! Spans: what happened to one event, from acceptance to notification, for an OpenTelemetry collector.
 //!
-//! Nothing of a trace is stored. Its ids are made from the ids of the event and of its deliveries, so that a process
-//! which attempts a delivery hours later continues the trace that another one began.
+//! Traces are not stored. Their ids are derived from the ids of the event and its deliveries, so a process that attempts
+//! a delivery hours later continues the trace that another process started.
 
 mod parent;
 mod span;
@@ -12,9 +12,8 @@ pub use span::{Kind, Span, Value};
 use std::fmt;
 
 use data_encoding::HEXLOWER;
+use postrider_domain::ids::{DeliveryId, EventId};
 use sha2::{Digest, Sha256};
-
-use crate::ids::{DeliveryId, EventId};
 
 /// The trace of one event: the bytes of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,20 +24,18 @@ pub struct TraceId([u8; 16]);
 pub struct SpanId([u8; 8]);
 
 impl TraceId {
-    /// The trace of this event.
     #[must_use]
     pub const fn of(event: EventId) -> Self {
         Self(*event.as_bytes())
     }
 
-    /// Its bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The part that is random in every id of ours, the last seven bytes, as a number below 2^56. Of a UUIDv7 the bytes
-    /// before are a time and a fixed variant.
+    /// The random part of the id, its last seven bytes, as a number below 2^56. The bytes before it are the time and the
+    /// variant of the UUIDv7.
     /// <https://www.w3.org/TR/trace-context-2/#random-trace-id-flag>
     fn chance(self) -> u64 {
         let [.., a, b, c, d, e, f, g] = self.0;
@@ -47,7 +44,7 @@ impl TraceId {
 }
 
 impl SpanId {
-    /// Where an event was accepted: the root of its trace.
+    /// The acceptance of an event: the root of its trace.
     #[must_use]
     pub fn of_accept(event: EventId) -> Self {
         Self::hashed("accept", event.as_bytes(), 0)
@@ -59,19 +56,17 @@ impl SpanId {
         Self::hashed("repeat", event.as_bytes(), millis.unsigned_abs())
     }
 
-    /// The attempt that began with the claim which gave the row this version.
+    /// The attempt whose claim gave the row this version.
     #[must_use]
     pub fn of_attempt(delivery: DeliveryId, version: u64) -> Self {
         Self::hashed("attempt", delivery.to_string().as_bytes(), version)
     }
 
-    /// An announcement, by its id.
     #[must_use]
     pub fn of_notification(id: &str) -> Self {
         Self::hashed("announce", id.as_bytes(), 0)
     }
 
-    /// Its bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 8] {
         &self.0
@@ -99,20 +94,18 @@ impl fmt::Display for SpanId {
     }
 }
 
-/// Which part of all traces is recorded. Every process decides alike, so that a trace is whole or absent.
+/// The share of traces that is recorded. Every process decides the same way, so a trace is complete or absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Traces whose chance lies below it are recorded.
+    /// Traces whose random part is below this are recorded.
     below: u64,
 }
 
 impl Share {
-    /// Every trace.
     pub const ALL: Self = Self { below: 1 << 56 };
-    /// None.
     pub const NONE: Self = Self { below: 0 };
 
-    /// This part of one; none when it is no part of one.
+    /// A ratio from 0 to 1; `None` if it is out of range.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -125,7 +118,6 @@ impl Share {
         (0.0..=1.0).contains(&ratio).then_some(Self { below })
     }
 
-    /// Whether this trace is recorded.
     #[must_use]
     pub fn has(self, trace: TraceId) -> bool {
         trace.chance() < self.below
@@ -135,8 +127,8 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::WebhookId;
-    use crate::time::Timestamp;
+    use postrider_domain::ids::WebhookId;
+    use postrider_domain::time::Timestamp;
 
     fn event(n: u64) -> EventId {
         let entropy: [u8; 32] = Sha256::digest(n.to_be_bytes()).into();

@@ -1,53 +1,39 @@
 //! One span: a step in the life of an event.
 
 use super::{SpanId, TraceId, TraceParent};
-use crate::time::Timestamp;
+use postrider_domain::time::Timestamp;
 
-/// A step in the life of an event. Its attributes are an allow-list, as those of a log line are: never a body, a
+/// A step in the life of an event. Its attributes are an allow-list, like the fields of a log line: never a body, a
 /// signature, a secret, a path or a query string.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// The trace of the event.
     pub trace: TraceId,
-    /// Its own id.
     pub id: SpanId,
-    /// The span it is part of; none for the first.
+    /// `None` for the root.
     pub parent: Option<SpanId>,
-    /// A span of another trace that led to it.
+    /// A span of another trace that caused it.
     pub link: Option<TraceParent>,
-    /// Which way it goes.
     pub kind: Kind,
-    /// What happens in it; one of a few words.
+    /// One of a few fixed names.
     pub name: &'static str,
-    /// When it began.
     pub started_at: Timestamp,
-    /// When it ended.
     pub ended_at: Timestamp,
-    /// What is known of it.
     pub attributes: Vec<(&'static str, Value)>,
-    /// Why it failed, if it did.
     pub failure: Option<String>,
 }
 
-/// Which way a step goes, as OpenTelemetry has it.
+/// The kind of a span in OpenTelemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It answers somebody.
     Server,
-    /// It asks somebody.
     Client,
-    /// It tells whoever listens.
     Producer,
 }
 
-/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A text.
     Text(String),
-    /// A number.
     Number(i64),
-    /// Yes or no.
     Flag(bool),
 }
 

@@ -1,4 +1,4 @@
-//! A receiver in trouble, as dispatcher and poller functions meet it.
+//! How dispatcher and poller functions handle a failing receiver.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::queue::{ProbeMessage, Queue, QueueMessage};
 use postrider_testkit::builders::NOW as BEGIN;
 use postrider_testkit::receiver::Answer;
 
@@ -37,7 +37,6 @@ async fn status(stage: &Stage, webhook: WebhookId) -> WebhookStatus {
     found.unwrap().health.status
 }
 
-/// A webhook that failed.
 async fn failed(stage: &Stage) -> WebhookId {
     let webhook = stage.webhook_with(draft()).await;
     stage.receiver.answer(Answer::status(500));
@@ -47,8 +46,8 @@ async fn failed(stage: &Stage) -> WebhookId {
     webhook
 }
 
-/// Plays the queue: brings each hint when it is due, lets the poller do its chores each minute. Returns how many attempts
-/// began in each second, and how many hints were handled.
+/// Simulates the queue: hands over each message when it is due and runs the poller's chores every minute. Returns the
+/// number of attempts per second and the number of messages handled.
 async fn run(stage: &Stage, span: Millis) -> (BTreeMap<i64, usize>, usize) {
     let (begin, mut waiting) = (stage.clock.now(), stage.line.take());
     let (end, mut chores_at) = (begin.plus(span), begin);
@@ -59,14 +58,17 @@ async fn run(stage: &Stage, span: Millis) -> (BTreeMap<i64, usize>, usize) {
             chores_at = chores_at.plus(SECONDS(60));
         }
         waiting.extend(stage.line.take());
-        waiting.sort_by_key(|message| message.next_retry_at);
-        let due = waiting.partition_point(|message| message.next_retry_at <= stage.clock.now());
+        waiting.sort_by_key(|message| message.not_before().unwrap());
+        let due =
+            waiting.partition_point(|message| message.not_before().unwrap() <= stage.clock.now());
         let batch: Vec<QueueMessage> = waiting.drain(..due.min(10)).collect();
         if batch.is_empty() {
             if stage.clock.now() >= end {
                 return (sent, handled);
             }
-            let next = waiting.first().map_or(end, |message| message.next_retry_at);
+            let next = waiting
+                .first()
+                .map_or(end, |message| message.not_before().unwrap());
             stage.clock.set(next.min(chores_at).min(end));
             continue;
         }
@@ -90,13 +92,13 @@ async fn all_delivered(stage: &Stage, ids: &[DeliveryId]) -> bool {
 }
 
 #[tokio::test]
-async fn a_slowed_webhooks_first_attempts_take_turns_and_those_that_find_none_are_set_aside() {
+async fn first_attempts_of_a_slowed_webhook_take_turns_or_are_set_aside() {
     let stage = Stage::set().await;
     let webhook = stage.webhook_with(draft()).await;
     stage.receiver.answer(Answer::status(429));
     stage.publish(webhook).await;
     stage.handle(stage.line.take()).await;
-    // It failed with that; a person resumes it, and it begins at 1 a second.
+    // The webhook has failed. An operator resumes it, and it starts at 1/s.
     stage
         .gateway
         .manage
@@ -113,13 +115,13 @@ async fn a_slowed_webhooks_first_attempts_take_turns_and_those_that_find_none_ar
     assert!(all_delivered(&stage, &ids).await);
     assert!(sent.values().all(|count| *count <= 8), "{sent:?}");
     assert!(sent[&0] <= 2, "{sent:?}");
-    // One hint when it was published, one at its turn.
-    assert!(handled <= 2 * ids.len(), "{handled} hints");
+    // One message when it was published, one at its turn.
+    assert!(handled <= 2 * ids.len(), "{handled} messages");
     assert_eq!(stage.rate(webhook).await, 8000);
 }
 
 #[tokio::test]
-async fn a_resumed_webhook_is_probed_and_the_rest_goes_on_waiting_if_that_fails() {
+async fn a_resumed_webhook_is_tried_and_the_others_keep_waiting_if_that_fails() {
     let stage = Stage::set().await;
     let webhook = failed(&stage).await;
     let mut ids = Vec::new();
@@ -135,7 +137,7 @@ async fn a_resumed_webhook_is_probed_and_the_rest_goes_on_waiting_if_that_fails(
         .await
         .unwrap();
     let probes = stage.line.take();
-    assert_eq!(probes.len(), 3, "the probes alone");
+    assert_eq!(probes.len(), 3, "only the probes");
     stage.line.send(probes).await;
     assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
     run(&stage, SECONDS(30)).await;
@@ -161,9 +163,9 @@ async fn a_resumed_webhook_is_probed_and_the_rest_goes_on_waiting_if_that_fails(
     );
 }
 
-/// What it remembers may be five seconds old: of before the resume.
+/// Its cache may be five seconds old, from before the resume.
 #[tokio::test]
-async fn the_probes_of_a_resume_count_though_their_dispatcher_remembers_the_webhook_of_before() {
+async fn attempts_after_a_resume_count_even_with_an_outdated_cache() {
     let stage = Stage::set().await;
     let dispatcher = stage.dispatcher();
     let webhook = stage.webhook_with(draft()).await;
@@ -181,10 +183,10 @@ async fn the_probes_of_a_resume_count_though_their_dispatcher_remembers_the_webh
     assert_eq!(resumed.unwrap().health.status, WebhookStatus::Active);
     let probes = stage.line.take();
     assert_eq!(probes.len(), 3);
-    // The first one is exhausted with that.
+    // This exhausts the first one.
     let parked = Handled::Dropped(Needless::Parked);
     for (probe, expected) in probes.into_iter().zip([Handled::Attempted, parked, parked]) {
-        stage.clock.set(probe.next_retry_at);
+        stage.clock.set(probe.not_before().unwrap());
         let handled = dispatcher.handle(vec![probe], stage.in_a_minute()).await;
         assert_eq!(handled, [Ok(expected)]);
     }
@@ -193,7 +195,7 @@ async fn the_probes_of_a_resume_count_though_their_dispatcher_remembers_the_webh
 }
 
 #[tokio::test]
-async fn a_test_is_made_once_whoever_is_told_to() {
+async fn a_probe_is_sent_once_however_many_workers_are_asked() {
     let stage = Stage::set().await;
     let webhook = failed(&stage).await;
     let waiting = stage.publish(webhook).await;
@@ -205,7 +207,10 @@ async fn a_test_is_made_once_whoever_is_told_to() {
     let messages = stage.line.take();
     assert_eq!(
         messages,
-        [QueueMessage::test(tenant(), webhook, stage.clock.now())]
+        [QueueMessage::from(ProbeMessage {
+            tenant: tenant(),
+            webhook
+        })]
     );
     let before = stage.receiver.requests().len();
     let (one, other) = (stage.dispatcher(), stage.dispatcher());
@@ -213,9 +218,10 @@ async fn a_test_is_made_once_whoever_is_told_to() {
         one.handle(messages.clone(), stage.in_a_minute()),
         other.handle(messages.clone(), stage.in_a_minute())
     );
-    let made = [one, other].concat().into_iter();
+    let results = [one, other].concat().into_iter();
     assert_eq!(
-        made.filter(|handled| *handled == Ok(Handled::ProbeResult))
+        results
+            .filter(|handled| *handled == Ok(Handled::Probed))
             .count(),
         1
     );
@@ -224,23 +230,20 @@ async fn a_test_is_made_once_whoever_is_told_to() {
     stage.clock.advance(SECONDS(120));
     stage.receiver.answer(Answer::status(200));
     stage.chores().await;
-    assert_eq!(
-        stage.handle(stage.line.take()).await,
-        [Ok(Handled::ProbeResult)]
-    );
+    assert_eq!(stage.handle(stage.line.take()).await, [Ok(Handled::Probed)]);
     assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
     let late = Ok(Handled::Dropped(Needless::Superseded));
     assert_eq!(
         stage.handle(messages).await,
         [late],
-        "there is nothing to test"
+        "there is nothing to probe"
     );
     run(&stage, SECONDS(5)).await;
     assert_eq!(stage.row(waiting).await.status, Status::Delivered);
 }
 
 #[tokio::test]
-async fn deliveries_at_the_full_rate_leave_its_pace_alone() {
+async fn deliveries_at_the_full_rate_do_not_change_the_rate() {
     let stage = Stage::set().await;
     let webhook = stage.webhook_with(draft()).await;
     for _ in 0..10 {

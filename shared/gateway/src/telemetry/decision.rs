@@ -1,0 +1,128 @@
+//! The log line of an attempt: what happened, and everything that the decision was made from.
+
+use postrider_domain::attempt::Attempt;
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::Delivery;
+use postrider_domain::outcome::{Answer, Control, FailureKind, Outcome, Phase};
+use postrider_domain::retry::{Jitter, Policy};
+use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
+use tracing::info;
+
+use crate::attempt::Attempted;
+
+/// What an attempt was decided by.
+#[derive(Clone, Copy)]
+pub(crate) struct Decision<'a> {
+    /// The row as it was claimed.
+    pub(crate) row: &'a Delivery,
+    pub(crate) outcome: &'a Outcome,
+    pub(crate) policy: &'a Policy,
+    pub(crate) decided_at: Timestamp,
+    pub(crate) jitter: Jitter,
+    pub(crate) transition: Transition,
+}
+
+/// The one line of an attempt. Only what was written counts, so it comes after the write: `outcome` is `stale` if another
+/// process had claimed the delivery by then. `decision` and the fields after it are enough to decide again.
+pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempted>) {
+    let Decision {
+        row,
+        policy,
+        decided_at,
+        jitter: Jitter(jitter),
+        transition,
+        ..
+    } = *decision;
+    let next_retry_at = match transition {
+        Transition::Retry { next_retry_at } => Some(next_retry_at.as_millis()),
+        Transition::Deliver | Transition::Die { .. } => None,
+    };
+    let (retry_after, directive) = match &decision.outcome.result {
+        Answer::Response(response) => (response.retry_after, response.control),
+        Answer::Failed(_) => (None, None),
+    };
+    let delays: Vec<_> = policy
+        .delays
+        .iter()
+        .map(|ms| ms.get().to_string())
+        .collect();
+    info!(
+        event = "delivery.attempted",
+        delivery_id = %row.id,
+        webhook_id = %row.id.webhook,
+        tenant = %row.tenant,
+        event_type = %row.event_type,
+        attempt_number = attempt.number,
+        elapsed_ms = attempt.timings.total_ms,
+        outcome = outcome(transition, written),
+        decision = decided(transition),
+        next_retry_at_ms = next_retry_at,
+        decided_at_ms = decided_at.as_millis(),
+        attempt_count = row.attempt_count.saturating_add(1),
+        max_attempts = row.max_attempts,
+        status_code = attempt.status_code,
+        failure_kind = attempt.kind.map(FailureKind::as_str),
+        phase = attempt.phase.map(Phase::as_str),
+        retry_after_ms = retry_after.map(|after| after.wait(decided_at).get()),
+        directive = directive.map(Control::as_str),
+        delays_ms = delays.join(","),
+        max_backoff_ms = policy.max_backoff.get(),
+        jitter_bps = policy.jitter_bps,
+        classifier = policy.classifier.as_str(),
+        redirects = policy.redirects.as_str(),
+        on_exhausted = policy.on_exhausted.as_str(),
+        retry_budget = policy.budget.0,
+        jitter,
+        "{}",
+        sentence(decision, attempt, written)
+    );
+}
+
+/// What the attempt came to: what was decided, if it was written.
+pub(crate) fn outcome(transition: Transition, written: &Result<Attempted>) -> &'static str {
+    match written {
+        Ok(Attempted::Done(_)) => decided(transition),
+        Ok(Attempted::Stale | Attempted::NotStarted) => "stale",
+        Err(_) => "not_written",
+    }
+}
+
+const fn decided(transition: Transition) -> &'static str {
+    match transition {
+        Transition::Deliver => "delivered",
+        Transition::Retry { .. } => "failed",
+        Transition::Die { cause } => cause.as_str(),
+    }
+}
+
+fn sentence(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempted>) -> String {
+    let row = decision.row;
+    let (number, max) = (row.attempt_count.saturating_add(1), row.max_attempts);
+    let answer = match (&attempt.error, attempt.status_code) {
+        (Some(error), _) => error.clone(),
+        (None, Some(status)) => format!("HTTP status {status}"),
+        (None, None) => "no response".to_owned(),
+    };
+    let attempt = format!("attempt {number} of {max}");
+    match (written, decision.transition) {
+        (Ok(Attempted::Stale | Attempted::NotStarted), _) => {
+            format!("{attempt} does not count, another process claimed the delivery: {answer}")
+        }
+        (Err(_), _) => format!("{attempt} could not be recorded: {answer}"),
+        (Ok(Attempted::Done(_)), Transition::Deliver) => format!("{attempt} delivered: {answer}"),
+        (Ok(Attempted::Done(_)), Transition::Retry { next_retry_at }) => {
+            let wait = next_retry_at.since(decision.decided_at).get();
+            format!(
+                "{attempt} failed, retrying in {} s: {answer}",
+                wait.div_ceil(1000)
+            )
+        }
+        (Ok(Attempted::Done(_)), Transition::Die { cause }) => {
+            format!("{attempt} failed, no retry ({}): {answer}", cause.as_str())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

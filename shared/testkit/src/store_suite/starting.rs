@@ -1,0 +1,103 @@
+//! Rows that are inserted already claimed, because their first attempt starts at once in the same process.
+
+use std::sync::Arc;
+
+use postrider_domain::decide::Transition;
+use postrider_domain::delivery::Status;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::pace::Signal;
+use postrider_domain::webhook::DEFAULT_RETRY_RATE;
+use postrider_ports::deliveries::{Acceptance, Accepted, Applied, ClaimedDelivery};
+use postrider_ports::start_now::Reservation;
+
+use super::scene::LEASE;
+use super::{EmbeddedFixture, Scene};
+use crate::builders::{self, NOW};
+
+async fn accept(
+    fixture: &impl EmbeddedFixture,
+    scene: &Scene,
+    acceptance: Acceptance,
+    reserved: WebhookId,
+) -> Vec<ClaimedDelivery> {
+    let reservation = Reservation {
+        webhook: reserved,
+        lease: builders::lease(&scene.handle.process, 99, NOW.plus(LEASE)),
+    };
+    let accepted = fixture
+        .embedded()
+        .accept_claimed(acceptance, vec![reservation])
+        .await;
+    match accepted {
+        Ok((Accepted::New, claimed)) => claimed,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The first attempt starts without another call, and is applied like any other.
+pub async fn a_row_can_be_accepted_already_claimed(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let (a, b) = (scene.webhook().await.id, scene.webhook().await.id);
+    let acceptance = scene.plan(scene.event(NOW), &[a, b]).await;
+    let ids: Vec<_> = acceptance.rows.iter().map(|row| row.id).collect();
+    let event = Arc::clone(&acceptance.event);
+    let claimed = accept(&fixture, &scene, acceptance, a).await;
+    assert_eq!(claimed.len(), 1);
+    let delivery = &claimed[0];
+    assert_eq!(delivery.event, event);
+    assert_eq!(
+        (delivery.claimed.delivery().id, delivery.claimed.version()),
+        (ids[0], 1)
+    );
+    assert_eq!(scene.stored(ids[0]).await, *delivery.claimed.delivery());
+    assert_eq!(scene.stored(ids[1]).await.lease_owner, None);
+    let applied = scene
+        .finish(&delivery.claimed, Transition::Deliver, NOW)
+        .await;
+    assert!(matches!(applied, Applied::Done(row) if row.status == Status::Delivered));
+}
+
+pub async fn a_reserved_row_of_a_stopped_webhook_is_parked(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
+        let webhook = scene.webhook().await.id;
+        scene.set_status(webhook, status).await;
+        let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+        let id = acceptance.rows[0].id;
+        let claimed = accept(&fixture, &scene, acceptance, webhook).await;
+        assert!(claimed.is_empty());
+        let row = scene.stored(id).await;
+        assert!(row.parked && row.lease_owner.is_none());
+    }
+}
+
+/// While a webhook is slowed down, every row needs a turn.
+pub async fn a_webhook_that_is_slowed_does_not_start_rows_at_once(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (signal, rate) = (Signal::TooFast, DEFAULT_RETRY_RATE);
+    let reported = scene.report(&scene.tenant, webhook, signal, rate, NOW);
+    reported.await.unwrap();
+    let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
+    let id = acceptance.rows[0].id;
+    let claimed = accept(&fixture, &scene, acceptance, webhook).await;
+    assert!(claimed.is_empty());
+    let row = scene.stored(id).await;
+    assert!(!row.parked && row.lease_owner.is_none(), "{row:?}");
+    scene.claimed(id, NOW).await;
+}
+
+/// Its slowest rate is the configured one.
+pub async fn a_resumed_webhook_of_one_a_second_starts_rows_at_once(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let mut webhook = builders::webhook(&scene.tenant, scene.draw());
+    webhook.settings.retry_rate = 1;
+    let id = webhook.id;
+    scene.create_webhook(webhook).await.unwrap();
+    for status in [WebhookStatus::Paused, WebhookStatus::Active] {
+        scene.set_status(id, status).await;
+    }
+    let acceptance = scene.plan(scene.event(NOW), &[id]).await;
+    assert_eq!(accept(&fixture, &scene, acceptance, id).await.len(), 1);
+}
