@@ -15,7 +15,7 @@ export default async function (stage) {
   await page.getByText("Given up after 2 attempts").waitFor();
   const steps = page.locator(".timeline .step");
   assert.equal(await steps.count(), 2);
-  await steps.first().getByText("Response").click();
+  await steps.first().getByText("Response", { exact: true }).click();
   assert.equal(await steps.first().locator("pre").innerText(), "database <b>is away</b>");
   assert.equal(await page.locator(".bar rect").count() >= 4, true, "the phases are drawn");
   const request = page.locator("[data-part=request]");

@@ -28,7 +28,7 @@ export default async function (stage) {
   await compared.getByText("200 here, 500 on the last attempt").waitFor();
   await compared.getByText("they differ after 10 bytes").waitFor();
   await page.getByText("Custom headers not sent").waitFor();
-  await page.getByText("The delivery is unchanged").waitFor();
+  await page.getByText("A shadow request does not count as an attempt").waitFor();
   assert.equal(elsewhere.requests.length, 1);
   assert.equal(elsewhere.requests[0]["postrider-shadow"], "true");
   assert.equal(elsewhere.requests[0].authorization, undefined, "credentials of the webhook are not sent");

@@ -48,7 +48,7 @@ export default async function (stage) {
   assert.equal((await github(called, secret, body, { sent: JSON.stringify(JSON.parse(body), null, 2) })).status, 401);
   const line = page.locator(".rejected li").first();
   await line.getByRole("heading", { name: "The body was modified in transit" }).waitFor();
-  await line.getByText("as JSON without white space").waitFor();
+  await line.getByText("as JSON without whitespace").waitFor();
   await line.getByText("It must forward the body byte for byte").waitFor();
   await github(called, "another secret", body);
   await page.getByRole("heading", { name: "No match found" }).waitFor();
