@@ -27,7 +27,7 @@ export default async function (stage) {
   const compared = page.locator(".compared");
   await compared.getByText("200 here, 500 on the last attempt").waitFor();
   await compared.getByText("they differ after 10 bytes").waitFor();
-  await page.getByText("Custom headers not sent").waitFor();
+  await page.getByText("Headers not sent").waitFor();
   await page.getByText("A shadow request does not count as an attempt").waitFor();
   assert.equal(elsewhere.requests.length, 1);
   assert.equal(elsewhere.requests[0]["postrider-shadow"], "true");

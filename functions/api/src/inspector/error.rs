@@ -40,7 +40,7 @@ impl PageError {
     fn advice(&self) -> &'static str {
         match self.status {
             StatusCode::NOT_FOUND => {
-                "It may have been deleted: by default, delivered deliveries are kept for 30 days and dead ones for 90. Check the URL for typos."
+                "Check the URL for typos. Deliveries are deleted when their retention period ends: by default 30 days if delivered, 90 days if dead."
             }
             StatusCode::UNAUTHORIZED => "Log in, then try again.",
             StatusCode::FORBIDDEN => "Log in with a key that has the scope `manage`.",

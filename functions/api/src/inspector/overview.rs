@@ -145,7 +145,7 @@ fn view(key_stat: KeyStat, total: &CountedStats, bars: &[Bar]) -> KeyStatView {
         KeyStat::SuccessRate => ("Success rate", "of finished deliveries were delivered"),
         KeyStat::P95Latency => ("p95 latency", "from event to delivery, including retries"),
         KeyStat::RetryRate => ("Retry rate", "of finished deliveries needed a retry"),
-        KeyStat::FailedCount => ("Failed webhooks", "need to be resumed"),
+        KeyStat::FailedCount => ("Failed webhooks", "waiting to be resumed"),
         KeyStat::AvgRetries => (
             "Retries per delivery",
             "attempts beyond the first, on average",
@@ -185,11 +185,7 @@ async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, PageError
 fn attention(webhook: &Webhook) -> Option<Attention> {
     let health = &webhook.health;
     let reason = match health.status {
-        WebhookStatus::Failed | WebhookStatus::Disabled => health
-            .reason
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
+        WebhookStatus::Failed | WebhookStatus::Disabled => text::reason(health),
         WebhookStatus::Active if health.failure_count >= WARNING_AT => {
             format!("{} failures in a row, still retrying", health.failure_count)
         }

@@ -169,9 +169,7 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
             let (done, failed) = (number("n")?, number("failed").unwrap_or(0));
             let not = match failed {
                 0 => String::new(),
-                n => format!(
-                    " {n} not requeued: being attempted, or the webhook is disabled."
-                ),
+                n => format!(" {n} not requeued: being attempted, or the webhook is disabled."),
             };
             return Some(format!("{done} requeued.{not}"));
         }

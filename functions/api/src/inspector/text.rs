@@ -82,6 +82,20 @@ pub(super) fn bytes(n: usize) -> String {
     }
 }
 
+/// Why a webhook has its status, as a sentence; empty if no reason is stored.
+pub(super) fn reason(health: &Health) -> String {
+    let reason = health.reason.as_ref().map(ToString::to_string);
+    sentence(&reason.unwrap_or_default())
+}
+
+/// Capitalizes a text: stored reasons begin in lower case.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
 /// The start of a text, for a table row.
 pub(super) fn short(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
@@ -162,6 +176,8 @@ mod tests {
     fn a_text_is_cut_between_characters() {
         assert_eq!(short("grüße an alle", 5), "grüße…");
         assert_eq!(short("kurz", 5), "kurz");
+        assert_eq!(sentence("a delivery failed"), "A delivery failed");
+        assert_eq!(sentence(""), "");
         assert_eq!(short_id("dlv_abcdefghijklmnop"), "dlv_…ijklmnop");
         assert_eq!(short_id("ü"), "_…ü");
     }

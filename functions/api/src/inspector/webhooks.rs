@@ -47,10 +47,9 @@ fn note(webhook: &Webhook) -> Option<String> {
     match health.status {
         WebhookStatus::Active if health.is_degraded() => Some(text::RETRYING.to_owned()),
         WebhookStatus::Active => None,
-        WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled => health
-            .reason
-            .as_ref()
-            .map(|reason| text::short(&reason.to_string(), 120)),
+        WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled => {
+            Some(text::short(&text::reason(health), 120)).filter(|reason| !reason.is_empty())
+        }
     }
 }
 

@@ -67,13 +67,6 @@ struct Banner {
 
 fn banner(webhook: &Webhook) -> Option<Banner> {
     let health = &webhook.health;
-    let reason = || {
-        health
-            .reason
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default()
-    };
     let (class, title, detail) = match health.status {
         WebhookStatus::Active if health.is_degraded() => {
             ("warn", text::RETRYING, in_a_row(health.failure_count))
@@ -82,10 +75,10 @@ fn banner(webhook: &Webhook) -> Option<Banner> {
         WebhookStatus::Failed => (
             "bad",
             "Webhook failed (requires manual intervention)",
-            reason(),
+            text::reason(health),
         ),
-        WebhookStatus::Disabled => ("bad", "Webhook disabled", reason()),
-        WebhookStatus::Paused => ("calm", "Webhook paused", reason()),
+        WebhookStatus::Disabled => ("bad", "Webhook disabled", text::reason(health)),
+        WebhookStatus::Paused => ("calm", "Webhook paused", text::reason(health)),
     };
     Some(Banner {
         class,
