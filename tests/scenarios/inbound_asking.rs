@@ -53,7 +53,7 @@ fn meta(token: &str) -> Inbound {
     }
 }
 
-/// Each sender's question, as somebody with the keys of this seed asks it.
+/// Each sender's handshake, signed with the keys of this seed.
 fn questions(seed: u8) -> Vec<(&'static str, Inbound)> {
     let asked = [("slack", SLACK), ("zoom", ZOOM), ("discord", DISCORD)];
     let asked = asked.map(|(scheme, body)| (scheme, signed(scheme, body, &keys(scheme, seed))));
@@ -102,7 +102,7 @@ async fn a_forged_handshake_is_rejected() {
         let source = source(&world, scheme).await;
         let refused = ask(&world, &source, question).await;
         assert!(matches!(refused, Err(GatewayError::Unverified)), "{scheme}");
-        let kept = world.gateway().refusals.list(&source.tenant, source.id, 10);
+        let kept = world.gateway().rejected.list(&source.tenant, source.id, 10);
         assert_eq!(kept.await.unwrap().requests.len(), 1, "{scheme}");
     }
 }
