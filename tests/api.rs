@@ -1,4 +1,4 @@
-//! A gateway's API as the tests call it, wherever it runs.
+//! A client of a gateway's API, wherever the gateway runs.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use crate::command::PATIENCE;
 
 /// The API of one gateway.
 pub struct Api {
-    /// Where it is.
     pub url: String,
     token: String,
     client: reqwest::Client,
@@ -29,7 +28,7 @@ impl Api {
         Self { url, token, client }
     }
 
-    /// Calls the API; returns status and answer.
+    /// Calls the API; returns status and body.
     ///
     /// # Errors
     /// When the gateway cannot be reached.
@@ -57,7 +56,7 @@ impl Api {
     /// Calls the API and expects success.
     ///
     /// # Panics
-    /// When it is refused.
+    /// When the response is an error.
     pub async fn call(&self, method: http::Method, path: &str, body: Option<Value>) -> Value {
         let (status, answer) = self
             .try_call(method, path, body.map(|body| body.to_string()))
@@ -67,7 +66,7 @@ impl Api {
         answer
     }
 
-    /// Makes a webhook for everything; returns its id.
+    /// Creates a webhook for every event type; returns its id.
     pub async fn webhook(&self, target_url: &str, retry: &Value) -> String {
         let draft =
             json!({"name": "test", "target_url": target_url, "event_types": ["*"], "retry": retry});
@@ -107,6 +106,6 @@ impl Api {
         };
         tokio::time::timeout(PATIENCE, wait)
             .await
-            .expect("it settles")
+            .expect("the delivery is closed")
     }
 }

@@ -1,5 +1,5 @@
-//! Secrets, bodies and signatures stay where they belong: marked ones are sent through everything, and looked for
-//! everywhere else.
+//! Secrets, bodies and signatures do not leak: marked ones are sent through the whole gateway and searched for everywhere
+//! else.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ const SECRET: &str = "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5";
 const SOURCE_SECRET: &str = "whsec_c2VjcmV0IG9mIGEgc291cmNlLCBhIGNhbmFyeQ==";
 const CREDENTIAL: &str = "Bearer canary-credential";
 const BODY: &str = "canary-of-the-body";
-/// Of a request that was refused: kept for its owner, sealed.
+/// Of a rejected request, which is stored sealed for its owner.
 const FORGED: &str = "canary-of-a-forgery";
 const QUERY: &str = "canary-of-the-query";
 const LOGGED: [(&str, &str); 2] = [
@@ -49,15 +49,15 @@ async fn notifications(gateway: &Serve, wanted: &str) -> String {
     while !seen.contains(wanted) {
         let chunk = tokio::time::timeout(crate::command::PATIENCE, stream.chunk()).await;
         let chunk = chunk
-            .expect("announcements come")
+            .expect("a notification arrives")
             .unwrap()
-            .expect("the stream goes on");
+            .expect("the stream stays open");
         seen.push_str(&String::from_utf8_lossy(&chunk));
     }
     seen
 }
 
-/// Makes a source and posts to it what it signed, then something forged. Returns the path of what is kept of that.
+/// Creates a source and posts a signed request to it, then a forged one. Returns the path of the stored rejection.
 async fn receive(gateway: &Serve, webhook: &str) -> String {
     let routes = json!([{"event_type": "*", "intent": "look", "webhook_id": webhook}]);
     let draft =
@@ -85,7 +85,7 @@ async fn receive(gateway: &Serve, webhook: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
+async fn a_canary_appears_in_no_log_error_notification_response_or_file() {
     let receiver = Receiver::start().await;
     receiver.answer_next([Answer::status(500)]);
     let (data, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -101,7 +101,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     let webhook = gateway
         .call(Method::POST, "/v1/webhooks", Some(draft.clone()))
         .await;
-    assert_eq!(webhook["secret"], SECRET, "shown once, when it is made");
+    assert_eq!(webhook["secret"], SECRET, "shown once, on creation");
     let id = webhook["id"].as_str().unwrap();
     let delivery = gateway
         .publish(id, &format!("{{\"text\":\"{BODY}\"}}"))
@@ -111,7 +111,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     let refused = receive(&gateway, id).await;
 
     let mut answers: Vec<Value> = Vec::new();
-    // Where it goes and what it carries there is said to nobody but who asked.
+    // Its URL and headers are shown only to the caller.
     let elsewhere = Receiver::start().await;
     let wish = json!({"url": format!("{}?key={QUERY}", elsewhere.url()), "include_headers": true});
     let shadow = format!("/v1/deliveries/{delivery}/shadow");
@@ -183,7 +183,7 @@ async fn a_canary_appears_in_no_log_error_event_answer_or_file() {
     let stored = files(data.path());
     assert!(
         stored.iter().any(|(_, bytes)| contains(bytes, BODY)),
-        "the database was looked into"
+        "the database was searched"
     );
     for (name, bytes) in stored {
         for canary in [SECRET, SOURCE_SECRET, CREDENTIAL, FORGED, TOKEN] {

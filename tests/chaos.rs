@@ -1,4 +1,4 @@
-//! Kills the gateway under load, again and again, and checks with a list of its own that nothing acknowledged is lost.
+//! Kills the gateway under load repeatedly and checks against its own list that nothing acknowledged is lost.
 
 mod auditor;
 mod publishers;
@@ -13,7 +13,7 @@ use crate::chaos::auditor::Auditor;
 use crate::chaos::publishers::Publishers;
 use crate::command::{PATIENCE, Serve};
 
-/// How the crash loop went.
+/// The result of the crash loop.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How often the gateway was killed.
@@ -24,7 +24,7 @@ pub struct Report {
     pub lost: usize,
     /// How many requests arrived beyond the first of each delivery.
     pub duplicates: usize,
-    /// How many attempts were under way at the kills, as the store has it.
+    /// How many attempts were in flight at the kills, according to the store.
     pub in_flight: usize,
 }
 
@@ -33,11 +33,11 @@ const SETTINGS: [(&str, &str); 2] = [
     ("POSTRIDER_POLL_INTERVAL_MS", "200"),
 ];
 
-/// How many of the last deliveries are asked for by id: they were nearest to a kill.
+/// How many of the last deliveries are read by id: they were closest to a kill.
 const SETTLED: usize = 100;
 
-/// Runs the loop: starts the gateway, publishes through it, kills it after a while that differs each time, and once
-/// more starts it to deliver what is left.
+/// Runs the loop: starts the gateway, publishes, kills it after a varying time, and finally starts it once more to deliver
+/// the rest.
 ///
 /// # Panics
 /// When the gateway does not start, or does not finish its work within a minute of the last start.
@@ -72,7 +72,7 @@ pub async fn run(kills: usize) -> Report {
     let last = Serve::start_in(data.path(), &SETTINGS).await;
     let acknowledged = acknowledged.lock().clone();
     let all_arrived = auditor.saw_all(&acknowledged);
-    // What is missing after the wait is counted, not guessed at.
+    // Count what is missing after the wait.
     let _ = tokio::time::timeout(PATIENCE, all_arrived).await;
     for delivery in acknowledged.iter().rev().take(SETTLED) {
         last.settled(delivery).await;
@@ -84,7 +84,7 @@ pub async fn run(kills: usize) -> Report {
     report
 }
 
-/// How many rows somebody held when the process died.
+/// How many rows were held when the process died.
 fn in_flight(data: &Path) -> usize {
     let database = rusqlite::Connection::open(data.join("postrider.db")).unwrap();
     let held = "SELECT count(*) FROM webhook_deliveries WHERE lease_process IS NOT NULL";

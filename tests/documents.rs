@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use postrider_domain::notification::NotificationKind;
 use postrider_domain::scheme::Scheme;
 
 fn repository() -> &'static Path {
@@ -72,4 +73,15 @@ fn every_log_line_is_explained_and_every_explained_one_exists() {
     let explained: BTreeSet<String> = rows.map(str::to_owned).collect();
     assert!(written.len() > 15, "the sources were read: {written:?}");
     assert_eq!(written, explained);
+}
+
+#[test]
+fn every_notification_is_listed_and_every_listed_one_exists() {
+    let page = fs::read_to_string(repository().join("docs/notifications.md")).unwrap();
+    let rows = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let listed: BTreeSet<&str> = rows.filter(|name| is_event(name)).collect();
+    let sent: BTreeSet<&str> = NotificationKind::ALL.map(NotificationKind::as_str).into();
+    assert_eq!(listed, sent);
 }

@@ -1,11 +1,11 @@
-//! What `fuzz/` tries for hours, tried a few thousand times in the gate.
+//! The fuzz targets of `fuzz/`, with a few thousand inputs in every run.
 
 use postrider_tests::hostile::{self, Outcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Tries so many inputs; returns how many were accepted and how many refused.
+/// Tries this many inputs; returns how many were accepted and how many rejected.
 fn try_all(
     cases: u32,
     inputs: impl Strategy<Value = Vec<u8>>,
@@ -34,32 +34,32 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..400)
 }
 
-/// Texts with the marks of what is decoded.
+/// Texts with the special characters of what is decoded.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let marked = r#"(wh_|src_|evt_|dlv_|whsec_|whpk_|v1,|sha256=|default|2026-02-2)?[a-z2-7A-Z0-9.:=+/_*{}"T Z-]{0,60}"#;
     prop_oneof![marked.prop_map(String::into_bytes), bytes()]
 }
 
 #[test]
-fn no_request_is_accepted_that_was_not_signed() {
+fn no_unsigned_request_is_accepted() {
     let (accepted, refused) = try_all(6000, bytes(), hostile::try_request);
     assert!(accepted > 150 && refused > 1500, "{accepted}, {refused}");
 }
 
 #[test]
-fn every_refused_request_gets_a_diagnosis_that_tells_no_secret() {
+fn the_diagnosis_of_a_rejected_request_reveals_no_secret() {
     let (accepted, refused) = try_all(1000, bytes(), hostile::try_diagnosis);
     assert!(accepted > 25 && refused > 250, "{accepted}, {refused}");
 }
 
 #[test]
-fn a_scheme_that_a_user_describes_accepts_nothing_forged() {
+fn a_custom_scheme_accepts_no_forged_request() {
     let (accepted, refused) = try_all(10_000, bytes(), hostile::try_custom);
     assert!(accepted > 10 && refused > 1000, "{accepted}, {refused}");
 }
 
 #[test]
-fn what_is_decoded_has_one_spelling() {
+fn every_decoded_value_has_one_spelling() {
     let (accepted, refused) = try_all(10_000, texts(), hostile::try_text);
     assert!(accepted > 1000 && refused > 100, "{accepted}, {refused}");
 }

@@ -1,4 +1,4 @@
-//! What the tests and benchmarks of the whole gateway share.
+//! Code shared by the tests and benchmarks of the whole gateway.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

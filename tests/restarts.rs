@@ -1,4 +1,4 @@
-//! The process is killed or told to stop, and starts again.
+//! The process is killed or stopped, and starts again.
 
 use postrider_testkit::receiver::Receiver;
 use postrider_tests::chaos;
@@ -18,7 +18,7 @@ async fn chaos_nothing_acknowledged_is_lost_when_the_process_is_killed_under_loa
 }
 
 #[tokio::test]
-async fn a_terminated_gateway_finishes_what_is_in_flight() {
+async fn a_terminated_gateway_finishes_attempts_in_flight() {
     let receiver = Receiver::start().await;
     let data = tempfile::tempdir().unwrap();
     let mut gateway = Serve::start_in(data.path(), &[OPEN]).await;
@@ -30,13 +30,13 @@ async fn a_terminated_gateway_finishes_what_is_in_flight() {
     receiver.received(1).await;
     let address = gateway.url.trim_start_matches("http://").to_owned();
     let (ended, ()) = tokio::join!(gateway.terminate(), async {
-        // The gateway takes no more connections once it has been told to stop.
+        // After the signal, the gateway accepts no more connections.
         while tokio::net::TcpStream::connect(&address).await.is_ok() {
             tokio::task::yield_now().await;
         }
         receiver.open();
     });
-    assert!(ended, "it ends with success");
+    assert!(ended, "it exits with success");
     let again = Serve::start_in(data.path(), &[OPEN]).await;
     let row = again.settled(&delivery).await;
     assert_eq!(
@@ -62,7 +62,7 @@ async fn a_second_gateway_on_one_directory_refuses_to_start() {
 }
 
 #[tokio::test]
-async fn a_public_address_without_a_key_is_refused() {
+async fn a_public_address_without_a_key_prevents_the_start() {
     let data = tempfile::tempdir().unwrap();
     let refused = tokio::process::Command::new(command::binary())
         .args(["serve", "--listen", "0.0.0.0:0", "--data"])
@@ -77,7 +77,7 @@ async fn a_public_address_without_a_key_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_revoked_does_not_come_back_with_a_restart() {
+async fn a_revoked_key_does_not_come_back_after_a_restart() {
     let data = tempfile::tempdir().unwrap();
     let kept = || std::fs::read_to_string(data.path().join("admin-token")).unwrap();
     let unset = ("POSTRIDER_ADMIN_TOKEN", "");

@@ -1,4 +1,4 @@
-//! The simulations, small enough for every run; `make simulate` does ten million rows, and ten thousand deliveries.
+//! Small versions of the simulations; `make simulate` runs ten million rows and ten thousand deliveries.
 
 use postrider_domain::time::Millis;
 use postrider_tests::simulation::{
@@ -6,7 +6,7 @@ use postrider_tests::simulation::{
 };
 
 #[test]
-fn hints_of_waiting_rows_are_on_time_however_unpunctual_the_ticks() {
+fn messages_of_waiting_rows_are_on_time_even_with_late_ticks() {
     for shards in [16, 64] {
         let outcome = simulate(Scenario {
             rows: 200_000,
@@ -20,7 +20,7 @@ fn hints_of_waiting_rows_are_on_time_however_unpunctual_the_ticks() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_was_down_for_a_day_is_brought_back_gently_and_loses_nothing() {
+async fn a_receiver_that_was_down_for_a_day_is_resumed_slowly_and_loses_nothing() {
     let recovery = a_day_down(1000, 20).await;
     assert_eq!(recovery.waiting, 1000, "{recovery}");
     assert_eq!(
@@ -35,14 +35,14 @@ async fn a_receiver_that_was_down_for_a_day_is_brought_back_gently_and_loses_not
     assert!(recovery.most_in_a_second <= 20, "{recovery}");
     assert!(
         recovery.first_second <= 2,
-        "it begins as slowly as it can: {recovery}"
+        "it starts at the slowest rate: {recovery}"
     );
     // At the full rate alone it would take 50 seconds.
     assert!(recovery.took <= Millis::from_seconds(90), "{recovery}");
 }
 
 #[tokio::test]
-async fn a_retry_whose_turn_comes_later_is_moved_once_and_its_hint_does_not_go_round() {
+async fn a_rate_limited_retry_is_moved_once_and_its_message_is_not_sent_repeatedly() {
     let turns = retries_at_once(1000, 5).await;
     assert_eq!(turns.delivered, 1000, "{turns}");
     assert!(
@@ -54,29 +54,29 @@ async fn a_retry_whose_turn_comes_later_is_moved_once_and_its_hint_does_not_go_r
     assert!(turns.took <= Millis::from_seconds(320), "{turns}");
 }
 
-/// Their turns have passed by then; all at once they would be more than a thousand requests.
+/// Their turns have passed by then; together they would be more than a thousand requests.
 #[tokio::test]
-async fn after_a_stall_of_the_dispatchers_what_was_missed_does_not_go_out_at_once() {
+async fn after_a_stall_of_the_dispatchers_missed_retries_do_not_go_out_at_once() {
     let turns = retries_and_a_stall(2000, 5, Millis::from_seconds(900)).await;
     assert_eq!(turns.delivered, 2000, "{turns}");
-    // Half a minute of turns counts, though late; beside them those of this second.
+    // Late turns of up to half a minute still count, in addition to those of this second.
     assert!(turns.most_in_a_second <= 31 * 5, "{turns}");
-    // The poller pokes what is overdue; beyond that it is its own, one for its turn, and one or two for a later one.
+    // Messages of the poller for overdue rows; otherwise its own, one for its turn, and one or two for a later turn.
     assert!(turns.most_messages <= 16, "{turns}");
 }
 
-/// Every turn is then so late that it counts for nothing the first time.
+/// Every turn is then so late that it does not count the first time.
 #[tokio::test]
-async fn in_a_queue_that_is_always_late_everything_goes_out_all_the_same() {
+async fn with_a_queue_that_is_always_late_everything_is_still_sent() {
     for lag in [35, 120] {
         let turns = retries_in_a_late_queue(2000, 5, Millis::from_seconds(lag)).await;
         assert_eq!(turns.delivered, 2000, "{lag} s: {turns}");
-        // Alone it takes 400 seconds. The first turns are lost, and what was set aside waits for a tick.
+        // The rate alone takes 400 seconds. The first turns are lost, and rows set aside wait for a tick.
         assert!(
             turns.took <= Millis::from_seconds(30 * 60),
             "{lag} s: {turns}"
         );
-        // The poller pokes what is overdue; beyond that it is its own, and one for each of its turns.
+        // Messages of the poller for overdue rows; otherwise its own, and one per turn.
         assert!(turns.most_messages <= 16, "{lag} s: {turns}");
     }
 }

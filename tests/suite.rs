@@ -1,11 +1,11 @@
-//! Scenarios, restarts under fire and conformance of the whole gateway, in one binary.
+//! Scenarios, restarts under load and conformance tests of the whole gateway, in one binary.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "test code: a broken expectation ends the run, with its place"
+    reason = "test code: a failed expectation stops the test, with its location"
 )]
 
 use postrider_tests::command;

@@ -1,4 +1,4 @@
-//! AWS's API, spoken by the SDK that came with the emulator: a call is a line to a process, its answer a line back.
+//! AWS's API, called through the SDK that comes with the emulator: each call is a line to a process, each result a line back.
 
 use std::process::Stdio;
 
@@ -41,7 +41,7 @@ impl Bridge {
         }
     }
 
-    /// Calls an operation, both named as boto3 names them; an error is what AWS says.
+    /// Calls an operation of a service, both with their boto3 names; an error is the message of AWS.
     pub(super) async fn try_call(
         &self,
         service: &str,
@@ -59,7 +59,7 @@ impl Bridge {
                 let line = pipes.from.next_line().await.unwrap();
                 let line = line.expect("the bridge runs");
                 let answer: Value = serde_json::from_str(&line).unwrap();
-                // The answer to a call that its caller gave up waiting for may come first.
+                // The result of an earlier call that timed out may come first.
                 if answer["call"] == number {
                     return answer;
                 }

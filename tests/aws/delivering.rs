@@ -11,7 +11,7 @@ use crate::command;
 /// The largest body of an event on AWS.
 const LARGEST: usize = 350 * 1024;
 
-pub(super) async fn what_is_published_is_delivered(stack: &Stack) {
+pub(super) async fn a_published_event_is_delivered(stack: &Stack) {
     let receiver = Receiver::start().await;
     let webhook = stack
         .api
@@ -35,7 +35,7 @@ pub(super) async fn what_is_published_is_delivered(stack: &Stack) {
     assert_eq!(listed["items"][0]["id"], delivery);
 }
 
-pub(super) async fn a_body_of_the_largest_size_is_delivered_and_a_larger_one_refused(
+pub(super) async fn a_body_of_the_maximum_size_is_delivered_and_a_larger_one_rejected(
     stack: &Stack,
 ) {
     let receiver = Receiver::start().await;
@@ -65,7 +65,7 @@ pub(super) async fn a_body_of_the_largest_size_is_delivered_and_a_larger_one_ref
     );
 }
 
-pub(super) async fn the_command_works_against_it(stack: &Stack) {
+pub(super) async fn the_command_works_with_the_stack(stack: &Stack) {
     let listed = Command::new(command::binary())
         .args(["webhooks", "list", "--json"])
         .env_clear()
@@ -80,7 +80,7 @@ pub(super) async fn the_command_works_against_it(stack: &Stack) {
     assert!(listed.to_string().contains("wh_"), "{listed}");
 }
 
-pub(super) async fn a_dead_delivery_is_sent_again_when_a_person_says_so(stack: &Stack) {
+pub(super) async fn a_dead_delivery_is_sent_again_when_an_operator_retries_it(stack: &Stack) {
     let receiver = Receiver::start().await;
     receiver.answer_next([Answer::status(500)]);
     let once = json!({"profile": "gateway", "max_attempts": 1});
@@ -122,7 +122,7 @@ pub(super) async fn a_dead_delivery_is_compared_with_another_url_and_stays_dead(
     assert_eq!(stack.api.call(Method::GET, &row, None).await, before);
     assert_eq!(receiver.requests().len(), 1);
 
-    // The table forgets an event by itself, at any time after its last day.
+    // The table may expire an event at any time after its last day.
     let event = format!("default#{}", before["event_id"].as_str().unwrap());
     let gone = json!({
         "TableName": stack.output("DeliveriesTable"),

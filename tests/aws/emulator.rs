@@ -15,8 +15,8 @@ pub(super) fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// One of the tools that `tools/setup` installs, in an environment of its own: a key or an endpoint from outside would
-/// take the calls to the real AWS.
+/// A tool that `tools/setup` installs, with a clean environment: an inherited key or endpoint would send the calls to the
+/// real AWS.
 pub(super) fn tool(name: &str) -> Command {
     let tools = repository().join(".tools/aws/bin");
     let tool = tools.join(name);
@@ -33,9 +33,9 @@ pub(super) fn tool(name: &str) -> Command {
     command
 }
 
-/// An emulator, ended when dropped.
+/// An emulator, stopped when dropped.
 pub(super) struct Emulator {
-    /// Its state, its log and what is built for it.
+    /// Its state, its log and its build output.
     pub(super) folder: tempfile::TempDir,
     port: u16,
     process: Option<Child>,
@@ -77,7 +77,7 @@ impl Emulator {
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
-            // The functions end by themselves when it is gone.
+            // The functions exit when the emulator is gone.
             .kill_on_drop(true)
             .spawn()
             .unwrap();
@@ -95,7 +95,7 @@ impl Emulator {
             .expect("the emulator is ready");
     }
 
-    /// Stops everything, functions included, and starts it again on what was kept.
+    /// Stops everything, including functions, and starts it again on the stored state.
     pub(super) async fn restart(&mut self) {
         let mut process = self.process.take().unwrap();
         let pid = process.id().unwrap().to_string();
@@ -109,7 +109,7 @@ impl Emulator {
         self.run().await;
     }
 
-    /// The emulator keeps how far a stream was read but not the stream, and would skip as many records again.
+    /// The emulator stores the read position of a stream but not the stream, and would skip as many records again.
     fn rewind_streams(&self) {
         let path = self.state().join("lambda.json");
         let mut kept: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -121,12 +121,11 @@ impl Emulator {
         self.folder.path().join("state")
     }
 
-    /// Where it listens.
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What a program needs to take it for AWS.
+    /// The variables that make a program use it as AWS.
     pub(super) fn credentials(&self) -> [(&'static str, String); 5] {
         [
             ("AWS_ENDPOINT_URL", self.url()),

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::stack::Stack;
 use crate::inspector;
 
-/// The cases, but for the one that stops its gateway. Each begins with an empty one: a tenant of its own.
+/// All cases except the one that stops its gateway. Each gets its own, empty tenant.
 const CASES: [&str; 13] = [
     "login",
     "lists",

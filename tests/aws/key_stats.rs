@@ -1,4 +1,4 @@
-//! The five figures in CloudWatch: what is written, what alarms, what is drawn.
+//! The five key stats in CloudWatch: metrics, alarms and the dashboard.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::template::{of_type, template};
 use crate::command::PATIENCE;
 
 #[tokio::test]
-async fn every_figure_has_an_alarm_at_its_threshold_and_a_place_on_the_dashboard() {
+async fn every_key_stat_has_an_alarm_at_its_threshold_and_a_dashboard_widget() {
     let alarms = template("infra/alarms.yaml").await;
     let alarms = of_type(&alarms, "AWS::CloudWatch::Alarm");
     let dashboard = template("infra/dashboard.yaml").await;
@@ -45,7 +45,7 @@ async fn every_figure_has_an_alarm_at_its_threshold_and_a_place_on_the_dashboard
     }
 }
 
-/// What a function has written in the embedded metric format, by metric.
+/// The values that a function has written in the embedded metric format, by metric.
 async fn written(stack: &Stack, function: &str) -> BTreeMap<String, Vec<f64>> {
     let group = format!("/aws/lambda/postrider-dev-{function}");
     let ask = json!({"logGroupName": group, "filterPattern": "CloudWatchMetrics"});
@@ -69,8 +69,8 @@ async fn written(stack: &Stack, function: &str) -> BTreeMap<String, Vec<f64>> {
     metrics
 }
 
-/// After deliveries that arrived at once, after retries, and not at all.
-pub(super) async fn the_five_figures_are_written_under_their_names(stack: &Stack) {
+/// For deliveries that succeed at once, after retries, and never.
+pub(super) async fn the_five_key_stats_are_written_under_their_names(stack: &Stack) {
     let every_fifth_minute = json!({"time": "2026-11-16T08:05:00Z"});
     stack.invoke("poller", &every_fifth_minute).await;
     let mut looks = tokio::time::interval(Duration::from_millis(200));
@@ -89,7 +89,7 @@ pub(super) async fn the_five_figures_are_written_under_their_names(stack: &Stack
     };
     let metrics = tokio::time::timeout(PATIENCE, wait)
         .await
-        .expect("figures are written");
+        .expect("the key stats are written");
     let of = |key_stat: KeyStat| &metrics[key_stat.name()];
     let successes = of(KeyStat::SuccessRate);
     assert!(

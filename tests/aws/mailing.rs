@@ -1,4 +1,4 @@
-//! Letters of the stack, read back from SES.
+//! E-mails of the stack, read back from SES.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::command::PATIENCE;
 
 const WARNED: &str = "warned@example.com";
 
-/// The mails to this address.
+/// The e-mails to this address.
 async fn mails_to(stack: &Stack, address: &str) -> Vec<Value> {
     let sent = format!("{}/_ministack/ses/messages", stack.emulator.url());
     let mails: Value = reqwest::get(&sent).await.unwrap().json().await.unwrap();
@@ -23,7 +23,7 @@ async fn mails_to(stack: &Stack, address: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The first mail to this address.
+/// The first e-mail to this address.
 async fn mail_to(stack: &Stack, address: &str) -> Value {
     let mut looks = tokio::time::interval(Duration::from_millis(100));
     let wait = async {
@@ -36,13 +36,13 @@ async fn mail_to(stack: &Stack, address: &str) -> Value {
     };
     tokio::time::timeout(PATIENCE, wait)
         .await
-        .expect("a mail comes")
+        .expect("an e-mail arrives")
 }
 
 pub(super) async fn three_failures_in_a_row_are_one_warning(stack: &Stack) {
     let receiver = Receiver::start().await;
     receiver.answer(Answer::status(503));
-    let draft = json!({"name": "wavering", "target_url": receiver.url(), "event_types": ["*"],
+    let draft = json!({"name": "unstable", "target_url": receiver.url(), "event_types": ["*"],
         "owner_email": WARNED, "retry": {"max_attempts": 1}});
     let webhook = stack
         .api
@@ -57,7 +57,7 @@ pub(super) async fn three_failures_in_a_row_are_one_warning(stack: &Stack) {
     assert_eq!(mail["Source"], SENDER, "{mail}");
     assert_eq!(
         mail["Subject"],
-        "Webhook 'wavering' has failed 3 times in a row and is retried"
+        "Webhook 'unstable' has failed 3 times in a row and is retried"
     );
     for body in ["BodyText", "BodyHtml"] {
         let body = mail[body].as_str().unwrap();
@@ -65,12 +65,12 @@ pub(super) async fn three_failures_in_a_row_are_one_warning(stack: &Stack) {
             assert!(body.contains(part), "{part} in {body}");
         }
     }
-    told_again(stack, webhook).await;
+    hand_over_again(stack, webhook).await;
     assert_eq!(mails_to(stack, WARNED).await.len(), 1);
 }
 
-/// Hands the notifier another warning of the same hour, twice: it is taken and nobody is mailed.
-async fn told_again(stack: &Stack, webhook: &str) {
+/// Hands the notifier another warning of the same hour, twice: it accepts them and sends no e-mail.
+async fn hand_over_again(stack: &Stack, webhook: &str) {
     let now = stack
         .api
         .call(Method::GET, &format!("/v1/webhooks/{webhook}"), None)

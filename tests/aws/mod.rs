@@ -1,15 +1,15 @@
-//! The stack of `template.yaml`: what the template promises, and the whole of it deployed on the local AWS emulator with
-//! the real binaries of the functions.
+//! The stack of `template.yaml`: checks of the template, and the whole stack deployed on the local AWS emulator with the
+//! real binaries of the functions.
 
-mod announcing;
 mod bridge;
+mod corrections;
 mod delivering;
 mod emulator;
+mod failed_webhooks;
 mod inspecting;
 mod key_stats;
 mod mailing;
-mod mend;
-mod mending;
+mod notifying;
 mod policies;
 mod queue;
 mod receiving;

@@ -1,4 +1,4 @@
-//! What each function may do: no more than the design allows, and no star.
+//! The permissions of each function: no more than the design allows, and no wildcard.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::template::{list, of_type, template};
 
-/// What a resource of a statement names; both ends of a condition.
+/// The resources that a statement names; both branches of a condition.
 fn named(resource: &Value) -> Vec<String> {
     if let Some(ends) = resource["Fn::If"].as_array() {
         return ends[1..].iter().flat_map(named).collect();
@@ -24,7 +24,7 @@ fn named(resource: &Value) -> Vec<String> {
         (_, _, Value::Array(parts)) => parts[0].as_str().unwrap().to_owned(),
         _ => resource.to_string(),
     };
-    // Each function has its log group, and the key is the stack's or the user's.
+    // Each function has its own log group, and the key is the stack's or the user's.
     let name = match name.as_str() {
         name if name.ends_with("Logs") => "Logs",
         "EnvelopeKey" | "KmsKeyArn" => "Key",
@@ -33,7 +33,7 @@ fn named(resource: &Value) -> Vec<String> {
     vec![name.to_owned()]
 }
 
-/// Every action of a policy with what it is allowed on, one each.
+/// Every action of a policy with its resource, one entry each.
 fn grants(policy: &Value) -> BTreeSet<String> {
     let mut grants = BTreeSet::new();
     for statement in list(&policy["Statement"]) {
@@ -80,7 +80,7 @@ const INDEXES: &[&str] = &[
 const HINT: &[&str] = &["sqs:SendMessage HintQueue"];
 const UNSEAL: &[&str] = &["kms:Decrypt Key"];
 
-/// The table of DESIGN 16, in AWS's words: who may do what.
+/// What each function needs, as AWS actions and resources.
 fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
     let receiver: &[&str] = &[
         "dynamodb:PutItem WebhookDeliveries",
@@ -158,7 +158,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
 }
 
 #[tokio::test]
-async fn each_function_holds_what_the_design_allows_it_and_nothing_else() {
+async fn each_function_has_exactly_the_permissions_of_the_design() {
     let template = template("template.yaml").await;
     assert_eq!(of_type(&template, "AWS::IAM::Role").len(), allowed().len());
     for (role, allowed) in allowed() {
@@ -172,7 +172,7 @@ async fn each_function_holds_what_the_design_allows_it_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_only_some_stacks_need_is_allowed_only_there() {
+async fn optional_permissions_are_granted_only_where_needed() {
     let template = template("template.yaml").await;
     let held = of_type(&template, "AWS::IAM::Policy").into_iter();
     let held = held.map(|(name, policy)| {
@@ -215,7 +215,7 @@ async fn what_only_some_stacks_need_is_allowed_only_there() {
 }
 
 #[tokio::test]
-async fn the_receiver_writes_events_and_refused_requests_and_nothing_else() {
+async fn the_receiver_writes_only_events_and_rejected_requests() {
     let template = template("template.yaml").await;
     let policies = &template["Resources"]["ReceiverRole"]["Properties"]["Policies"];
     let statements = list(&policies[0]["PolicyDocument"]["Statement"]);
@@ -232,12 +232,12 @@ async fn the_receiver_writes_events_and_refused_requests_and_nothing_else() {
     assert_eq!(keys("dynamodb:UpdateItem"), json!(["*#src_*"]));
 }
 
-/// Where AWS has no finer resource, or the name is not known before. A log group's ARN, too, ends in `:*` for its
-/// streams, but the template does not write it.
+/// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its
+/// streams, but the template does not write that.
 const STARS: [&str; 1] = ["dynamodb:ListStreams WebhookDeliveries/stream/*"];
 
 #[tokio::test]
-async fn no_role_holds_a_star_and_nobody_scans() {
+async fn no_role_has_a_wildcard_or_may_scan() {
     let template = template("template.yaml").await;
     let roles = of_type(&template, "AWS::IAM::Role").into_iter();
     let mut held: BTreeSet<String> = roles

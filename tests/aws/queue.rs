@@ -1,4 +1,4 @@
-//! The stack's queues, and one that listens to its topic.
+//! The stack's queues, and one subscribed to its topic.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::stack::Stack;
 use crate::command::PATIENCE;
 
-/// A new queue of this name, to which the topic sends what passes the filter; returns its address.
+/// A new queue with this name that gets what passes the filter from the topic; returns its URL.
 pub(super) async fn subscribe(stack: &Stack, name: &str, filter: Value) -> String {
     let topic = stack.output("NoticesTopic");
     let queue = json!({"QueueName": name});
@@ -25,7 +25,7 @@ pub(super) async fn subscribe(stack: &Stack, name: &str, filter: Value) -> Strin
     url
 }
 
-/// The next message of a queue; it is taken off.
+/// Removes and returns the next message of a queue.
 pub(super) async fn receive(stack: &Stack, url: &str) -> String {
     let wait = async {
         loop {
@@ -40,7 +40,7 @@ pub(super) async fn receive(stack: &Stack, url: &str) -> String {
     };
     tokio::time::timeout(PATIENCE, wait)
         .await
-        .expect("a message comes")
+        .expect("a message arrives")
 }
 
 /// One attribute of a queue.
@@ -63,7 +63,7 @@ pub(super) async fn until(stack: &Stack, url: &str, name: &str, value: &str) {
         .unwrap_or_else(|_| panic!("{name} of {url} becomes {value}"));
 }
 
-/// Puts a message into the queue of hints.
+/// Sends a message to the delivery queue.
 pub(super) async fn send_message(stack: &Stack, body: &str) {
     let url = stack.output("HintQueueUrl");
     let message = json!({"QueueUrl": url, "MessageBody": body});

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::queue;
 use super::stack::Stack;
 
-/// Any text is a secret of this scheme; one of our own form spares a second way to sign.
+/// This scheme accepts any text as a secret; one in our own format allows signing with our code.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OPENED: &str = r#"{"action":"opened","number":7}"#;
 
 /// ADR-020's example.
-pub(super) async fn a_signed_request_is_routed_and_a_forged_one_refused(stack: &Stack) {
+pub(super) async fn a_signed_request_is_routed_and_a_forged_one_rejected(stack: &Stack) {
     let receiver = Receiver::start().await;
     let webhook = stack
         .api
@@ -56,8 +56,8 @@ pub(super) async fn a_signed_request_is_routed_and_a_forged_one_refused(stack: &
     assert_eq!(receiver.requests().len(), 1);
 }
 
-/// What was refused is kept and announced, and what nobody wants is announced as that.
-pub(super) async fn what_a_source_sends_is_announced_and_what_was_refused_is_kept(stack: &Stack) {
+/// A rejected request is stored and notified; an event without a route is notified as unrouted.
+pub(super) async fn inbound_events_are_notified_and_rejected_requests_are_stored(stack: &Stack) {
     let draft = json!({"name": "GitHub", "scheme": "github", "secret": SECRET});
     let made = stack
         .api
@@ -97,7 +97,7 @@ pub(super) async fn what_a_source_sends_is_announced_and_what_was_refused_is_kep
     assert_eq!(finding["change"], "newline_cut", "{shown}");
 }
 
-/// As GitHub posts, with the signature of [`OPENED`] whatever the body.
+/// A request like those of GitHub, with the signature of [`OPENED`] whatever the body.
 async fn post(stack: &Stack, path: &str, body: &str, delivery: &str) -> (u16, Value) {
     let secret = SigningSecret::parse(SECRET).unwrap();
     let request = reqwest::Client::builder()

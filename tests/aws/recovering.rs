@@ -1,4 +1,4 @@
-//! What is lost, doubled, broken or restarted on the way.
+//! Lost, duplicated and broken messages, and restarts.
 
 use postrider_domain::time::Timestamp;
 use postrider_testkit::receiver::{Answer, Receiver};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::queue;
 use super::stack::Stack;
 
-/// A receiver that fails once, and the webhook's policy: again after these seconds.
+/// A receiver that fails once, and a webhook that retries after this many seconds.
 async fn failing_once(stack: &Stack, seconds: u64) -> (Receiver, String) {
     let receiver = Receiver::start().await;
     receiver.answer_next([Answer::status(503)]);
@@ -47,7 +47,7 @@ pub(super) async fn two_dispatchers_on_one_delivery_make_one_post(stack: &Stack)
     assert_eq!(second["batchItemFailures"], json!([]), "{second}");
     receiver.open();
     assert_eq!(stack.api.settled(&delivery).await["status"], "delivered");
-    // The same hint once more, after the fact.
+    // The same message again, after the delivery.
     queue::send_message(stack, &message).await;
     drained(stack).await;
     let row = row(stack, &delivery).await;
@@ -67,7 +67,7 @@ async fn drained(stack: &Stack) {
     .await;
 }
 
-/// Loses every hint there is.
+/// Purges the delivery queue.
 async fn purge(stack: &Stack) {
     let messages = stack.output("HintQueueUrl");
     let purge = json!({"QueueUrl": messages});
@@ -75,9 +75,9 @@ async fn purge(stack: &Stack) {
     queue::until(stack, messages, "ApproximateNumberOfMessagesDelayed", "0").await;
 }
 
-pub(super) async fn a_lost_hint_is_made_good_by_the_poller(stack: &Stack) {
+pub(super) async fn the_poller_replaces_a_lost_message(stack: &Stack) {
     let messages = stack.output("HintQueueUrl");
-    // Those that others left, for minutes from now.
+    // Including messages of other tests that are due minutes from now.
     purge(stack).await;
     let (receiver, webhook) = failing_once(stack, 5).await;
     let delivery = stack.api.publish(&webhook, "{}").await;
@@ -88,7 +88,7 @@ pub(super) async fn a_lost_hint_is_made_good_by_the_poller(stack: &Stack) {
     assert_eq!(receiver.requests().len(), 2);
 }
 
-pub(super) async fn a_poison_message_ends_in_the_redrive_queue_alone(stack: &Stack) {
+pub(super) async fn only_a_poison_message_ends_in_the_dead_letter_queue(stack: &Stack) {
     let messages = stack.output("HintQueueUrl");
     let dead_letters = stack.output("HintDeadLettersUrl");
     // Five receives would take half an hour.
@@ -104,7 +104,7 @@ pub(super) async fn a_poison_message_ends_in_the_redrive_queue_alone(stack: &Sta
     assert_eq!(stack.api.settled(&delivery).await["status"], "delivered");
     assert_eq!(queue::receive(stack, dead_letters).await, "poison");
     let left = queue::attribute(stack, dead_letters, "ApproximateNumberOfMessages").await;
-    assert_eq!(left, "0", "it went there alone");
+    assert_eq!(left, "0", "no other message was moved there");
     assert_eq!(receiver.requests().len(), 1);
     visibility(stack, &usual).await;
 }
@@ -115,7 +115,7 @@ async fn visibility(stack: &Stack, seconds: &str) {
     stack.aws.call("sqs", "set_queue_attributes", setting).await;
 }
 
-/// The roles are enforced, so what worked above needed no more than they hold.
+/// Shows that the roles are enforced, so everything above needed no other permissions.
 pub(super) async fn a_function_without_its_role_can_do_nothing(stack: &Stack) {
     let tick = include_str!("../../infra/events/poller.json");
     let tick: Value = serde_json::from_str(tick).unwrap();

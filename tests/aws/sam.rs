@@ -18,7 +18,7 @@ const PARAMETERS: [&str; 6] = [
     "MaxConcurrency=10",
     "MailFrom=postrider@example.com",
 ];
-/// `sam build` with the binaries beside the tests. Stripped, they are a tenth as long to zip.
+/// `sam build` with the binaries next to the tests. Stripped, they zip ten times as fast.
 pub(super) async fn build(emulator: &Emulator) {
     let folder = emulator.folder.path();
     let stripped = folder.join("binaries");
@@ -41,7 +41,7 @@ pub(super) async fn build(emulator: &Emulator) {
     run(build).await;
 }
 
-/// `sam deploy` as `samconfig.toml` says, with the parameters of a test.
+/// `sam deploy` with `samconfig.toml` and the parameters of a test.
 pub(super) async fn deploy(emulator: &Emulator) {
     let template = emulator.folder.path().join("build/template.yaml");
     let mut deploy = sam(emulator);
@@ -55,7 +55,7 @@ pub(super) async fn deploy(emulator: &Emulator) {
     run(deploy).await;
 }
 
-/// What the stack tells of itself.
+/// The outputs of the stack.
 pub(super) async fn outputs(emulator: &Emulator) -> Value {
     let mut list = sam(emulator);
     list.args(["list", "stack-outputs", "--stack-name", "postrider-dev"])
@@ -74,7 +74,7 @@ fn sam(emulator: &Emulator) -> Command {
     command
 }
 
-/// Otherwise sam looks for a newer version of itself on the internet, and reports that it was used.
+/// Otherwise sam checks the internet for a newer version and sends telemetry.
 fn quieten(home: &Path) {
     let settings = home.join(".aws-sam");
     std::fs::create_dir_all(&settings).unwrap();

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::bridge::Bridge;
 use super::emulator::Emulator;
-use super::{mend, sam};
+use super::{corrections, sam};
 
-/// The functions of the stack.
 pub(super) const FUNCTIONS: [&str; 6] = [
     "receiver",
     "api",
@@ -19,23 +18,21 @@ pub(super) const FUNCTIONS: [&str; 6] = [
     "publisher",
     "notifier",
 ];
-/// Who sends the mails of the stack.
+/// The sender of the e-mails.
 pub(super) const SENDER: &str = "postrider@example.com";
 /// The deployed stack.
 pub(super) struct Stack {
     /// Its API, called with the first key.
     pub(super) api: Api,
-    /// The first key.
     pub(super) token: String,
     /// AWS's own API.
     pub(super) aws: Bridge,
-    /// What it runs on.
     pub(super) emulator: Emulator,
     outputs: Value,
 }
 
 impl Stack {
-    /// Builds and deploys it on an emulator of its own.
+    /// Builds and deploys it on its own emulator.
     pub(super) async fn deploy() -> Self {
         let emulator = Emulator::start().await;
         let aws = Bridge::start(&emulator);
@@ -48,7 +45,7 @@ impl Stack {
         sam::build(&emulator).await;
         sam::deploy(&emulator).await;
         let outputs = sam::outputs(&emulator).await;
-        mend::all(&aws, &outputs).await;
+        corrections::all(&aws, &outputs).await;
         let secret = json!({"SecretId": output(&outputs, "FirstKeySecret")});
         let secret = aws.call("secretsmanager", "get_secret_value", secret).await;
         let token = secret["SecretString"].as_str().unwrap().to_owned();
@@ -62,12 +59,11 @@ impl Stack {
         }
     }
 
-    /// One of the stack's outputs.
     pub(super) fn output(&self, name: &str) -> &str {
         output(&self.outputs, name)
     }
 
-    /// Invokes a function; returns its answer, or what it failed with.
+    /// Invokes a function; returns its result or its error.
     pub(super) async fn try_invoke(&self, function: &str, event: &Value) -> Result<Value, String> {
         let name = format!("postrider-dev-{function}");
         let call = json!({"FunctionName": name, "Payload": event.to_string()});
@@ -93,7 +89,7 @@ impl Stack {
         }
     }
 
-    /// Ticks the poller this often, for as long as it is asked to: the schedule's minute is long for who waits.
+    /// Ticks the poller this often until it is cancelled: waiting for the schedule's minute would take too long.
     pub(super) async fn ticking(&self, every: Duration) -> Infallible {
         let tick = include_str!("../../infra/events/poller.json");
         let tick: Value = serde_json::from_str(tick).unwrap();
@@ -104,7 +100,7 @@ impl Stack {
         }
     }
 
-    /// Where a browser finds the API: by a name of its own, as on AWS, since its pages lead to `/inspector`.
+    /// The API's URL for a browser: with its own host name, as on AWS, because its pages link to `/inspector`.
     pub(super) fn browsed(&self) -> String {
         let id = api_id(self.output("ApiUrl"));
         let port = self.emulator.url().rsplit(':').next().unwrap().to_owned();
@@ -121,7 +117,7 @@ pub(super) fn output<'a>(outputs: &'a Value, name: &str) -> &'a str {
         .unwrap()
 }
 
-/// The emulator serves the API by its path, too, which needs no name to be resolved.
+/// The emulator also serves the API under a path, which needs no name resolution.
 fn address(emulator: &Emulator, api_url: &str) -> String {
     format!("{}/_aws/execute-api/{}", emulator.url(), api_id(api_url))
 }

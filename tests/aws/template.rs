@@ -1,4 +1,4 @@
-//! What `template.yaml` promises and the emulator would drop unseen.
+//! Properties of `template.yaml` that the emulator ignores.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn of_type<'a>(template: &'a Value, kind: &str) -> Vec<(&'a String, &
     found
 }
 
-/// The elements of a list, or the one that stands for it.
+/// The elements of a list, or a single value as one element.
 pub(super) fn list(value: &Value) -> Vec<&Value> {
     match value.as_array() {
         Some(values) => values.iter().collect(),
@@ -40,14 +40,14 @@ pub(super) fn list(value: &Value) -> Vec<&Value> {
 }
 
 #[tokio::test]
-async fn each_function_has_a_role_of_its_own_and_logs_that_end() {
+async fn each_function_has_its_own_role_and_expiring_logs() {
     let template = template("template.yaml").await;
     let functions = of_type(&template, "AWS::Serverless::Function");
     let mut roles = BTreeSet::new();
     for (name, function) in &functions {
         let role = function["Role"]["Fn::GetAtt"][0].as_str().unwrap();
         assert!(roles.insert(role), "{name} shares {role}");
-        // With these sam would add policies that hold a star.
+        // With these, sam would add policies that contain a wildcard.
         assert!(function.get("Policies").is_none(), "{name}");
         let logs = function["LoggingConfig"]["LogGroup"]["Ref"]
             .as_str()
@@ -59,7 +59,7 @@ async fn each_function_has_a_role_of_its_own_and_logs_that_end() {
 }
 
 #[tokio::test]
-async fn tables_expire_can_be_restored_and_outlive_the_stack() {
+async fn tables_expire_rows_can_be_restored_and_outlive_the_stack() {
     let template = template("template.yaml").await;
     for (name, table) in of_type(&template, "AWS::DynamoDB::Table") {
         let whole = &template["Resources"][name];
@@ -78,15 +78,15 @@ async fn tables_expire_can_be_restored_and_outlive_the_stack() {
 }
 
 #[tokio::test]
-async fn queues_are_encrypted_and_what_they_cannot_hand_over_is_kept_and_watched() {
+async fn queues_are_encrypted_and_have_dead_letter_queues_with_alarms() {
     let template = template("template.yaml").await;
     let queues = of_type(&template, "AWS::SQS::Queue");
     for (name, queue) in &queues {
         assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
     }
     let alarms = template_of_alarms().await;
-    for kept in ["HintDeadLetters", "StreamFailures", "MailDeadLetters"] {
-        assert!(alarms.contains(kept), "no alarm on {kept}");
+    for queue in ["HintDeadLetters", "StreamFailures", "MailDeadLetters"] {
+        assert!(alarms.contains(queue), "no alarm on {queue}");
     }
     let messages = &template["Resources"]["HintQueue"]["Properties"];
     assert_eq!(messages["RedrivePolicy"]["maxReceiveCount"], 5);
@@ -127,7 +127,7 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
     );
     let filters = stream["FilterCriteria"]["Filters"].as_array().unwrap();
     let rows: Value = serde_json::from_str(filters[0]["Pattern"].as_str().unwrap()).unwrap();
-    // A claim holds a lease; the publisher must not be woken by it.
+    // A claim has a lease; it must not invoke the publisher.
     assert_eq!(rows["dynamodb"]["NewImage"]["lease_until"]["N"][0], "0");
     for events in [
         stream,
@@ -139,13 +139,14 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
             "ReportBatchItemFailures"
         );
     }
-    // Lambda would end a delivery's hints after 16 rounds as a runaway loop.
+    // Otherwise Lambda drops a delivery's messages after 16 rounds as a runaway loop.
     let dispatcher = &template["Resources"]["DispatcherFunction"]["Properties"];
     assert_eq!(dispatcher["RecursiveLoop"], "Allow");
 }
 
 #[tokio::test]
-async fn a_shadow_goes_where_a_delivery_may_and_ends_before_its_caller_gives_up() {
+async fn a_shadow_request_has_the_egress_rules_of_a_delivery_and_ends_before_its_caller_times_out()
+{
     let template = template("template.yaml").await;
     let function = |name: &str| template["Resources"][name]["Properties"].clone();
     let (api, dispatcher) = (function("ApiFunction"), function("DispatcherFunction"));

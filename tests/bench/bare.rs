@@ -53,8 +53,8 @@ pub(crate) async fn measure(plan: &Plan, arrivals: &Arrivals, report: &mut Repor
     let rate = sent as f64 / began.elapsed().as_secs_f64();
     let post = alone.p50_ms();
     let mut of = report.of("This machine");
-    of.key_stat("bare client, 1 KiB POSTs, 32 connections", rate, "/s");
-    of.key_stat("bare client, one POST at a time, p50", post, "ms");
+    of.measurement("bare client, 1 KiB POSTs, 32 connections", rate, "/s");
+    of.measurement("bare client, one POST at a time, p50", post, "ms");
     arrivals.forget().await;
     Bare { rate, post }
 }

@@ -29,12 +29,12 @@ pub(crate) fn measure(scale: &Scale, report: &mut Report) {
     let with = nanoseconds(|n| failed.decide(&jittered, Jitter(n)));
     let drawing = nanoseconds(|_| drawn());
     let mut of = report.of("Jitter, per attempt");
-    of.key_stat("decide, without jitter", without, "ns");
-    of.key_stat("decide, with jitter", with, "ns");
-    of.key_stat("drawing the random number", drawing, "ns");
+    of.measurement("decide, without jitter", without, "ns");
+    of.measurement("decide, with jitter", with, "ns");
+    of.measurement("drawing the random number", drawing, "ns");
     let extra = (with - without).max(0.0) + drawing;
     let share = extra / (scale.bare.post * 1e6);
-    of.key_stat("jitter and drawing ÷ one POST on loopback", share, "");
+    of.measurement("jitter and drawing ÷ one POST on loopback", share, "");
     report.spread(spread(&failed, &jittered));
 }
 

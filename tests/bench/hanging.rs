@@ -23,11 +23,11 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, repor
     }
     let (p50, p99) = (Samples::p50_ms, Samples::p99_ms);
     let mut of = report.of(OF);
-    of.key_stat("p50, the tenth answers", middle(&without, p50), "ms");
-    of.key_stat("p50, the tenth hangs 10 s", middle(&with, p50), "ms");
-    of.key_stat("p99, the tenth answers", middle(&without, p99), "ms");
-    of.key_stat("p99, the tenth hangs 10 s", middle(&with, p99), "ms");
-    of.key_stat(
+    of.measurement("p50, the tenth answers", middle(&without, p50), "ms");
+    of.measurement("p50, the tenth hangs 10 s", middle(&with, p50), "ms");
+    of.measurement("p99, the tenth answers", middle(&without, p99), "ms");
+    of.measurement("p99, the tenth hangs 10 s", middle(&with, p99), "ms");
+    of.measurement(
         "p99, the tenth answers, worst round ÷ best",
         noise(&without),
         "",
@@ -38,9 +38,9 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, repor
 
 /// The middle of the rounds, so that one hiccup of the disk does not decide.
 fn middle(rounds: &[Samples], of_round: fn(&Samples) -> f64) -> f64 {
-    let mut key_stats: Vec<f64> = rounds.iter().map(of_round).collect();
-    key_stats.sort_by(f64::total_cmp);
-    key_stats[key_stats.len() / 2]
+    let mut measurements: Vec<f64> = rounds.iter().map(of_round).collect();
+    measurements.sort_by(f64::total_cmp);
+    measurements[measurements.len() / 2]
 }
 
 /// How far rounds of the same kind lie apart: a ratio within this says nothing.

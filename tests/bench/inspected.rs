@@ -150,7 +150,7 @@ pub(crate) fn compare(few: &Inspected, many: &Inspected, report: &mut Report) {
         of.against(BAR, few.name, ratio, "");
     }
     let slowest = few.pages.iter().map(|page| page.took.p50_ms());
-    of.key_stat(
+    of.measurement(
         "the slowest, 1,000 rows, p50",
         slowest.fold(0.0, f64::max),
         "ms",

@@ -36,15 +36,15 @@ pub(crate) async fn growth(plan: &Plan, line: &mut Line<'_>, report: &mut Report
     }
     let ((few, early), (all, late)) = (seen[0], seen[seen.len() - 1]);
     let mut of = report.of(OF);
-    of.key_stat("deliveries, early", few as f64, "");
-    of.key_stat("idle after these", early, "MB");
-    of.key_stat("deliveries in all", all as f64, "");
-    of.key_stat("idle after these, too", late, "MB");
-    of.key_stat("peak", procfs::peak_memory_mb(pid), "MB");
+    of.measurement("deliveries, early", few as f64, "");
+    of.measurement("idle after these", early, "MB");
+    of.measurement("deliveries in all", all as f64, "");
+    of.measurement("idle after these, too", late, "MB");
+    of.measurement("peak", procfs::peak_memory_mb(pid), "MB");
     let ratio = late / early;
     of.against(Bar::AtMost(1.1), "flat: idle late ÷ early", ratio, "");
     let arrived = line.arrived().await;
     of.expect_all(all, arrived.distinct);
     let again = arrived.total - arrived.distinct;
-    of.key_stat("requests beyond the first of a message", again as f64, "");
+    of.measurement("requests beyond the first of a message", again as f64, "");
 }

@@ -45,20 +45,20 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, report: &mut Report) {
         many_pages.round().await;
     }
     let mut of = report.of(OF);
-    of.key_stat("many", f64::from(plan.many_rows), "rows");
+    of.measurement("many", f64::from(plan.many_rows), "rows");
     let (few, many) = (few.costs, many.costs);
     let ratio = many.page.p50_ms() / few.page.p50_ms();
-    of.key_stat("page of 50, 1,000 rows, p50", few.page.p50_ms(), "ms");
+    of.measurement("page of 50, 1,000 rows, p50", few.page.p50_ms(), "ms");
     of.against(BAR, "page of 50, many ÷ 1,000", ratio, "");
     let ratio = many.look.p50_ms() / few.look.p50_ms();
-    of.key_stat(
+    of.measurement(
         "look at what is due, 1,000 rows, p50",
         few.look.p50_ms(),
         "ms",
     );
     of.against(BAR, "look at what is due, many ÷ 1,000", ratio, "");
     let ratio = many.claim.p50_ms() / few.claim.p50_ms();
-    of.key_stat("claim of 32, 1,000 rows, p50", few.claim.p50_ms(), "ms");
+    of.measurement("claim of 32, 1,000 rows, p50", few.claim.p50_ms(), "ms");
     of.against(BAR, "claim of 32, many ÷ 1,000", ratio, "");
     inspected::compare(&few_pages, &many_pages, report);
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 /// What was found.
 #[derive(Default)]
 pub(crate) struct Report {
-    key_stats: Vec<KeyStat>,
+    measurements: Vec<Measurement>,
     spread: Vec<(String, usize)>,
     faults: Vec<String>,
 }
 
-struct KeyStat {
+struct Measurement {
     of: &'static str,
     name: Cow<'static, str>,
     value: f64,
@@ -68,16 +68,19 @@ impl Report {
     /// Prints everything as a table.
     pub(crate) fn print(&self) {
         let mut of = "";
-        for key_stat in &self.key_stats {
-            if key_stat.of != of {
-                of = key_stat.of;
+        for measurement in &self.measurements {
+            if measurement.of != of {
+                of = measurement.of;
                 println!("\n{of}");
             }
-            let value = format!("{} {}", number(key_stat.value), key_stat.unit);
-            let (bar, verdict) = key_stat.bar.map_or((String::new(), ""), |bar| {
-                (bar.text(), bar.verdict(key_stat.value))
+            let value = format!("{} {}", number(measurement.value), measurement.unit);
+            let (bar, verdict) = measurement.bar.map_or((String::new(), ""), |bar| {
+                (bar.text(), bar.verdict(measurement.value))
             });
-            let line = format!("  {:<58} {value:>18}  {bar:<10} {verdict}", key_stat.name);
+            let line = format!(
+                "  {:<58} {value:>18}  {bar:<10} {verdict}",
+                measurement.name
+            );
             println!("{}", line.trim_end());
         }
         if !self.spread.is_empty() {
@@ -93,14 +96,14 @@ impl Report {
 
     /// The same as a JSON document.
     pub(crate) fn to_json(&self) -> String {
-        let key_stats: Vec<Value> = self.key_stats.iter().map(as_json).collect();
+        let measurements: Vec<Value> = self.measurements.iter().map(as_json).collect();
         let spread: Vec<Value> = self
             .spread
             .iter()
             .map(|(part, rows)| json!({"due_after": part, "rows": rows}))
             .collect();
         let document =
-            json!({"figures": key_stats, "jitter_spread": spread, "faults": self.faults});
+            json!({"figures": measurements, "jitter_spread": spread, "faults": self.faults});
         format!("{document:#}\n")
     }
 }
@@ -113,7 +116,7 @@ pub(crate) struct Part<'a> {
 
 impl Part<'_> {
     /// A figure for its own sake, or that another one needs.
-    pub(crate) fn key_stat(
+    pub(crate) fn measurement(
         &mut self,
         name: impl Into<Cow<'static, str>>,
         value: f64,
@@ -137,7 +140,7 @@ impl Part<'_> {
     }
 
     fn keep(&mut self, name: Cow<'static, str>, value: f64, unit: &'static str, bar: Option<Bar>) {
-        self.report.key_stats.push(KeyStat {
+        self.report.measurements.push(Measurement {
             of: self.of,
             name,
             value,
@@ -147,12 +150,14 @@ impl Part<'_> {
     }
 }
 
-fn as_json(key_stat: &KeyStat) -> Value {
-    let bar = key_stat.bar.map(|bar| match bar {
-        Bar::AtLeast(least) => json!({"at_least": least, "verdict": bar.verdict(key_stat.value)}),
-        Bar::AtMost(most) => json!({"at_most": most, "verdict": bar.verdict(key_stat.value)}),
+fn as_json(measurement: &Measurement) -> Value {
+    let bar = measurement.bar.map(|bar| match bar {
+        Bar::AtLeast(least) => {
+            json!({"at_least": least, "verdict": bar.verdict(measurement.value)})
+        }
+        Bar::AtMost(most) => json!({"at_most": most, "verdict": bar.verdict(measurement.value)}),
     });
-    json!({"of": key_stat.of, "name": key_stat.name, "value": key_stat.value, "unit": key_stat.unit, "bar": bar})
+    json!({"of": measurement.of, "name": measurement.name, "value": measurement.value, "unit": measurement.unit, "bar": bar})
 }
 
 /// Three digits that matter, and no more.

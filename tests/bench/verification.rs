@@ -30,11 +30,11 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) {
         for scheme in SCHEMES {
             let (mac, verification) = best(plan, &Case::new(scheme, bytes));
             if scheme == SCHEMES[0] {
-                of.key_stat(format!("{size}: HMAC-SHA256 of the body alone"), mac, "µs");
+                of.measurement(format!("{size}: HMAC-SHA256 of the body alone"), mac, "µs");
             }
-            of.key_stat(format!("{size}: {scheme}"), verification, "µs");
+            of.measurement(format!("{size}: {scheme}"), verification, "µs");
             let times = verification / mac;
-            of.key_stat(
+            of.measurement(
                 format!("{size}: {scheme} ÷ HMAC of the same body"),
                 times,
                 "",

@@ -1,4 +1,4 @@
-//! A receiver that keeps its own list of what arrived.
+//! A receiver with its own list of what arrived.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ impl Auditor {
         self.receiver.url()
     }
 
-    /// Counts what has arrived since the last time.
+    /// Counts the requests since the last call.
     pub(super) fn count(&mut self) {
         for request in self.receiver.take_requests() {
             *self

@@ -1,4 +1,4 @@
-//! Publishers that note what was acknowledged.
+//! Publishers that record what was acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use crate::command::TOKEN;
 
 const PUBLISHERS: usize = 8;
-/// How long each waits between two events at the least: enough load that attempts are under way at each kill, and not so
-/// much that thousands of kills cannot be afforded.
+/// The minimum wait between two events of a publisher: enough load that attempts are in flight at each kill, and little
+/// enough for thousands of kills.
 const PACE: Duration = Duration::from_millis(5);
 
 /// Publish until the gateway is gone.

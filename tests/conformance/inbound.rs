@@ -1,5 +1,5 @@
-//! Requests signed by the providers' own libraries, posted to the real gateway: accepted as they are, refused once
-//! anything about them was changed.
+//! Requests signed by the providers' own libraries, posted to the real gateway: accepted unchanged, rejected when
+//! anything is changed.
 
 use http::Method;
 use postrider_testkit::receiver::Receiver;
@@ -10,7 +10,7 @@ use crate::command::{PATIENCE, Serve};
 
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
-/// Further than any window reaches.
+/// Longer than any time window.
 const TEN_MINUTES: i64 = 600;
 
 /// A provider, and what it sends. `ID` stands for the id of the delivery.
@@ -20,9 +20,9 @@ struct Provider {
     scheme: &'static str,
     secret: &'static str,
     next_secret: &'static str,
-    /// Where it believes to call.
+    /// The URL it believes it calls.
     url: &'static str,
-    /// Beside those of the signature.
+    /// In addition to those of the signature.
     headers: &'static [(&'static str, &'static str)],
     content_type: &'static str,
     body: &'static str,
@@ -106,7 +106,7 @@ impl Provider {
         }
     }
 
-    /// As the library signs them, each with its id, secret and time, and with the headers that it leaves to others.
+    /// Signed by the library, each with its id, secret and time, and with the headers that the library does not add.
     async fn signed<const N: usize>(self, orders: [(&str, &str, i64); N]) -> [Request; N] {
         let ids = orders.map(|(id, ..)| id);
         let orders = orders.map(|(id, secret, at)| self.order(id, secret, at));
@@ -120,7 +120,7 @@ impl Provider {
         })
     }
 
-    /// Requests that are not what the provider signs, each with what is wrong about it.
+    /// Requests that the provider would not sign, each with what is wrong.
     async fn forged(self) -> Vec<(&'static str, Request)> {
         let [genuine, another, late, early] = self
             .signed([
@@ -167,14 +167,14 @@ fn with_signature(genuine: &Request, change: impl Fn(&str) -> Option<String>) ->
     }
 }
 
-/// One digit of a signature replaced, not so near the end that it could be padding.
+/// The signature with one digit replaced, not so close to the end that it could be padding.
 fn changed(signature: &str) -> String {
     let at = signature.len() - 8;
     let other = if &signature[at..=at] == "0" { "1" } else { "0" };
     format!("{}{other}{}", &signature[..at], &signature[at + 1..])
 }
 
-/// A gateway with a source for a provider, whose events all go to one receiver.
+/// A gateway with a source for a provider, with all events routed to one receiver.
 struct Stage {
     gateway: Serve,
     receiver: Receiver,
@@ -220,7 +220,7 @@ impl Stage {
         (status, serde_json::from_str(&text).unwrap())
     }
 
-    /// Posts a request that must be accepted and reach the receiver as it is; returns the event's id.
+    /// Posts a request that must be accepted and reach the receiver unchanged; returns the event's id.
     async fn accepted(&self, provider: Provider, request: &Request) -> Value {
         let (status, answer) = self.post(request).await;
         assert_eq!(status, 202, "{}: {answer}", provider.scheme);
@@ -270,12 +270,12 @@ async fn check(provider: Provider) {
 }
 
 #[tokio::test]
-async fn what_stripe_for_python_signs_is_accepted() {
+async fn requests_signed_by_stripe_for_python_are_accepted() {
     check(STRIPE).await;
 }
 
 #[tokio::test]
-async fn what_stripe_for_node_signs_is_accepted() {
+async fn requests_signed_by_stripe_for_node_are_accepted() {
     check(Provider {
         library: node("stripe"),
         ..STRIPE
@@ -284,17 +284,17 @@ async fn what_stripe_for_node_signs_is_accepted() {
 }
 
 #[tokio::test]
-async fn what_slack_sdk_signs_is_accepted() {
+async fn requests_signed_by_slack_sdk_are_accepted() {
     check(SLACK).await;
 }
 
 #[tokio::test]
-async fn what_twilio_signs_is_accepted_as_a_form() {
+async fn requests_signed_by_twilio_are_accepted_as_a_form() {
     check(TWILIO).await;
 }
 
 #[tokio::test]
-async fn what_twilio_signs_is_accepted_as_json() {
+async fn requests_signed_by_twilio_are_accepted_as_json() {
     check(Provider {
         content_type: JSON,
         body: r#"{"MessageSid":"SM1","Body":"grüße"}"#,
@@ -304,7 +304,7 @@ async fn what_twilio_signs_is_accepted_as_json() {
 }
 
 #[tokio::test]
-async fn what_twilio_signs_is_accepted_with_a_port_that_the_source_does_not_name() {
+async fn requests_signed_by_twilio_are_accepted_with_a_port_that_the_source_does_not_name() {
     let stage = Stage::of(TWILIO).await;
     let ported = Provider {
         url: "https://hooks.example.com:443/in?foo=1&bar=2",
@@ -315,7 +315,7 @@ async fn what_twilio_signs_is_accepted_with_a_port_that_the_source_does_not_name
 }
 
 #[tokio::test]
-async fn what_standardwebhooks_signs_is_accepted() {
+async fn requests_signed_by_standardwebhooks_are_accepted() {
     check(STANDARD).await;
     check(Provider {
         library: node("standardwebhooks"),
@@ -325,7 +325,7 @@ async fn what_standardwebhooks_signs_is_accepted() {
 }
 
 #[tokio::test]
-async fn what_svix_signs_is_accepted() {
+async fn requests_signed_by_svix_are_accepted() {
     check(Provider {
         library: python("svix"),
         scheme: "svix",
@@ -335,6 +335,6 @@ async fn what_svix_signs_is_accepted() {
 }
 
 #[tokio::test]
-async fn what_octokit_signs_is_accepted() {
+async fn requests_signed_by_octokit_are_accepted() {
     check(GITHUB).await;
 }

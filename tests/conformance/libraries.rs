@@ -1,4 +1,4 @@
-//! The libraries, in processes of their own.
+//! The libraries, each in its own process.
 
 use std::process::Stdio;
 
@@ -40,15 +40,15 @@ pub(super) const fn node(name: &'static str) -> Library {
 /// A request, signed or to be signed.
 #[derive(Clone, Default)]
 pub(super) struct Request {
-    /// Where it is sent, as its sender sees it, with the query.
+    /// The URL as its sender sees it, with the query.
     pub(super) url: String,
     pub(super) content_type: &'static str,
-    /// Those of the signature.
+    /// The headers of the signature.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: String,
 }
 
-/// What a library shall sign.
+/// What a library has to sign.
 pub(super) struct Order {
     pub(super) request: Request,
     pub(super) secret: String,
@@ -63,7 +63,7 @@ pub(super) fn now() -> i64 {
 }
 
 impl Library {
-    /// The requests with the headers that the library makes for them.
+    /// The requests with the headers that the library creates.
     pub(super) async fn sign(self, orders: Vec<Order>) -> Vec<Request> {
         let asked = orders.iter().map(|order| {
             let mut asked = self.question("sign", &order.secret, &order.request);
@@ -86,7 +86,7 @@ impl Library {
         signed.collect()
     }
 
-    /// Whether the library takes each of the requests for one that was signed with this secret.
+    /// Whether the library accepts each request as signed with this secret.
     pub(super) async fn verify(self, requests: &[(String, Request)]) -> Vec<bool> {
         let asked = requests.iter().map(|(secret, request)| {
             let mut asked = self.question("verify", secret, request);

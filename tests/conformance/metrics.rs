@@ -1,4 +1,4 @@
-//! `/metrics` of the real gateway, read by the library of the Prometheus project.
+//! `/metrics` of the real gateway, parsed by the library of the Prometheus project.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn scrape(gateway: &Serve) -> String {
     response.text().await.unwrap()
 }
 
-/// The families of a text, as Prometheus' parser finds them.
+/// The metric families of a text, according to Prometheus' parser.
 async fn parsed(text: &str) -> Value {
     let mut child = Command::new(repository().join(".tools/venv/bin/python"))
         .arg(repository().join("tests/conformance/metrics.py"))
@@ -49,7 +49,7 @@ fn value(families: &Value, family: &str, name: &str, label: Option<(&str, &str)>
     samples.iter().find(is_it)?[2].as_f64()
 }
 
-/// Five deliveries that arrive and one that dies; returns once the process has counted all six.
+/// Five delivered deliveries and one dead one; returns when the process has counted all six.
 async fn six_finished(gateway: &Serve, receiver: &Receiver) -> Value {
     let webhook = gateway
         .webhook(&receiver.url(), &json!({"max_attempts": 1}))

@@ -14,11 +14,11 @@ const PAYLOADS: [&str; 4] = [
     "null",
 ];
 
-/// Requests as a receiver got them from the real gateway, each with a secret that signed it.
+/// Requests of the real gateway as a receiver got them, each with a secret that signed it.
 struct Delivered {
-    /// Before the secret was rotated, and after it with the new one: all headers are theirs.
+    /// Before the rotation of the secret, and after it with the new one: it signs all headers.
     newest: Vec<(String, Request)>,
-    /// After it with the old one, which signs the list of Standard Webhooks only.
+    /// After the rotation with the old one: it signs only the Standard Webhooks list.
     retiring: (String, Request),
 }
 

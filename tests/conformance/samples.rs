@@ -36,7 +36,7 @@ fn request(inbound: &Inbound, content_type: &'static str) -> Request {
     }
 }
 
-/// What the library says of these samples, and of each with something behind it that was not signed.
+/// Whether the library verifies these samples, and each of them with unsigned data appended.
 async fn check(library: Library, secret: &str, samples: Vec<Request>) {
     let with_secret = |request: Request| (secret.to_owned(), request);
     let changed = samples.iter().map(|request| Request {
@@ -49,7 +49,7 @@ async fn check(library: Library, secret: &str, samples: Vec<Request>) {
     assert_eq!(library.verify(&forged).await, vec![false; forged.len()]);
 }
 
-/// All samples of a scheme, signed as it prefers.
+/// All samples of a scheme, signed its preferred way.
 async fn check_all(scheme: &str, library: Library) {
     let scheme = Scheme::named(scheme).unwrap();
     let keys = sample::keys(&scheme, &[7; 32]).unwrap();

@@ -50,7 +50,7 @@ async fn traced(data: &Path, collector: &Collector) -> Serve {
     Serve::start_in(data, &[OPEN, (ENDPOINT, &collector.url), headers]).await
 }
 
-/// A delivery that fails in one process and arrives in the next; returns its id.
+/// A delivery that fails in one process and succeeds in the next; returns its id.
 async fn fail_then_arrive(collector: &Collector, receiver: &Receiver) -> String {
     let data = tempfile::tempdir().unwrap();
     let mut gateway = traced(data.path(), collector).await;
@@ -76,7 +76,7 @@ async fn fail_then_arrive(collector: &Collector, receiver: &Receiver) -> String 
 }
 
 #[tokio::test]
-async fn a_collector_gets_one_trace_from_accept_to_announcement_over_two_processes() {
+async fn a_collector_gets_one_trace_from_accept_to_notification_across_two_processes() {
     let (collector, receiver) = (Collector::start().await, Receiver::start().await);
     let delivery = fail_then_arrive(&collector, &receiver).await;
     let spans = collector.end().await;
@@ -138,11 +138,11 @@ async fn a_collector_gets_one_trace_from_accept_to_announcement_over_two_process
             .chain(&announced)
             .all(|span| span["parent"] == *root)
     );
-    assert_eq!(spans.len(), 6, "and no other: {spans:?}");
+    assert_eq!(spans.len(), 6, "no other span: {spans:?}");
 }
 
 #[tokio::test]
-async fn nothing_is_recorded_unless_it_is_asked_for() {
+async fn nothing_is_recorded_unless_tracing_is_configured() {
     let (collector, receiver) = (Collector::start().await, Receiver::start().await);
     let none = [
         OPEN,
@@ -166,7 +166,7 @@ async fn nothing_is_recorded_unless_it_is_asked_for() {
     );
 }
 
-/// Publishes a thousand events, three thousand spans, more than are ever queued; returns when all have arrived.
+/// Publishes a thousand events with three thousand spans, more than fit in the queue; returns when all have arrived.
 async fn a_thousand_arrive(gateway: &Serve, receiver: &Receiver) {
     gateway.webhook(&receiver.url(), &json!({})).await;
     let hundred = vec![json!({"type": "task.completed", "payload": 1}); 100];
@@ -180,9 +180,9 @@ async fn a_thousand_arrive(gateway: &Serve, receiver: &Receiver) {
 }
 
 #[tokio::test]
-async fn a_collector_that_never_answers_costs_spans_and_no_delivery() {
+async fn a_collector_that_never_responds_loses_spans_but_no_delivery() {
     let receiver = Receiver::start().await;
-    // It is connected to, and that is all.
+    // It accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let mut gateway = Serve::start(&[OPEN, (ENDPOINT, &url)]).await;
@@ -191,7 +191,7 @@ async fn a_collector_that_never_answers_costs_spans_and_no_delivery() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_gone_is_complained_of_once() {
+async fn an_unreachable_collector_is_reported_once() {
     let receiver = Receiver::start().await;
     let gone = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -209,7 +209,7 @@ async fn a_collector_that_is_gone_is_complained_of_once() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_none_refuses_the_start() {
+async fn an_invalid_endpoint_prevents_the_start() {
     let said = refused_start(&[
         (ENDPOINT, "collector:4317"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),

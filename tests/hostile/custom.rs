@@ -1,4 +1,4 @@
-//! Schemes that users describe.
+//! Custom schemes.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ const SIGNED: [&str; 7] = [
 ];
 const FORMATS: [&str; 3] = ["seconds", "milliseconds", "rfc3339"];
 
-/// A word of the table, any text, or nothing.
+/// A known word, any text, or nothing.
 fn said(input: &mut Unstructured<'_>, words: &[&str]) -> Result<Option<String>> {
     Ok(match input.int_in_range(0..=7_u8)? {
         0 => None,
@@ -70,10 +70,10 @@ fn draft(input: &mut Unstructured<'_>) -> Result<CustomDraft> {
     })
 }
 
-/// Describes a scheme, checks it, signs with it and verifies.
+/// Creates a custom scheme, validates it, signs with it and verifies.
 ///
 /// # Panics
-/// When what was checked cannot be said again, or a forged request is accepted.
+/// When a valid scheme does not survive a round trip, or a forged request is accepted.
 pub fn try_custom(input: &[u8]) -> Outcome {
     let mut input = Unstructured::new(input);
     let Ok(draft) = draft(&mut input) else {
@@ -83,7 +83,11 @@ pub fn try_custom(input: &[u8]) -> Outcome {
         return Outcome::Rejected;
     };
     let again = CustomDraft::from(&scheme).check();
-    assert_eq!(again.as_ref(), Ok(&scheme), "it says the same again");
+    assert_eq!(
+        again.as_ref(),
+        Ok(&scheme),
+        "the draft of a scheme gives the same scheme"
+    );
     let way = scheme.ways[0].clone();
     let Some(scene) = Scene::new(Arc::new(scheme), way) else {
         return Outcome::Rejected;

@@ -1,15 +1,15 @@
-//! What is said of requests that were refused.
+//! Diagnoses of rejected requests.
 
 use postrider_domain::diagnosis::{Finding, diagnose};
 
 use super::Outcome;
 use super::requests::Arrival;
 
-/// Diagnoses the request that an input describes, as a source that had the signer's secret once, and as the one that
+/// Diagnoses the request that an input describes, for a source that had the signer's secret earlier, and for the one that
 /// has it.
 ///
 /// # Panics
-/// When nothing is said, too much is said, or an old secret is not recognised.
+/// When there is no finding, a finding reveals a secret, or an old secret is not recognised.
 pub fn try_diagnosis(input: &[u8]) -> Outcome {
     let Some(arrival) = Arrival::of(input) else {
         return Outcome::Nothing;

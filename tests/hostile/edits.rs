@@ -1,4 +1,4 @@
-//! What somebody between a sender and the gateway may do to a request.
+//! How an attacker between a sender and the gateway can change a request.
 
 use arbitrary::Arbitrary;
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, Method};
 use postrider_domain::inbound::Inbound;
 use postrider_domain::time::{Millis, Timestamp};
 
-/// One change. Headers are named by their number among those that a scheme looks at.
+/// One change. Headers are given by their index among those that a scheme reads.
 #[derive(Arbitrary, Debug)]
 pub(super) enum Edit<'a> {
     SetHeader(u8, &'a [u8]),
@@ -24,7 +24,7 @@ pub(super) enum Edit<'a> {
     Later(u32),
 }
 
-/// So many bytes moved over a border between two parts: what is signed in a row stays the same row.
+/// This many bytes moved from one part to the next: signed one after another, the parts give the same text.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(super) enum Move {
     /// The body's first bytes become the query's last.
@@ -39,7 +39,7 @@ pub(super) enum Move {
     BodyEndToHeader(u8, u8),
 }
 
-/// A request on its way, and when it arrives.
+/// A request in transit, and when it arrives.
 pub(super) struct Journey<'n> {
     pub(super) inbound: Inbound,
     pub(super) now: Timestamp,

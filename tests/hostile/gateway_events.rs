@@ -1,4 +1,4 @@
-//! API Gateway's events, as the receiver's function gets them.
+//! Events of API Gateway, as the receiver function gets them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +28,7 @@ use super::scene::NOW;
 const SAMPLE: &str = include_str!("../../infra/events/receiver.json");
 const MAX_BODY: usize = 4096;
 
-/// What an input says: an event as it is, or the sample with parts replaced.
+/// What an input describes: a complete event, or the sample with parts replaced.
 #[derive(Arbitrary, Debug)]
 enum Event<'a> {
     Raw(&'a str),
@@ -37,7 +37,7 @@ enum Event<'a> {
 
 #[derive(Arbitrary, Debug)]
 struct Shape<'a> {
-    /// Behind the stage and the path of all sources.
+    /// After the stage and the common path of all sources.
     path: Option<&'a str>,
     stage: Option<&'a str>,
     method: Option<&'a str>,
@@ -70,7 +70,7 @@ impl Header {
     }
 }
 
-/// The receiver's function over a store of its own.
+/// The receiver function with its own store.
 struct Stage {
     router: Router,
     source: String,
@@ -103,7 +103,9 @@ impl Stage {
             ..SourceDraft::default()
         };
         let tenant = TenantId::default();
-        let made = gateway.sources.create(&tenant, draft, "nobody knows this");
+        let made = gateway
+            .sources
+            .create(&tenant, draft, "an unguessable secret");
         let source = runtime.block_on(made).unwrap().id.to_string();
         Self {
             router: postrider_receiver::router(Arc::new(gateway)),
@@ -113,7 +115,7 @@ impl Stage {
         }
     }
 
-    /// The status that an event is answered with; nothing if it is none.
+    /// The status of the response to an event; nothing if it is not a valid event.
     fn answer(&self, event: &str) -> Option<u16> {
         let event: LambdaRequest = serde_json::from_str(event).ok()?;
         let (parts, body) = lambda_http::Request::from(sanitized(event)).into_parts();
@@ -154,10 +156,10 @@ impl Shape<'_> {
     }
 }
 
-/// Hands an event to the receiver's function.
+/// Hands an event to the receiver function.
 ///
 /// # Panics
-/// When it is accepted, which nobody could sign, or the function fails.
+/// When it is accepted although it cannot be signed, or the function fails.
 pub fn try_gateway_event(input: &[u8]) -> Outcome {
     let Ok(event) = Event::arbitrary(&mut Unstructured::new(input)) else {
         return Outcome::Nothing;
@@ -167,6 +169,6 @@ pub fn try_gateway_event(input: &[u8]) -> Outcome {
         Event::Shaped(shape) => STAGE.answer(&shape.event(&STAGE.source)),
     };
     let is_refusal = |status: u16| (400..500).contains(&status);
-    assert!(status.is_none_or(is_refusal), "answered with {status:?}");
+    assert!(status.is_none_or(is_refusal), "status {status:?}");
     status.map_or(Outcome::Nothing, |_| Outcome::Rejected)
 }

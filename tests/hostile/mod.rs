@@ -1,6 +1,6 @@
-//! Hostile input for everything that reads what anybody may send. Each function here takes arbitrary bytes, makes
-//! something of them, and panics when a promise is broken. `fuzz/` hands them what a fuzzer finds; the gate hands them
-//! a few thousand random texts.
+//! Hostile input for everything that reads untrusted data. Each function takes arbitrary bytes, derives an input from them
+//! and panics when a guarantee is broken. `fuzz/` passes the inputs of a fuzzer; the tests pass a few thousand random
+//! texts.
 
 mod custom;
 mod diagnoses;
@@ -16,13 +16,13 @@ pub use gateway_events::try_gateway_event;
 pub use requests::try_request;
 pub use texts::try_text;
 
-/// What became of an input, so that a run can tell whether it has tried anything.
+/// What happened to an input, so a run can tell whether it has tried anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It was too short to make something of.
+    /// It was too short.
     Nothing,
-    /// It was refused.
+    /// It was rejected.
     Rejected,
-    /// It was accepted, as it had to be.
+    /// It was accepted, correctly.
     Accepted,
 }

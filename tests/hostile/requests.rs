@@ -1,4 +1,4 @@
-//! Requests of every scheme, genuine, forged, or neither.
+//! Requests of every scheme: genuine, forged, or neither.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ use super::Outcome;
 use super::edits::{Edit, Journey};
 use super::scene::{NOW, Scene};
 
-/// What an input says.
+/// What an input describes.
 #[derive(Arbitrary, Debug)]
 pub(super) struct Attempt<'a> {
     way: u8,
     event: u8,
-    /// Whether it begins as what the sender signed, or as nothing.
+    /// Whether it starts as the signed request, or empty.
     is_signed: bool,
     query: Option<Query>,
     edits: Vec<Edit<'a>>,
@@ -44,7 +44,7 @@ impl Query {
     }
 }
 
-/// A request as it was sent, if it was, and as it arrived.
+/// A request as it was sent, if it was sent, and as it arrived.
 pub(super) struct Arrival {
     pub(super) scene: &'static Scene,
     pub(super) sent: Option<Inbound>,
@@ -54,7 +54,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// The one that an input describes.
+    /// The request that an input describes.
     pub(super) fn of(input: &[u8]) -> Option<Self> {
         let attempt = Attempt::arbitrary(&mut Unstructured::new(input)).ok()?;
         let scene = Scene::pick(attempt.way);
@@ -84,12 +84,12 @@ impl Arrival {
 /// Tries the request that an input describes.
 ///
 /// # Panics
-/// When a forged one is accepted, or a genuine one refused.
+/// When a forged one is accepted, or a genuine one rejected.
 pub fn try_request(input: &[u8]) -> Outcome {
     let Some(arrival) = Arrival::of(input) else {
         return Outcome::Nothing;
     };
-    nobody_else_believes_it(&arrival);
+    other_sources_reject_it(&arrival);
     let Some(sent) = arrival.sent.as_ref().filter(|_| arrival.is_accepted()) else {
         let name = arrival.scene.scheme.name;
         assert!(!arrival.is_accepted(), "{name}: accepted, but never signed");
@@ -102,8 +102,8 @@ pub fn try_request(input: &[u8]) -> Outcome {
     Outcome::Accepted
 }
 
-/// Without the secret nothing is accepted, and no question answered.
-fn nobody_else_believes_it(arrival: &Arrival) {
+/// Without the secret, nothing is accepted and no handshake is answered.
+fn other_sources_reject_it(arrival: &Arrival) {
     let Arrival { scene, now, .. } = arrival;
     let name = scene.scheme.name;
     let stranger = verify(arrival.inbound.clone(), Some(&scene.stranger), *now);
@@ -122,7 +122,7 @@ fn it_is_what_was_signed(arrival: &Arrival, sent: &Inbound) {
         assert_eq!(got.body, sent.body, "{name}: another body");
     }
     if signs(&Part::SortedForm) {
-        // Between names, values and the URL there are no marks: that is Twilio's own rule.
+        // There are no separators between names, values and the URL: that is how Twilio signs.
         assert_eq!(row(got), row(sent), "{name}: another form");
     } else if scene.scheme.signs_url() && scene.way.signed.iter().any(is_url) {
         assert_eq!(decoded(got), decoded(sent), "{name}: another query");
@@ -134,7 +134,7 @@ fn it_is_what_was_signed(arrival: &Arrival, sent: &Inbound) {
         let verified = verify(inbound.clone(), Some(&scene.known), at);
         verified.map(|verified| verified.keyed_id())
     };
-    if signs(&Part::Id) && !is_id_beside_it(scene) {
+    if signs(&Part::Id) && !is_id_unsigned(scene) {
         assert_eq!(id(got, arrival.now), id(sent, NOW), "{name}: another id");
     }
     let window = scene.way.time.as_ref().and_then(|time| time.window_seconds);
@@ -147,12 +147,12 @@ fn is_url(part: &Part) -> bool {
     matches!(part, Part::Url(_))
 }
 
-/// Whether the delivery's id stands elsewhere than the signed one.
-fn is_id_beside_it(scene: &Scene) -> bool {
+/// Whether the id of the delivery is outside the signed part.
+fn is_id_unsigned(scene: &Scene) -> bool {
     scene.way.id != scene.scheme.delivery_id
 }
 
-/// The query and the fields of a form, in a row, as another reader finds them.
+/// The query and the fields of a form, concatenated, as another parser finds them.
 fn row(inbound: &Inbound) -> Vec<u8> {
     let fields: BTreeSet<_> = form_urlencoded::parse(&inbound.body).collect();
     let fields = fields.iter().flat_map(|(name, value)| [name, value]);
@@ -166,7 +166,7 @@ fn decoded(inbound: &Inbound) -> Option<Vec<u8>> {
     Some(percent_decode_str(query).collect())
 }
 
-/// Also a second time, with a header that does not matter, and while the secret is replaced.
+/// Also a second time, with an irrelevant header, and during a rotation of the secret.
 fn it_stays_accepted(arrival: &Arrival) {
     let (scene, now) = (arrival.scene, arrival.now);
     let mut other = arrival.inbound.clone();

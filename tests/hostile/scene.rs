@@ -1,4 +1,4 @@
-//! Every way of every scheme: one who signs, and those who check.
+//! Every way of every scheme: a signer, and sources that verify.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,21 +15,20 @@ pub(super) const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 pub(super) const URL: &str = "https://hooks.example/gateway/webhooks/src_1";
 const ID: &str = "7d1a6f";
 
-/// A way of signing with everybody who takes part.
+/// A way of signing with its signer and sources.
 pub(super) struct Scene {
     pub(super) scheme: Arc<Scheme>,
     pub(super) way: Way,
-    /// Who signs.
     pub(super) signer: SampleKeys,
     /// The source that has the signer's secret.
     pub(super) known: Source,
-    /// The same once its secret was replaced and is still valid.
+    /// The same after a rotation, while the old secret is still valid.
     pub(super) rotated: Source,
     /// A source that never had it.
     pub(super) stranger: Source,
-    /// A source that had it once.
+    /// A source that had it earlier.
     pub(super) former: Source,
-    /// The headers that the way looks at, and that of the body's type.
+    /// The headers that the way reads, and the content type.
     pub(super) headers: Vec<HeaderName>,
 }
 
@@ -40,12 +39,12 @@ static SCENES: LazyLock<Vec<Scene>> = LazyLock::new(|| {
 });
 
 impl Scene {
-    /// One of all, by its number.
+    /// One of all scenes, by its index.
     pub(super) fn pick(n: u8) -> &'static Self {
         &SCENES[usize::from(n) % SCENES.len()]
     }
 
-    /// A scene of a way; nothing if no keys can be made for it.
+    /// The scene of a way; nothing if no keys can be created for it.
     pub(super) fn new(scheme: Arc<Scheme>, way: Way) -> Option<Self> {
         let signer = sample::keys_for(&way, &[1; 32])?;
         let other = sample::keys_for(&way, &[2; 32])?;

@@ -17,10 +17,10 @@ use postrider_store_format::ListKey;
 use super::Outcome;
 use super::scene::NOW;
 
-/// Decodes a text as everything that it may be.
+/// Decodes a text as everything it could be.
 ///
 /// # Panics
-/// When something that was read is written differently, or a signature is believed that nobody made.
+/// When a value does not survive a round trip, or a forged signature is accepted.
 pub fn try_text(input: &[u8]) -> Outcome {
     let Ok(text) = std::str::from_utf8(input) else {
         return Outcome::Nothing;
@@ -41,7 +41,7 @@ pub fn try_text(input: &[u8]) -> Outcome {
     }
 }
 
-/// Whether it is one; then it has this one spelling.
+/// Whether it is a valid value; then this is its only spelling.
 fn has_one_spelling<T: FromStr + Display>(text: &str) -> bool {
     let Ok(read) = text.parse::<T>() else {
         return false;
@@ -50,7 +50,7 @@ fn has_one_spelling<T: FromStr + Display>(text: &str) -> bool {
     true
 }
 
-/// Whether these bytes are read as they were written.
+/// Whether the value survives a round trip.
 fn is_read_back<T: FromStr + Display + PartialEq + Debug>(value: &T) -> bool {
     let read = value.to_string().parse::<T>().ok();
     assert_eq!(read.as_ref(), Some(value), "read as it was written");
@@ -104,7 +104,7 @@ fn secrets(text: &str) -> bool {
     };
     for scheme in Scheme::all() {
         if let Err(misfit) = scheme.check_secret(&shared) {
-            // A text of a few characters may stand in any sentence.
+            // A text of a few characters may occur in any sentence.
             let is_shown = text.len() > 8 && misfit.to_string().contains(text);
             assert!(!is_shown, "{misfit}");
         }
@@ -138,7 +138,7 @@ fn json(text: &str) -> bool {
     draft.check().is_ok()
 }
 
-/// Nobody knows the secret, so nothing is right.
+/// The secret is unknown, so no signature is valid.
 fn signatures(text: &str, input: &[u8]) {
     let secret = SigningSecret::from_key(&[9; 32]);
     assert!(signature::verify_plain(text, &secret, input).is_err());

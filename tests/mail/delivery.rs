@@ -1,4 +1,4 @@
-//! What owners get.
+//! E-mails to owners.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn assert_sound(mail: &Value) {
 }
 
 #[tokio::test]
-async fn an_owner_gets_one_letter_however_many_deliveries_fail() {
+async fn an_owner_gets_one_email_however_many_deliveries_fail() {
     let mut smtp = SmtpServer::plain().await;
     let receiver = Receiver::start().await;
     receiver.answer(Answer::status(500));
@@ -53,7 +53,7 @@ async fn an_owner_gets_one_letter_however_many_deliveries_fail() {
         assert!(deliveries.iter().any(|id| body.contains(id)), "{body}");
         assert!(!body.contains("canary"), "{body}");
     }
-    // Letters come in order: what comes next is about the next webhook that fails.
+    // E-mails arrive in order: the next one is about the next failed webhook.
     let next = failing_webhook(&gateway, &receiver.url(), "next", owner).await;
     gateway.publish(&next, "{}").await;
     let mail = smtp.said().await;
@@ -91,7 +91,7 @@ async fn three_failures_in_a_row_warn_the_alert_address_once() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_be_meant_refuse_the_start() {
+async fn contradictory_settings_prevent_the_start() {
     let said = refused_start(&[
         (
             "POSTRIDER_SMTP_URL",

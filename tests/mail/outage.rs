@@ -25,7 +25,7 @@ async fn logged(log: &Path, line: &str) {
 }
 
 #[tokio::test]
-async fn it_delays_letters_and_nothing_else_and_they_outlive_a_crash() {
+async fn it_delays_only_emails_and_they_survive_a_crash() {
     let port = SmtpServer::plain().await.stop().await;
     let url = format!("smtp://ops:{PASSWORD}@127.0.0.1:{port}?tls=none");
     let settings = [OPEN, FROM, LOG, ("POSTRIDER_SMTP_URL", url.as_str())];
@@ -38,7 +38,7 @@ async fn it_delays_letters_and_nothing_else_and_they_outlive_a_crash() {
     let webhook = failing_webhook(&gateway, &receiver.url(), "orders", owner).await;
     gateway.publish(&webhook, "{}").await;
     logged(&first, "mail.deferred").await;
-    // Everything else goes on.
+    // Everything else continues.
     receiver.answer(Answer::status(200));
     let other = gateway
         .webhook(&receiver.url(), &json!({"profile": "gateway"}))

@@ -1,4 +1,4 @@
-//! Letters that a server refuses, and servers that may not be trusted.
+//! E-mails that a server rejects, and servers that are not trusted.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn mail(url: &str, roots: Option<&[u8]>) -> SmtpMail {
     SmtpMail::new(Server::parse(url).unwrap(), from, roots).unwrap()
 }
 
-/// A store with letters, a clock that stands, and a postman.
+/// A store with e-mails, a stopped clock and a mail sender.
 struct Stage {
     store: Arc<SqliteStore>,
     clock: Arc<SteppedClock>,
@@ -34,8 +34,8 @@ struct Stage {
 }
 
 impl Stage {
-    /// With a failed webhook for each of these owners, in this order.
-    async fn with_letters_to(owners: &[&str], server: &SmtpServer) -> Self {
+    /// With a failed webhook per owner, in this order.
+    async fn with_emails_to(owners: &[&str], server: &SmtpServer) -> Self {
         let data = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(data.path(), SqliteOptions::default()).unwrap();
         let process = store.process().to_owned();
@@ -69,7 +69,7 @@ impl Stage {
         self.mail_sender.turn(self.clock.now()).await
     }
 
-    async fn letters_left(&self) -> usize {
+    async fn emails_left(&self) -> usize {
         let far = Timestamp::from_millis(i64::MAX);
         self.store.emails_due(far, 100).await.unwrap().len()
     }
@@ -86,15 +86,15 @@ async fn fail(scene: &Scene, n: u32, owner: &str, at: Timestamp) {
 }
 
 #[tokio::test]
-async fn a_refused_letter_is_given_up_after_five_tries_and_holds_up_no_other() {
+async fn a_rejected_email_is_dropped_after_five_tries_and_delays_no_other() {
     let refused = json!({"refused": ["gone@example.com"]});
     let mut server = SmtpServer::start(refused).await;
-    let stage = Stage::with_letters_to(&["gone@example.com", "owner@example.com"], &server).await;
+    let stage = Stage::with_emails_to(&["gone@example.com", "owner@example.com"], &server).await;
     assert_eq!(stage.turn_after(Millis::ZERO).await, MailRound::Done);
     assert_eq!(server.said().await, json!({"refused": "gone@example.com"}));
     assert_eq!(server.said().await["to"], json!(["owner@example.com"]));
     for minutes in [1, 4, 16, 64] {
-        assert_eq!(stage.letters_left().await, 1, "before {minutes} minutes");
+        assert_eq!(stage.emails_left().await, 1, "before {minutes} minutes");
         let early = Millis::from_seconds(60 * minutes - 1);
         assert_eq!(stage.turn_after(early).await, MailRound::Done);
         assert_eq!(
@@ -103,28 +103,28 @@ async fn a_refused_letter_is_given_up_after_five_tries_and_holds_up_no_other() {
         );
         assert_eq!(server.said().await, json!({"refused": "gone@example.com"}));
     }
-    assert_eq!(stage.letters_left().await, 0);
+    assert_eq!(stage.emails_left().await, 0);
 }
 
 #[tokio::test]
-async fn a_letter_that_is_put_off_lets_the_next_one_pass() {
+async fn a_postponed_email_does_not_delay_the_next_one() {
     let busy = json!({"busy": ["busy@example.com"]});
     let mut server = SmtpServer::start(busy).await;
-    let stage = Stage::with_letters_to(&["busy@example.com", "owner@example.com"], &server).await;
+    let stage = Stage::with_emails_to(&["busy@example.com", "owner@example.com"], &server).await;
     assert_eq!(stage.turn_after(Millis::ZERO).await, MailRound::Jammed);
     assert_eq!(server.said().await, json!({"refused": "busy@example.com"}));
     assert_eq!(stage.turn_after(Millis::ZERO).await, MailRound::Done);
     assert_eq!(server.said().await["to"], json!(["owner@example.com"]));
-    assert_eq!(stage.letters_left().await, 1);
+    assert_eq!(stage.emails_left().await, 1);
 }
 
 #[tokio::test]
-async fn a_letter_that_nobody_took_in_three_days_is_given_up() {
+async fn an_email_that_was_not_accepted_in_three_days_is_dropped() {
     let server = SmtpServer::plain().await;
-    let stage = Stage::with_letters_to(&["owner@example.com"], &server).await;
+    let stage = Stage::with_emails_to(&["owner@example.com"], &server).await;
     let three_days = Millis::from_seconds(3 * 86_400);
     assert_eq!(stage.turn_after(three_days).await, MailRound::Done);
-    assert_eq!(stage.letters_left().await, 0);
+    assert_eq!(stage.emails_left().await, 0);
 }
 
 fn email() -> Email {
@@ -151,7 +151,7 @@ fn certificate(folder: &std::path::Path) -> (Vec<u8>, Value) {
 }
 
 #[tokio::test]
-async fn letters_go_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
+async fn emails_are_sent_over_tls_to_trusted_servers_only() {
     let folder = tempfile::tempdir().unwrap();
     let (roots, files) = certificate(folder.path());
     for (tls, scheme) in [("starttls", "smtp"), ("wrapped", "smtps")] {
@@ -171,7 +171,7 @@ async fn letters_go_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
         let refused = mail(&wrong, Some(&roots)).send(email()).await.unwrap_err();
         assert!(
             refused.is_transient(),
-            "our settings are wrong, not the letter: {refused}"
+            "the settings are wrong, not the e-mail: {refused}"
         );
         mail(&right, Some(&roots)).send(email()).await.unwrap();
         let taken = server.said().await;

@@ -1,4 +1,4 @@
-//! A real SMTP server, a process of its own.
+//! A real SMTP server in its own process.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use crate::command::PATIENCE;
 use crate::conformance::repository;
 
-/// Takes letters on a port of its own.
+/// Accepts e-mails on its own port.
 pub(super) struct SmtpServer {
     pub(super) port: u16,
     child: Child,
@@ -47,19 +47,19 @@ impl SmtpServer {
         server
     }
 
-    /// What it says next: a mail that it took, or an address that it refused.
+    /// Its next output: an e-mail that it accepted, or an address that it rejected.
     pub(super) async fn said(&mut self) -> Value {
         let line = tokio::time::timeout(PATIENCE, self.said.next_line()).await;
-        let line = line.expect("a letter comes").unwrap();
+        let line = line.expect("an e-mail arrives").unwrap();
         serde_json::from_str(&line.expect("the server runs")).unwrap()
     }
 
-    /// Where it is, for settings.
+    /// Its URL, for settings.
     pub(super) fn url(&self) -> String {
         format!("smtp://127.0.0.1:{}?tls=none", self.port)
     }
 
-    /// Ends it; its port is free again.
+    /// Stops it and frees its port.
     pub(super) async fn stop(mut self) -> u16 {
         self.child.kill().await.unwrap();
         self.port

@@ -1,4 +1,4 @@
-//! The real `postrider dev`, started as a process of its own.
+//! The real `postrider dev`, started as its own process.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,10 +11,10 @@ use tokio::process::{Child, Command};
 use super::emulated::invocations;
 use crate::command::{self, PATIENCE, TOKEN};
 
-/// One that runs, ended when dropped.
+/// A running `postrider dev`, stopped when dropped.
 pub(super) struct Dev {
     process: Child,
-    /// What functions are given as `POSTRIDER_DEV_URL`.
+    /// The value of `POSTRIDER_DEV_URL` for functions.
     pub(super) url: String,
     lines: Arc<Mutex<Vec<String>>>,
 }
@@ -46,7 +46,7 @@ impl Dev {
         };
         let url = tokio::time::timeout(PATIENCE, url)
             .await
-            .expect("it says its address");
+            .expect("it prints its address");
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&lines);
         tokio::spawn(async move {
@@ -61,22 +61,22 @@ impl Dev {
         }
     }
 
-    /// Ends it at once, and what is in its queue with it.
+    /// Kills it, and with it the contents of its queue.
     pub(super) async fn kill(mut self) {
         self.process.kill().await.unwrap();
     }
 
-    /// Asks it to end, and returns whether it ended well.
+    /// Stops it and returns whether it exited with success.
     pub(super) async fn terminate(mut self) -> bool {
         let pid = self.process.id().unwrap().to_string();
         let asked = Command::new("kill").args(["-INT", &pid]).status().await;
         assert!(asked.unwrap().success());
         let ended = tokio::time::timeout(PATIENCE, self.process.wait()).await;
-        ended.expect("it ends").unwrap().success()
+        ended.expect("it exits").unwrap().success()
     }
 
-    /// What it has said of a function.
-    pub(super) fn said_of(&self, function: &str) -> Vec<String> {
+    /// Its output about a function.
+    pub(super) fn output_about(&self, function: &str) -> Vec<String> {
         let lines = self.lines.lock();
         let about = lines.iter().filter(|line| line.contains(function));
         about.cloned().collect()

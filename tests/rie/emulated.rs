@@ -10,18 +10,18 @@ use tokio::process::{Child, Command};
 
 use crate::command::{self, PATIENCE};
 
-/// An address that nobody listens on.
+/// An unused address.
 pub(super) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-/// Where a function behind the emulator at this address is invoked.
+/// The URL that invokes a function behind the emulator at this address.
 pub(super) fn invocations(address: &str) -> String {
     format!("http://{address}/2015-03-31/functions/function/invocations")
 }
 
-/// A function that runs, ended when dropped.
+/// A running function, stopped when dropped.
 pub(super) struct Emulated {
     process: Child,
     address: String,
@@ -70,7 +70,7 @@ impl Emulated {
         }
     }
 
-    /// Hands it an event and returns its answer.
+    /// Invokes it with an event and returns its result.
     pub(super) async fn invoke(&self, event: &Value) -> Value {
         let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
         let answered = async {
@@ -86,7 +86,7 @@ impl Emulated {
         };
         tokio::time::timeout(PATIENCE, answered)
             .await
-            .expect("the function answers")
+            .expect("the function responds")
     }
 }
 
@@ -116,12 +116,12 @@ fn architecture() -> &'static str {
     }
 }
 
-/// Ends the emulator and the function that it started in a process group of its own. It stands still first, so that it
-/// starts no other meanwhile.
+/// Kills the emulator and the function that it started in its own process group. The emulator is stopped first, so it
+/// cannot start another one.
 fn end(emulator: u32) {
     let emulator = emulator.to_string();
     let kill = |signal: &str, pid: &str| {
-        // It fails when nobody is left, which is what it is for.
+        // It fails when no process is left, which is the goal.
         let _ = std::process::Command::new("kill")
             .args([signal, pid])
             .stderr(Stdio::null())

@@ -1,4 +1,4 @@
-//! HTTP requests as API Gateway hands them to a function, and what comes back.
+//! HTTP requests as API Gateway hands them to a function, and the responses.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn event(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Valu
 }
 
 impl Emulated {
-    /// Sends it a request; returns status and answer.
+    /// Sends it a request; returns status and body.
     pub(super) async fn request(
         &self,
         method: &str,

@@ -1,4 +1,4 @@
-//! `postrider dev` with functions, as a developer has them.
+//! `postrider dev` with functions, as a developer runs them.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::dev::Dev;
 use super::emulated::{Emulated, free_address};
 use crate::command::PATIENCE;
 
-/// A directory with a `postrider dev` on it, and the addresses that it invokes functions at.
+/// A directory, the `postrider dev` that uses it, and the addresses at which it invokes functions.
 pub(super) struct Stage {
-    // Before the directory, so that it has ended when that is removed.
+    // Before the directory, so it has stopped when the directory is removed.
     pub(super) dev: Dev,
     data: TempDir,
     dispatcher: String,
@@ -73,7 +73,7 @@ impl Stage {
     }
 }
 
-/// Makes a webhook for everything that retries after a second; returns its id.
+/// Creates a webhook for every event type that retries after a second; returns its id.
 pub(super) async fn webhook(api: &Emulated, target_url: &str) -> String {
     let retry = json!({"profile": "custom", "delays_seconds": [1]});
     let draft =
@@ -104,5 +104,5 @@ pub(super) async fn settled(api: &Emulated, delivery: &str) -> Value {
     };
     tokio::time::timeout(PATIENCE, wait)
         .await
-        .expect("it settles")
+        .expect("the delivery is closed")
 }

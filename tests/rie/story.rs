@@ -1,4 +1,4 @@
-//! What a developer sees: events go in through one function and come out of another.
+//! What a developer sees: events enter through one function and leave through another.
 
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
@@ -9,7 +9,7 @@ use super::stage::{Stage, publish, settled, webhook};
 use crate::conformance::collector::Collector;
 
 #[tokio::test]
-async fn rie_what_the_api_accepts_the_dispatcher_delivers_and_retries() {
+async fn rie_the_dispatcher_delivers_and_retries_what_the_api_accepts() {
     let receiver = Receiver::start().await;
     let stage = Stage::start().await;
     let (api, _dispatcher) = (stage.api(), stage.dispatcher());
@@ -29,13 +29,13 @@ async fn rie_what_the_api_accepts_the_dispatcher_delivers_and_retries() {
     let shown = api.call("POST", &shadow, &wish).await;
     assert_eq!(shown["shadow"]["status_code"], 200, "{shown}");
     assert_eq!(elsewhere.requests()[0].header("postrider-shadow"), "true");
-    let said = stage.dev.said_of("postrider-dispatcher");
+    let said = stage.dev.output_about("postrider-dispatcher");
     assert!(said.iter().any(|line| line.contains("1 hint")), "{said:?}");
-    assert!(stage.dev.terminate().await, "it ends with success");
+    assert!(stage.dev.terminate().await, "it exits with success");
 }
 
 #[tokio::test]
-async fn rie_a_tick_of_the_poller_recovers_a_hint_that_was_lost() {
+async fn rie_a_tick_of_the_poller_replaces_a_lost_message() {
     let receiver = Receiver::start().await;
     let stage = Stage::start().await;
     let delivery = {
@@ -50,7 +50,7 @@ async fn rie_a_tick_of_the_poller_recovers_a_hint_that_was_lost() {
 }
 
 #[tokio::test]
-async fn rie_the_receiver_takes_what_is_signed_and_nothing_else() {
+async fn rie_the_receiver_accepts_only_signed_requests() {
     let target = Receiver::start().await;
     let stage = Stage::start().await;
     let (api, receiver, _dispatcher) = (stage.api(), stage.receiver(), stage.dispatcher());
@@ -86,7 +86,7 @@ async fn rie_the_receiver_takes_what_is_signed_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn rie_functions_have_sent_their_traces_when_they_answer() {
+async fn rie_functions_send_their_traces_before_they_respond() {
     let (receiver, mut collector) = (Receiver::start().await, Collector::start().await);
     let stage = Stage::start_traced(&collector.url).await;
     let (api, dispatcher) = (stage.api(), stage.dispatcher());
@@ -100,7 +100,7 @@ async fn rie_functions_have_sent_their_traces_when_they_answer() {
     assert_eq!(accepted["trace"], attempted["trace"]);
     assert_eq!(attempted["parent"], accepted["id"]);
     assert_eq!(attempted["attributes"]["postrider.delivery_id"], delivery);
-    // Frozen or gone, there is nothing that they still have to send.
+    // Whether frozen or stopped, they have nothing left to send.
     drop((api, dispatcher));
     assert_eq!(collector.end().await, Vec::<serde_json::Value>::new());
 }

@@ -53,7 +53,7 @@ async fn server_errors_are_retried() {
     for status in [500, 502, 503, 504] {
         world.receiver.answer(Answer::status(status));
         let id = world.publish(webhook).await;
-        // After the 503 its attempts take turns.
+        // After the 503 its attempts are rate limited.
         world.cycle().await;
         let row = world.row(id).await;
         assert_eq!(row.status, Status::Failed, "{status}");
@@ -169,7 +169,7 @@ async fn gone_disables_the_webhook() {
         world.hook(webhook).await.health.status,
         WebhookStatus::Disabled
     );
-    assert_eq!(world.announced("webhook.disabled").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.disabled").await.len(), 1);
     assert!(world.try_publish(None).await.unwrap().deliveries.is_empty());
     let named = world.try_publish(Some(webhook)).await;
     assert!(
@@ -184,7 +184,7 @@ async fn recent_failures_leave_the_webhook_active_but_degraded() {
     world.receiver.answer(Answer::status(500));
     let id = world.publish(webhook).await;
     world.next_attempt(id).await;
-    assert_eq!(world.announced("webhook.degraded").await.len(), 0);
+    assert_eq!(world.notifications_of("webhook.degraded").await.len(), 0);
     world.next_attempt(id).await;
     let health = world.hook(webhook).await.health;
     assert_eq!(
@@ -194,7 +194,7 @@ async fn recent_failures_leave_the_webhook_active_but_degraded() {
     assert!(health.is_degraded());
     world.next_attempt(id).await;
     assert_eq!(
-        world.announced("webhook.degraded").await.len(),
+        world.notifications_of("webhook.degraded").await.len(),
         1,
         "once, not per failure"
     );
@@ -215,7 +215,7 @@ async fn exhausted_retries_fail_the_webhook_and_later_deliveries_wait() {
             .to_string()
             .contains("after 5 retries")
     );
-    assert_eq!(world.announced("webhook.failed").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.failed").await.len(), 1);
     let sent = world.receiver.requests().len();
     let waiting = world.publish(webhook).await;
     world.clock.advance(Millis::from_seconds(86_400));
@@ -242,7 +242,7 @@ async fn resuming_a_failed_webhook_sends_its_waiting_deliveries() {
     world.pass(Millis::from_seconds(5)).await;
     assert_eq!(world.row(waiting).await.status, Status::Delivered);
     assert_eq!(world.row(dead).await.status, Status::Dead);
-    assert_eq!(world.announced("webhook.resumed").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.resumed").await.len(), 1);
 }
 
 #[tokio::test]

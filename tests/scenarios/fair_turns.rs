@@ -115,7 +115,7 @@ async fn a_receiver_that_hangs_does_not_delay_the_others() {
     assert_eq!(
         world.receiver.requests().len(),
         4,
-        "no more than the bound are under way"
+        "no more than the limit are in flight"
     );
     world.receiver.open();
     world.idle().await;
@@ -168,7 +168,7 @@ async fn deleting_a_webhook_ends_its_open_deliveries() {
         (row.status, row.dead_cause),
         (Status::Dead, Some(DeadCause::WebhookDeleted))
     );
-    let announced = world.announced("delivery.dead").await;
+    let announced = world.notifications_of("delivery.dead").await;
     assert!(announced[0].event.contains("webhook deleted"));
     assert_eq!(world.receiver.requests().len(), 1);
 }

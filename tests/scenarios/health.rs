@@ -40,7 +40,7 @@ fn fragile(world: &World) -> WebhookDraft {
     }
 }
 
-/// A failed webhook for which so many deliveries wait.
+/// A failed webhook with this many deliveries on hold.
 async fn failed_with(
     world: &World,
     draft: WebhookDraft,
@@ -94,14 +94,14 @@ async fn a_webhook_degrades_fails_is_resumed_and_recovers() {
         ids.push(world.publish(webhook).await);
     }
     assert!(world.hook(webhook).await.health.is_degraded());
-    assert_eq!(world.announced("webhook.degraded").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.degraded").await.len(), 1);
     world.pass(SECONDS(7200)).await;
     let health = world.hook(webhook).await.health;
     assert_eq!(health.status, WebhookStatus::Failed);
-    let dead = world.announced("delivery.dead").await.len();
+    let dead = world.notifications_of("delivery.dead").await.len();
     assert!(dead >= 1, "one was exhausted");
     for kind in ["webhook.degraded", "webhook.failed"] {
-        assert_eq!(world.announced(kind).await.len(), 1, "{kind}, once");
+        assert_eq!(world.notifications_of(kind).await.len(), 1, "{kind}, once");
     }
     ids.push(world.publish(webhook).await);
     world.receiver.answer(Answer::status(200));
@@ -121,8 +121,8 @@ async fn a_webhook_degrades_fails_is_resumed_and_recovers() {
     }
     assert_eq!(world.rate(webhook).await, 5000);
     assert_eq!(status(&world, webhook).await, WebhookStatus::Active);
-    assert_eq!(world.announced("webhook.failed").await.len(), 1);
-    assert_eq!(world.announced("webhook.resumed").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.failed").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.resumed").await.len(), 1);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_resumed_webhook_whose_receiver_is_still_down_fails_again_and_is_repor
     assert_eq!(status(&world, webhook).await, WebhookStatus::Failed);
     assert_eq!(world.receiver.requests().len(), 3);
     assert!(are_all(&world, &ids[3..], Status::Pending).await);
-    let failed = world.announced("webhook.failed").await;
+    let failed = world.notifications_of("webhook.failed").await;
     let again = failed.iter().map(|one| {
         let event: Value = serde_json::from_str(&one.event).unwrap();
         event["data"]["again"] == true
@@ -229,7 +229,7 @@ async fn server_unavailable_and_timeouts_slow_a_receiver_down_and_other_errors_d
     let webhook = world.create(impatient).await.id;
     world.receiver.hold();
     world.publish(webhook).await;
-    assert_eq!(world.rate(webhook).await, 4000, "no answer in time");
+    assert_eq!(world.rate(webhook).await, 4000, "no response in time");
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn a_receiver_stops_one_message_with_a_header() {
         (row.status, row.dead_cause, row.attempt_count),
         (Status::Dead, Some(DeadCause::Aborted), 1)
     );
-    let dead = world.announced("delivery.dead").await;
+    let dead = world.notifications_of("delivery.dead").await;
     assert!(dead[0].event.contains("receiver said stop"));
     assert_eq!(status(&world, webhook).await, WebhookStatus::Active);
     let next = world.row(world.publish(webhook).await).await;
@@ -310,7 +310,7 @@ async fn a_receiver_disables_its_webhook_with_a_header() {
     let id = world.publish(webhook).await;
     assert_eq!(world.row(id).await.dead_cause, Some(DeadCause::Declined));
     assert_eq!(status(&world, webhook).await, WebhookStatus::Disabled);
-    assert_eq!(world.announced("webhook.disabled").await.len(), 1);
+    assert_eq!(world.notifications_of("webhook.disabled").await.len(), 1);
     let named = world.try_publish(Some(webhook)).await;
     assert!(
         matches!(named, Err(GatewayError::Unroutable(Unroutable::Disabled))),
@@ -344,16 +344,16 @@ async fn a_failed_webhook_with_auto_resume_is_probed_and_resumes_automatically()
     };
     let (webhook, ids) = failed_with(&world, mending, 1).await;
     let failed_at = world.clock.now();
-    let mut tested_at = Vec::new();
+    let mut probed_at = Vec::new();
     for _ in 0..500 {
         world.pass(SECONDS(1)).await;
         for request in world.receiver.take_requests() {
             assert_eq!(request.header("x-webhook-event"), "postrider.test");
             assert!(!request.header("webhook-signature").is_empty());
-            tested_at.push(world.clock.now().since(failed_at).get() / 60_000);
+            probed_at.push(world.clock.now().since(failed_at).get() / 60_000);
         }
     }
-    assert_eq!(tested_at, [1, 3, 7], "after 1, 2 and 4 minutes");
+    assert_eq!(probed_at, [1, 3, 7], "after 1, 2 and 4 minutes");
     let health = world.hook(webhook).await.health;
     assert_eq!((health.status, health.probes), (WebhookStatus::Failed, 3));
     assert!(health.next_probe_at.is_some());
@@ -364,9 +364,9 @@ async fn a_failed_webhook_with_auto_resume_is_probed_and_resumes_automatically()
     assert_eq!(
         world.receiver.requests().len(),
         2,
-        "a test and the delivery"
+        "a probe and the delivery"
     );
-    let resumed = world.announced("webhook.resumed").await;
+    let resumed = world.notifications_of("webhook.resumed").await;
     assert!(resumed[0].event.contains("auto_resume"));
 }
 

@@ -53,7 +53,7 @@ fn meta(token: &str) -> Inbound {
     }
 }
 
-/// Each sender's question, as somebody with the keys of this seed asks it.
+/// Each sender's handshake, signed with the keys of this seed.
 fn questions(seed: u8) -> Vec<(&'static str, Inbound)> {
     let asked = [("slack", SLACK), ("zoom", ZOOM), ("discord", DISCORD)];
     let asked = asked.map(|(scheme, body)| (scheme, signed(scheme, body, &keys(scheme, seed))));

@@ -69,7 +69,11 @@ async fn fr_001_ac3_with_jitter_each_wait_lies_within_its_window_and_is_clamped(
         let window = (base * 3 / 4).min(650_000)..=(base * 5 / 4).min(650_000);
         assert!(window.contains(wait), "{wait} in {window:?}");
     }
-    assert_ne!(waits[..2], [30_000, 120_000], "the waits stray");
+    assert_ne!(
+        waits[..2],
+        [30_000, 120_000],
+        "the waits differ from the schedule"
+    );
     assert_eq!(waits[3], 650_000, "clamped to max_backoff");
 }
 

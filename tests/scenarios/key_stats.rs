@@ -17,7 +17,7 @@ async fn counted(world: &World) -> CountedStats {
     report.unwrap().total
 }
 
-/// The value of a figure, and whether it alerts.
+/// The value of a key stat, and whether it alerts.
 async fn shown(world: &World, key_stat: KeyStat) -> Option<(f64, bool)> {
     let value = counted(world).await.value(key_stat)?;
     Some((value, key_stat.alerts_at(value)))

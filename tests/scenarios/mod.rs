@@ -1,4 +1,4 @@
-//! One test for each scenario of `features/`.
+//! One test per scenario of `features/`.
 
 mod adr_0040;
 mod fair_turns;

@@ -40,7 +40,7 @@ async fn fifth_consecutive_delivery_failure_marks_row_dead_and_emits_webhookdlqe
         (row.status, row.attempt_count, row.next_retry_at),
         (Status::Dead, 5, None)
     );
-    let announced = world.announced("delivery.dead").await;
+    let announced = world.notifications_of("delivery.dead").await;
     assert_eq!(announced.len(), 1);
     let event: serde_json::Value = serde_json::from_str(&announced[0].event).unwrap();
     assert_eq!(event["source"], "gateway:webhooks");
@@ -61,7 +61,7 @@ async fn a_2xx_response_marks_the_row_delivered_and_sends_a_notification() {
         (row.status, row.attempt_count, row.next_retry_at),
         (Status::Delivered, 1, None)
     );
-    assert_eq!(world.announced("delivery.delivered").await.len(), 1);
+    assert_eq!(world.notifications_of("delivery.delivered").await.len(), 1);
     world.clock.advance(Millis::from_seconds(86_400));
     assert_eq!(world.cycle().await.started, 0);
     assert_eq!(world.receiver.requests().len(), 1);

@@ -30,7 +30,7 @@ async fn webhookrouter_restart_dispatches_past_due_failed_rows() {
             .cycle()
             .await
             .next_due_at
-            .expect("rows wait for their turn");
+            .expect("rows wait for the retry rate");
         world.clock.set(next);
         world.cycle().await;
     }

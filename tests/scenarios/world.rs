@@ -1,4 +1,4 @@
-//! A whole gateway over SQLite and real sockets, with a clock that is stepped.
+//! A whole gateway with SQLite, real sockets and a stepped clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use postrider_testkit::receiver::Receiver;
 
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 
-/// The running part, which a restart replaces.
+/// What a restart replaces.
 struct Process {
     gateway: Gateway,
     shadows: Shadows,
@@ -38,7 +38,6 @@ struct Process {
     store: Arc<dyn EmbeddedStore>,
 }
 
-/// The whole.
 pub(crate) struct World {
     directory: tempfile::TempDir,
     pub(crate) clock: Arc<SteppedClock>,
@@ -147,7 +146,7 @@ impl World {
         &self.process().shadows
     }
 
-    /// The file that everything is stored in, for those who look into it themselves.
+    /// The database file, for tests that read it directly.
     pub(crate) fn database(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.directory.path().join("postrider.db")).unwrap()
     }
@@ -156,7 +155,7 @@ impl World {
         &*self.process().store
     }
 
-    /// Ends the process as a crash would, without finishing anything, and starts another one on the same data.
+    /// Ends the process without finishing anything, like a crash, and starts another one on the same data.
     pub(crate) async fn restart(&mut self) {
         let Process {
             gateway,
@@ -212,7 +211,7 @@ impl World {
             .await
     }
 
-    /// Publishes an event for one webhook and waits until what that started has ended.
+    /// Publishes an event for one webhook and waits until its attempts have ended.
     pub(crate) async fn publish(&self, webhook: WebhookId) -> DeliveryId {
         let id = self.post(webhook).await;
         self.idle().await;
@@ -228,19 +227,19 @@ impl World {
         self.process().worker.idle().await;
     }
 
-    /// One cycle, and what it starts carried out.
+    /// One cycle, including the attempts it starts.
     pub(crate) async fn cycle(&self) -> Cycle {
         let cycle = self.process().worker.cycle().await.unwrap();
         self.idle().await;
         cycle
     }
 
-    /// One cycle, without waiting for what it starts.
+    /// One cycle, without waiting for the attempts it starts.
     pub(crate) async fn begin_cycle(&self) -> Cycle {
         self.process().worker.cycle().await.unwrap()
     }
 
-    /// Lets the courier look for work by itself.
+    /// Runs the worker in the background.
     pub(crate) fn run(&self) -> tokio::task::JoinHandle<()> {
         tokio::spawn(Arc::clone(&self.process().worker).run())
     }
@@ -249,7 +248,7 @@ impl World {
         self.process().sweep.turn().await;
     }
 
-    /// Lets this much time pass for a courier and a sweep that take their turns; returns how many attempts began when.
+    /// Lets this much time pass with cycles and sweeps; returns how many attempts started when.
     pub(crate) async fn pass(&self, span: Millis) -> BTreeMap<Timestamp, usize> {
         let end = self.clock.now().plus(span);
         let (mut sweep_at, mut sent_at) = (self.clock.now(), BTreeMap::new());
@@ -275,7 +274,7 @@ impl World {
         }
     }
 
-    /// Attempts a second that a webhook gets now, in thousandths.
+    /// The current rate of a webhook, in thousandths of attempts per second.
     pub(crate) async fn rate(&self, id: WebhookId) -> u32 {
         let webhook = self.hook(id).await;
         let paces = self.store().paces(&webhook.tenant, &[id]).await.unwrap();
@@ -287,10 +286,10 @@ impl World {
         manage.resume(&TenantId::default(), id).await.unwrap()
     }
 
-    /// Steps to the row's next attempt and carries it out; returns how long it had to wait.
+    /// Steps to the row's next attempt and runs it; returns the wait.
     pub(crate) async fn next_attempt(&self, id: DeliveryId) -> Millis {
         let before = self.row(id).await;
-        let due_at = before.next_retry_at.expect("an attempt to come");
+        let due_at = before.next_retry_at.expect("the row is open");
         let wait = due_at.since(self.clock.now());
         self.clock.set(due_at);
         self.cycle().await;
@@ -329,10 +328,10 @@ impl World {
         all.unwrap()
     }
 
-    pub(crate) async fn announced(&self, kind: &str) -> Vec<StoredNotification> {
+    pub(crate) async fn notifications_of(&self, kind: &str) -> Vec<StoredNotification> {
         let all = self.notifications().await;
         all.into_iter()
-            .filter(|announced| announced.kind == kind)
+            .filter(|notification| notification.kind == kind)
             .collect()
     }
 }

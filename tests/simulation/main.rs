@@ -1,5 +1,5 @@
-//! `make simulate`: the poller over ten million waiting rows; a receiver that was down for a day with ten thousand
-//! deliveries waiting; ten thousand retries that are due at once.
+//! `make simulate`: the poller with ten million waiting rows; a receiver that was down for a day with ten thousand
+//! deliveries on hold; ten thousand retries that are due at once.
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
 use std::process::ExitCode;
@@ -11,11 +11,11 @@ use postrider_tests::simulation::{
 };
 
 const ROWS: usize = 10_000_000;
-/// How late 99 of 100 hints may be.
+/// How late 99 of 100 messages may be.
 const BAR: Millis = Millis::from_seconds(2);
 /// How many deliveries wait, and how many retries are due at once.
 const DELIVERIES: usize = 10_000;
-/// For how long dispatchers take no hints.
+/// How long dispatchers handle no messages.
 const STALL: Millis = Millis::from_seconds(900);
 
 #[tokio::main]
@@ -55,7 +55,7 @@ async fn turns() -> bool {
     let whole = turns.delivered == DELIVERIES;
     let once = turns.most_messages <= 2;
     println!(
-        "nothing lost: {}, moved once at the most: {}\n",
+        "nothing lost: {}, moved at most once: {}\n",
         word(whole),
         word(once)
     );

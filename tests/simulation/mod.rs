@@ -1,9 +1,9 @@
 //! The gateway's real code in virtual time.
 //!
-//! Here the poller at scale, over millions of rows that fit into memory and a queue that takes as long as it is assumed
-//! to; and over a real database a receiver that comes back after a day, and many retries that are due at once.
+//! The poller at scale, with millions of rows in memory and a queue with assumed latencies; and, with a real database, a
+//! receiver that recovers after a day, and many retries that are due at once.
 
-mod line;
+mod delayed_queue;
 mod outage;
 mod plot;
 mod queue;
@@ -32,9 +32,9 @@ pub use turns::{Turns, retries_and_a_stall, retries_at_once, retries_in_a_late_q
 /// On the minute.
 const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);
 const MINUTE_MS: u64 = 60_000;
-/// No row is due sooner: what is due sooner has its hint already.
+/// No row is due sooner: rows due sooner already have their message.
 const FIRST_DUE: Millis = Millis::from_seconds(960);
-/// What the template gives the function.
+/// The timeout of the function in the template.
 const FUNCTION_TIMEOUT: Millis = Millis::from_seconds(55);
 const GRACE: Millis = Millis::from_seconds(180);
 
@@ -49,28 +49,28 @@ pub struct Scenario {
     pub minutes: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     scenario: Scenario,
-    /// How late half of the hints were, at the most.
+    /// How late half of the messages were at most.
     pub p50: Millis,
-    /// How late 99 of 100 were, at the most.
+    /// How late 99 of 100 were at most.
     pub p99: Millis,
     /// How late the last one was.
     pub max: Millis,
-    /// Rows that never got a hint.
+    /// Rows that never got a message.
     pub forgotten: usize,
-    /// Hints beyond the first of a row.
+    /// Messages beyond the first of a row.
     pub doubled: usize,
-    /// The most hints of one tick.
+    /// The most messages of one tick.
     pub most_in_a_tick: usize,
     ticks: usize,
     sent: usize,
     longest_tick: Millis,
 }
 
-/// Runs a scenario to its end: each minute a tick, none of them punctual, some minutes late.
+/// Runs a scenario to its end: a tick each minute, none of them punctual, some minutes late.
 #[must_use]
 pub fn simulate(scenario: Scenario) -> Outcome {
     let clock = Arc::new(VirtualClock::at(START));
@@ -119,7 +119,7 @@ pub fn simulate(scenario: Scenario) -> Outcome {
     }
 }
 
-/// How late a tick starts: up to five seconds, and now and then minutes, as when it fails and is made again.
+/// How late a tick starts: up to five seconds, and sometimes minutes, as when it fails and is repeated.
 fn stray(minute: u64) -> Millis {
     let usual = Millis::new(rows::mix(minute) % 5000);
     match minute % 20 {

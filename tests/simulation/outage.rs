@@ -1,4 +1,4 @@
-//! A receiver that is down for a day and then comes back: the embedded gateway, its real code over a real database, in
+//! A receiver that is down for a day and then recovers: the real code of the embedded gateway with a real database, in
 //! virtual time.
 
 use std::fmt;
@@ -20,19 +20,19 @@ use super::receiver::most_in_a_second;
 use super::stage::{Stage, publish, webhook};
 
 const DAY: Millis = Millis::from_seconds(86_400);
-/// How often events come in while the receiver is down.
+/// How often events arrive while the receiver is down.
 const BURSTS: u32 = 100;
-/// Housekeeping has nothing to do while the receiver is down; a day of its usual turns would only take long.
+/// Housekeeping has nothing to do while the receiver is down; running it for a day at its usual interval would only take time.
 const SELDOM: Millis = Millis::from_seconds(600);
-/// Long past the end of any release.
+/// Long after the end of any release.
 const PATIENCE: Millis = Millis::from_seconds(86_400);
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// How many deliveries waited when the webhook was resumed.
     pub waiting: usize,
-    /// How many were given up before that, which is what failed the webhook.
+    /// How many died before that, which failed the webhook.
     pub given_up: usize,
     /// How many of those that waited were delivered.
     pub delivered: usize,
@@ -40,7 +40,7 @@ pub struct Recovery {
     pub doubled: usize,
     /// The configured rate.
     pub rate: u32,
-    /// The most requests of any second, wherever it begins, after the webhook was resumed.
+    /// The most requests within any one second after the webhook was resumed.
     pub most_in_a_second: usize,
     /// How many requests there were in the first second after that.
     pub first_second: usize,
@@ -91,8 +91,8 @@ impl Embedded {
         }
     }
 
-    /// Lets time pass until `until`, or until nothing is open any more: looks whenever something is due, keeps house
-    /// every so often.
+    /// Lets time pass until `until`, or until no row is open: runs a cycle whenever a row is due, and housekeeping
+    /// periodically.
     async fn pass(&self, until: Timestamp, sweep_every: Millis) {
         let clock = &self.stage.clock;
         let mut sweep_at = clock.now().plus(sweep_every);
@@ -116,7 +116,7 @@ impl Embedded {
         }
     }
 
-    /// A day with a receiver that is down, one event first, which fails the webhook, the others bit by bit.
+    /// A day with a receiver that is down: one event first, which fails the webhook, then the others over time.
     async fn day_down(&self, deliveries: usize, rate: u32) -> Vec<DeliveryId> {
         let retry = RetrySettings {
             profile: Profile::PublicApi,
@@ -140,7 +140,7 @@ impl Embedded {
     }
 }
 
-/// A receiver is down for a day, in which `deliveries` come to wait; then it is well, and a person resumes its webhook.
+/// A receiver is down for a day while `deliveries` are put on hold; then it is healthy, and an operator resumes its webhook.
 ///
 /// # Panics
 /// When the gateway does not do its work.
@@ -149,7 +149,7 @@ pub async fn a_day_down(deliveries: usize, rate: u32) -> Recovery {
     let Embedded { stage, gateway, .. } = &embedded;
     let ids = embedded.day_down(deliveries, rate).await;
     let given_up = stage.count(&ids, Status::Dead).await;
-    stage.receiver.take_asked();
+    stage.receiver.take_arrivals();
     stage.receiver.answer(200);
     let from = stage.clock.now();
     let id = ids[0].webhook;
@@ -164,7 +164,7 @@ pub async fn a_day_down(deliveries: usize, rate: u32) -> Recovery {
         until = until.plus(Millis::from_seconds(60));
         embedded.pass(until, embedded.poll_interval).await;
     }
-    let asked = stage.receiver.take_asked();
+    let asked = stage.receiver.take_arrivals();
     Recovery {
         waiting,
         given_up,

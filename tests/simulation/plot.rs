@@ -1,15 +1,15 @@
-//! Requests over time, for people.
+//! Requests over time, as a text chart.
 
 use std::fmt;
 
 use postrider_domain::time::{Millis, Timestamp};
 
 const WIDTH: usize = 60;
-/// For how long each second has a line of its own.
+/// How long each second has its own line.
 const FINE: u64 = 30;
 /// How many seconds have one line after that, or a multiple of it.
 const COARSE: u64 = 30;
-/// About how many such lines there are at the most.
+/// The approximate maximum of such lines.
 const LINES: u64 = 20;
 
 /// When requests were made after some instant.
@@ -17,7 +17,7 @@ const LINES: u64 = 20;
 pub(super) struct Timeline {
     pub(super) from: Timestamp,
     pub(super) asked: Vec<Timestamp>,
-    /// What a full line stands for, in requests a second.
+    /// What a full line stands for, in requests per second.
     pub(super) full: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The queue, as fast as it is assumed to be, and dispatchers that are never busy.
+//! A queue with an assumed speed, and dispatchers that are never busy.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use postrider_ports::queue::{Queue, QueueMessage};
 use super::rows::Rows;
 use super::time::VirtualClock;
 
-/// How many hints a poller of 512 MB is assumed to send, whatever it has under way at once: three hundred calls a second.
+/// How many messages a poller of 512 MB is assumed to send, however many calls are in flight: three hundred calls/s.
 pub const HINTS_PER_SECOND: u64 = 3000;
 /// The longest delay of a message, in seconds.
 const LONGEST_DELAY: u64 = 900;
 
-/// Brings each hint to a dispatcher when its delay is over.
+/// Hands each message to a dispatcher when its delay is over.
 pub(super) struct AssumedQueue {
     rows: Arc<Rows>,
     clock: Arc<VirtualClock>,
@@ -52,7 +52,7 @@ impl Queue for AssumedQueue {
                 panic!("no webhook is failed here");
             };
             let delay = message.next_retry_at.since(sent_at).get().div_ceil(1000);
-            assert!(delay <= LONGEST_DELAY, "a hint was asked for too far ahead");
+            assert!(delay <= LONGEST_DELAY, "a message was sent too far ahead");
             self.rows
                 .messaged(message, sent_at.plus(Millis::from_seconds(delay)));
         }

@@ -1,4 +1,4 @@
-//! A receiver in virtual time: down or well, and answers at once.
+//! A receiver in virtual time: down or healthy, and always responding at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use postrider_ports::clock::Clock;
 use postrider_ports::sender::{Post, Sender};
 use postrider_testkit::clock::SteppedClock;
 
-/// Takes what it is sent, when it is well.
+/// Accepts requests when it is healthy.
 pub(super) struct Receiver {
     clock: Arc<SteppedClock>,
     status: AtomicU16,
@@ -30,17 +30,17 @@ impl Receiver {
         }
     }
 
-    /// Answers with this status from now on.
+    /// Sets the status of its responses.
     pub(super) fn answer(&self, status: u16) {
         self.status.store(status, Ordering::Relaxed);
     }
 
-    /// When it was asked, since the last call of this.
-    pub(super) fn take_asked(&self) -> Vec<Timestamp> {
+    /// When requests arrived since the last call.
+    pub(super) fn take_arrivals(&self) -> Vec<Timestamp> {
         std::mem::take(&mut self.asked.lock())
     }
 
-    /// How many deliveries it has taken, and how many of them more than once.
+    /// How many deliveries it has accepted, and how many of them more than once.
     pub(super) fn taken(&self) -> (usize, usize) {
         let taken = self.taken.lock();
         (
@@ -72,7 +72,7 @@ impl Sender for Receiver {
     }
 }
 
-/// The most requests of any stretch of a second, wherever it begins.
+/// The most requests within any one second.
 pub(super) fn most_in_a_second(asked: &[Timestamp]) -> usize {
     let second = Millis::from_seconds(1);
     let within =
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_may_begin_anywhere() {
+    fn a_second_may_start_at_any_time() {
         let at = |ms: &[i64]| {
             ms.iter()
                 .copied()

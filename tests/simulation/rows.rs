@@ -1,4 +1,4 @@
-//! Waiting rows, eight bytes each: when they are due, and when a dispatcher got their hint.
+//! Waiting rows, eight bytes each: when they are due, and when a dispatcher got their message.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use super::time::VirtualClock;
 
 /// How long one page of an index query is assumed to take.
 pub const PAGE_TAKES: Millis = Millis::new(15);
-/// Nobody got its hint yet.
+/// Its message was not handled yet.
 const NEVER: u32 = u32::MAX;
 
 /// The rows of one shard by when they are due, in milliseconds after the beginning.
 struct Shard {
     due: Vec<u32>,
     messaged: Vec<u32>,
-    /// All before it were attempted.
+    /// All rows before it were attempted.
     first_open: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Rows that become due one by one, as chance has it, from `first_due` after the start on.
+    /// Rows that become due at random times, from `first_due` after the start.
     pub(super) fn spread(
         scenario: Scenario,
         start: Timestamp,
@@ -69,7 +69,7 @@ impl Rows {
         }
     }
 
-    /// Notes that a dispatcher gets this hint at `at`, and attempts the row.
+    /// Records that a dispatcher gets this message at `at` and attempts the row.
     pub(super) fn messaged(&self, message: &AttemptMessage, at: Timestamp) {
         let (shard, row) = place(message.id.event);
         let mut shard = self.shards[shard].lock();
@@ -80,7 +80,7 @@ impl Rows {
         shard.messaged[row] = shard.messaged[row].min(at);
     }
 
-    /// How late each row's first hint was, in milliseconds; and how many got none.
+    /// How late each row's first message was, in milliseconds; and how many got none.
     pub(super) fn lateness(&self) -> (Vec<u32>, usize) {
         let mut late = Vec::new();
         let mut forgotten = 0;
@@ -169,7 +169,7 @@ impl Backlog for Rows {
     }
 }
 
-/// A row's id says where it is.
+/// A row's id encodes its position.
 fn id(shard: usize, row: usize) -> DeliveryId {
     DeliveryId {
         event: EventId::from_bytes((((shard as u128) << 64) | row as u128).to_be_bytes()),

@@ -1,4 +1,4 @@
-//! What both ways of running the gateway have in common here: SQLite, a clock that is stepped, a receiver.
+//! What the simulations of both workers share: SQLite, a stepped clock, a receiver.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ pub(super) async fn webhook(gateway: &Gateway, retry_rate: u32, retry: RetrySett
     made.unwrap().id
 }
 
-/// Publishes that many events for a webhook.
+/// Publishes this many events for a webhook.
 pub(super) async fn publish(
     gateway: &Gateway,
     webhook: WebhookId,

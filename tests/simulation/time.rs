@@ -1,4 +1,4 @@
-//! Time that passes only when everybody waits.
+//! Time that passes only when every task waits.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -36,12 +36,12 @@ impl VirtualClock {
         }
     }
 
-    /// Moves to `at`, unless that is past.
+    /// Moves to `at`, unless that is in the past.
     pub(super) fn reach(&self, at: Timestamp) {
         self.now_ms.fetch_max(at.as_millis(), Ordering::Relaxed);
     }
 
-    /// Runs a future to its end; whenever it only waits, time moves to where the first sleeper wakes.
+    /// Runs a future to its end; whenever it only waits, time moves to the first sleeper.
     pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         let woken = Arc::new(Woken(AtomicBool::new(false)));
         let waker = Waker::from(Arc::clone(&woken));
@@ -54,7 +54,7 @@ impl VirtualClock {
             }
             while !woken.0.swap(false, Ordering::Relaxed) {
                 let first = self.sleepers.lock().pop_first();
-                let ((at, _), sleeper) = first.expect("whoever waits, waits for a time");
+                let ((at, _), sleeper) = first.expect("every waiting task sleeps until some time");
                 self.reach(Timestamp::from_millis(at));
                 sleeper.wake();
             }

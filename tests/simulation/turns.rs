@@ -1,5 +1,5 @@
-//! Many retries of one webhook that are due at once: the functions' real code over a real database, in virtual time, and
-//! how many hints that takes.
+//! Many retries of one webhook that are due at once: the functions' real code with a real database, in virtual time, and
+//! how many queue messages that takes.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,39 +14,39 @@ use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_ports::clock::Clock;
 use postrider_ports::queue::Queue;
 
-use super::line::DelayedQueue;
+use super::delayed_queue::DelayedQueue;
 use super::receiver::most_in_a_second;
 use super::stage::{Stage, publish, webhook};
 use super::{FUNCTION_TIMEOUT, GRACE, MINUTE_MS};
 
-/// How many hints a dispatcher takes at once.
+/// How many messages a dispatcher handles at once.
 const BATCH: usize = 10;
 const MINUTE: Millis = Millis::new(MINUTE_MS);
 /// How far ahead the poller gives turns to rows that were set aside.
 const RELEASED_AHEAD: Millis = Millis::from_seconds(90);
 /// When dispatchers stall, if they do.
 const STALLS_AFTER: Millis = Millis::from_seconds(100);
-/// Far beyond what any of it takes.
+/// Far longer than any simulation takes.
 const HOURS: u64 = 24;
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Turns {
     /// How many retries were due at once.
     pub retries: usize,
-    /// At which rate.
+    /// The configured rate.
     pub rate: u32,
     /// How many were delivered.
     pub delivered: usize,
-    /// All hints, from the first retry's on.
+    /// All messages, starting with those of the first retries.
     pub messages: usize,
-    /// The most hints of one delivery.
+    /// The most messages of one delivery.
     pub most_messages: usize,
-    /// How often a hint led to a move.
+    /// How often a message moved its row.
     pub moves: usize,
-    /// How often a hint led to nothing.
+    /// How often a message had no effect.
     pub needless: usize,
-    /// The most requests of any second, wherever it begins.
+    /// The most requests within any one second.
     pub most_in_a_second: usize,
     /// How long it took.
     pub took: Millis,
@@ -59,7 +59,7 @@ struct Functions {
     poll: Poll,
     chores: Chores,
     tick_at: Timestamp,
-    /// While nobody takes hints.
+    /// While no messages are handled.
     stall: Range<Timestamp>,
     moves: usize,
     needless: usize,
@@ -75,7 +75,7 @@ impl Functions {
             stage.dispatcher(),
             Arc::clone(&stage.webhook_cache),
             Arc::clone(&line),
-            // The store takes the leases of processes that it does not know for void.
+            // The store treats the leases of processes that it does not know as expired.
             stage.store.process().to_owned(),
         );
         let clock = Arc::clone(&stage.clock) as Arc<dyn Clock>;
@@ -93,7 +93,7 @@ impl Functions {
         }
     }
 
-    /// Handles all hints that are seen now.
+    /// Handles all visible messages.
     async fn dispatch(&mut self) {
         loop {
             let taken = self.queue.take(BATCH);
@@ -113,7 +113,7 @@ impl Functions {
         }
     }
 
-    /// Moves on to whatever comes next: a message or a tick of the poller.
+    /// Moves to the next message or tick of the poller.
     async fn step(&mut self) {
         let mut next = self.queue.next_at().unwrap_or(self.tick_at);
         if self.stall.contains(&next.max(self.stage.clock.now())) {
@@ -133,7 +133,7 @@ impl Functions {
     }
 }
 
-/// That many deliveries fail at the same time, their retries are due at the same time, and by then the receiver is well.
+/// This many deliveries fail at the same time, their retries are due at the same time, and by then the receiver is healthy.
 ///
 /// # Panics
 /// When the gateway does not do its work.
@@ -141,7 +141,7 @@ pub async fn retries_at_once(retries: usize, rate: u32) -> Turns {
     play(retries, rate, Hindrance::default()).await
 }
 
-/// The same with a queue that brings every hint so late.
+/// The same with a queue that delays every message this much.
 ///
 /// # Panics
 /// When the gateway does not do its work.
@@ -150,7 +150,7 @@ pub async fn retries_in_a_late_queue(retries: usize, rate: u32, lag: Millis) -> 
     play(retries, rate, Hindrance { lag, stall }).await
 }
 
-/// The same, but after some minutes nobody takes hints for so long, while the poller goes on.
+/// The same, but after some minutes no messages are handled for this long, while the poller continues.
 ///
 /// # Panics
 /// When the gateway does not do its work.
@@ -159,7 +159,7 @@ pub async fn retries_and_a_stall(retries: usize, rate: u32, stall: Millis) -> Tu
     play(retries, rate, Hindrance { lag, stall }).await
 }
 
-/// What is not as it should be.
+/// What went wrong.
 #[derive(Clone, Copy, Default)]
 struct Hindrance {
     lag: Millis,
@@ -175,7 +175,7 @@ async fn play(retries: usize, rate: u32, Hindrance { lag, stall }: Hindrance) ->
     functions.queue.take_sent();
     functions.stage.clock.advance(lag);
     functions.dispatch().await;
-    functions.stage.receiver.take_asked();
+    functions.stage.receiver.take_arrivals();
     functions.stage.receiver.answer(200);
     let from = functions.queue.next_at().unwrap();
     let stalls_at = from.plus(STALLS_AFTER);
@@ -184,7 +184,7 @@ async fn play(retries: usize, rate: u32, Hindrance { lag, stall }: Hindrance) ->
     while functions.stage.receiver.taken().0 < retries && functions.stage.clock.now() < end {
         functions.step().await;
     }
-    let asked = functions.stage.receiver.take_asked();
+    let asked = functions.stage.receiver.take_arrivals();
     let sent = functions.queue.take_sent();
     Turns {
         retries,

@@ -1,4 +1,4 @@
-//! The queue of hints in virtual time: a message is seen after its delay, in whole seconds, as SQS has it.
+//! The queue in virtual time: a message becomes visible after its delay, in whole seconds, like in SQS.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use postrider_ports::clock::Clock;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_testkit::clock::SteppedClock;
 
-/// Messages by when they are seen, and how many there were of each row.
+/// Messages by when they become visible, and their number per row.
 #[derive(Default)]
 struct Messages {
     waiting: BTreeMap<(Timestamp, u64), QueueMessage>,
@@ -21,7 +21,7 @@ struct Messages {
     number: u64,
 }
 
-/// Keeps hints until their time has come.
+/// Holds messages until they become visible.
 pub(super) struct DelayedQueue {
     clock: Arc<SteppedClock>,
     /// How late every message is.
@@ -38,13 +38,13 @@ impl DelayedQueue {
         }
     }
 
-    /// When the next message is seen.
+    /// When the next message becomes visible.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         let messages = self.messages.lock();
         messages.waiting.keys().next().map(|(at, _)| *at)
     }
 
-    /// Takes up to a batch of what is seen now.
+    /// Removes and returns up to a batch of visible messages.
     pub(super) fn take(&self, batch: usize) -> Vec<QueueMessage> {
         let now = self.clock.now();
         let mut messages = self.messages.lock();
@@ -58,7 +58,7 @@ impl DelayedQueue {
         taken
     }
 
-    /// How many hints were sent of each row, since the last call of this.
+    /// How many messages were sent per row since the last call.
     pub(super) fn take_sent(&self) -> HashMap<DeliveryId, usize> {
         std::mem::take(&mut self.messages.lock().sent)
     }
@@ -73,7 +73,7 @@ impl Queue for DelayedQueue {
         for message in messages {
             let due_at = message.not_before().unwrap_or(now);
             let delay = due_at.since(now);
-            assert!(delay <= MESSAGE_REACH, "a hint was asked for too far ahead");
+            assert!(delay <= MESSAGE_REACH, "a message was sent too far ahead");
             let seen_at = now.plus(Millis::from_seconds(delay.get().div_ceil(1000)));
             let seen_at = seen_at.plus(self.lag);
             delayed.number += 1;

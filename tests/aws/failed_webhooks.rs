@@ -1,4 +1,4 @@
-//! Webhooks that failed, and how they come back.
+//! Failed webhooks and how they are resumed.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::stack::Stack;
 use crate::command::PATIENCE;
 
 const OWNER: &str = "told-once@example.com";
-/// The first test is made a minute after the failure; then it takes a tick, a hint and the stream.
+/// The first probe is due a minute after the failure; then it takes a tick, a queue message and the stream.
 const TESTED_AND_RESUMED: Duration = Duration::from_secs(120);
 
-/// A webhook that failed, and its receiver.
+/// A failed webhook and its receiver.
 pub(super) struct Failed {
     receiver: Receiver,
     path: String,
     waiting: Vec<String>,
 }
 
-/// A webhook whose receiver is down has failed, and deliveries wait for it.
+/// A webhook that failed because its receiver is down, with deliveries on hold.
 async fn failed(stack: &Stack, name: &str, auto_resume: bool, waiting: usize) -> Failed {
     let receiver = Receiver::start().await;
     receiver.answer(Answer::status(500));
@@ -40,7 +40,7 @@ async fn failed(stack: &Stack, name: &str, auto_resume: bool, waiting: usize) ->
         waiting: Vec::new(),
     };
     failed.becomes(stack, "failed", PATIENCE).await;
-    // What comes now is not exhausted by the first attempts after a resume.
+    // The next deliveries are not exhausted by the first attempts after a resume.
     let patient = json!({"retry": {"profile": "custom", "delays_seconds": [5, 5, 5]}});
     stack
         .api
@@ -83,7 +83,7 @@ async fn mails(stack: &Stack, name: &str) -> usize {
     mails.filter(about).count()
 }
 
-pub(super) async fn a_resumed_webhook_that_fails_at_once_mails_nobody_a_second_time(stack: &Stack) {
+pub(super) async fn a_resumed_webhook_that_fails_at_once_sends_no_second_email(stack: &Stack) {
     let failed = failed(stack, "relapsing", false, 3).await;
     let mut looks = tokio::time::interval(Duration::from_millis(100));
     let told = async {
@@ -93,7 +93,7 @@ pub(super) async fn a_resumed_webhook_that_fails_at_once_mails_nobody_a_second_t
     };
     tokio::time::timeout(PATIENCE, told)
         .await
-        .expect("the owner is told");
+        .expect("the owner gets an e-mail");
     let resume = format!("{}/resume", failed.path);
     let resumed = stack.api.call(Method::POST, &resume, None).await;
     assert_eq!(resumed["current_rate"], 1.0, "{resumed}");
@@ -109,12 +109,12 @@ pub(super) async fn a_resumed_webhook_that_fails_at_once_mails_nobody_a_second_t
     assert_eq!(mails(stack, "relapsing").await, 1);
 }
 
-/// Begun early, looked at late: the first test is a minute away.
+/// Started early and checked late: the first probe is a minute away.
 pub(super) async fn a_webhook_with_auto_resume_fails(stack: &Stack) -> Failed {
-    failed(stack, "mending", true, 1).await
+    failed(stack, "failed_webhooks", true, 1).await
 }
 
-pub(super) async fn it_is_tested_and_resumes_by_itself(stack: &Stack, failed: Failed) {
+pub(super) async fn it_is_probed_and_resumes_automatically(stack: &Stack, failed: Failed) {
     failed.receiver.answer(Answer::status(200));
     let webhook = failed.becomes(stack, "active", TESTED_AND_RESUMED).await;
     let reason = webhook["status_reason"].as_str().unwrap();

@@ -1,18 +1,17 @@
-//! Where the emulator departs from AWS, and what a test does about it right after the deployment.
+//! Corrections, right after the deployment, where the emulator differs from AWS.
 
 use serde_json::{Value, json};
 
 use super::bridge::Bridge;
 use super::stack::output;
 
-/// All of it.
 pub(super) async fn all(aws: &Bridge, outputs: &Value) {
     concurrency(aws).await;
     expiry(aws, outputs).await;
     roles(aws).await;
 }
 
-/// A number from a parameter reaches the event source as text, over which it stumbles.
+/// A number from a parameter reaches the event source as text, which the emulator cannot handle.
 async fn concurrency(aws: &Bridge) {
     let mappings = aws
         .call("lambda", "list_event_source_mappings", json!({}))
@@ -27,7 +26,7 @@ async fn concurrency(aws: &Bridge) {
     }
 }
 
-/// The tables' time to live is dropped.
+/// The emulator drops the time to live of the tables.
 async fn expiry(aws: &Bridge, outputs: &Value) {
     for table in ["DeliveriesTable", "ConfigsTable"] {
         let expiry = json!({"AttributeName": "expires_at", "Enabled": true});
@@ -37,13 +36,13 @@ async fn expiry(aws: &Bridge, outputs: &Value) {
     }
 }
 
-/// AWS allows a batch to whoever may do the single call; the emulator asks for an action named after the batch.
+/// On AWS the permission for a single call covers the batch; the emulator requires an action named after the batch.
 const BATCHES: [(&str, &str); 2] = [
     ("sqs:SendMessage", "sqs:SendMessageBatch"),
     ("sns:Publish", "sns:PublishBatch"),
 ];
 
-/// The roles say to the emulator what they say to AWS.
+/// Gives the roles the same permissions on the emulator as on AWS.
 async fn roles(aws: &Bridge) {
     let roles = aws.call("iam", "list_roles", json!({})).await;
     for role in roles["Roles"].as_array().unwrap() {
@@ -56,14 +55,14 @@ async fn roles(aws: &Bridge) {
             for statement in held["PolicyDocument"]["Statement"].as_array_mut().unwrap() {
                 let single = statement["Action"].take();
                 statement["Action"] = with_batches(single);
-                // AWS asks for the sender's identity; the emulator knows no resource of a mail.
+                // AWS checks the sender's identity; the emulator has no resource for an e-mail.
                 if statement["Action"] == json!(["ses:SendEmail"]) {
                     statement["Resource"] = json!("*");
                 }
             }
-            let mut mended = policy;
-            mended["PolicyDocument"] = held["PolicyDocument"].to_string().into();
-            aws.call("iam", "put_role_policy", mended).await;
+            let mut corrected = policy;
+            corrected["PolicyDocument"] = held["PolicyDocument"].to_string().into();
+            aws.call("iam", "put_role_policy", corrected).await;
         }
     }
 }

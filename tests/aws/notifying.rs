@@ -1,4 +1,4 @@
-//! What the stack tells the outside: events on the topic, mails to owners.
+//! Notifications of the stack: events on the topic, e-mails to owners.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +26,9 @@ async fn failing_webhook(stack: &Stack, receiver: &Receiver) -> String {
     webhook["id"].as_str().unwrap().to_owned()
 }
 
-pub(super) async fn a_failing_receiver_leads_to_retries_death_an_event_and_a_mail(stack: &Stack) {
+pub(super) async fn a_failing_receiver_causes_retries_a_dead_delivery_a_notification_and_an_email(
+    stack: &Stack,
+) {
     let receiver = Receiver::start().await;
     let webhook = failing_webhook(stack, &receiver).await;
     let ends = ["delivery.dead", "webhook.failed"];
@@ -58,7 +60,7 @@ pub(super) async fn a_failing_receiver_leads_to_retries_death_an_event_and_a_mai
     );
 }
 
-/// The first mail to the owner.
+/// The first e-mail to the owner.
 async fn mail(stack: &Stack) -> Value {
     let sent = format!("{}/_ministack/ses/messages", stack.emulator.url());
     let mut looks = tokio::time::interval(Duration::from_millis(100));
@@ -75,10 +77,10 @@ async fn mail(stack: &Stack) -> Value {
     };
     tokio::time::timeout(PATIENCE, wait)
         .await
-        .expect("a mail comes")
+        .expect("an e-mail arrives")
 }
 
-pub(super) async fn what_waits_for_a_failed_webhook_goes_out_when_it_is_resumed(stack: &Stack) {
+pub(super) async fn deliveries_of_a_failed_webhook_go_out_when_it_is_resumed(stack: &Stack) {
     let receiver = Receiver::start().await;
     let webhook = failing_webhook(stack, &receiver).await;
     let path = format!("/v1/webhooks/{webhook}");
@@ -104,6 +106,6 @@ pub(super) async fn what_waits_for_a_failed_webhook_goes_out_when_it_is_resumed(
     assert_eq!(
         stack.api.settled(&first).await["status"],
         "dead",
-        "dead stays dead"
+        "the dead delivery stays dead"
     );
 }
