@@ -14,15 +14,14 @@ mod dev;
 mod edge;
 mod failure;
 mod hidden;
-mod inbound;
 mod live;
 mod output;
 mod pages;
 mod problem;
 mod schemes;
 mod serve;
-mod shapes;
 mod table;
+mod views;
 mod when;
 
 use std::process::ExitCode;

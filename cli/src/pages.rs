@@ -44,7 +44,7 @@ pub(crate) async fn all(client: &Client, path: &[&str]) -> Result<Listing, Failu
 pub(crate) async fn first(
     client: &Client,
     path: &[&str],
-    query: &[(&str, String)],
+    query: &(impl Serialize + ?Sized),
     limit: usize,
 ) -> Result<Listing, Failure> {
     let mut all = Listing {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use http::StatusCode;
-use serde::Deserialize;
+use postrider_api_types::Word;
+use postrider_api_types::problem::{Code, ProblemBody};
 
 use crate::output::printable;
 
@@ -11,23 +12,8 @@ use crate::output::printable;
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    document: Document,
+    document: ProblemBody,
     text: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Document {
-    title: Option<String>,
-    detail: Option<String>,
-    code: Option<String>,
-    errors: Option<Vec<Fault>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Fault {
-    field: String,
-    message: String,
 }
 
 impl Problem {
@@ -58,9 +44,10 @@ impl Problem {
     /// the errors is omitted.
     pub(crate) fn details(&self) -> String {
         let mut text = String::new();
-        let faults = self.document.errors.as_deref().unwrap_or_default();
-        let repeats =
-            |detail: &str| !faults.is_empty() && faults.iter().all(|f| detail.contains(&f.message));
+        let errors = &self.document.errors;
+        let repeats = |detail: &str| {
+            !errors.is_empty() && errors.iter().all(|error| detail.contains(&error.message))
+        };
         if let Some(detail) = self
             .document
             .detail
@@ -69,19 +56,15 @@ impl Problem {
         {
             let _ = write!(text, "\n  {}", printable(detail));
         }
-        for fault in faults {
-            let _ = write!(
-                text,
-                "\n  {}: {}",
-                printable(&fault.field),
-                printable(&fault.message)
-            );
+        for error in errors {
+            let (field, message) = (printable(&error.field), printable(&error.message));
+            let _ = write!(text, "\n  {field}: {message}");
         }
         text
     }
 
-    pub(crate) fn code(&self) -> Option<&str> {
-        self.document.code.as_deref()
+    pub(crate) fn code(&self) -> Option<Code> {
+        self.document.code.as_ref().and_then(Word::known)
     }
 
     /// Whether the document reports an error in this field.
@@ -89,8 +72,7 @@ impl Problem {
         self.document
             .errors
             .iter()
-            .flatten()
-            .any(|fault| fault.field == field)
+            .any(|error| error.field == field)
     }
 
     /// The document as received, or one built from the status.

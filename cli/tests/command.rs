@@ -478,7 +478,7 @@ fn a_bulk_retry_is_watched_to_its_end() {
     );
     assert!(
         gateway.requests()[0]
-            .ends_with(r#"{"dry_run":false,"filter":{"status":"dead","webhook_id":"wh_1"}}"#)
+            .ends_with(r#"{"filter":{"status":"dead","webhook_id":"wh_1"},"dry_run":false}"#)
     );
 
     let counted = |count: u32| {

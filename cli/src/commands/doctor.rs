@@ -4,6 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 use http::StatusCode;
+use postrider_api_types::webhook::WebhookView;
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::signature::TOLERANCE_SECONDS;
 use postrider_domain::time::Timestamp;
 use serde::Serialize;
@@ -15,7 +17,6 @@ use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, Tone, plural, printable_line};
 use crate::pages;
-use crate::shapes::Webhook;
 
 /// A larger clock difference is a warning, long before receivers reject signatures.
 const CLOCK_WARNING_SECONDS: u64 = 5;
@@ -260,10 +261,12 @@ async fn may_post(client: &Client, path: &[&str]) -> bool {
     }
 }
 
-fn check_webhooks(webhooks: &[Webhook]) -> Check {
+fn check_webhooks(webhooks: &[WebhookView]) -> Check {
     let stopped: Vec<&str> = webhooks
         .iter()
-        .filter(|webhook| matches!(webhook.status.as_str(), "failed" | "disabled"))
+        .filter(|webhook| {
+            webhook.status == WebhookStatus::Failed || webhook.status == WebhookStatus::Disabled
+        })
         .map(|webhook| webhook.id.as_str())
         .collect();
     match (webhooks.len(), stopped.as_slice()) {

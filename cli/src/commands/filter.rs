@@ -1,13 +1,15 @@
 //! Filter options of `deliveries` and `retry`.
 
 use clap::Args;
+use postrider_api_types::filter::FilterParameters;
+use postrider_domain::delivery::Status;
 use postrider_domain::time::Timestamp;
 
 use crate::live::Change;
 use crate::when::When;
 
 /// All given conditions must match.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Filter")]
 pub(crate) struct FilterArgs {
     /// Session of the event
@@ -33,39 +35,20 @@ pub(crate) struct FilterArgs {
 
 impl FilterArgs {
     pub(crate) fn any(&self) -> bool {
-        let Self {
-            session,
-            webhook,
-            event_type,
-            from,
-            to,
-        } = self;
-        [session, webhook, event_type]
-            .into_iter()
-            .any(Option::is_some)
-            || from.is_some()
-            || to.is_some()
+        *self != Self::default()
     }
 
-    /// The conditions as query parameters of the API.
-    pub(crate) fn conditions(
-        &self,
-        status: Option<String>,
-        now: Timestamp,
-    ) -> Vec<(&'static str, String)> {
+    /// The conditions as the API names them, with absolute times.
+    pub(crate) fn parameters(&self, status: Option<Status>, now: Timestamp) -> FilterParameters {
         let time = |when: Option<When>| when.map(|when| when.resolve(now).to_string());
-        let conditions = [
-            ("session_id", self.session.clone()),
-            ("status", status),
-            ("webhook_id", self.webhook.clone()),
-            ("event_type", self.event_type.clone()),
-            ("from", time(self.from)),
-            ("to", time(self.to)),
-        ];
-        conditions
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
+        FilterParameters {
+            session_id: self.session.clone(),
+            status: status.map(|status| status.to_string()),
+            webhook_id: self.webhook.clone(),
+            event_type: self.event_type.clone(),
+            from: time(self.from),
+            to: time(self.to),
+        }
     }
 
     /// Whether a change matches, as far as its notification tells. A notification does not include when the delivery
@@ -83,6 +66,8 @@ impl FilterArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_api_types::ApiTime;
+    use postrider_domain::notification::NotificationKind;
 
     #[test]
     fn conditions_use_the_apis_names_and_absolute_times() {
@@ -92,28 +77,26 @@ mod tests {
             ..FilterArgs::default()
         };
         let now = Timestamp::from_millis(1_771_668_000_000);
-        let conditions = filter.conditions(Some("dead".to_owned()), now);
+        let parameters = filter.parameters(Some(Status::Dead), now);
+        let pairs: Vec<_> = parameters.pairs().collect();
         let expected = [
             ("session_id", "s"),
             ("status", "dead"),
             ("from", "2026-02-21T08:00:00.000Z"),
         ];
-        assert_eq!(
-            conditions,
-            expected.map(|(name, value)| (name, value.to_owned()))
-        );
+        assert_eq!(pairs, expected);
     }
 
     #[test]
     fn a_change_is_wanted_if_every_condition_matches() {
         let change = Change {
-            change: "dead".to_owned(),
-            at: String::new(),
+            kind: NotificationKind::DeliveryDead.into(),
+            at: ApiTime(Timestamp::ZERO),
             id: "dlv_1".to_owned(),
             webhook_id: "wh_1".to_owned(),
             session_id: None,
             event_type: "a.b".to_owned(),
-            status: "dead".to_owned(),
+            status: Status::Dead.into(),
             attempt_count: 1,
             reason: None,
         };

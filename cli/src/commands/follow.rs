@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use postrider_api_types::delivery::DeliveryView;
+use postrider_api_types::event::{DeliveryAnswer, EventAnswer};
+use postrider_domain::delivery::Status;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -11,8 +14,8 @@ use crate::client::Client;
 use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, printable_line};
-use crate::shapes::{Delivery, Planned, Published};
 use crate::table::{Mark, Table};
+use crate::views::{ShowDelivery, WebhookNames};
 use crate::when::{Span, until};
 
 const FIRST_POLL: Duration = Duration::from_millis(150);
@@ -36,7 +39,7 @@ pub(crate) async fn show_published(
     wait: WaitArgs,
     out: Output,
 ) -> Result<Ending, Failure> {
-    let published: Published = crate::client::read(answer)?;
+    let published: EventAnswer = crate::client::read(answer)?;
     if !wait.wait {
         if out.wants_json() {
             out.document(answer)?;
@@ -55,7 +58,7 @@ pub(crate) async fn show_published(
 /// Watches one requeued delivery.
 pub(crate) async fn show_retried(
     client: &Client,
-    delivery: Planned,
+    delivery: DeliveryAnswer,
     wait: &WaitArgs,
     out: Output,
 ) -> Result<Ending, Failure> {
@@ -78,7 +81,7 @@ enum Settled {
     TooLate,
 }
 
-fn headline(published: &Published) -> String {
+fn headline(published: &EventAnswer) -> String {
     let known = if published.duplicate {
         " (duplicate; nothing new was stored)"
     } else {
@@ -87,7 +90,7 @@ fn headline(published: &Published) -> String {
     format!("Event {}{known}", published.id)
 }
 
-fn plan(published: &Published, out: Output) -> String {
+fn plan(published: &EventAnswer, out: Output) -> String {
     let headline = headline(published);
     if published.deliveries.is_empty() {
         return format!("{headline}\nNo webhook subscribes to it. It is stored but not sent.");
@@ -106,7 +109,7 @@ fn plan(published: &Published, out: Output) -> String {
 struct Watched {
     id: String,
     webhook_id: String,
-    seen: Option<(Delivery, Box<RawValue>)>,
+    seen: Option<(DeliveryView, Box<RawValue>)>,
 }
 
 impl Watched {
@@ -128,11 +131,12 @@ struct Watch<'a> {
     client: &'a Client,
     out: Output,
     bar: ProgressBar,
+    names: WebhookNames,
     watched: Vec<Watched>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(client: &'a Client, deliveries: &[Planned], out: Output) -> Self {
+    fn new(client: &'a Client, deliveries: &[DeliveryAnswer], out: Output) -> Self {
         let target = if out.wants_json() {
             ProgressDrawTarget::hidden()
         } else {
@@ -147,6 +151,7 @@ impl<'a> Watch<'a> {
             client,
             out,
             bar: ProgressBar::with_draw_target(None, target),
+            names: WebhookNames::default(),
             watched: watched.collect(),
         }
     }
@@ -182,6 +187,9 @@ impl<'a> Watch<'a> {
     }
 
     async fn until_settled(&mut self) -> Result<(), Failure> {
+        if !self.out.wants_json() && !self.watched.is_empty() {
+            self.names = WebhookNames::read(self.client).await;
+        }
         let mut wait = FIRST_POLL;
         loop {
             self.poll().await?;
@@ -208,14 +216,14 @@ impl<'a> Watch<'a> {
             .filter(|watched| !watched.is_settled())
         {
             let answer = self.client.get(&["v1", "deliveries", &watched.id]).await?;
-            let delivery: Delivery = answer.read()?;
+            let delivery: DeliveryView = answer.read()?;
             let before = watched
                 .seen
                 .as_ref()
-                .map(|(delivery, _)| (delivery.status.as_str(), delivery.attempt_count));
+                .map(|(delivery, _)| (&delivery.status, delivery.attempt_count));
             if before != Some((&delivery.status, delivery.attempt_count)) {
-                self.bar
-                    .suspend(|| self.out.note(progress(&delivery, self.out)));
+                let progress = progress(&delivery, &self.names, self.out);
+                self.bar.suspend(|| self.out.note(progress));
             }
             watched.seen = Some((delivery, answer.read()?));
         }
@@ -267,7 +275,7 @@ impl<'a> Watch<'a> {
                         .filter(|_| !delivery.is_delivered());
                     (
                         delivery.mark(),
-                        delivery.status.clone(),
+                        delivery.status.to_string(),
                         delivery.tries(),
                         error.unwrap_or_default(),
                     )
@@ -279,17 +287,18 @@ impl<'a> Watch<'a> {
                     String::new(),
                 ),
             };
-            table.row(mark, [id.clone(), webhook_id.clone(), status, tries, error]);
+            let webhook = printable_line(self.names.of(webhook_id), 30);
+            table.row(mark, [id.clone(), webhook, status, tries, error]);
         }
         self.out.line(table.show(self.out))
     }
 }
 
-fn progress(delivery: &Delivery, out: Output) -> String {
+fn progress(delivery: &DeliveryView, names: &WebhookNames, out: Output) -> String {
     let mut line = format!(
         "{} {} {}",
         delivery.mark().show(out),
-        delivery.webhook_id,
+        printable_line(names.of(&delivery.webhook_id), 30),
         delivery.status
     );
     if delivery.attempt_count > 0 {
@@ -298,7 +307,8 @@ fn progress(delivery: &Delivery, out: Output) -> String {
     if let (false, Some(error)) = (delivery.is_delivered(), &delivery.error_detail) {
         line.push_str(&format!(": {}", printable_line(error, 100)));
     }
-    if let ("failed", Some(next)) = (delivery.status.as_str(), &delivery.next_retry_at) {
+    let next = delivery.next_retry_at;
+    if let Some(next) = next.filter(|_| delivery.status == Status::Failed) {
         line.push_str(&format!("; next {}", until(next, edge::now())));
     }
     line

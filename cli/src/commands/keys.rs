@@ -1,14 +1,14 @@
 //! `postrider keys`: manage API keys.
 
 use clap::{Args, Subcommand};
+use postrider_api_types::key::{CreatedKey, KeyView, NewApiKey};
+use postrider_api_types::{Word, flag};
 use postrider_domain::key::Scope;
-use serde::Serialize;
 
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, Tone};
 use crate::pages;
-use crate::shapes::Key;
 use crate::table::{Mark, Table, facts};
 use crate::when::short_time;
 
@@ -39,26 +39,25 @@ enum Action {
     },
 }
 
-#[derive(Debug, Args, Serialize)]
+#[derive(Debug, Args)]
 struct CreateArgs {
     /// Display name
     #[arg(long)]
     name: String,
 
     /// What the key may do; repeatable or comma-separated
-    #[arg(long = "scope", required = true, value_delimiter = ',', value_parser = Scope::ALL.map(Scope::as_str))]
-    scopes: Vec<String>,
+    #[arg(long = "scope", required = true, value_delimiter = ',', value_parser = flag::named::<Scope>())]
+    scopes: Vec<Scope>,
 
     /// Tenant the key belongs to [default: the tenant of the key used to create it]
     #[arg(long)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
 }
 
 pub(crate) async fn run(args: KeysArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     match args.action {
         Action::List => list(client, out).await?,
-        Action::Create(args) => create(&args, client, out).await?,
+        Action::Create(args) => create(args, client, out).await?,
         Action::Revoke { id } => {
             client.delete(&["v1", "keys", &id]).await?;
             out.note(format!("Revoked {id}."));
@@ -73,41 +72,42 @@ async fn list(client: &Client, out: Output) -> Result<(), Failure> {
         return out.value(&listing);
     }
     let mut table = Table::new(["ID", "NAME", "SCOPES", "CREATED", "LAST USED"]);
-    for key in listing.read::<Key>()? {
-        let time = |at: Option<String>, none: &str| {
-            at.map_or_else(|| none.to_owned(), |at| short_time(&at))
-        };
-        let (created, used) = (time(key.created_at, ""), time(key.last_used_at, "never"));
-        table.row(
-            Mark::None,
-            [key.id, key.name, key.scopes.join(", "), created, used],
-        );
+    for key in listing.read::<KeyView>()? {
+        let created = short_time(key.created_at);
+        let used = key.last_used_at.map(short_time);
+        let used = used.unwrap_or_else(|| "never".to_owned());
+        let scopes = scopes(&key);
+        table.row(Mark::None, [key.id, key.name, scopes, created, used]);
     }
     out.line(table.show(out))
 }
 
-async fn create(args: &CreateArgs, client: &Client, out: Output) -> Result<(), Failure> {
-    let answer = client.post(&["v1", "keys"], args).await?;
+fn scopes(key: &KeyView) -> String {
+    let scopes: Vec<&str> = key.scopes.iter().map(Word::as_str).collect();
+    scopes.join(", ")
+}
+
+async fn create(args: CreateArgs, client: &Client, out: Output) -> Result<(), Failure> {
+    let body = NewApiKey {
+        name: args.name,
+        scopes: args.scopes,
+        tenant: args.tenant,
+    };
+    let answer = client.post(&["v1", "keys"], &body).await?;
     if out.wants_json() {
         return out.document(&answer.text);
     }
-    let key: Key = answer.read()?;
-    let token = key
-        .token
-        .as_ref()
-        .map(|token| out.paint(Tone::Strong, token.expose()));
+    let CreatedKey { key, token } = answer.read()?;
     out.line(facts(
         out,
         [
-            ("id", Some(key.id)),
-            ("name", Some(key.name)),
-            ("scopes", Some(key.scopes.join(", "))),
-            ("tenant", key.tenant),
+            ("id", Some(key.id.clone())),
+            ("name", Some(key.name.clone())),
+            ("scopes", Some(scopes(&key))),
+            ("tenant", Some(key.tenant)),
         ],
     ))?;
-    if let Some(token) = token {
-        out.line(format!("\n{token}\n"))?;
-        out.note("Save the token now: the gateway stores only its hash and cannot show it again.");
-    }
+    out.line(format!("\n{}\n", out.paint(Tone::Strong, token.expose())))?;
+    out.note("Save the token now: the gateway stores only its hash and cannot show it again.");
     Ok(())
 }

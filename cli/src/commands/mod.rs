@@ -10,7 +10,6 @@ mod keys;
 mod listen;
 mod policy;
 mod retry;
-mod retry_flags;
 mod send;
 mod shadow;
 mod show;

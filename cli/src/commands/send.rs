@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use data_encoding::BASE64;
 use http::Method;
-use serde::Serialize;
+use postrider_api_types::event::NewEvent;
 use serde_json::value::RawValue;
 
 use super::follow::{WaitArgs, show_published};
@@ -58,27 +58,27 @@ pub(crate) struct SendArgs {
     wait: WaitArgs,
 }
 
-/// The body of `POST /v1/events`.
-#[derive(Debug, Serialize)]
-struct EventBody {
-    #[serde(rename = "type")]
-    event_type: String,
-    #[serde(flatten)]
-    payload: Payload,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    webhook_id: Option<String>,
+/// The payload as `POST /v1/events` takes it.
+#[derive(Debug)]
+enum Payload {
+    Json(Box<RawValue>),
+    Bytes(String),
 }
 
-#[derive(Debug, Serialize)]
-enum Payload {
-    #[serde(rename = "payload")]
-    Json(Box<RawValue>),
-    #[serde(rename = "payload_base64")]
-    Bytes(String),
+impl Payload {
+    fn event(&self, event_type: String, content_type: Option<String>) -> NewEvent<'_> {
+        let (payload, payload_base64) = match self {
+            Self::Json(value) => (Some(&**value), None),
+            Self::Bytes(encoded) => (None, Some(encoded.clone())),
+        };
+        NewEvent {
+            event_type,
+            payload,
+            payload_base64,
+            content_type,
+            ..NewEvent::default()
+        }
+    }
 }
 
 pub(crate) async fn run(args: SendArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
@@ -88,12 +88,10 @@ pub(crate) async fn run(args: SendArgs, client: &Client, out: Output) -> Result<
         None => args.payload.into_bytes(),
     };
     let (payload, content_type) = encode(&bytes, args.content_type)?;
-    let body = EventBody {
-        event_type: args.event_type,
-        payload,
-        content_type,
+    let body = NewEvent {
         session_id: args.session,
         webhook_id: args.webhook,
+        ..payload.event(args.event_type, content_type)
     };
     let mut request = client.request(Method::POST, &["v1", "events"])?.json(&body);
     if let Some(key) = args.idempotency_key {
@@ -136,15 +134,7 @@ mod tests {
 
     fn body(bytes: &[u8], content_type: Option<&str>) -> String {
         let (payload, content_type) = encode(bytes, content_type.map(str::to_owned)).unwrap();
-        let event_type = "t".to_owned();
-        let body = EventBody {
-            event_type,
-            payload,
-            content_type,
-            session_id: None,
-            webhook_id: None,
-        };
-        serde_json::to_string(&body).unwrap()
+        serde_json::to_string(&payload.event("t".to_owned(), content_type)).unwrap()
     }
 
     #[test]

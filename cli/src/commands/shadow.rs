@@ -3,7 +3,7 @@
 mod show;
 
 use clap::Args;
-use serde_json::json;
+use postrider_api_types::shadow::{NewShadow, ShadowView};
 
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
@@ -41,19 +41,19 @@ pub(crate) struct ShadowArgs {
 
 pub(crate) async fn run(args: ShadowArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     let seconds = args.timeout.map(|Span(span)| span.get().div_ceil(1000));
-    let body = json!({
-        "url": args.to,
-        "timeout_seconds": seconds,
-        "include_headers": args.include_headers,
-    });
+    let body = NewShadow {
+        url: args.to,
+        timeout_seconds: seconds.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
+        include_headers: args.include_headers,
+    };
     let path = ["v1", "deliveries", &args.id, "shadow"];
     let answer = client.post(&path, &body).await?;
-    let shadowed: show::Shadowed = answer.read()?;
+    let shadowed: ShadowView = answer.read()?;
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
         out.line(show::describe(&shadowed, out))?;
         out.note("The delivery is unchanged: this does not count as an attempt.");
     }
-    Ok(Ending::of(shadowed.is_success()))
+    Ok(Ending::of(show::is_success(&shadowed)))
 }

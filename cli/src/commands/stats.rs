@@ -2,7 +2,10 @@
 
 use clap::Args;
 use http::Method;
-use serde::Deserialize;
+use postrider_api_types::stats::{
+    KeyStatView, KeyStatsView, StatsParameters, StatsView, WebhookStatsView,
+};
+use postrider_domain::health::WebhookStatus;
 
 use crate::client::{Answer, Client};
 use crate::failure::{Ending, Failure};
@@ -22,52 +25,13 @@ window is widened to whole hours.";
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct StatsArgs {
-    /// How far back to look, in hours or days, up to 31 days
+    /// How far back to look, 1h to 31d
     #[arg(long, default_value = "24h", value_name = "DURATION")]
     window: String,
 
     /// Only this webhook
     #[arg(long, value_name = "ID")]
     webhook: Option<String>,
-}
-
-/// The stats of whole hours.
-#[derive(Debug, Deserialize)]
-pub(super) struct Stats {
-    from: String,
-    to: String,
-    pub(super) total: KeyStats,
-    webhooks: Vec<OfWebhook>,
-}
-
-/// The five key stats, and some of the counters behind them.
-#[derive(Debug, Deserialize)]
-pub(super) struct KeyStats {
-    webhook_delivery_success_rate: KeyStat,
-    webhook_delivery_p95_latency: KeyStat,
-    webhook_retry_rate: KeyStat,
-    webhook_failed_count: KeyStat,
-    webhook_avg_retries_per_delivery: KeyStat,
-    pub(super) delivered: u64,
-    pub(super) dead: u64,
-    pub(super) attempts: u64,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct KeyStat {
-    value: Option<f64>,
-    threshold: f64,
-    comparison: String,
-    alerting: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct OfWebhook {
-    id: String,
-    name: String,
-    status: String,
-    #[serde(flatten)]
-    key_stats: KeyStats,
 }
 
 pub(crate) async fn run(args: StatsArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
@@ -86,31 +50,34 @@ pub(super) async fn ask(
     window: String,
     webhook: Option<String>,
 ) -> Result<Answer, Failure> {
-    let mut query = vec![("window", window)];
-    query.extend(webhook.map(|id| ("webhook_id", id)));
+    let query = StatsParameters {
+        window: Some(window),
+        webhook_id: webhook,
+        ..StatsParameters::default()
+    };
     let request = client.request(Method::GET, &["v1", "stats"])?.query(&query);
     client.send(request).await
 }
 
-fn show(stats: Stats, out: Output) -> String {
-    let total = &stats.total;
-    let span = format!("{} to {}", short_time(&stats.from), short_time(&stats.to));
+fn show(stats: StatsView, out: Output) -> String {
+    let total = &stats.total.counters;
+    let span = format!("{} to {}", short_time(stats.from), short_time(stats.to));
     let counted = format!(
         "{} delivered, {} dead, {}",
         total.delivered,
         total.dead,
         plural(total.attempts, "attempt")
     );
-    let mut parts = vec![format!("{span}: {counted}"), in_all(total).show(out)];
+    let mut parts = vec![format!("{span}: {counted}"), in_all(&stats.total).show(out)];
     if !stats.webhooks.is_empty() {
         parts.push(by_webhook(stats.webhooks).show(out));
     }
     parts.join("\n\n")
 }
 
-fn in_all(total: &KeyStats) -> Table {
+fn in_all(total: &KeyStatsView) -> Table {
     let mut table = Table::new(["STAT", "VALUE", "ALERT WHEN"]);
-    for (name, key_stat, unit) in total.all() {
+    for (name, key_stat, unit) in named(total) {
         table.row(
             key_stat.mark(),
             [
@@ -123,7 +90,7 @@ fn in_all(total: &KeyStats) -> Table {
     table
 }
 
-fn by_webhook(webhooks: Vec<OfWebhook>) -> Table {
+fn by_webhook(webhooks: Vec<WebhookStatsView>) -> Table {
     let mut table = Table::new([
         "WEBHOOK",
         "NAME",
@@ -134,21 +101,16 @@ fn by_webhook(webhooks: Vec<OfWebhook>) -> Table {
         "P95",
         "RETRIED",
     ]);
-    for OfWebhook {
-        id,
-        name,
-        status,
-        key_stats,
-    } in webhooks
-    {
+    for webhook in webhooks {
+        let key_stats = &webhook.key_stats;
         table.row(
-            key_stats.mark(&status),
+            mark(&webhook),
             [
-                id,
-                printable_line(&name, 30),
-                status,
-                key_stats.delivered.to_string(),
-                key_stats.dead.to_string(),
+                webhook.id.clone(),
+                printable_line(&webhook.name, 30),
+                webhook.status.to_string(),
+                key_stats.counters.delivered.to_string(),
+                key_stats.counters.dead.to_string(),
                 key_stats.webhook_delivery_success_rate.show(" %"),
                 key_stats.webhook_delivery_p95_latency.show(" s"),
                 key_stats.webhook_retry_rate.show(" %"),
@@ -158,48 +120,57 @@ fn by_webhook(webhooks: Vec<OfWebhook>) -> Table {
     table
 }
 
-impl KeyStats {
-    /// All five: name, stat, unit.
-    pub(super) fn all(&self) -> [(&'static str, &KeyStat, &'static str); 5] {
-        [
-            (
-                "webhook_delivery_success_rate",
-                &self.webhook_delivery_success_rate,
-                " %",
-            ),
-            (
-                "webhook_delivery_p95_latency",
-                &self.webhook_delivery_p95_latency,
-                " s",
-            ),
-            ("webhook_retry_rate", &self.webhook_retry_rate, " %"),
-            ("webhook_failed_count", &self.webhook_failed_count, ""),
-            (
-                "webhook_avg_retries_per_delivery",
-                &self.webhook_avg_retries_per_delivery,
-                "",
-            ),
-        ]
-    }
+/// All five: name, stat, unit.
+pub(super) fn named(key_stats: &KeyStatsView) -> [(&'static str, &KeyStatView, &'static str); 5] {
+    [
+        (
+            "webhook_delivery_success_rate",
+            &key_stats.webhook_delivery_success_rate,
+            " %",
+        ),
+        (
+            "webhook_delivery_p95_latency",
+            &key_stats.webhook_delivery_p95_latency,
+            " s",
+        ),
+        ("webhook_retry_rate", &key_stats.webhook_retry_rate, " %"),
+        ("webhook_failed_count", &key_stats.webhook_failed_count, ""),
+        (
+            "webhook_avg_retries_per_delivery",
+            &key_stats.webhook_avg_retries_per_delivery,
+            "",
+        ),
+    ]
+}
 
-    /// Bad if any stat is beyond its threshold or the webhook has failed.
-    fn mark(&self, status: &str) -> Mark {
-        let key_stats = [
-            &self.webhook_delivery_success_rate,
-            &self.webhook_delivery_p95_latency,
-            &self.webhook_retry_rate,
-            &self.webhook_avg_retries_per_delivery,
-        ];
-        if status == "failed" || key_stats.iter().any(|key_stat| key_stat.alerting) {
-            Mark::Bad
-        } else {
-            self.webhook_delivery_success_rate.mark()
-        }
+/// Bad if any stat exceeds its threshold or the webhook has failed.
+fn mark(webhook: &WebhookStatsView) -> Mark {
+    let key_stats = &webhook.key_stats;
+    let own = [
+        &key_stats.webhook_delivery_success_rate,
+        &key_stats.webhook_delivery_p95_latency,
+        &key_stats.webhook_retry_rate,
+        &key_stats.webhook_avg_retries_per_delivery,
+    ];
+    if webhook.status == WebhookStatus::Failed || own.iter().any(|key_stat| key_stat.alerting) {
+        Mark::Bad
+    } else {
+        key_stats.webhook_delivery_success_rate.mark()
     }
 }
 
-impl KeyStat {
-    pub(super) fn mark(&self) -> Mark {
+pub(super) trait ShowKeyStat {
+    fn mark(&self) -> Mark;
+
+    /// `99.17 %`; at most two decimals.
+    fn show(&self, unit: &str) -> String;
+
+    /// `below 95 %`.
+    fn bad_when(&self, unit: &str) -> String;
+}
+
+impl ShowKeyStat for KeyStatView {
+    fn mark(&self) -> Mark {
         match self.value {
             _ if self.alerting => Mark::Bad,
             Some(_) => Mark::Good,
@@ -207,8 +178,7 @@ impl KeyStat {
         }
     }
 
-    /// `99.17 %`; at most two decimals.
-    pub(super) fn show(&self, unit: &str) -> String {
+    fn show(&self, unit: &str) -> String {
         let Some(value) = self.value else {
             return "–".to_owned();
         };
@@ -217,8 +187,7 @@ impl KeyStat {
         format!("{short}{unit}")
     }
 
-    /// `below 95 %`.
-    pub(super) fn bad_when(&self, unit: &str) -> String {
+    fn bad_when(&self, unit: &str) -> String {
         format!("{} {}{unit}", self.comparison, self.threshold)
     }
 }
@@ -227,13 +196,16 @@ impl KeyStat {
 mod tests {
     use super::*;
     use crate::output::Format;
+    use postrider_api_types::ApiTime;
+    use postrider_api_types::stats::CountersView;
+    use postrider_domain::key_stats::Comparison;
+    use postrider_domain::time::Timestamp;
 
-    fn key_stat(value: Option<f64>, alerting: bool) -> KeyStat {
-        let comparison = "above".to_owned();
-        KeyStat {
+    fn key_stat(value: Option<f64>, alerting: bool) -> KeyStatView {
+        KeyStatView {
             value,
             threshold: 1.5,
-            comparison,
+            comparison: Comparison::Above.into(),
             alerting,
         }
     }
@@ -252,21 +224,24 @@ mod tests {
 
     #[test]
     fn the_table_lists_every_stat_and_its_threshold() {
-        let total = KeyStats {
+        let total = KeyStatsView {
             webhook_delivery_success_rate: key_stat(Some(100.0), false),
             webhook_delivery_p95_latency: key_stat(Some(2.0), true),
             webhook_retry_rate: key_stat(None, false),
             webhook_failed_count: key_stat(Some(0.0), false),
             webhook_avg_retries_per_delivery: key_stat(None, false),
-            delivered: 1,
-            dead: 0,
-            attempts: 1,
+            counters: CountersView {
+                delivered: 1,
+                attempts: 1,
+                ..CountersView::default()
+            },
         };
-        let stats = Stats {
-            from: "2026-02-20T10:00:00.000Z".to_owned(),
-            to: "2026-02-21T11:00:00.000Z".to_owned(),
+        let stats = StatsView {
+            from: ApiTime(Timestamp::from_millis(1_771_581_600_000)),
+            to: ApiTime(Timestamp::from_millis(1_771_671_600_000)),
             total,
             webhooks: Vec::new(),
+            hours: Vec::new(),
         };
         assert_eq!(
             show(stats, Output::new(Format::People, true)),

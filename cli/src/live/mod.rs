@@ -7,11 +7,12 @@ mod sse;
 
 use std::time::Duration;
 
+use postrider_api_types::notification::NotificationView;
 use tokio::sync::mpsc;
 
 use self::connection::{Connection, End, lasting};
+pub(crate) use self::notification::Change;
 use self::notification::Known;
-pub(crate) use self::notification::{Change, NotificationView};
 use self::sse::Event;
 use crate::client::{Client, read};
 use crate::edge;
@@ -24,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]
 pub(crate) enum Heard {
-    StoredNotification(Box<NotificationView>),
+    Notification(Box<NotificationView>),
     /// The connection was lost, for this reason; the client is reconnecting.
     Lost(String),
     /// The client has reconnected.
@@ -135,7 +136,7 @@ impl<'a> Live<'a> {
             if let Ok(notification) = read::<NotificationView>(&event.data)
                 && self.known.is_new(&notification)
             {
-                let heard = Heard::StoredNotification(Box::new(notification));
+                let heard = Heard::Notification(Box::new(notification));
                 to.send(heard).await.map_err(|_| End::Deaf)?;
             }
             // Only now, so that an event that was not forwarded is sent again.

@@ -1,66 +1,56 @@
-//! The fields of the gateway's notifications that the command shows.
+//! Changes of deliveries, from the gateway's notifications.
 
 use std::collections::{HashSet, VecDeque};
 
-use serde::Deserialize;
+use postrider_api_types::notification::NotificationView;
+use postrider_api_types::{ApiTime, Word};
+use postrider_domain::delivery::Status;
+use postrider_domain::notification::NotificationKind;
 
 /// How many notification ids are remembered to detect duplicates.
 const REMEMBERED: usize = 4096;
-
-/// One notification: a CloudEvent.
-#[derive(Debug, Deserialize)]
-pub(crate) struct NotificationView {
-    id: String,
-    /// Such as `delivery.failed`.
-    #[serde(rename = "type")]
-    pub(crate) kind: String,
-    pub(crate) time: String,
-    data: Data,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Data {
-    webhook_delivery_id: Option<String>,
-    webhook_id: Option<String>,
-    session_id: Option<String>,
-    event_type: Option<String>,
-    attempt_count: Option<u32>,
-    status: Option<String>,
-    reason: Option<String>,
-}
+/// How the kinds of a delivery's notifications start.
+const PREFIX: &str = "delivery.";
 
 /// A change of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// What happened: `delivered`, `failed`, `dead` or `requeued`.
-    pub(crate) change: String,
-    pub(crate) at: String,
+    pub(crate) kind: Word<NotificationKind>,
+    pub(crate) at: ApiTime,
     pub(crate) id: String,
     pub(crate) webhook_id: String,
     pub(crate) session_id: Option<String>,
     pub(crate) event_type: String,
-    pub(crate) status: String,
+    pub(crate) status: Word<Status>,
     pub(crate) attempt_count: u32,
     /// Why it is dead, in brief.
     pub(crate) reason: Option<String>,
 }
 
-impl NotificationView {
+impl Change {
     /// The change of a delivery, if the notification is about one.
-    pub(crate) fn change(self) -> Option<Change> {
-        let change = self.kind.strip_prefix("delivery.")?.to_owned();
-        Some(Change {
-            change,
-            at: self.time,
-            id: self.data.webhook_delivery_id?,
-            webhook_id: self.data.webhook_id?,
-            session_id: self.data.session_id,
-            event_type: self.data.event_type.unwrap_or_default(),
-            status: self.data.status?,
-            attempt_count: self.data.attempt_count.unwrap_or(0),
-            reason: self.data.reason,
+    pub(crate) fn of(notification: NotificationView) -> Option<Self> {
+        let NotificationView {
+            kind, time, data, ..
+        } = notification;
+        kind.as_str().strip_prefix(PREFIX)?;
+        Some(Self {
+            kind,
+            at: time,
+            id: data.webhook_delivery_id?,
+            webhook_id: data.webhook_id?,
+            session_id: data.session_id,
+            event_type: data.event_type.unwrap_or_default(),
+            status: Word::read(&data.status?),
+            attempt_count: data.attempt_count.unwrap_or(0),
+            reason: data.reason,
         })
+    }
+
+    /// What happened, such as `delivered` or `requeued`.
+    pub(crate) fn name(&self) -> &str {
+        let kind = self.kind.as_str();
+        kind.strip_prefix(PREFIX).unwrap_or(kind)
     }
 }
 
@@ -89,13 +79,15 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_api_types::notification::NotificationData;
+    use postrider_domain::time::Timestamp;
 
     fn notification(n: usize) -> NotificationView {
         NotificationView {
             id: format!("dlv_1/{n}/delivery.dead"),
-            kind: "delivery.dead".to_owned(),
-            time: "2026-02-21T10:00:00.000Z".to_owned(),
-            data: Data::default(),
+            kind: NotificationKind::DeliveryDead.into(),
+            time: ApiTime(Timestamp::from_millis(1_771_668_000_000)),
+            data: NotificationData::default(),
         }
     }
 
@@ -115,16 +107,13 @@ mod tests {
 
     #[test]
     fn only_deliveries_have_changes() {
-        let of_webhook = r#"{"id":"a","type":"webhook.failed","time":"t","data":{"webhook_id":"wh_1","status":"failed"}}"#;
+        let of_webhook = r#"{"id":"a","type":"webhook.failed","time":"2026-02-21T10:00:00Z","data":{"webhook_id":"wh_1","status":"failed"}}"#;
         let notification: NotificationView = serde_json::from_str(of_webhook).unwrap();
-        assert_eq!(notification.change(), None);
-        let of_delivery = r#"{"id":"b","type":"delivery.requeued","time":"t","data":{"webhook_delivery_id":"dlv_1",
+        assert_eq!(Change::of(notification), None);
+        let of_delivery = r#"{"id":"b","type":"delivery.requeued","time":"2026-02-21T10:00:00Z","data":{"webhook_delivery_id":"dlv_1",
             "webhook_id":"wh_1","session_id":null,"event_type":"a.b","attempt_count":0,"status":"pending"}}"#;
         let notification: NotificationView = serde_json::from_str(of_delivery).unwrap();
-        let change = notification.change().unwrap();
-        assert_eq!(
-            (change.change.as_str(), change.id.as_str()),
-            ("requeued", "dlv_1")
-        );
+        let change = Change::of(notification).unwrap();
+        assert_eq!((change.name(), change.id.as_str()), ("requeued", "dlv_1"));
     }
 }

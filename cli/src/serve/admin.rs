@@ -10,8 +10,8 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::key::{KeyDigest, Scope};
 use postrider_gateway::Gateway;
 
-/// The file that stores a generated key.
-pub(crate) const TOKEN_FILE: &str = "admin-token";
+use crate::client::TOKEN_FILE;
+
 const FROM_ENVIRONMENT: &str = "POSTRIDER_ADMIN_TOKEN";
 const GENERATED: &str = "admin";
 

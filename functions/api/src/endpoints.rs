@@ -1,4 +1,4 @@
-//! Every endpoint of the API. Route and documentation come from the same line, so that neither can be without the other.
+//! Every endpoint of the API. One line declares both the route and its documentation.
 
 use axum::Router;
 use axum::routing::MethodRouter;
@@ -13,15 +13,13 @@ use crate::{
     webhooks,
 };
 
-/// Makes routes and documentation apart: a function that starts has no time for the latter. A test compares the two.
+/// Builds routes and documentation separately: a starting function does not need the latter. A test compares the two.
 macro_rules! endpoints {
     ($($path:literal => $($method:ident $module:ident::$handler:ident),+;)+) => {
-        /// The routes.
         pub(crate) fn router() -> Router<Api> {
             Router::new()$(.route($path, MethodRouter::new()$(.$method($module::$handler))+))+
         }
 
-        /// What the routes do.
         pub(crate) fn document() -> utoipa::openapi::OpenApi {
             OpenApiRouter::<Api>::with_openapi(openapi::Document::openapi())
                 $(.routes(routes!($($module::$handler),+)))+

@@ -1,4 +1,4 @@
-//! Publishing: the way in, and the path that is walked most.
+//! Publishing events: the busiest path.
 
 mod input;
 
@@ -7,14 +7,18 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
+use postrider_api_types::event::EventAnswer;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
 use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES};
 use postrider_gateway::settings::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
+use postrider_web::answer::StoredEvent;
 use serde::Serialize;
-
-pub(crate) use postrider_web::answer::EventAnswer;
+use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::auth::{Caller, Publish};
 use crate::events::input::{Publication, draft, one_of_batch};
@@ -23,50 +27,50 @@ use crate::problem::{Code, Problem, ProblemBody};
 use crate::{Api, body};
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
-/// What `#99` adds to the key of a batch.
+/// A batch adds `#99` to its key.
 const MAX_BATCH_KEY_BYTES: usize = MAX_KEY_BYTES - 3;
 
-/// What became of a batch.
+/// The results of a batch.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct BatchAnswer {
     /// In the order of `events`.
     results: Vec<BatchResult>,
 }
 
-/// What became of one event of a batch.
+/// The result of one event of a batch.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub(crate) enum BatchResult {
-    /// It is stored.
+    /// The event is stored.
     Stored(EventAnswer),
-    /// It is not.
+    /// The event is not stored.
     Rejected(ProblemBody),
 }
 
-/// The answer to one event, or to a batch.
+/// The response to one event, or to a batch.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes answers that other types give")]
+#[expect(dead_code, reason = "describes responses of other types")]
 pub(crate) enum PublishAnswer {
-    /// To one event.
+    /// One event.
     One(EventAnswer),
-    /// To a batch.
+    /// A batch.
     Many(BatchAnswer),
 }
 
 /// Publish one event, or up to 100
 ///
-/// It goes to every webhook that subscribes to its type, or to `webhook_id` whatever that subscribes to. It is stored
-/// before the answer. With an `Idempotency-Key`, a repeated call finds the first one; in a batch, the n-th event (from
-/// 0) has the key `<key>#<n>`.
+/// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever that subscribes to. It is
+/// stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the n-th
+/// event (from 0) has the key `<key>#<n>`. The payload of one event may have 1 MiB (350 KiB on AWS), a request 4 MiB.
 #[utoipa::path(
     post, path = "/v1/events", operation_id = "publish_events", tag = "events", security(("token" = ["publish"])),
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters; 252 for a batch.")),
+    params(IdempotencyKey),
     request_body(content = Publication<'_>, content_type = "application/json"),
     responses(
-        (status = 202, description = "Stored; each event of a batch has an answer or a problem.", body = PublishAnswer),
+        (status = 202, description = "Stored; each event of a batch has a result or a problem.", body = PublishAnswer),
         (status = 200, description = "Stored by an earlier call.", body = EventAnswer),
-        (status = 404, description = "No webhook has the id `webhook_id`.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "There is no webhook with the id `webhook_id`.", body = ProblemBody, content_type = "application/problem+json"),
         (status = 409, description = "The key was used for another request, or the named webhook is disabled.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
@@ -104,11 +108,11 @@ pub(crate) async fn publish(
                     let key = key.as_ref().map(|key| format!("{key}#{n}"));
                     let draft = one_of_batch(event, max_payload);
                     match store(&api, caller.tenant(), draft, key.as_deref()).await {
-                        Ok(answer) => BatchResult::Stored(answer),
+                        Ok(StoredEvent(answer)) => BatchResult::Stored(answer),
                         Err(problem) => BatchResult::Rejected(problem.body()),
                     }
                 });
-            // All at once, so that they share one commit.
+            // All at once: they share one commit.
             let results = join_all(events).await;
             Ok((StatusCode::ACCEPTED, Json(BatchAnswer { results })).into_response())
         }
@@ -120,12 +124,34 @@ async fn store(
     tenant: &TenantId,
     draft: Result<EventDraft, GatewayError>,
     key: Option<&str>,
-) -> Result<EventAnswer, Problem> {
+) -> Result<StoredEvent, Problem> {
     let published = api.gateway.ingest.publish(tenant, draft?, key).await?;
     Ok(published.into())
 }
 
-/// The key of the call. Checked here too, because a batch makes longer keys of it: an empty one would pass as `#0`.
+/// The header that makes repeated calls safe.
+struct IdempotencyKey;
+
+impl IntoParams for IdempotencyKey {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let key = ParameterBuilder::new()
+            .name(IDEMPOTENCY_KEY)
+            .parameter_in(ParameterIn::Header)
+            .description(Some(format!(
+                "1 to {MAX_KEY_BYTES} visible ASCII characters; at most {MAX_BATCH_KEY_BYTES} for a batch."
+            )))
+            .schema(Some(Schema::from(
+                ObjectBuilder::new()
+                    .schema_type(SchemaType::new(Type::String))
+                    .pattern(Some("^[!-~]+$"))
+                    .max_length(Some(MAX_KEY_BYTES)),
+            )))
+            .required(Required::False);
+        vec![key.build()]
+    }
+}
+
+/// The key of the call. Also checked here, because a batch makes longer keys of it: an empty one would pass as `#0`.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {
@@ -150,7 +176,7 @@ fn bad_key(limit: usize) -> Invalid {
     )
 }
 
-/// Whoever sends one huge event is better served by the limit of one payload.
+/// A caller with one huge event needs to know the limit of one payload.
 fn name_payload_limit(problem: Problem, max_payload: usize) -> Problem {
     if problem.code() != Code::PayloadTooLarge {
         return problem;

@@ -1,10 +1,11 @@
-//! Extractors that answer with problems: JSON documents, ids in paths, query strings.
+//! Extractors that respond with problems: JSON documents, ids in paths, query strings.
 
 use std::borrow::Cow;
 use std::str::FromStr;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::request::Parts;
+use postrider_api_types::parameters::Parameters;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::problem::Problem;
 use crate::{Api, body, json};
 
-/// The largest document that describes something; events have limits of their own.
+/// The largest document; events have limits of their own.
 pub(crate) const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// A JSON document.
@@ -42,9 +43,9 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for Optional<T> {
     }
 }
 
-/// Something that stands in a path by its id.
+/// Something that a path names by its id.
 pub(crate) trait Identified: FromStr + Send {
-    /// What people call it.
+    /// What a problem calls it.
     const WHAT: &'static str;
 }
 
@@ -57,7 +58,7 @@ impl Identified for SourceId {
 }
 
 impl Identified for RejectedId {
-    const WHAT: &'static str = "refused request";
+    const WHAT: &'static str = "rejected request";
 }
 
 impl Identified for DeliveryId {
@@ -76,7 +77,7 @@ impl Identified for KeyId {
     const WHAT: &'static str = "key";
 }
 
-/// The id in the path. Ids are opaque: one that cannot be an id is answered as an unknown one.
+/// The id in the path. Ids are opaque: a malformed one is not found.
 pub(crate) struct Id<T>(pub(crate) T);
 
 impl<T: Identified> FromRequestParts<Api> for Id<T> {
@@ -92,7 +93,7 @@ impl<T: Identified> FromRequestParts<Api> for Id<T> {
     }
 }
 
-/// The two ids in a path, of a thing and of one that belongs to it, which is what is not found if either cannot be one.
+/// The two ids in a path: of an owner, and of what belongs to it, which is not found if either is malformed.
 pub(crate) struct Ids<T, U>(pub(crate) T, pub(crate) U);
 
 impl<T: Identified, U: Identified> FromRequestParts<Api> for Ids<T, U> {
@@ -108,16 +109,7 @@ impl<T: Identified, U: Identified> FromRequestParts<Api> for Ids<T, U> {
     }
 }
 
-/// Parameters that a query string is read into.
-pub(crate) trait Parameters: Default + Send {
-    /// Their names.
-    const NAMES: &'static [&'static str];
-
-    /// The place for one of the [names](Self::NAMES).
-    fn place(&mut self, name: &str) -> Option<&mut Option<String>>;
-}
-
-/// A query string of known parameters, each given once.
+/// A query string of known parameters, each given at most once.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: Parameters> FromRequestParts<Api> for Query<T> {
@@ -133,7 +125,7 @@ fn parameters<T: Parameters>(text: &str) -> Result<T, Invalid> {
     let mut found = T::default();
     for (name, value) in url::form_urlencoded::parse(text.as_bytes()) {
         let Some(place) = found.place(&name) else {
-            return Err(Invalid::field(name, unknown(T::NAMES)));
+            return Err(Invalid::field(name, unknown(&T::names())));
         };
         if place.replace(value.into_owned()).is_some() {
             return Err(Invalid::field(name, "is given twice"));
@@ -150,14 +142,19 @@ fn unknown(names: &[&str]) -> Cow<'static, str> {
     }
 }
 
-/// No parameters at all.
-#[derive(Default)]
-pub(crate) struct NoParameters;
-
-impl Parameters for NoParameters {
-    const NAMES: &'static [&'static str] = &[];
-
-    fn place(&mut self, _: &str) -> Option<&mut Option<String>> {
-        None
+/// The parameter `limit` of a list.
+pub(crate) fn limit(
+    given: Option<&str>,
+    default: usize,
+    max: usize,
+    faults: &mut Invalid,
+) -> usize {
+    match given.map(str::parse) {
+        None => default,
+        Some(Ok(limit)) if (1..=max).contains(&limit) => limit,
+        Some(_) => {
+            faults.add("limit", format!("must be a whole number from 1 to {max}"));
+            default
+        }
     }
 }

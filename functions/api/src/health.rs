@@ -1,4 +1,4 @@
-//! Whether the gateway works, and where to read on.
+//! Whether the gateway works, and where to start reading.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) struct HealthView {
     version: &'static str,
 }
 
-/// Where to read on.
+/// Where to start.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Index)]
 pub(crate) struct IndexView {
@@ -37,9 +37,9 @@ pub(crate) struct IndexView {
     inspector: &'static str,
 }
 
-/// Whether the gateway works
+/// Check whether the gateway works
 #[utoipa::path(get, path = "/healthz", operation_id = "get_health", tag = "gateway", security(()), responses(
-    (status = 200, description = "It does.", body = HealthView),
+    (status = 200, description = "It works.", body = HealthView),
     (status = 503, description = "The store cannot be read.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
@@ -50,15 +50,15 @@ pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, 
             status: "ok",
             version: VERSION,
         })),
-        // Whatever is wrong with the store, whoever asks here wants to know whether to send traffic.
+        // A health check only asks whether to send traffic, whatever is wrong with the store.
         Ok(Err(_)) | Err(_) => Err(Problem::new(Code::Unavailable, "the store cannot be read")),
     }
 }
 
-/// Where to read on; a browser is led to the Inspector
+/// Get the paths to start with; a browser is redirected to the Inspector
 #[utoipa::path(get, path = "/", operation_id = "get_index", tag = "gateway", security(()), responses(
-    (status = 200, description = "Paths to begin with.", body = IndexView),
-    (status = 303, description = "To the Inspector, for whoever accepts `text/html`."),
+    (status = 200, description = "Paths to start with.", body = IndexView),
+    (status = 303, description = "To the Inspector, for a client that accepts `text/html`."),
 ))]
 pub(crate) async fn index(headers: HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT);

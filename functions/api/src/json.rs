@@ -1,21 +1,17 @@
-//! Strict JSON: what does not fit is named by its field, and what a caller wrote is not repeated.
+//! Strict JSON: an error names its field and does not repeat what the caller wrote.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
+use postrider_api_types::json::Object;
 use postrider_domain::invalid::Invalid;
-use serde::de::value::{MapAccessDeserializer, StringDeserializer};
-use serde::de::{
-    self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor,
-};
+use serde::de::{Deserialize, IgnoredAny};
 
-/// Reads a document. Only one that does not fit is read again, to learn the path of the fault.
+/// Reads a document. Only an invalid one is read again, to find the path of the error.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Invalid> {
     try_parse(bytes).map_err(|error| explain::<T>(bytes, &error))
 }
 
-/// As [`parse`], for a caller that has something else to try.
+/// As [`parse`], for a caller that tries another type next.
 pub(crate) fn try_parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     serde_json::from_slice(bytes).map(|Object(value)| value)
 }
@@ -35,9 +31,9 @@ fn explain<'a, T: Deserialize<'a>>(bytes: &'a [u8], error: &serde_json::Error) -
     Invalid::field(fault.field_at(&path), fault.message)
 }
 
-/// What serde says of a fault, in words for the caller.
+/// An error of serde, in words for the caller.
 struct Fault<'a> {
-    /// The field, where the path ends at the object that should hold it once.
+    /// The field, if the path ends at the object that should contain it once.
     name: Option<&'a str>,
     message: Cow<'static, str>,
 }
@@ -86,78 +82,11 @@ fn plain(expected: &str) -> &str {
     }
 }
 
-/// Keeps the difference between a field that is absent and one that is `null`.
-pub(crate) fn present<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    T::deserialize(from).map(Some)
-}
-
-/// A struct written as an object and nothing else: serde would also take an array of its fields in order.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Object<T>(pub(crate) T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct AsObject<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for AsObject<T> {
-            type Value = Object<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
-            }
-        }
-        from.deserialize_map(AsObject(PhantomData))
-    }
-}
-
-/// A whole number. One that is out of range is kept as the largest there is, so that the field's own check refuses it
-/// and names the limit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Whole(pub(crate) u32);
-
-impl<'de> Deserialize<'de> for Whole {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct AsWhole;
-        impl Visitor<'_> for AsWhole {
-            type Value = Whole;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number")
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Whole, E> {
-                Ok(Whole(u32::try_from(number).unwrap_or(u32::MAX)))
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Whole, E> {
-                Ok(Whole(u32::try_from(number).unwrap_or(u32::MAX)))
-            }
-        }
-        from.deserialize_u64(AsWhole)
-    }
-}
-
-/// One of a few words, written as a string and nothing else.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Word<T>(pub(crate) T);
-
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Word<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        T::deserialize(StringDeserializer::new(text)).map(Self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_api_types::json::{Name, Whole, present, strict};
+    use postrider_domain::retry::Redirects;
     use serde_json::value::RawValue;
 
     #[derive(Debug, serde::Deserialize)]
@@ -165,8 +94,8 @@ mod tests {
     #[expect(dead_code, reason = "read for their faults only")]
     struct Outer<'a> {
         name: String,
-        #[serde(default)]
-        count: Option<Whole>,
+        #[serde(default, deserialize_with = "strict::<_, Option<Whole>>")]
+        count: Option<u32>,
         #[serde(default)]
         flag: bool,
         #[serde(default)]
@@ -181,14 +110,8 @@ mod tests {
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "read for their faults only")]
     struct Inner {
-        colour: Word<Colour>,
-    }
-
-    #[derive(Debug, serde::Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    enum Colour {
-        Red,
-        DeepBlue,
+        #[serde(deserialize_with = "strict::<_, Name<Redirects>>")]
+        redirects: Redirects,
     }
 
     fn fault(document: &[u8]) -> (String, String) {
@@ -201,12 +124,12 @@ mod tests {
         let cases: [(&str, &str, &str); 18] = [
             (r#"{"nam":1}"#, "nam", "is not known"),
             (
-                r#"{"name":"a","inner":{"color":"red"}}"#,
-                "inner.color",
+                r#"{"name":"a","inner":{"redirect":"failure"}}"#,
+                "inner.redirect",
                 "is not known",
             ),
             (
-                r#"{"name":"a","list":[{"colour":"red"},{"x":1}]}"#,
+                r#"{"name":"a","list":[{"redirects":"failure"},{"x":1}]}"#,
                 "list[1].x",
                 "is not known",
             ),
@@ -215,7 +138,11 @@ mod tests {
                 "y`, z",
                 "is not known",
             ),
-            (r#"{"name":"a","inner":{}}"#, "inner.colour", "is missing"),
+            (
+                r#"{"name":"a","inner":{}}"#,
+                "inner.redirects",
+                "is missing",
+            ),
             (r"{}", "name", "is missing"),
             (r#"{"name":"a","name":"b"}"#, "name", "is given twice"),
             (r#"{"name":"a","raw":1,"raw":2}"#, "raw", "is given twice"),
@@ -229,13 +156,13 @@ mod tests {
             (r#"{"name":"a","inner":[]}"#, "inner", "must be an object"),
             (r#"{"name":"a","list":{}}"#, "list", "must be an array"),
             (
-                r#"{"name":"a","inner":{"colour":"green"}}"#,
-                "inner.colour",
-                "must be `red` or `deep-blue`",
+                r#"{"name":"a","inner":{"redirects":"green"}}"#,
+                "inner.redirects",
+                "must be `delivered` or `failure`",
             ),
             (
-                r#"{"name":"a","inner":{"colour":5}}"#,
-                "inner.colour",
+                r#"{"name":"a","inner":{"redirects":5}}"#,
+                "inner.redirects",
                 "must be a string",
             ),
             ("[]", "body", "must be an object"),
@@ -287,7 +214,7 @@ mod tests {
     fn a_fault_does_not_show_the_value() {
         for document in [
             r#"{"name":"a","flag":"whsec_canary"}"#,
-            r#"{"name":"a","inner":{"colour":"whsec_canary"}}"#,
+            r#"{"name":"a","inner":{"redirects":"whsec_canary"}}"#,
             r#"{"name":"a","inner":"whsec_canary, expected nothing"}"#,
             r#"{"name":"a","count":"whsec_canary"}"#,
         ] {
@@ -306,7 +233,7 @@ mod tests {
         ] {
             let document = format!(r#"{{"name":"a","count":{text}}}"#);
             let outer: Outer<'_> = parse(document.as_bytes()).unwrap();
-            assert_eq!(outer.count.unwrap().0, number, "{text}");
+            assert_eq!(outer.count.unwrap(), number, "{text}");
         }
     }
 

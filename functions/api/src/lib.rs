@@ -6,7 +6,6 @@ mod endpoints;
 mod envelope;
 mod events;
 mod extract;
-mod filter;
 mod health;
 mod inspector;
 mod json;
@@ -17,7 +16,6 @@ mod retries;
 mod sources;
 mod stats;
 mod stream;
-mod views;
 mod webhooks;
 mod why;
 

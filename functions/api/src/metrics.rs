@@ -7,13 +7,14 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header;
+use postrider_api_types::{parameters, schema};
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::stats;
 
 use crate::Api;
 use crate::auth::{Caller, Read};
-use crate::extract::{Parameters, Query};
+use crate::extract::Query;
 use crate::openapi::Problems;
 use crate::problem::Problem;
 use crate::stats::window::WindowInput;
@@ -24,15 +25,11 @@ pub(crate) use counters::{ROUTE_NONE, requested};
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The window of the key stats.
-#[derive(Debug, Default)]
-pub(crate) struct MetricsParameters(WindowInput);
-
-impl Parameters for MetricsParameters {
-    const NAMES: &'static [&'static str] = &["window"];
-
-    fn place(&mut self, name: &str) -> Option<&mut Option<String>> {
-        (name == "window").then_some(&mut self.0.window)
+parameters! {
+    /// The window of the key stats.
+    pub(crate) struct MetricsParameters as "MetricsParameters" {
+        /// How far back the key stats go, such as `24h` or `7d`: 1 hour to 31 days, 24 hours by default.
+        window: schema::Duration,
     }
 }
 
@@ -42,19 +39,23 @@ impl Parameters for MetricsParameters {
 /// of the tenant `default` also get the metrics of the process, across all tenants.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "get_metrics", tag = "stats", security(("token" = ["read"])),
-    params(("window" = Option<String>, Query, description = "How far back the key stats go, in hours or days, up to 31 days. Default: 24h.", example = "1h")),
+    params(MetricsParameters),
     responses((status = 200, description = "Metrics in the Prometheus text format.", body = String, content_type = "text/plain"), Problems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
     caller: Caller<Read>,
     counters: Option<Extension<Counters>>,
-    Query(MetricsParameters(given)): Query<MetricsParameters>,
+    Query(given): Query<MetricsParameters>,
 ) -> Result<Response, Problem> {
     let ports = &api.gateway.ports;
     let now = ports.clock.now();
     let mut faults = Invalid::default();
-    let window = given.check(now, &mut faults);
+    let window = WindowInput {
+        window: given.window.as_deref(),
+        ..WindowInput::default()
+    };
+    let window = window.check(now, &mut faults);
     faults.into_result()?;
     let tenant = caller.tenant();
     let report = stats::report(ports, tenant, None, window).await?;

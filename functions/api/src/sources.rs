@@ -1,32 +1,31 @@
-//! Sources: who may post events in, and where those go.
+//! Sources: who may send events in, and where those go.
 
-mod custom;
-mod input;
 pub(crate) mod rejected;
-mod view;
 
 use axum::Json;
 use axum::extract::State;
 use http::{HeaderName, StatusCode, header};
+use postrider_api_types::ApiTime;
+use postrider_api_types::source::{
+    NewRoutes, NewSource, RotatedSourceSecretView, RouteList, SourceList, SourcePatch,
+    SourceRotation, SourceView,
+};
 use postrider_domain::ids::SourceId;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
-use crate::extract::{Document, Id, NoParameters, Query};
-use crate::openapi::{DocumentProblems, Problems};
+use crate::extract::{Document, Id, Query};
+use crate::openapi::{DocumentProblems, NotFound, Problems};
 use crate::problem::{Problem, ProblemBody};
-use crate::sources::input::{NewRoutes, NewSource, SourcePatch, SourceRotation};
-use crate::sources::view::{RotatedView, RouteList, SourceList, SourceView};
-use crate::views::Time;
 
-/// Make a source
+/// Create a source
 #[utoipa::path(
     post, path = "/v1/sources", operation_id = "create_source", tag = "sources", security(("token" = ["manage"])),
     request_body = NewSource,
     responses(
-        (status = 201, description = "Made; its sender posts to `url`.", body = SourceView,
+        (status = 201, description = "Created; its sender posts to `url`.", body = SourceView,
             headers(("Location" = String, description = "The path of the source."))),
-        (status = 409, description = "The tenant has as many sources as it may have.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "The tenant has the maximum number of sources.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -50,24 +49,31 @@ pub(crate) async fn create(
 /// List sources
 #[utoipa::path(
     get, path = "/v1/sources", operation_id = "list_sources", tag = "sources", security(("token" = ["read"])),
-    responses((status = 200, description = "All sources, the oldest first.", body = SourceList), Problems)
+    responses((status = 200, description = "All sources, oldest first.", body = SourceList), Problems)
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
     caller: Caller<Read>,
-    _: Query<NoParameters>,
+    _: Query<()>,
 ) -> Result<Json<SourceList>, Problem> {
     let sources = api.gateway.sources.list(caller.tenant()).await?;
-    Ok(Json(SourceList::of(&sources, api.now())))
+    let now = api.now();
+    Ok(Json(SourceList {
+        items: sources
+            .iter()
+            .map(|source| SourceView::of(source, now))
+            .collect(),
+        next_cursor: None,
+    }))
 }
 
-/// One source
+/// Get a source
 #[utoipa::path(
     get, path = "/v1/sources/{id}", operation_id = "get_source", tag = "sources", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`src_…`")),
     responses(
         (status = 200, description = "The source.", body = SourceView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        NotFound,
         Problems,
     )
 )]
@@ -82,16 +88,16 @@ pub(crate) async fn get(
 
 /// Change a source
 ///
-/// A field that is absent stays as it is; `null` removes `public_url` or `verify_token`. `routes` and `custom` are
+/// A field that is absent does not change; `null` removes `public_url` or `verify_token`. `routes` and `custom` are
 /// replaced as a whole.
 #[utoipa::path(
     patch, path = "/v1/sources/{id}", operation_id = "change_source", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`")),
     request_body = SourcePatch,
     responses(
-        (status = 200, description = "As it is now.", body = SourceView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Somebody else changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The source.", body = SourceView),
+        NotFound,
+        (status = 409, description = "Another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -102,7 +108,7 @@ pub(crate) async fn patch(
     Id(id): Id<SourceId>,
     Document(given): Document<SourcePatch>,
 ) -> Result<Json<SourceView>, Problem> {
-    given.refuse_fixed()?;
+    given.reject_fixed()?;
     let sources = &api.gateway.sources;
     let source = sources
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
@@ -110,13 +116,15 @@ pub(crate) async fn patch(
     Ok(Json(SourceView::of(&source, api.now())))
 }
 
-/// Delete a source; what it sent stays
+/// Delete a source
+///
+/// The events that it sent stay.
 #[utoipa::path(
     delete, path = "/v1/sources/{id}", operation_id = "delete_source", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`")),
     responses(
         (status = 204, description = "Deleted."),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        NotFound,
         Problems,
     )
 )]
@@ -129,15 +137,17 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Replace the secret; the old one stays valid for a day
+/// Rotate the secret
+///
+/// The old secret stays valid for a day.
 #[utoipa::path(
     post, path = "/v1/sources/{id}/rotate-secret", operation_id = "rotate_source_secret", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`")),
     request_body = SourceRotation,
     responses(
-        (status = 200, description = "Replaced.", body = RotatedView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Too many secrets would be valid, or somebody else changed it.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Rotated.", body = RotatedSourceSecretView),
+        NotFound,
+        (status = 409, description = "Too many secrets would be valid, or another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -147,23 +157,23 @@ pub(crate) async fn rotate_secret(
     caller: Caller<Manage>,
     Id(id): Id<SourceId>,
     Document(given): Document<SourceRotation>,
-) -> Result<Json<RotatedView>, Problem> {
+) -> Result<Json<RotatedSourceSecretView>, Problem> {
     let sources = &api.gateway.sources;
     let expires_at = sources
         .rotate_secret(caller.tenant(), id, &given.secret)
         .await?;
-    Ok(Json(RotatedView {
-        previous_expires_at: Time(expires_at),
+    Ok(Json(RotatedSourceSecretView {
+        previous_expires_at: ApiTime(expires_at),
     }))
 }
 
-/// Where a source's events go
+/// Get the routes of a source
 #[utoipa::path(
     get, path = "/v1/sources/{id}/routes", operation_id = "get_routes", tag = "sources", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`src_…`")),
     responses(
         (status = 200, description = "The routes, in order.", body = RouteList),
-        (status = 404, description = "There is no source with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        NotFound,
         Problems,
     )
 )]
@@ -173,7 +183,7 @@ pub(crate) async fn get_routes(
     Id(id): Id<SourceId>,
 ) -> Result<Json<RouteList>, Problem> {
     let source = api.gateway.sources.get(caller.tenant(), id).await?;
-    Ok(Json(RouteList::of(&source)))
+    Ok(Json(RouteList::from(&source)))
 }
 
 /// Replace the routes of a source
@@ -182,9 +192,9 @@ pub(crate) async fn get_routes(
     params(("id" = String, Path, description = "`src_…`")),
     request_body = NewRoutes,
     responses(
-        (status = 200, description = "As they are now.", body = RouteList),
-        (status = 404, description = "There is no source with this id.", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Somebody else changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The new routes.", body = RouteList),
+        NotFound,
+        (status = 409, description = "Another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -199,5 +209,5 @@ pub(crate) async fn put_routes(
     let source = sources
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
         .await?;
-    Ok(Json(RouteList::of(&source)))
+    Ok(Json(RouteList::from(&source)))
 }

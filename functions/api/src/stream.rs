@@ -1,4 +1,4 @@
-//! What is announced, live, as server-sent events.
+//! Notifications, live, as server-sent events.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,29 +22,30 @@ use crate::openapi::Problems;
 use crate::problem::{Code, Problem, ProblemBody};
 use crate::{Api, Streaming};
 
-/// How many streams may be open at once; each holds a connection and a page of announcements.
+/// How many streams may be open at once; each holds a connection and a page of notifications.
 pub(crate) const MAX_STREAMS: usize = 256;
 const LAST_EVENT_ID: &str = "Last-Event-ID";
-/// How many announcements one read brings.
+/// How many notifications one read returns.
 const PAGE: usize = 100;
-/// How often a quiet stream says that it lives, so that proxies keep it.
+/// How often a quiet stream sends a comment, so that proxies keep it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// When a listener that is answered at once shall come back.
+/// When a listener that is answered at once should come back.
 const COME_BACK_AFTER: Duration = Duration::from_secs(2);
-/// How often a stream asks whether its key is still good.
+/// How often a stream checks whether its key is still valid.
 const RECHECK_EVERY: Millis = Millis::from_seconds(30);
 
-/// Listen to what happens, as server-sent events
+/// Listen to notifications as server-sent events
 ///
-/// `id` is the place in the order, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener begins with what
-/// comes next; one that sends `Last-Event-ID` goes on after it. The first line names the place where it begins, so that a
-/// listener that loses the connection before anything happens knows where to go on.
+/// `id` is the position in the stream, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener starts with the
+/// next notification; one that sends `Last-Event-ID` continues after it. The first event has only the position where the
+/// stream starts, so that a listener that loses the connection before the first notification knows where to continue.
 #[utoipa::path(
     get, path = "/v1/stream", operation_id = "listen", tag = "gateway", security(("token" = ["read"])),
-    params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` that was seen.")),
+    params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` received.", minimum = 0)),
     responses(
-        (status = 200, description = "Goes on until either side ends it.", body = String, content_type = "text/event-stream"),
-        (status = 429, description = "Too many streams are open.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Continues until either side ends it.", body = String, content_type = "text/event-stream"),
+        (status = 429, description = "Too many streams are open.", body = ProblemBody, content_type = "application/problem+json",
+            headers(("Retry-After" = u32, description = "Seconds to wait."))),
         Problems,
     )
 )]
@@ -56,8 +57,8 @@ pub(crate) async fn listen(
     follow(api, caller.key(), None, None, &headers).await
 }
 
-/// Follows what is announced to the tenant of this key, for as long as the key is good, and until `end` if there is one. A
-/// listener that sends no `Last-Event-ID` begins after `after`.
+/// Follows the notifications of the key's tenant for as long as the key is valid, and until `end` if there is one. A listener
+/// that sends no `Last-Event-ID` starts after `after`.
 pub(crate) async fn follow(
     api: Api,
     key: &ApiKey,
@@ -72,7 +73,7 @@ pub(crate) async fn follow(
     })?;
     let tenant = key.tenant.clone();
     let newest = api.gateway.ports.store.newest_notification(&tenant).await?;
-    // An id from the future is of another database; waiting for it would be waiting for ever.
+    // An id from the future belongs to another database; waiting for it would never end.
     let seq = last_seen.map_or(newest, |seq| seq.min(newest));
     let (listening, shutdown) = match &api.streaming {
         Streaming::Open {
@@ -96,12 +97,12 @@ pub(crate) async fn follow(
     };
     let events = stream::unfold(listener, Listener::next);
     let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
-    // Some proxies collect an answer before they pass it on, unless told otherwise.
+    // Some proxies buffer a response unless told otherwise.
     Ok(([("x-accel-buffering", "no")], sse).into_response())
 }
 
-/// What is new, in one answer. It begins with how long to wait before coming back, and where the listener stands: a
-/// browser that got no event would otherwise come back without a place and miss what happened in between.
+/// What is new, in one response. It starts with how long to wait before coming back, and with the position: a browser that
+/// got no event would otherwise come back without one and miss what happened in between.
 async fn polled(api: &Api, tenant: &TenantId, seq: u64) -> Result<Response, Problem> {
     let page = api
         .gateway
@@ -136,12 +137,11 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
 
 /// One open stream. It reads only when the client has taken what was read before, so it never holds more than a page.
 struct Listener {
-    /// Where it begins, until that was told.
+    /// The position where it starts, until that is sent.
     hello: Option<Event>,
     api: Api,
     tenant: TenantId,
     digest: KeyDigest,
-    /// When it ends in any case.
     end: Option<Timestamp>,
     /// Everything up to here was read.
     seq: u64,
@@ -153,7 +153,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// The next event; `None` ends the stream, and a client that wants more comes back with its last id.
+    /// The next event. `None` ends the stream; the client comes back with its last id.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         if let Some(hello) = self.hello.take() {
             return Some((Ok(hello), self));
@@ -189,15 +189,15 @@ impl Listener {
 
     async fn read(&mut self) -> Option<()> {
         let store = &self.api.gateway.ports.store;
-        // Before the page is read: what comes after it was asked for is left for the next time.
+        // Read before the page: what is stored in between is left for the next read.
         let newest = store.newest_notification(&self.tenant).await.ok()?;
         let page = store
             .notifications_after(&self.tenant, self.seq, PAGE)
             .await
             .ok()?;
         let last = page.last().map_or(self.seq, |last| last.seq);
-        // A page that is not full has all up to the newest; the others belong to other tenants. Without moving past
-        // them, the wait would end at once again and again.
+        // A page that is not full has everything up to the newest; the others belong to other tenants. Without moving
+        // past them, the wait would end at once every time.
         self.seq = if page.len() < PAGE {
             last.max(newest)
         } else {

@@ -1,40 +1,38 @@
-//! Webhooks: making, changing, pausing, testing and removing them.
-
-mod input;
-mod view;
+//! Webhooks: creating, changing, pausing, testing and deleting them.
 
 use axum::Json;
 use axum::extract::State;
 use http::{HeaderName, StatusCode, header};
+use postrider_api_types::ApiTime;
+use postrider_api_types::event::EventAnswer;
+use postrider_api_types::webhook::{
+    CreatedWebhook, NewWebhook, RotatedSecretView, Rotation, WebhookListView, WebhookPatch,
+    WebhookView,
+};
 use postrider_domain::event::Origin;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::test_event;
 use postrider_domain::webhook::Webhook;
 use postrider_gateway::GatewayError;
 use postrider_gateway::ingest::{EventDraft, Published};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use postrider_web::answer::StoredEvent;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
-use crate::events::EventAnswer;
-use crate::extract::{Document, Id, NoParameters, Optional, Query};
-use crate::openapi::{DocumentProblems, Problems};
+use crate::extract::{Document, Id, Optional, Query};
+use crate::openapi::{DocumentProblems, NotFound, Problems};
 use crate::problem::{Problem, ProblemBody};
-use crate::views::Time;
-use crate::webhooks::input::{NewWebhook, WebhookPatch};
-use crate::webhooks::view::{CreatedWebhook, WebhookList, WebhookView};
 
-pub(crate) use view::shown_headers;
+pub(crate) use postrider_api_types::webhook::shown_headers;
 
-/// Make a webhook
+/// Create a webhook
 #[utoipa::path(
     post, path = "/v1/webhooks", operation_id = "create_webhook", tag = "webhooks", security(("token" = ["manage"])),
     request_body = NewWebhook,
     responses(
-        (status = 201, description = "Made; the only answer that shows the secret.", body = CreatedWebhook,
+        (status = 201, description = "Created; the only response that shows the secret.", body = CreatedWebhook,
             headers(("Location" = String, description = "The path of the webhook."))),
-        (status = 409, description = "The tenant has as many webhooks as it may have.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "The tenant has the maximum number of webhooks.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -57,20 +55,25 @@ pub(crate) async fn create(
 /// List webhooks
 #[utoipa::path(
     get, path = "/v1/webhooks", operation_id = "list_webhooks", tag = "webhooks", security(("token" = ["read"])),
-    responses((status = 200, description = "All webhooks, the oldest first.", body = WebhookList), Problems)
+    responses((status = 200, description = "All webhooks, oldest first.", body = WebhookListView), Problems)
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
     caller: Caller<Read>,
-    _: Query<NoParameters>,
-) -> Result<Json<WebhookList>, Problem> {
+    _: Query<()>,
+) -> Result<Json<WebhookListView>, Problem> {
     let webhooks = api.gateway.manage.list(caller.tenant()).await?;
     let paces = api.gateway.manage.paces(caller.tenant(), &webhooks).await?;
-    let items = webhooks.iter().zip(&paces);
-    Ok(Json(WebhookList::of(items, api.gateway.settings.retry)))
+    let runtime = api.gateway.settings.retry;
+    let views = webhooks.iter().zip(&paces);
+    let views = views.map(|(webhook, pace)| WebhookView::of(webhook, pace, runtime));
+    Ok(Json(WebhookListView {
+        items: views.collect(),
+        next_cursor: None,
+    }))
 }
 
-/// A webhook as it is now, with the rate that it has now.
+/// The webhook with its current rate.
 async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem> {
     let paces = api
         .gateway
@@ -82,13 +85,13 @@ async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem
     Ok(Json(view))
 }
 
-/// One webhook
+/// Get a webhook
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}", operation_id = "get_webhook", tag = "webhooks", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 200, description = "The webhook.", body = WebhookView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        NotFound,
         Problems,
     )
 )]
@@ -103,16 +106,16 @@ pub(crate) async fn get(
 
 /// Change a webhook
 ///
-/// A field that is absent stays as it is; `null` puts an optional field back to its default. `headers` and `retry` are
-/// replaced as a whole, except that a header whose value is given as `***`, as it is shown, keeps its value.
+/// A field that is absent does not change; `null` resets an optional field to its default. `headers` and `retry` are
+/// replaced as a whole, except that a header whose value is `***`, as responses show it, keeps its value.
 #[utoipa::path(
     patch, path = "/v1/webhooks/{id}", operation_id = "change_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     request_body = WebhookPatch,
     responses(
-        (status = 200, description = "As it is now.", body = WebhookView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Somebody else changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The webhook.", body = WebhookView),
+        NotFound,
+        (status = 409, description = "Another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -123,7 +126,7 @@ pub(crate) async fn patch(
     Id(id): Id<WebhookId>,
     Document(given): Document<WebhookPatch>,
 ) -> Result<Json<WebhookView>, Problem> {
-    given.refuse_secret()?;
+    given.reject_secret()?;
     let manage = &api.gateway.manage;
     let webhook = manage
         .change(caller.tenant(), id, |draft| given.apply_to(draft))
@@ -131,13 +134,15 @@ pub(crate) async fn patch(
     shown(&api, webhook).await
 }
 
-/// Delete a webhook; its open deliveries die
+/// Delete a webhook
+///
+/// Its pending deliveries become dead.
 #[utoipa::path(
     delete, path = "/v1/webhooks/{id}", operation_id = "delete_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 204, description = "Deleted."),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        NotFound,
         Problems,
     )
 )]
@@ -150,34 +155,17 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A secret to bring along.
-#[derive(Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Rotation {
-    /// `whsec_` and the base64 of 24 to 64 bytes; one is drawn unless set.
-    #[serde(default)]
-    secret: Option<String>,
-}
-
-/// A secret that was just made.
-#[derive(Serialize, ToSchema)]
-#[schema(as = RotatedSecret)]
-pub(crate) struct RotatedView {
-    /// The new secret, shown this once.
-    secret: String,
-    /// Until when the one before signs along.
-    previous_expires_at: Time,
-}
-
-/// Replace the secret; the old one stays valid for a day
+/// Rotate the secret
+///
+/// The old secret stays valid for a day.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/rotate-secret", operation_id = "rotate_webhook_secret", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     request_body(content = Option<Rotation>, content_type = "application/json"),
     responses(
-        (status = 200, description = "Replaced; the only answer that shows the new secret.", body = RotatedView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Too many secrets would be valid, or somebody else changed it.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Rotated; the only response that shows the new secret.", body = RotatedSecretView),
+        NotFound,
+        (status = 409, description = "Too many secrets would be valid, or another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         Problems,
     )
@@ -187,24 +175,26 @@ pub(crate) async fn rotate_secret(
     caller: Caller<Manage>,
     Id(id): Id<WebhookId>,
     Optional(given): Optional<Rotation>,
-) -> Result<Json<RotatedView>, Problem> {
+) -> Result<Json<RotatedSecretView>, Problem> {
     let manage = &api.gateway.manage;
     let rotated = manage
         .rotate_secret(caller.tenant(), id, given.secret.as_deref())
         .await?;
-    Ok(Json(RotatedView {
-        secret: rotated.secret.expose().to_owned(),
-        previous_expires_at: Time(rotated.previous_expires_at),
+    Ok(Json(RotatedSecretView {
+        secret: rotated.secret.expose().to_owned().into(),
+        previous_expires_at: ApiTime(rotated.previous_expires_at),
     }))
 }
 
-/// Hold deliveries back until somebody resumes
+/// Pause a webhook
+///
+/// Deliveries are on hold until it is resumed.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/pause", operation_id = "pause_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
-        (status = 200, description = "As it is now.", body = WebhookView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The webhook.", body = WebhookView),
+        NotFound,
         Problems,
     )
 )]
@@ -217,13 +207,13 @@ pub(crate) async fn pause(
     shown(&api, webhook).await
 }
 
-/// Set a paused, failed or disabled webhook going again
+/// Resume a paused, failed or disabled webhook
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/resume", operation_id = "resume_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
-        (status = 200, description = "As it is now.", body = WebhookView),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The webhook.", body = WebhookView),
+        NotFound,
         Problems,
     )
 )]
@@ -241,8 +231,8 @@ pub(crate) async fn resume(
     post, path = "/v1/webhooks/{id}/test", operation_id = "test_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
-        (status = 202, description = "Stored, as any other event.", body = EventAnswer),
-        (status = 404, description = "There is none with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 202, description = "Stored like any other event.", body = EventAnswer),
+        NotFound,
         (status = 409, description = "The webhook is disabled.", body = ProblemBody, content_type = "application/problem+json"),
         Problems,
     )
@@ -251,18 +241,18 @@ pub(crate) async fn test(
     State(api): State<Api>,
     caller: Caller<Manage>,
     Id(id): Id<WebhookId>,
-) -> Result<EventAnswer, Problem> {
-    let sent = send_test(&api, caller.tenant(), id).await?;
-    Ok(sent.into())
+) -> Result<StoredEvent, Problem> {
+    let published = send_test(&api, caller.tenant(), id).await?;
+    Ok(published.into())
 }
 
-/// Publishes an event of the gateway's own for one webhook.
+/// Publishes a test event for one webhook.
 pub(crate) async fn send_test(
     api: &Api,
     tenant: &TenantId,
     id: WebhookId,
 ) -> Result<Published, GatewayError> {
-    // Asked for by its path: unknown is answered as for every other path.
+    // The path names the webhook, so an unknown one is not found, as for every other path.
     api.gateway.manage.get(tenant, id).await?;
     let draft = EventDraft {
         event_type: test_event::TYPE.to_owned(),

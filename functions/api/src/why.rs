@@ -4,26 +4,12 @@ mod held;
 mod network;
 mod status;
 
+pub(crate) use postrider_api_types::why::WhyView as Why;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::pace::Pace;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Store;
-use serde::Serialize;
-use utoipa::ToSchema;
-
-/// Why a delivery has not arrived.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Why {
-    /// What happened, in a few words.
-    pub(crate) title: String,
-    /// What that means.
-    pub(crate) meaning: String,
-    /// What to do, one step per entry.
-    pub(crate) advice: Vec<String>,
-    /// What happens next without intervention.
-    pub(crate) outlook: String,
-}
 
 /// Title, meaning and advice.
 type Explanation = (String, String, Vec<String>);

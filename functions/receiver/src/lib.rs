@@ -13,7 +13,7 @@ use postrider_domain::handshake::HandshakeReply;
 use postrider_domain::inbound::Inbound;
 use postrider_gateway::receive::Received;
 use postrider_gateway::{Gateway, traces};
-use postrider_web::answer::EventAnswer;
+use postrider_web::answer::StoredEvent;
 use postrider_web::problem::{Code, Problem};
 use postrider_web::{body, envelope};
 
@@ -68,7 +68,7 @@ async fn receive(
     };
     let receiving = gateway.receive.receive(&source, inbound);
     match traces::caused_by(cause, receiving).await? {
-        Received::Stored(published) => Ok(EventAnswer::from(published).into_response()),
+        Received::Stored(published) => Ok(StoredEvent::from(published).into_response()),
         Received::Answered(reply) => Ok(answer(reply)),
     }
 }

@@ -8,7 +8,7 @@ pub const MAX_HEADERS: usize = 32;
 /// Names and values together.
 pub const MAX_HEADER_BYTES: usize = 8192;
 
-const RESERVED: [&str; 12] = [
+pub const RESERVED: [&str; 12] = [
     "host",
     "content-length",
     "content-type",
@@ -22,7 +22,7 @@ const RESERVED: [&str; 12] = [
     "user-agent",
     "postrider-shadow",
 ];
-const RESERVED_PREFIXES: [&str; 4] = ["proxy-", "webhook-", "x-webhook-", "x-observatory-"];
+pub const RESERVED_PREFIXES: [&str; 4] = ["proxy-", "webhook-", "x-webhook-", "x-observatory-"];
 const REVEALING: [&str; 8] = [
     "auth",
     "cookie",

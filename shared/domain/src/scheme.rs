@@ -17,11 +17,13 @@ mod words;
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-pub use custom::{CUSTOM, CustomDraft};
+pub use custom::{CUSTOM, CustomDraft, MAX_PREFIX_BYTES, MAX_WINDOW_SECONDS};
 pub use digest::{Digest, Encoding, SignedMessage};
 pub use field::{At, Field};
 pub use key::{KeyForm, Misfit, SchemeKey};
+pub use place::{MAX_NAME_BYTES, MAX_PLACES, MAX_POINTER_BYTES};
 
+pub use template::MAX_TEMPLATE_BYTES;
 pub(crate) use time::TimeFit;
 pub use time::{Time, TimeForm};
 pub use url::UrlForm;

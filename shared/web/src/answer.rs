@@ -3,51 +3,35 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
+use postrider_api_types::event::{DeliveryAnswer, EventAnswer};
+use postrider_domain::ids::DeliveryId;
 use postrider_gateway::ingest::{Published, Repeated};
-use serde::Serialize;
 
-/// An accepted event.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct EventAnswer {
-    #[schema(value_type = String, example = "evt_abgkzo5adn36vn6vlk3u2gdxky")]
-    id: EventId,
-    /// Whether an earlier request with the same idempotency key and content already stored the event.
-    duplicate: bool,
-    /// One per webhook that gets the event; empty if none is subscribed.
-    deliveries: Vec<DeliveryAnswer>,
-}
+/// An event that is stored, as a response: 202, or 200 if an earlier call stored it.
+#[derive(Debug)]
+pub struct StoredEvent(pub EventAnswer);
 
-/// A delivery of the event to a webhook.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct DeliveryAnswer {
-    #[schema(value_type = String)]
-    id: DeliveryId,
-    #[schema(value_type = String)]
-    webhook_id: WebhookId,
-}
-
-impl From<Published> for EventAnswer {
+impl From<Published> for StoredEvent {
     fn from(published: Published) -> Self {
         let answer = |id: DeliveryId| DeliveryAnswer {
-            id,
-            webhook_id: id.webhook,
+            id: id.to_string(),
+            webhook_id: id.webhook.to_string(),
         };
-        Self {
-            id: published.event,
+        Self(EventAnswer {
+            id: published.event.to_string(),
             duplicate: published.repeated == Repeated::Yes,
             deliveries: published.deliveries.into_iter().map(answer).collect(),
-        }
+        })
     }
 }
 
-impl IntoResponse for EventAnswer {
+impl IntoResponse for StoredEvent {
     fn into_response(self) -> Response {
-        let status = if self.duplicate {
+        let status = if self.0.duplicate {
             StatusCode::OK
         } else {
             StatusCode::ACCEPTED
         };
-        (status, Json(self)).into_response()
+        (status, Json(self.0)).into_response()
     }
 }

@@ -1,18 +1,16 @@
 //! Errors as RFC 9457 problems with a stable code. The only place that maps gateway errors to responses.
 
-mod code;
-
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use postrider_api_types::problem::InvalidField;
 use postrider_domain::invalid::{FieldError, Invalid};
 use postrider_domain::route::Unroutable;
 use postrider_gateway::GatewayError;
 use postrider_gateway::error::Conflict;
-use serde::Serialize;
 
-pub use code::Code;
+pub use postrider_api_types::problem::{Code, ProblemBody};
 
 /// The page that explains the codes; the code is appended.
 const PAGE: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/problems.md#");
@@ -77,57 +75,20 @@ impl Problem {
     pub fn body(&self) -> ProblemBody {
         ProblemBody {
             kind: format!("{PAGE}{}", self.code.as_str()),
-            title: self.code.title(),
+            title: Some(self.code.title().to_owned()),
             status: self.code.status().as_u16(),
-            detail: self.detail.clone().into_owned(),
-            code: self.code.as_str(),
-            errors: self.errors.iter().map(InvalidField::from).collect(),
+            detail: Some(self.detail.clone().into_owned()),
+            code: Some(self.code.into()),
+            errors: self.errors.iter().map(invalid_field).collect(),
         }
     }
 }
 
-/// An RFC 9457 problem, the body of every error response.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = Problem)]
-pub struct ProblemBody {
-    /// The page that explains the code.
-    #[serde(rename = "type")]
-    kind: String,
-    /// The same for every problem with this code.
-    title: &'static str,
-    /// The HTTP status.
-    status: u16,
-    /// What went wrong, in words that may change.
-    detail: String,
-    /// What went wrong, for programs. Codes never change.
-    #[schema(schema_with = codes)]
-    code: &'static str,
-    /// The invalid fields; empty if there are none.
-    errors: Vec<InvalidField>,
-}
-
-/// An invalid field.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = FieldError)]
-pub struct InvalidField {
-    /// The path of the field, such as `retry.delays_seconds`; the name of a header or parameter; or `body` for the whole
-    /// body.
-    field: String,
-    /// What the field must be, including the limit.
-    message: String,
-}
-
-impl From<&FieldError> for InvalidField {
-    fn from(error: &FieldError) -> Self {
-        Self {
-            field: cut(&error.field).to_owned(),
-            message: cut(&error.message).to_owned(),
-        }
+fn invalid_field(error: &FieldError) -> InvalidField {
+    InvalidField {
+        field: cut(&error.field).to_owned(),
+        message: cut(&error.message).to_owned(),
     }
-}
-
-fn codes() -> utoipa::openapi::Object {
-    crate::words(Code::ALL.map(Code::as_str))
 }
 
 /// Bounds how much of a caller's input a response repeats.
@@ -288,7 +249,7 @@ mod tests {
         }
         let body = Problem::from(faults).body();
         assert_eq!(body.errors.len(), MAX_ERRORS);
-        assert!(body.detail.len() <= MAX_TEXT_BYTES);
+        assert!(body.detail.unwrap().len() <= MAX_TEXT_BYTES);
         assert!(
             body.errors
                 .iter()

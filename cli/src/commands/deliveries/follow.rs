@@ -4,6 +4,10 @@ mod line;
 
 use std::collections::HashMap;
 
+use postrider_api_types::Word;
+use postrider_api_types::delivery::{DeliveryDetail, DeliveryView};
+use postrider_domain::delivery::Status;
+use postrider_domain::notification::NotificationKind;
 use tokio::sync::mpsc;
 
 use self::line::Line;
@@ -14,7 +18,7 @@ use crate::failure::{Ending, Failure};
 use crate::live::{Change, Heard, Live};
 use crate::output::Output;
 use crate::pages;
-use crate::shapes::Delivery;
+use crate::views::WebhookNames;
 
 const DEFAULT_LIMIT: usize = 10;
 /// How many notifications may wait to be printed before reading from the gateway pauses.
@@ -29,6 +33,7 @@ pub(super) async fn run(args: &ListArgs, client: &Client, out: Output) -> Result
             args,
             client,
             out,
+            names: WebhookNames::default(),
             listed: Listed::default(),
         };
         follow.list().await?;
@@ -47,21 +52,22 @@ struct Follow<'a> {
     args: &'a ListArgs,
     client: &'a Client,
     out: Output,
+    names: WebhookNames,
     listed: Listed,
 }
 
 impl Follow<'_> {
     /// Prints the existing deliveries, oldest first.
     async fn list(&mut self) -> Result<(), Failure> {
-        let conditions = self
-            .args
-            .filter
-            .conditions(self.args.status.clone(), edge::now());
+        let conditions = self.args.filter.parameters(self.args.status, edge::now());
         let limit = self.args.limit.unwrap_or(DEFAULT_LIMIT);
         // At least one, so that the gateway rejects an invalid condition.
         let path = ["v1", "deliveries"];
         let listing = pages::first(self.client, &path, &conditions, limit.max(1)).await?;
-        let deliveries: Vec<Delivery> = listing.read()?;
+        let deliveries: Vec<DeliveryView> = listing.read()?;
+        if !self.out.wants_json() {
+            self.names = WebhookNames::read(self.client).await;
+        }
         for delivery in deliveries.iter().take(limit).rev() {
             self.show(&Line::listed(delivery))?;
         }
@@ -72,9 +78,9 @@ impl Follow<'_> {
     async fn print(&mut self, mut heard: mpsc::Receiver<Heard>) -> Result<(), Failure> {
         while let Some(next) = heard.recv().await {
             match next {
-                Heard::StoredNotification(notification) => {
-                    if let Some(change) = notification.change().filter(|change| self.wants(change))
-                    {
+                Heard::Notification(notification) => {
+                    let change = Change::of(*notification);
+                    if let Some(change) = change.filter(|change| self.wants(change)) {
                         let error = self.why(&change, heard.is_empty()).await;
                         self.show(&Line::changed(&change, error.as_deref()))?;
                     }
@@ -89,8 +95,10 @@ impl Follow<'_> {
     }
 
     fn wants(&mut self, change: &Change) -> bool {
-        let status = self.args.status.as_deref();
-        let fits = status.is_none_or(|status| status == change.status);
+        let fits = self
+            .args
+            .status
+            .is_none_or(|status| change.status == status);
         // Evaluated for every change, because each one updates what is known of a listed delivery.
         let is_new = self.listed.is_new(change);
         is_new && fits && self.args.filter.wants(change)
@@ -98,33 +106,33 @@ impl Follow<'_> {
 
     /// Why it failed, as the gateway explains it. Not with --json, and not while further changes are waiting.
     async fn why(&self, change: &Change, has_time: bool) -> Option<String> {
-        let failed = change.status == "failed" || change.status == "dead";
+        let failed = change.status == Status::Failed || change.status == Status::Dead;
         if self.out.wants_json() || !has_time || !failed {
             return None;
         }
         let answer = self.client.get(&["v1", "deliveries", &change.id]).await;
-        let delivery: Delivery = answer.ok()?.read().ok()?;
+        let DeliveryDetail { delivery, why, .. } = answer.ok()?.read().ok()?;
         let is_same =
             delivery.status == change.status && delivery.attempt_count == change.attempt_count;
-        delivery.why.filter(|_| is_same).map(|why| why.title)
+        why.filter(|_| is_same).map(|why| why.title)
     }
 
     fn show(&self, line: &Line<'_>) -> Result<(), Failure> {
         if self.out.wants_json() {
             self.out.value(line)
         } else {
-            self.out.line(line.for_people(self.out))
+            self.out.line(line.for_people(&self.names, self.out))
         }
     }
 }
 
 /// The listed deliveries with their state at that time; changes up to that state have been shown.
 #[derive(Debug, Default)]
-struct Listed(HashMap<String, (String, u32)>);
+struct Listed(HashMap<String, (Word<Status>, u32)>);
 
-impl<'a> FromIterator<&'a Delivery> for Listed {
-    fn from_iter<T: IntoIterator<Item = &'a Delivery>>(deliveries: T) -> Self {
-        let state = |row: &Delivery| (row.id.clone(), (row.status.clone(), row.attempt_count));
+impl<'a> FromIterator<&'a DeliveryView> for Listed {
+    fn from_iter<T: IntoIterator<Item = &'a DeliveryView>>(deliveries: T) -> Self {
+        let state = |row: &DeliveryView| (row.id.clone(), (row.status.clone(), row.attempt_count));
         Self(deliveries.into_iter().map(state).collect())
     }
 }
@@ -136,7 +144,8 @@ impl Listed {
             return true;
         };
         let is_shown = *status == change.status && *attempts == change.attempt_count;
-        let is_older = change.change != "requeued" && change.attempt_count < *attempts;
+        let is_older =
+            change.kind != NotificationKind::DeliveryRequeued && change.attempt_count < *attempts;
         if !is_older {
             self.0.remove(&change.id);
         }
@@ -147,16 +156,21 @@ impl Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_api_types::ApiTime;
+    use postrider_domain::notification::NotificationKind::{
+        DeliveryDead, DeliveryFailed, DeliveryRequeued,
+    };
+    use postrider_domain::time::Timestamp;
 
-    fn change(change: &str, status: &str, attempt_count: u32) -> Change {
+    fn change(kind: NotificationKind, status: Status, attempt_count: u32) -> Change {
         Change {
-            change: change.to_owned(),
-            at: "2026-02-21T10:00:00Z".to_owned(),
+            kind: kind.into(),
+            at: ApiTime(Timestamp::ZERO),
             id: "dlv_1".to_owned(),
             webhook_id: "wh_1".to_owned(),
             session_id: None,
             event_type: "a.b".to_owned(),
-            status: status.to_owned(),
+            status: status.into(),
             attempt_count,
             reason: None,
         }
@@ -164,17 +178,17 @@ mod tests {
 
     #[test]
     fn a_change_that_the_list_shows_is_not_shown_again() {
-        let listed = || Listed([("dlv_1".to_owned(), ("failed".to_owned(), 2))].into());
+        let listed = || Listed([("dlv_1".to_owned(), (Status::Failed.into(), 2))].into());
         let mut overlapping = listed();
-        assert!(!overlapping.is_new(&change("failed", "failed", 1)));
-        assert!(!overlapping.is_new(&change("failed", "failed", 2)));
-        assert!(overlapping.is_new(&change("failed", "failed", 3)));
+        assert!(!overlapping.is_new(&change(DeliveryFailed, Status::Failed, 1)));
+        assert!(!overlapping.is_new(&change(DeliveryFailed, Status::Failed, 2)));
+        assert!(overlapping.is_new(&change(DeliveryFailed, Status::Failed, 3)));
         let mut later = listed();
-        assert!(later.is_new(&change("requeued", "pending", 0)));
+        assert!(later.is_new(&change(DeliveryRequeued, Status::Pending, 0)));
         assert!(
-            later.is_new(&change("failed", "failed", 1)),
+            later.is_new(&change(DeliveryFailed, Status::Failed, 1)),
             "a manual retry resets the attempt count"
         );
-        assert!(listed().is_new(&change("dead", "dead", 3)));
+        assert!(listed().is_new(&change(DeliveryDead, Status::Dead, 3)));
     }
 }

@@ -1,5 +1,6 @@
 //! Deliveries as a table.
 
+use postrider_api_types::delivery::DeliveryView;
 use postrider_domain::time::Timestamp;
 
 use super::ListArgs;
@@ -8,8 +9,8 @@ use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, printable_line};
 use crate::pages;
-use crate::shapes::Delivery;
 use crate::table::Table;
+use crate::views::{ShowDelivery, WebhookNames};
 use crate::when::{short_time, until};
 
 const DEFAULT_LIMIT: usize = 50;
@@ -17,7 +18,7 @@ const DEFAULT_LIMIT: usize = 50;
 pub(super) async fn run(args: ListArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     let now = edge::now();
     let limit = args.limit.unwrap_or(DEFAULT_LIMIT);
-    let query = args.filter.conditions(args.status, now);
+    let query = args.filter.parameters(args.status, now);
     let listing = pages::first(client, &["v1", "deliveries"], &query, limit).await?;
     if out.wants_json() {
         out.value(&listing)?;
@@ -27,7 +28,8 @@ pub(super) async fn run(args: ListArgs, client: &Client, out: Output) -> Result<
         out.note("No deliveries match.");
         return Ok(Ending::Fine);
     }
-    out.line(table(listing.read()?, now).show(out))?;
+    let names = WebhookNames::read(client).await;
+    out.line(table(listing.read()?, &names, now).show(out))?;
     if listing.next_cursor.is_some() {
         out.note(format!(
             "Only the first {limit} are shown; use --limit to see more."
@@ -36,26 +38,32 @@ pub(super) async fn run(args: ListArgs, client: &Client, out: Output) -> Result<
     Ok(Ending::Fine)
 }
 
-pub(in crate::commands) fn table(deliveries: Vec<Delivery>, now: Timestamp) -> Table {
+pub(in crate::commands) fn table(
+    deliveries: Vec<DeliveryView>,
+    names: &WebhookNames,
+    now: Timestamp,
+) -> Table {
     let mut table = Table::new([
         "ID",
         "STATUS",
         "ATTEMPTS",
         "TYPE",
+        "WEBHOOK",
         "CREATED",
         "NEXT OR ERROR",
     ]);
     for delivery in deliveries {
         let remark = remark(&delivery, now);
-        let created = short_time(&delivery.created_at);
+        let created = short_time(delivery.created_at);
         let (mark, tries) = (delivery.mark(), delivery.tries());
         table.row(
             mark,
             [
                 delivery.id,
-                delivery.status,
+                delivery.status.to_string(),
                 tries,
                 delivery.event_type,
+                printable_line(names.of(&delivery.webhook_id), 30),
                 created,
                 remark,
             ],
@@ -64,10 +72,9 @@ pub(in crate::commands) fn table(deliveries: Vec<Delivery>, now: Timestamp) -> T
     table
 }
 
-fn remark(delivery: &Delivery, now: Timestamp) -> String {
+fn remark(delivery: &DeliveryView, now: Timestamp) -> String {
     let next = delivery
         .next_retry_at
-        .as_deref()
         .filter(|_| !delivery.is_settled())
         .map(|at| until(at, now));
     let error = delivery

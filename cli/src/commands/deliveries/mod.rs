@@ -4,6 +4,7 @@ mod follow;
 mod list;
 
 use clap::{Args, Subcommand};
+use postrider_api_types::flag;
 use postrider_domain::delivery::Status;
 
 pub(super) use self::list::table;
@@ -57,8 +58,8 @@ struct ListArgs {
     limit: Option<usize>,
 
     /// Status of the delivery
-    #[arg(long, value_parser = Status::ALL.map(Status::as_str))]
-    status: Option<String>,
+    #[arg(long, value_parser = flag::named::<Status>())]
+    status: Option<Status>,
 
     #[command(flatten)]
     filter: FilterArgs,

@@ -119,10 +119,7 @@ pub(crate) async fn run(
     } else {
         None
     };
-    let secret = registration
-        .as_ref()
-        .map(Registration::secret)
-        .transpose()?;
+    let secret = registration.as_ref().map(Registration::secret).cloned();
     secrets.splice(0..0, secret.clone());
     print_start(
         &url,

@@ -1,14 +1,13 @@
 //! A temporary webhook for the receiver, and routes of a source to it.
 
+use postrider_api_types::source::{NewRoute, NewRoutes, RouteList, SourceView};
+use postrider_api_types::webhook::{CreatedWebhook, NewWebhook, WebhookView};
 use postrider_domain::secret::SigningSecret;
 
-use super::super::webhooks::WebhookBody;
 use crate::args::GatewayArgs;
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
-use crate::inbound::{Route, Routes, Source};
 use crate::output::Output;
-use crate::shapes::Webhook;
 
 /// What to send to the receiver.
 pub(super) struct Wanted {
@@ -22,8 +21,9 @@ pub(super) struct Wanted {
 /// The webhook created for this receiver.
 pub(super) struct Registration {
     client: Client,
-    webhook: Webhook,
-    source: Option<Source>,
+    webhook: WebhookView,
+    secret: SigningSecret,
+    source: Option<SourceView>,
 }
 
 /// Creates the webhook and the routes.
@@ -38,14 +38,23 @@ pub(super) async fn register(
         event_types,
         source,
     } = wanted;
-    let body = WebhookBody::new(name, target, event_types.clone());
+    let body = NewWebhook {
+        name,
+        target_url: target,
+        event_types: event_types.clone(),
+        ..NewWebhook::default()
+    };
     let answer = client
         .post(&["v1", "webhooks"], &body)
         .await
         .map_err(advise)?;
+    let CreatedWebhook { webhook, secret } = answer.read()?;
+    let secret = SigningSecret::parse(secret.expose())
+        .map_err(|error| Failure::NotUnderstood(format!("the secret of a new webhook {error}")))?;
     let mut registration = Registration {
         client,
-        webhook: answer.read()?,
+        webhook,
+        secret,
         source: None,
     };
     if let Some((source, intent)) = source {
@@ -81,19 +90,16 @@ impl Registration {
         &self.webhook.id
     }
 
-    pub(super) fn secret(&self) -> Result<SigningSecret, Failure> {
-        let missing = || Failure::NotUnderstood("a new webhook has no secret".to_owned());
-        self.webhook
-            .secret
-            .as_ref()
-            .ok_or_else(missing)?
-            .signing_secret()
+    pub(super) const fn secret(&self) -> &SigningSecret {
+        &self.secret
     }
 
     /// A command that sends something to the receiver.
     pub(super) fn example(&self) -> String {
         match &self.source {
-            Some(Source { id, scheme, .. }) => format!("postrider trigger {scheme} --source {id}"),
+            Some(SourceView { id, scheme, .. }) => {
+                format!("postrider trigger {scheme} --source {id}")
+            }
             None => "postrider send task.completed".to_owned(),
         }
     }
@@ -104,29 +110,32 @@ impl Registration {
         source: &str,
         intent: &str,
         event_types: Vec<String>,
-    ) -> Result<Source, Failure> {
-        let source: Source = self.client.get(&["v1", "sources", source]).await?.read()?;
-        let mut routes = source.routes.clone();
-        routes.extend(event_types.into_iter().map(|event_type| Route {
+    ) -> Result<SourceView, Failure> {
+        let source: SourceView = self.client.get(&["v1", "sources", source]).await?.read()?;
+        let existing = source.routes.iter().cloned();
+        let mut routes: Vec<NewRoute> = existing.map(NewRoute::from).collect();
+        routes.extend(event_types.into_iter().map(|event_type| NewRoute {
             event_type,
             intent: intent.to_owned(),
             target_session: None,
             webhook_id: self.webhook.id.clone(),
         }));
         let path = ["v1", "sources", &source.id, "routes"];
-        self.client.put(&path, &Routes { routes }).await?;
+        self.client.put(&path, &NewRoutes { routes }).await?;
         Ok(source)
     }
 
     /// Removes only our own routes, because others may have changed meanwhile.
     async fn detach(&self) -> Result<(), Failure> {
-        let Some(Source { id, .. }) = &self.source else {
+        let Some(SourceView { id, .. }) = &self.source else {
             return Ok(());
         };
         let path = ["v1", "sources", id, "routes"];
-        let Routes { mut routes } = self.client.get(&path).await?.read()?;
-        routes.retain(|route| route.webhook_id != self.webhook.id);
-        self.client.put(&path, &Routes { routes }).await?;
+        let RouteList { routes } = self.client.get(&path).await?.read()?;
+        let others = routes.into_iter();
+        let others = others.filter(|route| route.webhook_id != self.webhook.id);
+        let routes = others.map(NewRoute::from).collect();
+        self.client.put(&path, &NewRoutes { routes }).await?;
         Ok(())
     }
 

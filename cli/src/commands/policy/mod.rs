@@ -4,11 +4,11 @@ mod draw;
 mod schedule;
 
 use clap::Args;
+use postrider_api_types::retry::RetryFields;
 use postrider_domain::retry::{RetryBudget, RetrySettings};
 use serde_json::json;
 
 use self::schedule::{Fate, Schedule};
-use super::retry_flags::RetryFlags;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
 use crate::when::Span;
@@ -33,11 +33,11 @@ pub(crate) struct PolicyArgs {
     budget: u32,
 
     #[command(flatten)]
-    retry: RetryFlags,
+    retry: RetryFields,
 }
 
 pub(crate) fn run(args: PolicyArgs, out: Output) -> Result<Ending, Failure> {
-    let settings = args.retry.over(RetrySettings::default());
+    let settings = RetrySettings::from(args.retry);
     settings
         .check()
         .map_err(|errors| Failure::Input(invalid_options(errors)))?;

@@ -1,6 +1,8 @@
 //! Bulk retries: counts the deliveries that match, asks for confirmation, and starts a job of the gateway.
 
-use serde_json::{Map, Value, json};
+use postrider_api_types::filter::FilterParameters;
+use postrider_api_types::job::{NewRetry, RetryJobView};
+use postrider_domain::delivery::Status;
 
 use super::super::deliveries::table;
 use super::super::filter::FilterArgs;
@@ -11,13 +13,13 @@ use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
 use crate::pages;
-use crate::shapes::Job;
+use crate::views::WebhookNames;
 
 /// How many deliveries a dry run shows.
 const EXAMPLES: usize = 5;
 
 pub(super) struct BulkArgs {
-    pub(super) status: &'static str,
+    pub(super) status: Status,
     pub(super) dry_run: bool,
     pub(super) yes: bool,
     pub(super) wait: WaitArgs,
@@ -29,8 +31,7 @@ pub(super) struct Bulk<'a> {
     pub(super) client: &'a Client,
     pub(super) out: Output,
     pub(super) filter: FilterArgs,
-    status: &'static str,
-    conditions: Vec<(&'static str, String)>,
+    conditions: FilterParameters,
 }
 
 pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
@@ -38,9 +39,8 @@ pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<
     let bulk = Bulk {
         client,
         out,
-        conditions: args.filter.conditions(Some(args.status.to_owned()), now),
+        conditions: args.filter.parameters(Some(args.status), now),
         filter: args.filter,
-        status: args.status,
     };
     if args.dry_run {
         return bulk.dry_run().await;
@@ -63,11 +63,10 @@ impl Bulk<'_> {
     }
 
     async fn post(&self, dry_run: bool) -> Result<Answer, Failure> {
-        let conditions = self.conditions.iter();
-        let filter: Map<String, Value> = conditions
-            .map(|(name, value)| ((*name).to_owned(), value.as_str().into()))
-            .collect();
-        let body = json!({ "filter": filter, "dry_run": dry_run });
+        let body = NewRetry {
+            filter: self.conditions.clone(),
+            dry_run,
+        };
         self.client.post(&["v1", "retries"], &body).await
     }
 
@@ -77,7 +76,7 @@ impl Bulk<'_> {
             self.out.document(&answer.text)?;
             return Ok(Ending::Fine);
         }
-        let job: Job = answer.read()?;
+        let job: RetryJobView = answer.read()?;
         let would = format!("{} would be requeued.", deliveries(job.matched));
         if job.matched == 0 {
             self.out.line(would)?;
@@ -85,7 +84,8 @@ impl Bulk<'_> {
         }
         let path = ["v1", "deliveries"];
         let newest = pages::first(self.client, &path, &self.conditions, EXAMPLES).await?;
-        let examples = table(newest.read()?, edge::now()).show(self.out);
+        let names = WebhookNames::read(self.client).await;
+        let examples = table(newest.read()?, &names, edge::now()).show(self.out);
         let heading = if newest.next_cursor.is_some() {
             " The most recent ones:"
         } else {
@@ -97,7 +97,7 @@ impl Bulk<'_> {
 
     /// Asks for confirmation, with the number of deliveries.
     async fn is_confirmed(&self) -> Result<bool, Failure> {
-        let job: Job = self.post(true).await?.read()?;
+        let job: RetryJobView = self.post(true).await?.read()?;
         let question = format!("Requeue {} ({})?", deliveries(job.matched), self.in_words());
         edge::ask_yes(&question)?.ok_or_else(|| {
             Failure::Input(format!(
@@ -109,9 +109,13 @@ impl Bulk<'_> {
 
     /// `dead, webhook_id wh_…`.
     fn in_words(&self) -> String {
-        let others = self.conditions.iter().filter(|(name, _)| *name != "status");
+        let status = self.conditions.status.clone();
+        let others = self
+            .conditions
+            .pairs()
+            .filter(|(name, _)| *name != "status");
         let words = others.map(|(name, value)| format!("{name} {value}"));
-        let all = std::iter::once(self.status.to_owned()).chain(words);
+        let all = status.into_iter().chain(words);
         all.collect::<Vec<_>>().join(", ")
     }
 }

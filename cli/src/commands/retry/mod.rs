@@ -5,7 +5,10 @@ mod settle;
 mod watch;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use postrider_api_types::delivery::{DeliveryView, RetryNow};
+use postrider_api_types::event::DeliveryAnswer;
+use postrider_api_types::problem::Code;
+use postrider_domain::delivery::Status;
 
 use self::bulk::BulkArgs;
 use super::filter::FilterArgs;
@@ -13,7 +16,6 @@ use super::follow::{WaitArgs, show_retried};
 use crate::client::{Answer, Client};
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
-use crate::shapes::{Delivery, Planned};
 
 const USAGE: &str = "\
 postrider retry [OPTIONS] <ID>
@@ -128,8 +130,8 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
         (None, Some(id)) => {
             let answer = one(&id, args.force, client).await?;
             if args.wait.wait {
-                let delivery: Delivery = answer.read()?;
-                let planned = Planned {
+                let delivery: DeliveryView = answer.read()?;
+                let planned = DeliveryAnswer {
                     id: delivery.id,
                     webhook_id: delivery.webhook_id,
                 };
@@ -138,7 +140,11 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
             show_one(&answer, out)
         }
         (None, None) => {
-            let status = if args.dead { "dead" } else { "failed" };
+            let status = if args.dead {
+                Status::Dead
+            } else {
+                Status::Failed
+            };
             bulk::run(
                 BulkArgs {
                     status,
@@ -157,7 +163,7 @@ pub(crate) async fn run(args: RetryArgs, client: &Client, out: Output) -> Result
 
 async fn one(id: &str, force: bool, client: &Client) -> Result<Answer, Failure> {
     let path = ["v1", "deliveries", id, "retry"];
-    let answer = client.post(&path, &json!({ "force": force })).await;
+    let answer = client.post(&path, &RetryNow { force }).await;
     answer.map_err(|failure| advise(failure, id))
 }
 
@@ -165,7 +171,7 @@ fn show_one(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
-        let delivery: Delivery = answer.read()?;
+        let delivery: DeliveryView = answer.read()?;
         out.line(format!(
             "Requeued {}: {} and due now.",
             delivery.id, delivery.status
@@ -181,7 +187,7 @@ fn advise(mut failure: Failure, id: &str) -> Failure {
         problem,
         advice: advice @ None,
     } = &mut failure
-        && problem.code() == Some("delivery_delivered")
+        && problem.code() == Some(Code::DeliveryDelivered)
     {
         *advice = Some(format!("to send it again: postrider retry {id} --force"));
     }

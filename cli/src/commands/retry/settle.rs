@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use postrider_api_types::job::RetryJobView;
+use postrider_domain::notification::NotificationKind;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -13,7 +15,6 @@ use crate::client::Answer;
 use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::live::{Change, Heard, Live};
-use crate::shapes::Job;
 use crate::when::Span;
 
 /// How many notifications may wait to be counted before reading from the gateway pauses.
@@ -25,7 +26,7 @@ pub(super) async fn run(bulk: &Bulk<'_>, wait: &WaitArgs) -> Result<Ending, Fail
     let live = Live::open(bulk.client).await?;
     let (sender, heard) = mpsc::channel(WAITING);
     let answer = bulk.start().await?;
-    let job: Job = answer.read()?;
+    let job: RetryJobView = answer.read()?;
     let mut results = Results::default();
     let settling = async {
         tokio::select! {
@@ -64,13 +65,13 @@ async fn settle(
     results: &mut Results,
 ) -> Result<Answer, Failure> {
     let answer = watch::to_its_end(bulk.client, started, bulk.out).await?;
-    let job: Job = answer.read()?;
-    let requeued = job.done.unwrap_or(0);
+    let job: RetryJobView = answer.read()?;
+    let requeued = job.done;
     let progress = Progress::new(requeued, bulk.out);
     while !results.are_settled(requeued) {
         match heard.recv().await {
-            Some(Heard::StoredNotification(notification)) => {
-                let change = notification.change();
+            Some(Heard::Notification(notification)) => {
+                let change = Change::of(*notification);
                 if let Some(change) = change.filter(|change| bulk.filter.wants(change)) {
                     results.take(&change);
                     progress.set(results.delivered + results.dead);
@@ -102,14 +103,13 @@ struct Summary<'a> {
 
 impl Results {
     fn take(&mut self, change: &Change) {
-        match change.change.as_str() {
-            "requeued" => {
-                self.requeued += 1;
-                self.open.insert(change.id.clone());
-            }
-            "delivered" if self.open.remove(&change.id) => self.delivered += 1,
-            "dead" if self.open.remove(&change.id) => self.dead += 1,
-            _ => {}
+        if change.kind == NotificationKind::DeliveryRequeued {
+            self.requeued += 1;
+            self.open.insert(change.id.clone());
+        } else if change.kind == NotificationKind::DeliveryDelivered {
+            self.delivered += u64::from(self.open.remove(&change.id));
+        } else if change.kind == NotificationKind::DeliveryDead {
+            self.dead += u64::from(self.open.remove(&change.id));
         }
     }
 
@@ -118,12 +118,12 @@ impl Results {
     }
 
     fn show(&self, last: &Answer, bulk: &Bulk<'_>) -> Result<Ending, Failure> {
-        let (job, raw): (Job, Box<RawValue>) = (last.read()?, last.read()?);
+        let (job, raw): (RetryJobView, Box<RawValue>) = (last.read()?, last.read()?);
         if job.matched == 0 {
             return watch::show(last, bulk.out);
         }
         let settled = self.delivered + self.dead;
-        let open = job.done.unwrap_or(0).saturating_sub(settled);
+        let open = job.done.saturating_sub(settled);
         if bulk.out.wants_json() {
             bulk.out.value(&Summary {
                 retry: &raw,
@@ -139,7 +139,7 @@ impl Results {
                 self.dead
             ))?;
         }
-        let all_fine = self.dead == 0 && open == 0 && job.failed.unwrap_or(0) == 0;
+        let all_fine = self.dead == 0 && open == 0 && job.failed == 0;
         Ok(Ending::of(all_fine))
     }
 }
@@ -147,16 +147,22 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_api_types::ApiTime;
+    use postrider_domain::delivery::Status;
+    use postrider_domain::notification::NotificationKind::{
+        DeliveryDead, DeliveryDelivered, DeliveryFailed, DeliveryRequeued,
+    };
+    use postrider_domain::time::Timestamp;
 
-    fn change(change: &str, id: &str) -> Change {
+    fn change(kind: NotificationKind, id: &str) -> Change {
         Change {
-            change: change.to_owned(),
-            at: String::new(),
+            kind: kind.into(),
+            at: ApiTime(Timestamp::ZERO),
             id: id.to_owned(),
             webhook_id: "wh_1".to_owned(),
             session_id: None,
             event_type: "a.b".to_owned(),
-            status: String::new(),
+            status: Status::Pending.into(),
             attempt_count: 0,
             reason: None,
         }
@@ -165,13 +171,13 @@ mod tests {
     #[test]
     fn only_requeued_deliveries_are_counted() {
         let mut results = Results::default();
-        results.take(&change("delivered", "dlv_other"));
-        results.take(&change("requeued", "dlv_1"));
-        results.take(&change("requeued", "dlv_2"));
-        results.take(&change("failed", "dlv_1"));
-        results.take(&change("dead", "dlv_2"));
+        results.take(&change(DeliveryDelivered, "dlv_other"));
+        results.take(&change(DeliveryRequeued, "dlv_1"));
+        results.take(&change(DeliveryRequeued, "dlv_2"));
+        results.take(&change(DeliveryFailed, "dlv_1"));
+        results.take(&change(DeliveryDead, "dlv_2"));
         assert!(!results.are_settled(2));
-        results.take(&change("delivered", "dlv_1"));
+        results.take(&change(DeliveryDelivered, "dlv_1"));
         assert_eq!((results.delivered, results.dead), (1, 1));
         assert!(results.are_settled(2) && !results.are_settled(3));
     }

@@ -4,20 +4,21 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use postrider_api_types::Word;
+use postrider_api_types::job::RetryJobView;
 
 use super::bulk::{Bulk, deliveries};
 use crate::client::{Answer, Client};
 use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
-use crate::shapes::Job;
 
 const POLL_EVERY: Duration = Duration::from_millis(500);
 
 /// Starts the job and watches it to its end.
 pub(super) async fn run(bulk: &Bulk<'_>) -> Result<Ending, Failure> {
     let answer = bulk.start().await?;
-    let job: Job = answer.read()?;
+    let job: RetryJobView = answer.read()?;
     match edge::unless_interrupted(to_its_end(bulk.client, answer, bulk.out)).await {
         Some(last) => show(&last?, bulk.out),
         None => {
@@ -28,7 +29,7 @@ pub(super) async fn run(bulk: &Bulk<'_>) -> Result<Ending, Failure> {
 }
 
 /// Prints that the job continues, and how to see or cancel it.
-pub(super) fn stopped(job: &Job, out: Output) {
+pub(super) fn stopped(job: &RetryJobView, out: Output) {
     let id = job.id.as_deref().unwrap_or_default();
     out.complain(format!(
         "Stopped watching; the gateway continues with {id}."
@@ -44,13 +45,13 @@ pub(super) async fn to_its_end(
     out: Output,
 ) -> Result<Answer, Failure> {
     let mut answer = started;
-    let mut job: Job = answer.read()?;
+    let mut job: RetryJobView = answer.read()?;
     let Some(id) = job.id.clone() else {
         return Ok(answer);
     };
     let progress = Progress::new(job.matched, out);
     while job.is_running() {
-        progress.set(job.done.unwrap_or(0) + job.failed.unwrap_or(0));
+        progress.set(job.done + job.failed);
         edge::pause(POLL_EVERY).await;
         answer = client.get(&["v1", "retries", &id]).await?;
         job = answer.read()?;
@@ -60,8 +61,8 @@ pub(super) async fn to_its_end(
 
 /// Shows the state of a job; negative if some deliveries could not be requeued.
 pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
-    let job: Job = answer.read()?;
-    let failed = job.failed.unwrap_or(0);
+    let job: RetryJobView = answer.read()?;
+    let failed = job.failed;
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
@@ -70,18 +71,18 @@ pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     Ok(Ending::of(failed == 0))
 }
 
-pub(super) fn in_words(job: &Job) -> String {
+pub(super) fn in_words(job: &RetryJobView) -> String {
     if job.matched == 0 {
         return "No deliveries match; nothing was requeued.".to_owned();
     }
     let mut line = format!(
         "{}: {}, {} of {} requeued",
         job.id.as_deref().unwrap_or_default(),
-        job.state.as_deref().unwrap_or("unknown"),
-        job.done.unwrap_or(0),
+        job.state.as_ref().map_or("unknown", Word::as_str),
+        job.done,
         deliveries(job.matched)
     );
-    let failed = job.failed.unwrap_or(0);
+    let failed = job.failed;
     if failed > 0 {
         line.push_str(&format!(
             ", {failed} not requeued (in flight, or the webhook is disabled)"

@@ -1,61 +1,26 @@
 //! Displays both responses side by side, and how they differ.
 
-use serde::Deserialize;
+use postrider_api_types::Word;
+use postrider_api_types::delivery::{AttemptView, TimingsView};
+use postrider_api_types::shadow::ShadowView;
+use postrider_domain::outcome::Phase;
 
 use crate::body::pretty_body;
 use crate::output::{Output, Tone, printable_line};
-use crate::shapes::{Attempt, Timings};
 use crate::table::{Mark, Table, facts};
 use crate::when::short_time;
 
 /// The gateway stores no more of a response than this.
 const SHOWN_BODY_CHARS: usize = 2048;
 
-/// The gateway's response.
-#[derive(Debug, Deserialize)]
-pub(super) struct Shadowed {
-    request: Request,
-    shadow: Reply,
-    last_attempt: Option<Attempt>,
-    comparison: Vec<Compared>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Request {
-    url: String,
-    headers_left_out: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Reply {
-    at: String,
-    status_code: Option<u16>,
-    elapsed_ms: Option<u64>,
-    error: Option<String>,
-    phase: Option<String>,
-    content_type: Option<String>,
-    response_body: Option<String>,
-    #[serde(default)]
-    timings: Timings,
-}
-
-#[derive(Debug, Deserialize)]
-struct Compared {
-    aspect: String,
-    result: String,
-    detail: String,
-}
-
-impl Shadowed {
-    /// Whether the other URL responded with 2xx.
-    pub(super) const fn is_success(&self) -> bool {
-        matches!(self.shadow.status_code, Some(200..=299))
-    }
+/// Whether the other URL responded with 2xx.
+pub(super) const fn is_success(shadowed: &ShadowView) -> bool {
+    matches!(shadowed.shadow.status_code, Some(200..=299))
 }
 
 /// The response of the other URL next to that of the last attempt.
-pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
-    let mark = if shadowed.is_success() {
+pub(super) fn describe(shadowed: &ShadowView, out: Output) -> String {
+    let mark = if is_success(shadowed) {
         Mark::Good
     } else {
         Mark::Bad
@@ -72,7 +37,7 @@ pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
         let lines: Vec<_> = compared
             .map(|one| {
                 (
-                    one.aspect.replace('_', " "),
+                    one.aspect.as_str().replace('_', " "),
                     format!("{}: {}", one.result, one.detail),
                 )
             })
@@ -110,7 +75,7 @@ pub(super) fn describe(shadowed: &Shadowed, out: Output) -> String {
     parts.join("\n\n")
 }
 
-fn phases(timings: &Timings) -> String {
+fn phases(timings: &TimingsView) -> String {
     let phases = timings.phases().into_iter();
     let phases: Vec<String> = phases.map(|(phase, ms)| format!("{phase} {ms}")).collect();
     phases.join(", ")
@@ -120,12 +85,14 @@ fn answer(status: Option<u16>) -> String {
     status.map_or_else(|| "no response".to_owned(), |status| status.to_string())
 }
 
-fn sides(shadowed: &Shadowed, out: Output) -> String {
+fn sides(shadowed: &ShadowView, out: Output) -> String {
     let here = &shadowed.shadow;
     let there = shadowed.last_attempt.as_ref();
-    let ms = |ms: Option<u64>| ms.map(|ms| format!("{ms} ms")).unwrap_or_default();
+    let ms = |ms: u32| format!("{ms} ms");
+    let phase =
+        |phase: &Option<Word<Phase>>| phase.as_ref().map_or_else(String::new, Word::to_string);
     let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
-    let of_last = |show: &dyn Fn(&Attempt) -> String| there.map(show).unwrap_or_default();
+    let of_last = |show: &dyn Fn(&AttemptView) -> String| there.map(show).unwrap_or_default();
     let heading = there.map_or_else(
         || "NO ATTEMPT YET".to_owned(),
         |last| format!("LAST ATTEMPT, #{}", last.number),
@@ -134,8 +101,8 @@ fn sides(shadowed: &Shadowed, out: Output) -> String {
     for (what, here, there) in [
         (
             "time",
-            short_time(&here.at),
-            of_last(&|last| short_time(&last.at)),
+            short_time(here.at),
+            of_last(&|last| short_time(last.at)),
         ),
         (
             "status",
@@ -154,8 +121,8 @@ fn sides(shadowed: &Shadowed, out: Output) -> String {
         ),
         (
             "failed in",
-            or_none(&here.phase),
-            of_last(&|last| or_none(&last.phase)),
+            phase(&here.phase),
+            of_last(&|last| phase(&last.phase)),
         ),
         (
             "error",
@@ -186,7 +153,7 @@ mod tests {
 
     #[test]
     fn both_responses_are_shown_side_by_side_with_their_differences() {
-        let shadowed: Shadowed = serde_json::from_str(ANSWERED).unwrap();
+        let shadowed: ShadowView = serde_json::from_str(ANSWERED).unwrap();
         let shown = describe(&shadowed, Output::new(Format::People, true));
         for part in [
             "✓ 200  https://staging.example/",
@@ -208,7 +175,7 @@ mod tests {
 
     #[test]
     fn without_an_attempt_there_is_no_comparison() {
-        let mut shadowed: Shadowed = serde_json::from_str(ANSWERED).unwrap();
+        let mut shadowed: ShadowView = serde_json::from_str(ANSWERED).unwrap();
         shadowed.last_attempt = None;
         shadowed.comparison.clear();
         shadowed.shadow.status_code = None;

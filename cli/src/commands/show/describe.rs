@@ -1,13 +1,17 @@
 //! Displays a delivery.
 
 use data_encoding::BASE64;
+use postrider_api_types::Word;
+use postrider_api_types::delivery::{DeliveryDetail, DeliveryView, RequestView};
+use postrider_api_types::why::WhyView;
+use postrider_domain::delivery::Status;
 
 use super::timeline::timeline;
 use crate::body::pretty_body;
 use crate::edge;
 use crate::output::{Output, Tone, plural, printable_line};
-use crate::shapes::{Delivery, Request, Why};
 use crate::table::facts;
+use crate::views::ShowDelivery;
 use crate::when::{short_time, until};
 
 /// Longer payloads are truncated; --json has all of it.
@@ -21,29 +25,25 @@ pub(crate) enum Parts {
     WithoutPayload,
 }
 
-pub(crate) fn describe(delivery: &Delivery, shown: Parts, out: Output) -> String {
+pub(crate) fn describe(detail: &DeliveryDetail, shown: Parts, out: Output) -> String {
+    let delivery = &detail.delivery;
     let mut parts = vec![headline(delivery, out)];
-    parts.extend(delivery.why.as_ref().map(|why| reason(why, out)));
-    if !delivery.attempts.is_empty() {
-        parts.push(timeline(&delivery.attempts, out));
+    parts.extend(detail.why.as_ref().map(|why| reason(why, out)));
+    if !detail.attempts.is_empty() {
+        parts.push(timeline(&detail.attempts, out));
     }
-    parts.extend(response(delivery, out));
-    parts.extend(
-        delivery
-            .request
-            .as_ref()
-            .map(|sent| request(delivery, sent, out)),
-    );
-    parts.extend(payload(delivery, shown, out));
-    if delivery.status == "dead" {
+    parts.extend(response(detail, out));
+    parts.push(request(delivery, &detail.request, out));
+    parts.extend(payload(detail, shown, out));
+    if delivery.status == Status::Dead {
         parts.push(format!("To send it again: postrider retry {}", delivery.id));
     }
     parts.join("\n\n")
 }
 
-fn headline(delivery: &Delivery, out: Output) -> String {
+fn headline(delivery: &DeliveryView, out: Output) -> String {
     let open = !delivery.is_settled();
-    let next = delivery.next_retry_at.as_deref().filter(|_| open);
+    let next = delivery.next_retry_at.filter(|_| open);
     let headline = format!(
         "{} {}  {}",
         delivery.mark().show(out),
@@ -69,7 +69,8 @@ fn headline(delivery: &Delivery, out: Output) -> String {
                 "cause",
                 delivery
                     .dead_cause
-                    .as_deref()
+                    .as_ref()
+                    .map(Word::as_str)
                     .map(|cause| cause.replace('_', " ")),
             ),
             (
@@ -80,19 +81,16 @@ fn headline(delivery: &Delivery, out: Output) -> String {
             ("webhook", Some(delivery.webhook_id.clone())),
             (
                 "target",
-                delivery.target_url.clone().filter(|url| !url.is_empty()),
+                Some(delivery.target_url.clone()).filter(|url| !url.is_empty()),
             ),
-            ("accepted", Some(short_time(&delivery.created_at))),
-            (
-                "last attempt",
-                delivery.last_attempted_at.as_deref().map(short_time),
-            ),
+            ("accepted", Some(short_time(delivery.created_at))),
+            ("last attempt", delivery.last_attempted_at.map(short_time)),
         ],
     );
     format!("{headline}\n{facts}")
 }
 
-fn reason(why: &Why, out: Output) -> String {
+fn reason(why: &WhyView, out: Output) -> String {
     let mut lines = vec![
         out.paint(Tone::Strong, "WHY"),
         printable_line(&why.title, LINE_CHARS),
@@ -107,8 +105,8 @@ fn reason(why: &Why, out: Output) -> String {
     lines.join("\n")
 }
 
-fn response(delivery: &Delivery, out: Output) -> Option<String> {
-    let last = delivery.attempts.last()?.response_body.as_deref();
+fn response(detail: &DeliveryDetail, out: Output) -> Option<String> {
+    let last = detail.attempts.last()?.response_body.as_deref();
     let body = last.filter(|body| !body.trim().is_empty())?;
     let heading = out.paint(Tone::Strong, "START OF THE LAST RESPONSE");
     Some(format!(
@@ -117,7 +115,7 @@ fn response(delivery: &Delivery, out: Output) -> Option<String> {
     ))
 }
 
-fn request(delivery: &Delivery, sent: &Request, out: Output) -> String {
+fn request(delivery: &DeliveryView, sent: &RequestView, out: Output) -> String {
     let heading = if delivery.last_attempted_at.is_some() {
         "LAST REQUEST"
     } else {
@@ -134,9 +132,9 @@ fn request(delivery: &Delivery, sent: &Request, out: Output) -> String {
     lines.join("\n")
 }
 
-fn payload(delivery: &Delivery, shown: Parts, out: Output) -> Option<String> {
-    let bytes = body(delivery)?;
-    let kind = delivery.content_type.as_deref().unwrap_or("unknown type");
+fn payload(detail: &DeliveryDetail, shown: Parts, out: Output) -> Option<String> {
+    let bytes = body(detail)?;
+    let kind = detail.content_type.as_deref().unwrap_or("unknown type");
     let size = format!(
         "{}, {}",
         printable_line(kind, 100),
@@ -154,8 +152,8 @@ fn payload(delivery: &Delivery, shown: Parts, out: Output) -> Option<String> {
     })
 }
 
-fn body(delivery: &Delivery) -> Option<Vec<u8>> {
-    match (&delivery.payload, &delivery.payload_base64) {
+fn body(detail: &DeliveryDetail) -> Option<Vec<u8>> {
+    match (&detail.payload, &detail.payload_base64) {
         (Some(text), _) => Some(text.clone().into_bytes()),
         (None, Some(encoded)) => BASE64.decode(encoded.as_bytes()).ok(),
         (None, None) => None,
@@ -169,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_dead_delivery_is_shown_with_its_attempts_and_how_to_retry_it() {
-        let delivery: Delivery = serde_json::from_str(
+        let delivery: DeliveryDetail = serde_json::from_str(
             r#"{"id":"dlv_1","event_id":"evt_1","event_type":"task.completed","webhook_id":"wh_1","session_id":null,
                 "target_url":"https://example.com/","signature":"","status":"dead","attempt_count":1,"max_attempts":1,
                 "last_attempted_at":"2026-02-21T10:00:00Z","next_retry_at":null,"created_at":"2026-02-21T10:00:00Z",

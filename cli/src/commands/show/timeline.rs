@@ -1,10 +1,9 @@
 //! The attempts of a delivery, one per line, with the duration of each phase.
 
 use http::StatusCode;
-use postrider_domain::time::Timestamp;
+use postrider_api_types::delivery::{AttemptView, TimingsView};
 
 use crate::output::{Output, Tone, plural, printable_line};
-use crate::shapes::{Attempt, Timings};
 use crate::table::Mark;
 use crate::when::{short_time, to_the_second};
 
@@ -15,10 +14,10 @@ const WIDTH: u64 = 40;
 const ERROR_CHARS: usize = 300;
 
 /// The most recent attempts, oldest first.
-pub(super) fn timeline(attempts: &[Attempt], out: Output) -> String {
+pub(super) fn timeline(attempts: &[AttemptView], out: Output) -> String {
     let earlier = attempts.len().saturating_sub(MAX_SHOWN);
     let shown = attempts.get(earlier..).unwrap_or_default();
-    let longest = shown.iter().filter_map(|attempt| attempt.elapsed_ms).max();
+    let longest = shown.iter().map(|attempt| attempt.elapsed_ms).max();
     let mut lines = vec![out.paint(Tone::Strong, "ATTEMPTS")];
     if earlier > 0 {
         lines.push(format!(
@@ -26,28 +25,28 @@ pub(super) fn timeline(attempts: &[Attempt], out: Output) -> String {
             plural(earlier, "earlier attempt")
         ));
     }
-    let mut before: Option<&Attempt> = None;
+    let mut before: Option<&AttemptView> = None;
     for attempt in shown {
-        if let Some(waited) = before.and_then(|before| waited(before, attempt)) {
+        if let Some(waited) = before.map(|before| waited(before, attempt)) {
             lines.push(out.paint(Tone::Faint, format!("     {waited} later")));
         }
-        lines.extend(step(attempt, longest.unwrap_or(0), out));
+        lines.extend(step(attempt, longest.unwrap_or(0).into(), out));
         before = Some(attempt);
     }
     lines.join("\n")
 }
 
-fn step(attempt: &Attempt, longest: u64, out: Output) -> Vec<String> {
+fn step(attempt: &AttemptView, longest: u64, out: Output) -> Vec<String> {
     let mark = if attempt.error.is_none() {
         Mark::Good
     } else {
         Mark::Bad
     };
-    let elapsed = attempt.elapsed_ms.unwrap_or(0);
+    let elapsed = u64::from(attempt.elapsed_ms);
     let mut lines = vec![format!(
         "{:>3}  {}  {} {}, {}",
         format!("#{}", attempt.number),
-        short_time(&attempt.at),
+        short_time(attempt.at),
         mark.show(out),
         result(attempt),
         duration(elapsed),
@@ -55,7 +54,7 @@ fn step(attempt: &Attempt, longest: u64, out: Output) -> Vec<String> {
     lines.push(format!("     {}", bar(&attempt.timings, elapsed, longest)));
     let phases = attempt.timings.phases().into_iter();
     let phases: Vec<String> = phases
-        .map(|(name, ms)| format!("{name} {}", duration(ms)))
+        .map(|(name, ms)| format!("{name} {}", duration(ms.into())))
         .collect();
     if !phases.is_empty() {
         lines.push(out.paint(Tone::Faint, format!("     {}", phases.join(" · "))));
@@ -64,13 +63,13 @@ fn step(attempt: &Attempt, longest: u64, out: Output) -> Vec<String> {
 }
 
 /// `500 Internal Server Error`, or what went wrong and where.
-fn result(attempt: &Attempt) -> String {
+fn result(attempt: &AttemptView) -> String {
     let error = printable_line(attempt.error.as_deref().unwrap_or_default(), ERROR_CHARS);
     let Some(code) = attempt.status_code else {
-        return match attempt.phase.as_deref() {
+        return match &attempt.phase {
             Some(phase) => format!(
                 "{error} (in {})",
-                printable_line(&phase.replace('_', " "), 20)
+                printable_line(&phase.as_str().replace('_', " "), 20)
             ),
             None => error,
         };
@@ -82,14 +81,13 @@ fn result(attempt: &Attempt) -> String {
     }
 }
 
-fn waited(before: &Attempt, attempt: &Attempt) -> Option<String> {
-    let at = |attempt: &Attempt| Timestamp::parse_rfc3339(&attempt.at).ok();
-    Some(to_the_second(at(attempt)?.since(at(before)?)).to_string())
+fn waited(before: &AttemptView, attempt: &AttemptView) -> String {
+    to_the_second(attempt.at.0.since(before.at.0)).to_string()
 }
 
 /// A bar of one character per unit of time. Phases are measured and rounded separately, so the last one is truncated at
 /// the total; time outside any phase is shown as dots.
-fn bar(timings: &Timings, elapsed: u64, longest: u64) -> String {
+fn bar(timings: &TimingsView, elapsed: u64, longest: u64) -> String {
     let scale = |ms: u64| ms.saturating_mul(WIDTH) / longest.max(1);
     let end = scale(elapsed).clamp(1, WIDTH);
     let mut bar = String::new();
@@ -99,7 +97,7 @@ fn bar(timings: &Timings, elapsed: u64, longest: u64) -> String {
             "first byte" => "w",
             other => other.get(..1).unwrap_or("."),
         };
-        let part = scale(ms).min(end - length);
+        let part = scale(ms.into()).min(end - length);
         bar.extend((0..part).map(|_| letter));
         length += part;
     }
@@ -121,7 +119,7 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    fn attempt(number: u32, at: &str, elapsed: u64, rest: &str) -> Attempt {
+    fn attempt(number: u32, at: &str, elapsed: u64, rest: &str) -> AttemptView {
         let json = format!(
             r#"{{"number":{number},"at":"{at}","elapsed_ms":{elapsed},"response_body":null,{rest}}}"#
         );
@@ -160,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_never_empty_or_too_long() {
-        let timings = Timings::default();
+        let timings = TimingsView::default();
         assert_eq!(bar(&timings, 0, 0), ".");
         assert_eq!(bar(&timings, u64::MAX, 1).len(), 40);
     }

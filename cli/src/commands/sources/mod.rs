@@ -7,7 +7,9 @@ mod settings;
 mod show;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use postrider_api_types::source::{
+    NewRoutes, RotatedSourceSecretView, RouteList, SourceRotation, SourceView,
+};
 
 use self::diagnose::DiagnoseArgs;
 use self::generated::Generated;
@@ -17,9 +19,9 @@ use super::source_secret::SecretArgs;
 use crate::client::{Answer, Client, is_loopback};
 use crate::failure::{Ending, Failure};
 use crate::hidden::Hidden;
-use crate::inbound::{RotatedSource, Routes, Source, address};
 use crate::output::Output;
 use crate::pages;
+use crate::views::address;
 use crate::when::short_time;
 
 const AFTER_HELP: &str = "\
@@ -137,7 +139,7 @@ async fn create(args: CreateArgs, client: &Client, out: Output) -> Result<(), Fa
     let (body, generated) = args.into_body()?;
     let mut answer = client.post(&["v1", "sources"], &body).await?;
     if let Some(base) = base {
-        let Source { id, url, .. } = &answer.read()?;
+        let SourceView { id, url, .. } = &answer.read()?;
         let body = SourceBody::public_url(address(&base, url));
         answer = client.patch(&["v1", "sources", id], &body).await?;
     }
@@ -147,7 +149,7 @@ async fn create(args: CreateArgs, client: &Client, out: Output) -> Result<(), Fa
             None => out.document(&answer.text),
         };
     }
-    let source: Source = answer.read()?;
+    let source: SourceView = answer.read()?;
     out.line(show::one(&source, client.base(), out))?;
     if let Some(generated) = &generated {
         out.line(format!("\n{}", show::generated(generated, out)))?;
@@ -170,13 +172,18 @@ async fn rotate(id: &str, secret: SecretArgs, client: &Client, out: Output) -> R
     let secret = secret.read("The sender's new signing secret: ")?;
     let path = ["v1", "sources", id, "rotate-secret"];
     let answer = client
-        .post(&path, &json!({ "secret": secret.expose() }))
+        .post(
+            &path,
+            &SourceRotation {
+                secret: secret.expose().to_owned(),
+            },
+        )
         .await?;
     if out.wants_json() {
         return out.document(&answer.text);
     }
-    let rotated: RotatedSource = answer.read()?;
-    let until = short_time(&rotated.previous_expires_at);
+    let rotated: RotatedSourceSecretView = answer.read()?;
+    let until = short_time(rotated.previous_expires_at);
     out.note(format!(
         "Rotated. The previous secret stays valid until {until}; give the new one to the sender before then."
     ));
@@ -196,13 +203,13 @@ async fn change_routes(action: RoutesAction, client: &Client, out: Output) -> Re
                 Failure::Input("no routes: set --route or --routes-file, or use --none".to_owned())
             })?;
             let path = ["v1", "sources", &named.id, "routes"];
-            client.put(&path, &Routes { routes }).await?
+            client.put(&path, &NewRoutes { routes }).await?
         }
     };
     if out.wants_json() {
         return out.document(&answer.text);
     }
-    let Routes { routes } = answer.read()?;
+    let RouteList { routes } = answer.read()?;
     if routes.is_empty() {
         out.note("No routes. Events of this source are stored but not sent.");
         return Ok(());

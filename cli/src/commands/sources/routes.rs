@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use postrider_api_types::source::{NewRoute, NewRoutes};
 use serde::Deserialize;
 
 use super::super::input::read_file;
 use crate::failure::Failure;
-use crate::inbound::{Route, Routes};
 
 pub(super) const SYNTAX: &str = "\
 A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, quoted for the shell. For each
@@ -28,7 +28,7 @@ pub(super) struct RoutesArgs {
 
 impl RoutesArgs {
     /// The routes, if any are given.
-    pub(super) fn read(self) -> Result<Option<Vec<Route>>, Failure> {
+    pub(super) fn read(self) -> Result<Option<Vec<NewRoute>>, Failure> {
         match self.routes_file {
             Some(path) => from_json(&read_file(&path)?).map(Some),
             None if self.routes.is_empty() => Ok(None),
@@ -45,13 +45,13 @@ impl RoutesArgs {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum File {
-    Listed(Vec<Route>),
-    Shown(Routes),
+    Listed(Vec<NewRoute>),
+    Shown(NewRoutes),
 }
 
-fn from_json(bytes: &[u8]) -> Result<Vec<Route>, Failure> {
+fn from_json(bytes: &[u8]) -> Result<Vec<NewRoute>, Failure> {
     match serde_json::from_slice(bytes) {
-        Ok(File::Listed(routes) | File::Shown(Routes { routes })) => Ok(routes),
+        Ok(File::Listed(routes) | File::Shown(NewRoutes { routes })) => Ok(routes),
         Err(_) => Err(Failure::Input(
             "--routes-file must contain a JSON array of routes with event_type, intent, webhook_id and optionally target_session"
                 .to_owned(),
@@ -60,7 +60,7 @@ fn from_json(bytes: &[u8]) -> Result<Vec<Route>, Failure> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Written(Route);
+struct Written(NewRoute);
 
 impl FromStr for Written {
     type Err = &'static str;
@@ -77,7 +77,7 @@ impl FromStr for Written {
         if parts.iter().any(|part| part.is_empty()) {
             return Err(form);
         }
-        Ok(Self(Route {
+        Ok(Self(NewRoute {
             event_type: event_type.trim().to_owned(),
             intent: intent.trim().to_owned(),
             target_session: session.map(|session| session.trim().to_owned()),
@@ -90,8 +90,8 @@ impl FromStr for Written {
 mod tests {
     use super::*;
 
-    fn route(session: Option<&str>) -> Route {
-        Route {
+    fn route(session: Option<&str>) -> NewRoute {
+        NewRoute {
             event_type: "pull_request.*".to_owned(),
             intent: "code_review".to_owned(),
             target_session: session.map(str::to_owned),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use postrider_api_types::source::NewRoute;
 use postrider_domain::scheme::{CUSTOM, CustomDraft, Scheme};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use super::generated::Generated;
 use super::routes::RoutesArgs;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
-use crate::inbound::Route;
 use crate::schemes::scheme;
 
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ pub(super) struct SourceBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     verify_token: Option<Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    routes: Option<Vec<Route>>,
+    routes: Option<Vec<NewRoute>>,
 }
 
 impl CreateArgs {

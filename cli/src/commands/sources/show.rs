@@ -1,16 +1,17 @@
 //! Displays sources.
 
+use postrider_api_types::source::{RouteView, SourceView};
 use url::Url;
 
 use super::generated::Generated;
-use crate::inbound::{Route, Source};
 use crate::output::{Output, Tone, printable_line};
 use crate::table::{Mark, Table, facts};
+use crate::views::ShowSource;
 use crate::when::short_time;
 
 pub(super) const SAVE_IT: &str = "Save it now: it is not shown again.";
 
-pub(super) fn list(sources: Vec<Source>, out: Output) -> String {
+pub(super) fn list(sources: Vec<SourceView>, out: Output) -> String {
     let mut table = Table::new(["ID", "NAME", "SCHEME", "ROUTES", "PATH"]);
     for source in sources {
         let name = printable_line(&source.name, 30);
@@ -23,11 +24,12 @@ pub(super) fn list(sources: Vec<Source>, out: Output) -> String {
     table.show(out)
 }
 
-pub(super) fn one(source: &Source, base: &Url, out: Output) -> String {
+pub(super) fn one(source: &SourceView, base: &Url, out: Output) -> String {
     let expire: Vec<String> = source
         .secret_expires
         .iter()
-        .map(|at| short_time(at))
+        .copied()
+        .map(short_time)
         .collect();
     let custom = source
         .custom
@@ -50,8 +52,8 @@ pub(super) fn one(source: &Source, base: &Url, out: Output) -> String {
                 "previous secrets",
                 (!expire.is_empty()).then(|| format!("valid until {}", expire.join(", "))),
             ),
-            ("created", source.created_at.as_deref().map(short_time)),
-            ("updated", source.updated_at.as_deref().map(short_time)),
+            ("created", Some(short_time(source.created_at))),
+            ("updated", Some(short_time(source.updated_at))),
         ],
     );
     if source.routes.is_empty() {
@@ -76,7 +78,7 @@ fn described(custom: &serde_json::Value) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn routes(routes: &[Route], out: Output) -> String {
+pub(super) fn routes(routes: &[RouteView], out: Output) -> String {
     let mut table = Table::new(["EVENT TYPE", "INTENT", "SESSION", "WEBHOOK"]);
     for route in routes {
         table.row(
@@ -107,8 +109,8 @@ pub(super) fn generated(generated: &Generated, out: Output) -> String {
     }
 }
 
-pub(super) fn next_steps(source: &Source, is_local: bool) -> String {
-    let Source {
+pub(super) fn next_steps(source: &SourceView, is_local: bool) -> String {
+    let SourceView {
         id,
         scheme,
         public_url,
@@ -133,14 +135,14 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    fn source(rest: &str) -> Source {
+    fn source(rest: &str) -> SourceView {
         let document = format!(
-            r#"{{"id":"src_1","name":"Forge","url":"/gateway/webhooks/src_1","created_at":null,"updated_at":null,{rest}}}"#
+            r#"{{"id":"src_1","name":"Forge","url":"/gateway/webhooks/src_1","created_at":"2026-02-21T10:00:00Z","updated_at":"2026-02-21T10:00:00Z",{rest}}}"#
         );
         serde_json::from_str(&document).unwrap()
     }
 
-    fn shown(source: &Source) -> String {
+    fn shown(source: &SourceView) -> String {
         let base = "http://127.0.0.1:8080".parse().unwrap();
         one(source, &base, Output::new(Format::People, true))
     }

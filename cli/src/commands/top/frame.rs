@@ -1,10 +1,16 @@
 //! A frame: key stats, webhooks needing attention, recent failures.
 
+use postrider_api_types::ApiTime;
+use postrider_api_types::delivery::DeliveryView;
+use postrider_api_types::stats::KeyStatView;
+use postrider_api_types::webhook::WebhookView;
+
+use super::super::stats::{ShowKeyStat, named};
 use super::line::{Line, Size};
 use super::picture::{Picture, failed_at};
 use crate::output::{Tone, plural};
-use crate::shapes::{Delivery, Webhook};
 use crate::table::Mark;
+use crate::views::{ShowDelivery, ShowWebhook};
 use crate::when::short_time;
 
 const KEYS: &str = "q quit · p pause · j/k move · enter show · r retry";
@@ -63,7 +69,7 @@ impl Frame<'_> {
     }
 
     fn head(&self) -> Vec<Line> {
-        let total = &self.picture.stats.total;
+        let total = &self.picture.stats.total.counters;
         let counted = format!(
             "last {}: {} delivered, {} dead, {}",
             self.window,
@@ -75,7 +81,7 @@ impl Frame<'_> {
         if let Some(rates) = &self.rates {
             counts = counts.then(Some(Tone::Strong), &format!("  now {rates}"));
         }
-        let at = short_time(&self.picture.taken_at.to_string());
+        let at = short_time(ApiTime(self.picture.taken_at));
         vec![
             Line::toned(Tone::Strong, "postrider top")
                 .then(None, &format!("  {}", self.gateway))
@@ -85,8 +91,8 @@ impl Frame<'_> {
     }
 
     fn key_stats(&self) -> Vec<Line> {
-        let key_stats = self.picture.stats.total.all().into_iter();
-        let line = |(name, key_stat, unit): (&str, &super::super::stats::KeyStat, &str)| {
+        let key_stats = named(&self.picture.stats.total).into_iter();
+        let line = |(name, key_stat, unit): (&str, &KeyStatView, &str)| {
             let mark = key_stat.mark();
             let tone = (mark == Mark::Bad).then_some(Tone::Bad);
             Line::default()
@@ -149,7 +155,7 @@ impl Frame<'_> {
     }
 }
 
-fn webhook(webhook: &Webhook) -> Line {
+fn webhook(webhook: &WebhookView) -> Line {
     let reason = webhook.status_reason.as_deref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     Line::text("  ")
@@ -159,7 +165,7 @@ fn webhook(webhook: &Webhook) -> Line {
         .then(Some(Tone::Faint), &format!("  {}", webhook.id))
 }
 
-fn failure(row: &Delivery, is_selected: bool) -> Line {
+fn failure(row: &DeliveryView, is_selected: bool) -> Line {
     let (sign, tone) = if is_selected {
         ("▸", Some(Tone::Strong))
     } else {
@@ -170,7 +176,7 @@ fn failure(row: &Delivery, is_selected: bool) -> Line {
     Line::default()
         .column(tone, sign, 1)
         .mark(row.mark())
-        .column(tone, &row.status, 6)
+        .column(tone, row.status.as_str(), 6)
         .column(None, &row.tries(), 8)
         .column(Some(Tone::Faint), time, 8)
         .column(tone, &row.event_type, 22)

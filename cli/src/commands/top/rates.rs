@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use postrider_api_types::Word;
+use postrider_domain::notification::NotificationKind;
+
 /// The length of a tick.
 pub(super) const TICK: Duration = Duration::from_millis(500);
 /// How many ticks a rate covers: 10 s.
@@ -24,11 +27,13 @@ pub(super) struct Rates {
 
 impl Rates {
     /// Counts a notification of this kind.
-    pub(super) fn count(&mut self, kind: &str) {
-        match kind {
-            "delivery.delivered" => self.now.delivered += 1,
-            "delivery.failed" | "delivery.dead" => self.now.failed += 1,
-            _ => {}
+    pub(super) fn count(&mut self, kind: &Word<NotificationKind>) {
+        if *kind == NotificationKind::DeliveryDelivered {
+            self.now.delivered += 1;
+        } else if *kind == NotificationKind::DeliveryFailed
+            || *kind == NotificationKind::DeliveryDead
+        {
+            self.now.failed += 1;
         }
     }
 
@@ -67,12 +72,12 @@ mod tests {
         assert_eq!(rates.in_words(), "0.0/s delivered, 0.0/s failed");
         for _ in 0..30 {
             for _ in 0..3 {
-                rates.count("delivery.delivered");
+                rates.count(&NotificationKind::DeliveryDelivered.into());
             }
             rates.tick();
         }
-        rates.count("delivery.dead");
-        rates.count("webhook.failed");
+        rates.count(&NotificationKind::DeliveryDead.into());
+        rates.count(&NotificationKind::WebhookFailed.into());
         rates.tick();
         assert_eq!(rates.in_words(), "5.7/s delivered, 0.1/s failed");
         for _ in 0..TICKS {

@@ -1,6 +1,7 @@
 //! Sends the request and shows the response.
 
 use http::StatusCode;
+use postrider_api_types::event::EventAnswer;
 use postrider_domain::inbound::Inbound;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,6 @@ use crate::client::{Client, read, transport, why_unreachable};
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, Tone};
 use crate::problem::Problem;
-use crate::shapes::Published;
 
 const SHOWN_BODY_CHARS: usize = 2000;
 
@@ -30,7 +30,7 @@ pub(super) async fn deliver(
     if !status.is_success() {
         return Err(rejected(status, &text, source));
     }
-    let Ok(published) = read::<Published>(&text) else {
+    let Ok(published) = read::<EventAnswer>(&text) else {
         // A handshake has a different response.
         return show_answer(status, &text, out);
     };

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use postrider_api_types::source::SourceView;
 use postrider_domain::scheme::{CUSTOM, CustomDraft, Scheme};
 use url::Url;
 
 use super::super::input::read_file;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::inbound::Source;
 use crate::pages;
 use crate::schemes;
+use crate::views::ShowSource;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
@@ -51,7 +52,7 @@ impl TargetArgs {
         match (self.to, self.source) {
             (Some(url), _) => other_url(scheme, url, self.custom, self.public_url),
             (None, Some(id)) => {
-                let source: Source = client.get(&["v1", "sources", &id]).await?.read()?;
+                let source: SourceView = client.get(&["v1", "sources", &id]).await?.read()?;
                 if source.scheme != scheme {
                     return Err(Failure::Input(format!(
                         "the source {id} has the scheme `{}`, not `{scheme}`",
@@ -103,7 +104,7 @@ fn other_url(
     })
 }
 
-fn at(source: Source, client: &Client, public_url: Option<String>) -> Result<Target, Failure> {
+fn at(source: SourceView, client: &Client, public_url: Option<String>) -> Result<Target, Failure> {
     let address = source.address(client.base());
     let url = Url::parse(&address).map_err(|_| {
         Failure::NotUnderstood(format!("a source has the invalid address {address}"))
@@ -118,8 +119,8 @@ fn at(source: Source, client: &Client, public_url: Option<String>) -> Result<Tar
     })
 }
 
-fn only(sources: Vec<Source>, scheme: &str) -> Result<Source, Failure> {
-    let mut matching: Vec<Source> = sources
+fn only(sources: Vec<SourceView>, scheme: &str) -> Result<SourceView, Failure> {
+    let mut matching: Vec<SourceView> = sources
         .into_iter()
         .filter(|source| source.scheme == scheme)
         .collect();
@@ -143,10 +144,10 @@ fn only(sources: Vec<Source>, scheme: &str) -> Result<Source, Failure> {
 mod tests {
     use super::*;
 
-    fn source(id: &str, scheme: &str) -> Source {
+    fn source(id: &str, scheme: &str) -> SourceView {
         let document = format!(
             r#"{{"id":"{id}","name":"n","scheme":"{scheme}","url":"/gateway/webhooks/{id}","public_url":null,
-                "created_at":null,"updated_at":null}}"#
+                "created_at":"2026-02-21T10:00:00Z","updated_at":"2026-02-21T10:00:00Z"}}"#
         );
         serde_json::from_str(&document).unwrap()
     }

@@ -4,9 +4,10 @@ mod settings;
 mod show;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use postrider_api_types::webhook::{
+    CreatedWebhook, RotatedSecretView, Rotation, WebhookPatch, WebhookView,
+};
 
-pub(super) use self::settings::WebhookBody;
 use self::settings::{CreateArgs, UpdateArgs};
 use super::follow::{WaitArgs, show_published};
 use crate::client::{Answer, Client};
@@ -14,7 +15,6 @@ use crate::failure::{Ending, Failure};
 use crate::hidden::Hidden;
 use crate::output::{Output, Tone};
 use crate::pages;
-use crate::shapes::{Rotated, Webhook};
 use crate::when::short_time;
 
 const AFTER_HELP: &str = "\
@@ -93,10 +93,8 @@ pub(crate) async fn run(
         }
         Action::Show(Named { id }) => print(&client.get(&["v1", "webhooks", &id]).await?, out)?,
         Action::Create(args) => {
-            print(
-                &client.post(&["v1", "webhooks"], &args.into_body()?).await?,
-                out,
-            )?;
+            let answer = client.post(&["v1", "webhooks"], &args.into_body()?).await?;
+            print_created(&answer, out)?;
         }
         Action::Update(args) => print(&update(*args, client).await?, out)?,
         Action::Delete(Named { id }) => {
@@ -130,18 +128,18 @@ async fn update(args: UpdateArgs, client: &Client) -> Result<Answer, Failure> {
     let path = ["v1", "webhooks", &args.id.clone()];
     // The API replaces retry settings as a whole, so changing one of them starts from the current ones.
     let retry_before = if args.needs_retry_settings() {
-        let webhook: Webhook = client.get(&path).await?.read()?;
+        let webhook: WebhookView = client.get(&path).await?.read()?;
         let unknown = || {
             Failure::NotUnderstood(
                 "it has retry settings that this version of the command does not know".to_owned(),
             )
         };
-        Some(webhook.retry_settings().ok_or_else(unknown)?)
+        Some(webhook.retry.overrides().ok_or_else(unknown)?)
     } else {
         None
     };
     let body = args.into_body(retry_before)?;
-    if body.is_empty() {
+    if body == WebhookPatch::default() {
         return Err(Failure::Input(
             "nothing to change: give at least one setting".to_owned(),
         ));
@@ -156,23 +154,19 @@ async fn rotate(
     out: Output,
 ) -> Result<(), Failure> {
     let path = ["v1", "webhooks", id, "rotate-secret"];
-    let answer = match &secret {
-        Some(secret) => {
-            client
-                .post(&path, &json!({ "secret": secret.expose() }))
-                .await?
-        }
-        None => client.post_empty(&path).await?,
+    let body = Rotation {
+        secret: secret.map(|secret| secret.expose().to_owned()),
     };
+    let answer = client.post(&path, &body).await?;
     if out.wants_json() {
         return out.document(&answer.text);
     }
-    let rotated: Rotated = answer.read()?;
+    let rotated: RotatedSecretView = answer.read()?;
     out.line(out.paint(Tone::Strong, rotated.secret.expose()))?;
     out.note(show::SAVE_THE_SECRET);
     out.note(format!(
         "The previous secret stays valid until {}.",
-        short_time(&rotated.previous_expires_at)
+        short_time(rotated.previous_expires_at)
     ));
     Ok(())
 }
@@ -181,10 +175,17 @@ fn print(answer: &Answer, out: Output) -> Result<(), Failure> {
     if out.wants_json() {
         return out.document(&answer.text);
     }
-    let webhook: Webhook = answer.read()?;
-    out.line(show::one(&webhook, out))?;
-    if webhook.secret.is_some() {
-        out.note(show::SAVE_THE_SECRET);
+    let webhook: WebhookView = answer.read()?;
+    out.line(show::one(&webhook, out))
+}
+
+fn print_created(answer: &Answer, out: Output) -> Result<(), Failure> {
+    if out.wants_json() {
+        return out.document(&answer.text);
     }
+    let CreatedWebhook { webhook, secret } = answer.read()?;
+    let secret = out.paint(Tone::Strong, secret.expose());
+    out.line(format!("{}\n\n{secret}", show::one(&webhook, out)))?;
+    out.note(show::SAVE_THE_SECRET);
     Ok(())
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use postrider_domain::retry::RetrySettings;
-use serde::Serialize;
+use postrider_api_types::retry::RetryFields;
+use postrider_api_types::webhook::{NewWebhook, WebhookPatch};
 use url::Url;
 
-use super::super::retry_flags::RetryFlags;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
 
@@ -69,105 +68,69 @@ struct CommonArgs {
     auto_resume: Option<bool>,
 
     #[command(flatten)]
-    retry: RetryFlags,
-}
-
-/// The body of POST and PATCH. Settings that are not given are omitted.
-#[derive(Default, PartialEq, Serialize)]
-pub(crate) struct WebhookBody {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event_types: Option<Vec<String>>,
-    /// `Some(None)` clears it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner_email: Option<Option<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    headers: Option<BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_seconds: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_rate: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    auto_resume: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry: Option<RetrySettings>,
-}
-
-impl WebhookBody {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// A webhook with the gateway's defaults.
-    pub(crate) fn new(name: String, target_url: String, event_types: Vec<String>) -> Self {
-        Self {
-            name: Some(name),
-            target_url: Some(target_url),
-            event_types: Some(event_types),
-            ..Self::default()
-        }
-    }
+    retry: RetryFields,
 }
 
 impl CreateArgs {
-    pub(super) fn into_body(self) -> Result<WebhookBody, Failure> {
+    pub(super) fn into_body(self) -> Result<NewWebhook, Failure> {
         let host = Url::parse(&self.to)
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned));
-        let mut body = self.common.into_body(RetrySettings::default())?;
-        body.name = body.name.or(host).or_else(|| Some("webhook".to_owned()));
-        body.event_types = body.event_types.or_else(|| Some(vec!["*".to_owned()]));
-        body.secret = self
-            .secret
-            .map(|secret| secret.signing_secret())
-            .transpose()?
-            .map(|s| s.expose().to_owned());
-        body.target_url = Some(self.to);
-        Ok(body)
+        let secret = self.secret.map(|secret| secret.signing_secret());
+        let common = self.common.into_patch(RetryFields::default())?;
+        Ok(NewWebhook {
+            name: common.name.or(host).unwrap_or_else(|| "webhook".to_owned()),
+            target_url: self.to,
+            event_types: common.event_types.unwrap_or_else(|| vec!["*".to_owned()]),
+            owner_email: common.owner_email.flatten(),
+            headers: common.headers.flatten(),
+            secret: secret.transpose()?.map(|secret| secret.expose().to_owned()),
+            timeout_seconds: common.timeout_seconds.flatten(),
+            retry_rate: common.retry_rate.flatten(),
+            auto_resume: common.auto_resume.flatten(),
+            retry: common.retry.flatten(),
+        })
     }
 }
 
 impl UpdateArgs {
-    /// Whether the change depends on the current retry settings.
+    /// Whether the change depends on the current retry settings. A profile replaces all of them.
     pub(super) fn needs_retry_settings(&self) -> bool {
-        self.common.retry.any() && !self.common.retry.names_profile()
+        let retry = &self.common.retry;
+        !retry.is_empty() && retry.profile.is_none()
     }
 
     pub(super) fn into_body(
         self,
-        retry_before: Option<RetrySettings>,
-    ) -> Result<WebhookBody, Failure> {
-        let mut body = self.common.into_body(retry_before.unwrap_or_default())?;
-        body.target_url = self.to;
-        Ok(body)
+        retry_before: Option<RetryFields>,
+    ) -> Result<WebhookPatch, Failure> {
+        Ok(WebhookPatch {
+            target_url: self.to,
+            ..self.common.into_patch(retry_before.unwrap_or_default())?
+        })
     }
 }
 
 impl CommonArgs {
-    fn into_body(self, retry_before: RetrySettings) -> Result<WebhookBody, Failure> {
+    fn into_patch(self, retry_before: RetryFields) -> Result<WebhookPatch, Failure> {
         let headers = self
             .header
             .iter()
             .map(parse_header)
             .collect::<Result<BTreeMap<_, _>, _>>()?;
-        Ok(WebhookBody {
+        let retry = (!self.retry.is_empty()).then(|| self.retry.over(retry_before));
+        Ok(WebhookPatch {
             name: self.name,
-            target_url: None,
             event_types: self.event_types,
             owner_email: self
                 .owner_email
                 .map(|address| Some(address).filter(|address| !address.is_empty())),
-            headers: (!headers.is_empty()).then_some(headers),
-            secret: None,
-            timeout_seconds: self.timeout_seconds,
-            retry_rate: self.retry_rate,
-            auto_resume: self.auto_resume,
-            retry: self.retry.any().then(|| self.retry.over(retry_before)),
+            headers: (!headers.is_empty()).then_some(Some(headers)),
+            timeout_seconds: self.timeout_seconds.map(Some),
+            retry_rate: self.retry_rate.map(Some),
+            auto_resume: self.auto_resume.map(Some),
+            retry: retry.map(Some),
+            ..WebhookPatch::default()
         })
     }
 }
@@ -208,7 +171,7 @@ mod tests {
         serde_json::to_string(&args.into_body().unwrap()).unwrap()
     }
 
-    fn update(line: &[&str], before: Option<RetrySettings>) -> String {
+    fn update(line: &[&str], before: Option<RetryFields>) -> String {
         let args = Update::try_parse_from(["test", "wh_1"].iter().chain(line))
             .unwrap()
             .args;
@@ -281,10 +244,10 @@ mod tests {
             update(&["--owner-email", ""], None),
             r#"{"owner_email":null}"#
         );
-        let before = RetrySettings {
-            profile: Profile::Standard,
+        let before = RetryFields {
+            profile: Some(Profile::Standard),
             jitter_bps: Some(5),
-            ..RetrySettings::default()
+            ..RetryFields::default()
         };
         let expected = r#"{"retry":{"profile":"standard","max_attempts":3,"jitter_bps":5}}"#;
         assert_eq!(update(&["--max-attempts", "3"], Some(before)), expected);

@@ -1,20 +1,23 @@
 //! Displays webhooks.
 
-use postrider_domain::retry::RetrySettings;
+use postrider_api_types::retry::RetryFields;
+use postrider_api_types::webhook::{LastFailureView, WebhookView};
+use postrider_api_types::{ApiTime, Word};
+use postrider_domain::health::WebhookStatus;
 
-use crate::output::{Output, Tone, printable_line};
-use crate::shapes::{LastFailure, Webhook};
+use crate::output::{Output, printable_line};
 use crate::table::{Table, facts};
+use crate::views::ShowWebhook;
 use crate::when::short_time;
 
 pub(super) const SAVE_THE_SECRET: &str =
     "Save the secret now: it is not shown again. Receivers need it to verify signatures.";
 
-pub(super) fn list(webhooks: Vec<Webhook>, out: Output) -> String {
+pub(super) fn list(webhooks: Vec<WebhookView>, out: Output) -> String {
     let mut table = Table::new(["ID", "NAME", "STATUS", "EVENT TYPES", "TARGET"]);
     for webhook in webhooks {
         let status = match webhook.failure_count {
-            0 => webhook.status.clone(),
+            0 => webhook.status.to_string(),
             1 => format!("{}, 1 failure", webhook.status),
             n => format!("{}, {n} failures", webhook.status),
         };
@@ -33,17 +36,11 @@ pub(super) fn list(webhooks: Vec<Webhook>, out: Output) -> String {
     table.show(out)
 }
 
-pub(super) fn one(webhook: &Webhook, out: Output) -> String {
-    let headers = webhook
-        .headers
-        .as_ref()
-        .filter(|headers| !headers.is_empty())
-        .map(|headers| {
-            let shown = headers
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}"));
-            shown.collect::<Vec<_>>().join(", ")
-        });
+pub(super) fn one(webhook: &WebhookView, out: Output) -> String {
+    let headers = webhook.headers.iter();
+    let headers: Vec<String> = headers
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
     let mut text = facts(
         out,
         [
@@ -54,64 +51,50 @@ pub(super) fn one(webhook: &Webhook, out: Output) -> String {
             ("target", Some(webhook.target_url.clone())),
             ("event types", Some(webhook.event_types.join(", "))),
             ("owner", webhook.owner_email.clone()),
-            ("headers", headers),
-            (
-                "timeout",
-                webhook
-                    .timeout_seconds
-                    .map(|seconds| format!("{seconds} s")),
-            ),
-            ("retry rate", rate(webhook)),
+            ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
+            ("timeout", Some(format!("{} s", webhook.timeout_seconds))),
+            ("retry rate", Some(rate(webhook))),
             (
                 "auto-resume",
-                webhook
-                    .auto_resume
-                    .map(|on| if on { "yes" } else { "no" }.to_owned()),
+                Some(if webhook.auto_resume { "yes" } else { "no" }.to_owned()),
             ),
-            (
-                "next probe",
-                webhook.next_probe_at.as_deref().map(short_time),
-            ),
+            ("next probe", webhook.next_probe_at.map(short_time)),
             ("last failure", webhook.last_failure.as_ref().map(failure)),
-            ("retry", webhook.retry_settings().as_ref().map(retry)),
+            ("retry", webhook.retry.overrides().as_ref().map(retry)),
             ("previous secrets", old_secrets(&webhook.secret_expires)),
-            ("created", webhook.created_at.as_deref().map(short_time)),
-            ("updated", webhook.updated_at.as_deref().map(short_time)),
+            ("created", Some(short_time(webhook.created_at))),
+            ("updated", Some(short_time(webhook.updated_at))),
         ],
     );
-    match webhook.status.as_str() {
-        "failed" | "paused" | "disabled" => {
+    match webhook.status {
+        Word::Known(WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled) => {
             text.push_str(&format!(
                 "\n\nTo resume it: postrider webhooks resume {}",
                 webhook.id
             ));
         }
-        _ => {}
-    }
-    if let Some(secret) = &webhook.secret {
-        text.push_str(&format!("\n\n{}", out.paint(Tone::Strong, secret.expose())));
+        Word::Known(WebhookStatus::Active) | Word::Unknown(_) => {}
     }
     text
 }
 
 /// `8/s, currently 2.5/s`: the configured rate, and the current one while it is reduced.
-fn rate(webhook: &Webhook) -> Option<String> {
-    let configured = webhook.retry_rate?;
-    let slower = webhook.current_rate;
-    let slower = slower.filter(|rate| *rate < f64::from(configured));
-    Some(match slower {
-        Some(rate) => format!("{configured}/s, currently {rate}/s"),
-        None => format!("{configured}/s"),
-    })
+fn rate(webhook: &WebhookView) -> String {
+    let (configured, current) = (webhook.retry_rate, webhook.current_rate);
+    if current < f64::from(configured) {
+        format!("{configured}/s, currently {current}/s")
+    } else {
+        format!("{configured}/s")
+    }
 }
 
-fn failure(last: &LastFailure) -> String {
+fn failure(last: &LastFailureView) -> String {
     let error = printable_line(&last.error, 160);
-    format!("{error}, {}, {}", short_time(&last.at), last.delivery_id)
+    format!("{error}, {}, {}", short_time(last.at), last.delivery_id)
 }
 
 /// `standard, max_attempts 8, delays_seconds [1,2]`: the profile, then the overrides.
-fn retry(settings: &RetrySettings) -> String {
+fn retry(settings: &RetryFields) -> String {
     let settings = serde_json::to_value(settings).unwrap_or_default();
     let text = |value: &serde_json::Value| {
         value
@@ -125,8 +108,8 @@ fn retry(settings: &RetrySettings) -> String {
     parts.join(", ")
 }
 
-fn old_secrets(expire: &[String]) -> Option<String> {
-    let expire: Vec<String> = expire.iter().map(|at| short_time(at)).collect();
+fn old_secrets(expire: &[ApiTime]) -> Option<String> {
+    let expire: Vec<String> = expire.iter().copied().map(short_time).collect();
     (!expire.is_empty()).then(|| format!("valid until {}", expire.join(", ")))
 }
 
@@ -134,18 +117,37 @@ fn old_secrets(expire: &[String]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::output::Format;
+    use crate::views::examples;
+    use postrider_api_types::retry::RetryView;
+    use postrider_domain::retry::{Profile, RuntimeRetry};
+    use serde_json::json;
 
     #[test]
     fn a_failed_webhook_is_shown_with_what_to_do_about_it() {
-        let webhook: Webhook = serde_json::from_str(
-            r#"{"id":"wh_1","name":"n","target_url":"https://example.com/","event_types":["*"],"status":"failed",
-                "failure_count":6,"owner_email":null,"headers":{"authorization":"***"},"timeout_seconds":10,
-                "retry_rate":8,"current_rate":2.5,"next_test_at":"2026-02-21T10:01:00.000Z",
-                "last_failure":{"delivery_id":"dlv_1","event_type":"a.b","error":"HTTP status 500",
-                "at":"2026-02-21T10:00:00.000Z"},
-                "retry":{"profile":"standard","max_attempts":8,"jitter_bps":null},"secret":null}"#,
-        )
-        .unwrap();
+        let mut document = examples::webhook();
+        let standard = RetryFields {
+            profile: Some(Profile::Standard),
+            max_attempts: Some(8),
+            ..RetryFields::default()
+        };
+        let policy = RetryView::of(&standard.into(), RuntimeRetry::default());
+        for (field, value) in [
+            ("status", json!("failed")),
+            ("failure_count", json!(6)),
+            ("headers", json!({"authorization": "***"})),
+            ("retry_rate", json!(8)),
+            ("current_rate", json!(2.5)),
+            ("next_test_at", json!("2026-02-21T10:01:00.000Z")),
+            (
+                "last_failure",
+                json!({"delivery_id": "dlv_1", "event_type": "a.b", "error": "HTTP status 500",
+                    "at": "2026-02-21T10:00:00.000Z"}),
+            ),
+            ("retry", serde_json::to_value(policy).unwrap()),
+        ] {
+            document[field] = value;
+        }
+        let webhook: WebhookView = serde_json::from_value(document).unwrap();
         let shown = one(&webhook, Output::new(Format::People, true));
         for part in [
             "failed",

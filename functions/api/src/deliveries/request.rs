@@ -1,14 +1,12 @@
 //! The request as it was sent last, as far as it is known.
 
+use postrider_api_types::delivery::{HeaderView, RequestView};
+use postrider_api_types::webhook::{HIDDEN, shown_headers};
 use postrider_domain::delivery::Delivery;
 use postrider_domain::event::{Event, Label};
-use postrider_domain::headers::CustomHeaders;
 use postrider_domain::webhook::Webhook;
 
-/// Stands for a value that looks like a credential, or that is not kept.
-const HIDDEN: &str = "***";
-
-/// What was sent.
+/// The last request, or the first one if there was none yet.
 pub(crate) struct Sent {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -16,19 +14,22 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// The headers of the last attempt, or of the first one to come. The webhook's own are those it has now, without what
-    /// looks like a credential; the signatures of Standard Webhooks are not kept.
+    /// The headers of the last attempt, or of the first one to come. The webhook's own headers are those it has now,
+    /// without what looks like a credential. The signatures of Standard Webhooks and the version of the gateway that
+    /// sent the request are not stored.
     pub(crate) fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
         let mut headers = vec![("webhook-id".to_owned(), row.id.to_string())];
         let mut set = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(at) = row.last_attempted_at {
             set("webhook-timestamp", at.as_seconds().to_string());
             set("webhook-signature", format!("v1,{HIDDEN}"));
+            set("x-observatory-signature", row.signature.clone());
             set("x-webhook-signature", row.signature.clone());
-            set(
-                "x-webhook-retry",
-                row.attempt_count.saturating_sub(1).to_string(),
-            );
+            // A retry by an operator starts the count again: until the next attempt, the number that the last one
+            // carried is not known.
+            if let Some(retries) = row.attempt_count.checked_sub(1) {
+                set("x-webhook-retry", retries.to_string());
+            }
         }
         set("x-webhook-event", row.event_type.as_str().to_owned());
         for (name, label) in [
@@ -42,20 +43,26 @@ impl Sent {
         if let Some(event) = event {
             set("content-type", event.content_type.as_str().to_owned());
         }
-        for (name, value) in webhook
-            .iter()
-            .flat_map(|webhook| webhook.settings.headers.iter())
-        {
-            let shown = value
-                .to_str()
-                .ok()
-                .filter(|_| !CustomHeaders::is_revealing(name));
-            set(name.as_str(), shown.unwrap_or(HIDDEN).to_owned());
+        set("user-agent", format!("Postrider/{HIDDEN}"));
+        if let Some(webhook) = webhook {
+            headers.extend(shown_headers(&webhook.settings.headers));
         }
         Self {
             url: row.target_url.clone(),
             headers,
             was_attempted: row.last_attempted_at.is_some(),
+        }
+    }
+}
+
+impl From<Sent> for RequestView {
+    fn from(sent: Sent) -> Self {
+        let headers = sent.headers.into_iter();
+        Self {
+            target_url: sent.url,
+            headers: headers
+                .map(|(name, value)| HeaderView { name, value })
+                .collect(),
         }
     }
 }

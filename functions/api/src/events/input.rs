@@ -1,9 +1,11 @@
-//! What a publisher writes.
+//! The body of a request to publish.
 
 use std::fmt;
 
 use bytes::Bytes;
 use data_encoding::BASE64;
+use postrider_api_types::event::NewEvent;
+use postrider_api_types::json::present;
 use postrider_domain::event::Origin;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
@@ -16,51 +18,22 @@ use utoipa::openapi::schema::{OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::json::{self, present};
-use crate::openapi::any_json;
+use crate::json;
 
-/// One event.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = NewEvent)]
-pub(crate) struct EventInput<'a> {
-    /// A dotted name of up to 128 visible ASCII characters.
-    #[serde(rename = "type")]
-    #[schema(example = "task.completed")]
-    event_type: String,
-    /// Any JSON, sent on byte for byte as written here. Either this or `payload_base64`.
-    #[serde(borrow, default, deserialize_with = "present")]
-    #[schema(schema_with = any_json)]
-    payload: Option<&'a RawValue>,
-    /// Any bytes, in base64 with padding.
-    #[serde(default)]
-    payload_base64: Option<String>,
-    /// What the payload is: `application/json` for `payload`, `application/octet-stream` for `payload_base64` unless
-    /// set.
-    #[serde(default)]
-    content_type: Option<String>,
-    /// Up to 128 printable ASCII characters.
-    #[serde(default)]
-    session_id: Option<String>,
-    /// The one webhook it is for, whatever that subscribes to.
-    #[serde(default)]
-    webhook_id: Option<String>,
-}
-
-/// Up to 100 events, 4 MiB in all.
+/// Up to 100 events, 4 MiB in total.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEvents)]
 pub(crate) struct Batch<'a> {
-    /// Each is taken or refused on its own.
+    /// Each one is accepted or rejected on its own.
     #[serde(borrow, deserialize_with = "bounded")]
-    #[schema(value_type = Vec<EventInput<'_>>, min_items = 1, max_items = 100)]
+    #[schema(value_type = Vec<NewEvent<'_>>, min_items = 1, max_items = 100)]
     pub(crate) events: Vec<&'a RawValue>,
 }
 
 /// One event or a batch.
 pub(crate) enum Publication<'a> {
-    One(EventInput<'a>),
+    One(NewEvent<'a>),
     Many(Batch<'a>),
 }
 
@@ -90,7 +63,7 @@ impl<'a> Publication<'a> {
 impl PartialSchema for Publication<'_> {
     fn schema() -> RefOr<Schema> {
         let one_of = OneOfBuilder::new()
-            .item(Ref::from_schema_name(EventInput::name()))
+            .item(Ref::from_schema_name(NewEvent::name()))
             .item(Ref::from_schema_name(Batch::name()));
         Schema::from(one_of).into()
     }
@@ -98,7 +71,8 @@ impl PartialSchema for Publication<'_> {
 
 impl ToSchema for Publication<'_> {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((EventInput::name().into(), EventInput::schema()));
+        schemas.push((NewEvent::name().into(), NewEvent::schema()));
+        NewEvent::schemas(schemas);
         schemas.push((Batch::name().into(), Batch::schema()));
     }
 }
@@ -111,12 +85,12 @@ pub(crate) fn one_of_batch(
     draft(json::parse(event.get().as_bytes())?, max_payload)
 }
 
-/// The event as the gateway takes it.
-pub(crate) fn draft(input: EventInput<'_>, max_payload: usize) -> Result<EventDraft, GatewayError> {
+/// The event as the gateway accepts it.
+pub(crate) fn draft(input: NewEvent<'_>, max_payload: usize) -> Result<EventDraft, GatewayError> {
     let too_large = GatewayError::TooLarge { limit: max_payload };
     let (body, content_type) = match (input.payload, input.payload_base64) {
         (Some(raw), None) if raw.get().len() > max_payload => return Err(too_large),
-        // Copied, so that a small event does not keep the whole request in memory until it is sent.
+        // Copied: a small event must not keep the whole request in memory until it is sent.
         (Some(raw), None) => (
             Bytes::copy_from_slice(raw.get().as_bytes()),
             "application/json",
@@ -126,10 +100,11 @@ pub(crate) fn draft(input: EventInput<'_>, max_payload: usize) -> Result<EventDr
         }
         (None, Some(text)) => (decode(&text)?, "application/octet-stream"),
         (None, None) => {
-            return Err(Invalid::field("payload", "is missing, and so is payload_base64").into());
+            let message = "is missing; set either `payload` or `payload_base64`";
+            return Err(Invalid::field("payload", message).into());
         }
         (Some(_), Some(_)) => {
-            let message = "cannot stand beside payload_base64; give one of both";
+            let message = "set either `payload` or `payload_base64`, not both";
             return Err(Invalid::field("payload", message).into());
         }
     };
@@ -155,7 +130,7 @@ fn decode(text: &str) -> Result<Bytes, Invalid> {
     }
 }
 
-/// Stops at the first event too many instead of collecting what will be refused.
+/// Stops at the first event too many instead of collecting events that will be rejected.
 fn bounded<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Vec<&'a RawValue>, D::Error> {
     struct Events;
     impl<'de> Visitor<'de> for Events {

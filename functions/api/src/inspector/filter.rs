@@ -1,8 +1,7 @@
 //! The filters of a list of deliveries, as form fields, query string and store filter.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
+use postrider_api_types::filter::FilterParameters;
+use postrider_api_types::parameters::Parameters;
 use postrider_domain::delivery::Status;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::time::{Millis, TimeError, Timestamp};
@@ -18,14 +17,7 @@ const MAX_CHOICES: usize = 200;
 
 /// The filters as entered; empty ones are ignored.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FilterForm {
-    pub(super) session_id: String,
-    pub(super) status: String,
-    pub(super) webhook_id: String,
-    pub(super) event_type: String,
-    pub(super) from: String,
-    pub(super) to: String,
-}
+pub(super) struct FilterForm(FilterParameters);
 
 /// An option of a drop-down.
 pub(super) struct Choice {
@@ -36,56 +28,51 @@ pub(super) struct Choice {
 
 impl FilterForm {
     pub(super) fn of(fields: &Fields) -> Self {
-        Self {
-            session_id: fields.text("session_id"),
-            status: fields.text("status"),
-            webhook_id: fields.text("webhook_id"),
-            event_type: fields.text("event_type"),
-            from: fields.text("from"),
-            to: fields.text("to"),
+        let mut parameters = FilterParameters::default();
+        for name in FilterParameters::names() {
+            if let Some(place) = parameters.place(name) {
+                *place = fields.get(name).map(str::to_owned);
+            }
         }
+        Self(parameters)
     }
 
     pub(super) fn with_status(mut self, status: Status) -> Self {
-        status.as_str().clone_into(&mut self.status);
+        self.0.status = Some(status.as_str().to_owned());
         self
     }
 
     /// The store filter.
     pub(super) fn check(&self) -> Result<Filter, Invalid> {
         let mut errors = Invalid::default();
-        let filter = Filter {
-            session_id: read(&mut errors, "session_id", &self.session_id),
-            status: read(&mut errors, "status", &self.status),
-            webhook_id: read(&mut errors, "webhook_id", &self.webhook_id),
-            event_type: read(&mut errors, "event_type", &self.event_type),
-            from: time(&mut errors, "from", &self.from),
-            to: time(&mut errors, "to", &self.to),
-        };
+        let mut parameters = self.0.clone();
+        for text in [&mut parameters.from, &mut parameters.to]
+            .into_iter()
+            .flatten()
+        {
+            if let Ok(at) = moment(text) {
+                *text = at.to_string();
+            }
+        }
+        let filter = parameters.check("", &mut errors);
         errors.into_result().map(|()| filter)
     }
 
-    /// A time as its form field needs it: a URL may include a time zone, which the field does not support.
-    pub(super) fn field_time(&self, given: &str) -> String {
-        moment(given).map_or_else(|_| given.to_owned(), text::field_time)
+    /// The value of a filter; empty if it is not in use.
+    pub(super) fn value(&self, name: &str) -> &str {
+        let found = self.given().find(|(known, _)| *known == name);
+        found.map_or("", |(_, value)| value)
     }
 
-    fn pairs(&self) -> [(&'static str, &str); 6] {
-        [
-            ("session_id", &self.session_id),
-            ("status", &self.status),
-            ("webhook_id", &self.webhook_id),
-            ("event_type", &self.event_type),
-            ("from", &self.from),
-            ("to", &self.to),
-        ]
+    /// A time as its form field needs it: a URL may include a time zone, which the field does not support.
+    pub(super) fn field_time(&self, name: &str) -> String {
+        let given = self.value(name);
+        moment(given).map_or_else(|_| given.to_owned(), text::field_time)
     }
 
     /// The filters in use, for hidden fields.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.pairs()
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty())
+        self.0.pairs()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -126,7 +113,8 @@ impl FilterForm {
                 "webhook_id" => format!("to {}", named(value)),
                 "event_type" => format!("of type {value}"),
                 "from" => format!("accepted since {value} UTC"),
-                _ => format!("accepted before {value} UTC"),
+                "to" => format!("accepted before {value} UTC"),
+                other => format!("with {other} {value}"),
             })
             .collect();
         words.join(", ")
@@ -143,7 +131,7 @@ impl FilterForm {
                     Status::Dead => "Dead",
                 }
                 .to_owned(),
-                is_chosen: self.status == status.as_str(),
+                is_chosen: self.value("status") == status.as_str(),
             })
             .into()
     }
@@ -156,7 +144,7 @@ impl FilterForm {
         let choice = |webhook: &Webhook| {
             let value = webhook.id.to_string();
             Choice {
-                is_chosen: self.webhook_id == value,
+                is_chosen: self.value("webhook_id") == value,
                 name: webhook.settings.name.clone(),
                 value,
             }
@@ -172,23 +160,16 @@ impl FilterForm {
             ("Last 7 days", 604_800),
         ]
         .map(|(name, seconds)| {
-            let mut form = self.clone();
-            form.to.clear();
-            form.from = text::field_time(now.minus(Millis::from_seconds(seconds)));
+            let from = text::field_time(now.minus(Millis::from_seconds(seconds)));
+            let form = Self(FilterParameters {
+                from: Some(from),
+                to: None,
+                ..self.0.clone()
+            });
             (name, form.query(("", "")))
         })
         .into()
     }
-}
-
-fn read<T: FromStr<Err: Display>>(errors: &mut Invalid, name: &str, text: &str) -> Option<T> {
-    let given = (!text.is_empty()).then(|| text.parse())?;
-    errors.take(name, given)
-}
-
-fn time(errors: &mut Invalid, name: &str, text: &str) -> Option<Timestamp> {
-    let given = (!text.is_empty()).then(|| moment(text))?;
-    errors.take(name, given)
 }
 
 /// An RFC 3339 time, or the value of a date and time field, which is in UTC.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header;
+use postrider_api_types::pretty;
 use postrider_domain::event::Event;
 use postrider_domain::ids::DeliveryId;
 use serde::de::IgnoredAny;
@@ -19,7 +20,6 @@ use crate::Api;
 const SHOWN_BYTES: usize = 64 * 1024;
 /// How much of a binary body a page shows.
 const DUMPED_BYTES: usize = 512;
-const INDENT: usize = 2;
 
 pub(super) struct Payload {
     pub(super) content_type: String,
@@ -41,7 +41,9 @@ impl Payload {
         let written = std::str::from_utf8(body).ok();
         let is_json = written.is_some_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
         let whole = match written {
-            Some(text) if is_json && !is_raw && text.len() <= SHOWN_BYTES => pretty(text),
+            Some(text) if is_json && !is_raw && text.len() <= SHOWN_BYTES => {
+                pretty::indented(text).unwrap_or_else(|| text.to_owned())
+            }
             Some(text) => text.to_owned(),
             None => dump(body.get(..DUMPED_BYTES).unwrap_or(body)),
         };
@@ -57,54 +59,6 @@ impl Payload {
             is_cut: cut || end < whole.len(),
         }
     }
-}
-
-/// Valid JSON with line breaks and indentation. It is not parsed and re-serialized: numbers, strings and field order stay
-/// as they were.
-fn pretty(json: &str) -> String {
-    let mut text = String::with_capacity(json.len() * 2);
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    let mut rest = json.chars().peekable();
-    let line = |text: &mut String, depth: usize| {
-        text.push('\n');
-        text.extend(std::iter::repeat_n(' ', depth * INDENT));
-    };
-    while let Some(c) = rest.next() {
-        if in_string {
-            in_string = escaped || c != '"';
-            escaped = c == '\\' && !escaped;
-            text.push(c);
-            continue;
-        }
-        match c {
-            ' ' | '\t' | '\n' | '\r' => {}
-            '{' | '[' => {
-                text.push(c);
-                while rest.next_if(char::is_ascii_whitespace).is_some() {}
-                if let Some(end) = rest.next_if(|next| matches!(next, '}' | ']')) {
-                    text.push(end);
-                } else {
-                    depth += 1;
-                    line(&mut text, depth);
-                }
-            }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                line(&mut text, depth);
-                text.push(c);
-            }
-            ',' => {
-                text.push(c);
-                line(&mut text, depth);
-            }
-            ':' => text.push_str(": "),
-            _ => {
-                in_string = c == '"';
-                text.push(c);
-            }
-        }
-    }
-    text
 }
 
 /// A hex dump, sixteen bytes per line.
@@ -152,16 +106,6 @@ pub(super) async fn download(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn json_is_indented_and_otherwise_unchanged() {
-        let json = r#"{"b":[1.10, 2e400 ,{}],"a":"x, {\"y\\\": [","empty":[ ],"n":null}"#;
-        let expected = "{\n  \"b\": [\n    1.10,\n    2e400,\n    {}\n  ],\n  \"a\": \"x, {\\\"y\\\\\\\": [\",\n  \"empty\": [],\n  \"n\": null\n}";
-        assert_eq!(pretty(json), expected);
-        for plain in ["1", "\"text\"", "null", "[]"] {
-            assert_eq!(pretty(plain), plain);
-        }
-    }
 
     #[test]
     fn bytes_are_shown_as_a_hex_dump() {

@@ -1,62 +1,34 @@
-//! Requests that were refused, and what was wrong with them.
+//! Rejected requests, and what was wrong with them.
 
 mod view;
 
 use axum::Json;
 use axum::extract::State;
+use postrider_api_types::rejected::{
+    DEFAULT_LIST, MAX_LIST, RejectedParameters, RejectedRequestDetail, RejectedRequestList,
+};
 use postrider_domain::ids::{RejectedId, SourceId};
 use postrider_domain::invalid::Invalid;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
-use crate::extract::{Id, Ids, Parameters, Query};
-use crate::openapi::Problems;
-use crate::problem::{Problem, ProblemBody};
-use view::{RejectedRequestDetail, RejectedRequestList};
+use crate::extract::{Id, Ids, Query, limit};
+use crate::openapi::{NotFound, Problems};
+use crate::problem::Problem;
 pub(crate) use view::{is_secret, without_token};
 
-const DEFAULT_LIMIT: usize = 20;
-const MAX_LIMIT: usize = 100;
-
-/// The parameters of a list.
-#[derive(Debug, Default)]
-pub(crate) struct ListParameters {
-    limit: Option<String>,
-}
-
-impl Parameters for ListParameters {
-    const NAMES: &'static [&'static str] = &["limit"];
-
-    fn place(&mut self, name: &str) -> Option<&mut Option<String>> {
-        (name == "limit").then_some(&mut self.limit)
-    }
-}
-
-impl ListParameters {
-    fn limit(&self) -> Result<usize, Invalid> {
-        match self.limit.as_deref().map(str::parse) {
-            None => Ok(DEFAULT_LIMIT),
-            Some(Ok(limit)) if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
-            Some(_) => {
-                let message = format!("must be a whole number of 1 to {MAX_LIMIT}");
-                Err(Invalid::field("limit", message))
-            }
-        }
-    }
-}
-
-/// Requests to a source that were refused, newest first
+/// List rejected requests to a source, newest first
 ///
-/// The last 100 of the last 7 days, and no more than 10 of a minute; others are counted.
+/// The last 100 of the last 7 days, and at most 10 per minute; others are only counted.
 #[utoipa::path(
     get, path = "/v1/sources/{id}/refused", operation_id = "list_refused", tag = "sources", security(("token" = ["read"])),
     params(
         ("id" = String, Path, description = "`src_…`"),
-        ("limit" = Option<u32>, Query, description = "How many at the most; 20 unless set.", minimum = 1, maximum = 100),
+        RejectedParameters,
     ),
     responses(
-        (status = 200, description = "What is kept.", body = RejectedRequestList),
-        (status = 404, description = "There is no source with this id.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The stored requests.", body = RejectedRequestList),
+        NotFound,
         Problems,
     )
 )]
@@ -64,24 +36,26 @@ pub(crate) async fn list(
     State(api): State<Api>,
     caller: Caller<Read>,
     Id(id): Id<SourceId>,
-    Query(given): Query<ListParameters>,
+    Query(given): Query<RejectedParameters>,
 ) -> Result<Json<RejectedRequestList>, Problem> {
-    let limit = given.limit()?;
-    let refusals = &api.gateway.refusals;
-    let listed = refusals.list(caller.tenant(), id, limit).await?;
-    Ok(Json(RejectedRequestList::of(&listed)))
+    let mut faults = Invalid::default();
+    let limit = limit(given.limit.as_deref(), DEFAULT_LIST, MAX_LIST, &mut faults);
+    faults.into_result()?;
+    let rejected = &api.gateway.refusals;
+    let listed = rejected.list(caller.tenant(), id, limit).await?;
+    Ok(Json(view::list(&listed)))
 }
 
-/// One refused request with what would have matched
+/// Get a rejected request with its diagnosis
 ///
-/// Looked at anew with the secrets that the source has and had. It shows what the request held, so it takes the scope
-/// `manage`.
+/// The request is checked again with the source's current and retired secrets. The response shows the content of the
+/// request, so it requires the scope `manage`.
 #[utoipa::path(
     get, path = "/v1/sources/{id}/refused/{refused_id}", operation_id = "get_refused", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`"), ("refused_id" = String, Path, description = "`rfd_…`")),
     responses(
         (status = 200, description = "The request.", body = RejectedRequestDetail),
-        (status = 404, description = "There is no such request, or no such source.", body = ProblemBody, content_type = "application/problem+json"),
+        NotFound,
         Problems,
     )
 )]
@@ -90,7 +64,7 @@ pub(crate) async fn get(
     caller: Caller<Manage>,
     Ids(source, id): Ids<SourceId, RejectedId>,
 ) -> Result<Json<RejectedRequestDetail>, Problem> {
-    let refusals = &api.gateway.refusals;
-    let diagnosed = refusals.diagnose(caller.tenant(), source, id).await?;
-    Ok(Json(RejectedRequestDetail::of(&diagnosed)))
+    let rejected = &api.gateway.refusals;
+    let diagnosed = rejected.diagnose(caller.tenant(), source, id).await?;
+    Ok(Json(view::detail(&diagnosed)))
 }

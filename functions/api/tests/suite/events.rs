@@ -133,7 +133,7 @@ async fn invalid_fields_are_reported() {
     refused(
         r#"{"type":"a","payload":1,"payload_base64":"AA=="}"#,
         "payload",
-        "one of both",
+        "not both",
     )
     .await;
     refused(

@@ -79,7 +79,7 @@ async fn the_window_of_the_gauges_can_be_set() {
     stage
         .get("/metrics?window=1y")
         .await
-        .refuses("window", "744h");
+        .refuses("window", "31d");
     stage
         .get("/metrics?from=now")
         .await

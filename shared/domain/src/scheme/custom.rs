@@ -10,8 +10,8 @@ use crate::invalid::Invalid;
 
 pub const CUSTOM: &str = "custom";
 
-const MAX_PREFIX_BYTES: usize = 32;
-const MAX_WINDOW_SECONDS: u32 = 3600;
+pub const MAX_PREFIX_BYTES: usize = 32;
+pub const MAX_WINDOW_SECONDS: u32 = 3600;
 const WINDOW_SECONDS: u32 = 300;
 
 /// A custom scheme as submitted, unchecked. Places are `header:<name>`, `body:<JSON pointer>` or `form:<field>`.

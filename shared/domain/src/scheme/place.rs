@@ -4,9 +4,12 @@ use http::HeaderName;
 
 use super::{At, Field, Text};
 
-const MAX_NAME_BYTES: usize = 100;
-const MAX_POINTER_BYTES: usize = 200;
-const MAX_PLACES: usize = 4;
+/// The longest name of a header or form field that a place may have.
+pub const MAX_NAME_BYTES: usize = 100;
+/// The longest JSON pointer of a place.
+pub const MAX_POINTER_BYTES: usize = 200;
+/// The most places that are looked at for one value.
+pub const MAX_PLACES: usize = 4;
 
 pub(super) fn header_name(text: &str) -> Result<Text, String> {
     let name: Option<HeaderName> = text.parse().ok().filter(|_| text.len() <= MAX_NAME_BYTES);

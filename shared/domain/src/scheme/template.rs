@@ -2,7 +2,7 @@
 
 use super::{Part, Text, UrlForm};
 
-pub(super) const MAX_TEMPLATE_BYTES: usize = 200;
+pub const MAX_TEMPLATE_BYTES: usize = 200;
 
 const NAMES: &str = "{timestamp}, {id}, {method}, {url}, {body} and {form}";
 

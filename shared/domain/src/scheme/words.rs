@@ -90,3 +90,16 @@ impl Digest {
         key_fits && (encoding == Encoding::Text) == (self == Self::Token)
     }
 }
+
+macro_rules! names {
+    ($($type:ty),+) => {$(
+        impl $type {
+            /// The words in the API, the default first.
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                Self::WORDS.iter().map(|(_, word)| *word)
+            }
+        }
+    )+};
+}
+
+names!(Digest, Encoding, KeyForm, TimeForm);

@@ -1,35 +1,38 @@
 //! One change as a line of text or JSON.
 
+use postrider_api_types::delivery::DeliveryView;
+use postrider_api_types::{ApiTime, Word};
+use postrider_domain::delivery::Status;
 use serde::Serialize;
 
 use crate::live::Change;
 use crate::output::{Output, Tone, printable_line};
-use crate::shapes::{Delivery, delivery_mark};
+use crate::views::{WebhookNames, delivery_mark};
 use crate::when::short_time;
 
 const ERROR_CHARS: usize = 160;
+const REQUEUED: &str = "requeued";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     /// `listed` for deliveries that existed at the start.
     change: &'a str,
-    at: &'a str,
+    at: ApiTime,
     id: &'a str,
     event_type: &'a str,
     webhook_id: &'a str,
     session_id: Option<&'a str>,
-    status: &'a str,
+    status: &'a Word<Status>,
     attempt_count: u32,
     error: Option<&'a str>,
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn listed(delivery: &'a Delivery) -> Self {
-        let at = delivery.last_attempted_at.as_deref();
+    pub(super) fn listed(delivery: &'a DeliveryView) -> Self {
         let error = delivery.error_detail.as_deref();
         Self {
             change: "listed",
-            at: at.unwrap_or(&delivery.created_at),
+            at: delivery.last_attempted_at.unwrap_or(delivery.created_at),
             id: &delivery.id,
             event_type: &delivery.event_type,
             webhook_id: &delivery.webhook_id,
@@ -43,8 +46,8 @@ impl<'a> Line<'a> {
     /// A change from a notification, with its reason if known.
     pub(super) fn changed(change: &'a Change, error: Option<&'a str>) -> Self {
         Self {
-            change: &change.change,
-            at: &change.at,
+            change: change.name(),
+            at: change.at,
             id: &change.id,
             event_type: &change.event_type,
             webhook_id: &change.webhook_id,
@@ -55,12 +58,12 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// `2026-02-21 10:00:00Z ✗ dead      task.completed  dlv_…  attempt 5 to wh_…: The receiver returned 500`.
-    pub(super) fn for_people(&self, out: Output) -> String {
-        let label = if self.change == "requeued" {
-            "requeued"
+    /// `2026-02-21 10:00:00Z ✗ dead      task.completed  dlv_…  attempt 5 to billing: The receiver returned 500`.
+    pub(super) fn for_people(&self, names: &WebhookNames, out: Output) -> String {
+        let label = if self.change == REQUEUED {
+            REQUEUED
         } else {
-            self.status
+            self.status.as_str()
         };
         let mut line = format!(
             "{} {} {label:9} {}  {}",
@@ -72,7 +75,8 @@ impl<'a> Line<'a> {
         if self.attempt_count > 0 {
             line.push_str(&format!("  attempt {}", self.attempt_count));
         }
-        line.push_str(&format!(" to {}", printable_line(self.webhook_id, 100)));
+        let webhook = names.of(self.webhook_id);
+        line.push_str(&format!(" to {}", printable_line(webhook, 100)));
         if let Some(error) = self.error {
             line.push_str(&format!(": {}", printable_line(error, ERROR_CHARS)));
         }
@@ -84,31 +88,33 @@ impl<'a> Line<'a> {
 mod tests {
     use super::*;
     use crate::output::Format;
+    use postrider_domain::notification::NotificationKind;
+    use postrider_domain::time::Timestamp;
 
     #[test]
     fn a_change_is_one_line_without_control_characters() {
         let mut change = Change {
-            change: "dead".to_owned(),
-            at: "2026-02-21T10:00:00.000Z".to_owned(),
+            kind: NotificationKind::DeliveryDead.into(),
+            at: ApiTime(Timestamp::from_millis(1_771_668_000_000)),
             id: "dlv_1".to_owned(),
             webhook_id: "wh_1".to_owned(),
             session_id: None,
             event_type: "a.b\n\u{1b}[2J".to_owned(),
-            status: "dead".to_owned(),
+            status: Status::Dead.into(),
             attempt_count: 5,
             reason: Some("attempts exhausted".to_owned()),
         };
-        let out = Output::new(Format::People, true);
+        let (out, names) = (Output::new(Format::People, true), WebhookNames::default());
         assert_eq!(
-            Line::changed(&change, None).for_people(out),
+            Line::changed(&change, None).for_people(&names, out),
             "2026-02-21 10:00:00Z ✗ dead      a.b \\u{1b}[2J  dlv_1  attempt 5 to wh_1: attempts exhausted"
         );
-        change.change = "requeued".to_owned();
-        change.status = "pending".to_owned();
+        change.kind = NotificationKind::DeliveryRequeued.into();
+        change.status = Status::Pending.into();
         change.attempt_count = 0;
         change.reason = None;
         assert_eq!(
-            Line::changed(&change, None).for_people(out),
+            Line::changed(&change, None).for_people(&names, out),
             "2026-02-21 10:00:00Z · requeued  a.b \\u{1b}[2J  dlv_1 to wh_1"
         );
     }

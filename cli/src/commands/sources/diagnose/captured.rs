@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use postrider_domain::diagnosis::{self, Finding as Found};
+use postrider_api_types::rejected::FindingView;
+use postrider_domain::diagnosis::{self, Finding};
 use postrider_domain::ids::{SourceId, TenantId};
 use postrider_domain::scheme::{CustomDraft, Scheme};
 use postrider_domain::secret::{SecretRing, SharedSecret};
 use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::time::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::rejected::Finding;
 use super::request_file::parse;
 use super::show;
 use crate::commands::input::read_file;
@@ -77,13 +77,12 @@ pub(super) fn run(args: CapturedArgs, out: Output) -> Result<Ending, Failure> {
         .map_err(|error| Failure::Input(format!("the secret {error}")))?;
     let source = source(draft, secret, now)?;
     let findings = diagnosis::diagnose(&inbound, &source, now);
-    let is_right = findings == [Found::Matches];
+    let is_right = findings == [Finding::Matches];
+    let findings: Vec<FindingView> = findings.iter().map(FindingView::from).collect();
     if out.wants_json() {
-        let documents: Vec<Value> = findings.iter().map(document).collect();
-        out.value(&json!({ "findings": documents }))?;
+        out.value(&json!({ "findings": findings }))?;
     } else {
-        let told: Vec<Finding> = findings.iter().map(told).collect();
-        out.line(show::findings(&told, None, out))?;
+        out.line(show::findings(&findings, None, out))?;
     }
     Ok(Ending::of(is_right))
 }
@@ -101,23 +100,5 @@ fn source(draft: SourceDraft, secret: SharedSecret, now: Timestamp) -> Result<So
         secrets: SecretRing::new(secret),
         created_at: now,
         updated_at: now,
-    })
-}
-
-/// The finding as the API's JSON.
-fn document(found: &Found) -> Value {
-    let mut document = serde_json::to_value(found).unwrap_or_default();
-    if let Some(fields) = document.as_object_mut() {
-        fields.insert("text".to_owned(), found.to_string().into());
-    }
-    document
-}
-
-/// The finding as read from the API's JSON.
-pub(super) fn told(found: &Found) -> Finding {
-    serde_json::from_value(document(found)).unwrap_or_else(|_| Finding {
-        kind: String::new(),
-        text: found.to_string(),
-        scheme: None,
     })
 }

@@ -2,17 +2,18 @@
 
 mod advice;
 mod captured;
-mod rejected;
 mod request_file;
 mod show;
 
 use clap::Args;
 use http::{Method, StatusCode};
+use postrider_api_types::rejected::{
+    RejectedParameters, RejectedRequestDetail, RejectedRequestList,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use self::captured::CapturedArgs;
-use self::rejected::{RejectedRequestList, Rejection};
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
@@ -66,7 +67,7 @@ async fn one(id: &str, refused: &str, client: &Client, out: Output) -> Result<En
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
-        let refused: Rejection = answer.read()?;
+        let refused: RejectedRequestDetail = answer.read()?;
         out.line(show::one(&refused, id, out))?;
     }
     Ok(Ending::Negative)
@@ -74,7 +75,9 @@ async fn one(id: &str, refused: &str, client: &Client, out: Output) -> Result<En
 
 async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<Ending, Failure> {
     let request = client.request(Method::GET, &["v1", "sources", id, "refused"])?;
-    let request = request.query(&[("limit", limit.to_string())]);
+    let request = request.query(&RejectedParameters {
+        limit: Some(limit.to_string()),
+    });
     let answer = client.send(request).await?;
     let list: RejectedRequestList = answer.read()?;
     let ending = Ending::of(list.items.is_empty());
@@ -93,10 +96,13 @@ async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<End
         Some(documents) => documents
             .iter()
             .map(|document| crate::client::read(document.get()))
-            .collect::<Result<Vec<Rejection>, Failure>>()?,
+            .collect::<Result<Vec<RejectedRequestDetail>, Failure>>()?,
         None => {
             out.note("What would have matched is shown only to keys with the scope manage.");
             list.items
+                .into_iter()
+                .map(RejectedRequestDetail::from)
+                .collect()
         }
     };
     if refused.is_empty() {

@@ -1,7 +1,8 @@
 //! Displays rejected requests.
 
+use postrider_api_types::rejected::{FindingView, RejectedHeaderView, RejectedRequestDetail};
+
 use super::advice::advice;
-use super::rejected::{Finding, Header, Rejection};
 use crate::body::pretty_body;
 use crate::output::{Output, Tone, plural, printable_line};
 use crate::table::{Mark, Table, facts};
@@ -11,12 +12,16 @@ const SHOWN_BODY_CHARS: usize = 4000;
 const SHOWN_HEADER_CHARS: usize = 200;
 
 /// A row per request, then each finding once, with advice.
-pub(super) fn recent(refused: &[Rejection], source: &str, out: Output) -> String {
+pub(super) fn recent(requests: &[RejectedRequestDetail], source: &str, out: Output) -> String {
     let mut table = Table::new(["TIME", "REQUEST", "REASON"]);
-    let mut found: Vec<&Finding> = Vec::new();
-    for request in refused {
-        let at = short_time(&request.at);
-        table.row(Mark::Bad, [at, request.id.clone(), request.detail.clone()]);
+    let mut found: Vec<&FindingView> = Vec::new();
+    for request in requests {
+        let rejected = &request.rejected;
+        let at = short_time(rejected.at);
+        table.row(
+            Mark::Bad,
+            [at, rejected.id.clone(), rejected.detail.clone()],
+        );
         for finding in &request.findings {
             if !found.contains(&finding) {
                 found.push(finding);
@@ -28,10 +33,10 @@ pub(super) fn recent(refused: &[Rejection], source: &str, out: Output) -> String
         return table;
     }
     let lines = found.into_iter().map(|finding| {
-        let which: Vec<&str> = refused
+        let which: Vec<&str> = requests
             .iter()
             .filter(|request| request.findings.contains(finding))
-            .map(|request| request.id.as_str())
+            .map(|request| request.rejected.id.as_str())
             .collect();
         let of = match which.as_slice() {
             [only] => (*only).to_owned(),
@@ -52,40 +57,41 @@ pub(super) fn recent(refused: &[Rejection], source: &str, out: Output) -> String
 }
 
 /// One request with all its details.
-pub(super) fn one(refused: &Rejection, source: &str, out: Output) -> String {
-    let query = refused.query.as_deref().map(|query| format!("?{query}"));
+pub(super) fn one(detail: &RejectedRequestDetail, source: &str, out: Output) -> String {
+    let rejected = &detail.rejected;
+    let query = detail.query.as_deref().map(|query| format!("?{query}"));
     let target = format!(
         "{} {}{}",
-        refused.method,
-        refused.path,
+        rejected.method,
+        rejected.path,
         query.unwrap_or_default()
     );
-    let bytes = refused.body_bytes;
+    let bytes = rejected.body_bytes;
     let known = facts(
         out,
         [
-            ("rejected", Some(refused.id.clone())),
-            ("time", Some(short_time(&refused.at))),
-            ("reason", Some(refused.detail.clone())),
+            ("rejected", Some(rejected.id.clone())),
+            ("time", Some(short_time(rejected.at))),
+            ("reason", Some(rejected.detail.clone())),
             ("request", Some(target)),
-            ("type", refused.content_type.clone()),
+            ("type", rejected.content_type.clone()),
             ("body", Some(plural(bytes, "byte"))),
         ],
     );
-    let mut parts = vec![known, findings(&refused.findings, Some(source), out)];
-    if !refused.headers.is_empty() {
-        let headers: Vec<String> = refused.headers.iter().map(header).collect();
+    let mut parts = vec![known, findings(&detail.findings, Some(source), out)];
+    if !detail.headers.is_empty() {
+        let headers: Vec<String> = detail.headers.iter().map(header).collect();
         parts.push(headers.join("\n"));
     }
-    parts.extend(body(refused));
-    if refused.is_cut {
+    parts.extend(body(detail));
+    if detail.is_cut {
         parts.push("Only part of the request was stored (at most 32 KB).".to_owned());
     }
     parts.join("\n\n")
 }
 
 /// The findings with advice.
-pub(super) fn findings(findings: &[Finding], source: Option<&str>, out: Output) -> String {
+pub(super) fn findings(findings: &[FindingView], source: Option<&str>, out: Output) -> String {
     let told: Vec<String> = findings
         .iter()
         .map(|finding| told(finding, source))
@@ -105,15 +111,15 @@ pub(super) fn rest(counted: u64) -> Option<String> {
     })
 }
 
-fn told(finding: &Finding, source: Option<&str>) -> String {
+fn told(finding: &FindingView, source: Option<&str>) -> String {
     let text = printable_line(&finding.text, usize::MAX);
-    match advice(finding, source) {
+    match advice(&finding.kind, source) {
         Some(advice) => format!("  {text}\n  → {advice}"),
         None => format!("  {text}"),
     }
 }
 
-fn header(Header { name, value }: &Header) -> String {
+fn header(RejectedHeaderView { name, value }: &RejectedHeaderView) -> String {
     let value = value.as_deref().unwrap_or("(hidden)");
     format!(
         "{}: {}",
@@ -122,8 +128,8 @@ fn header(Header { name, value }: &Header) -> String {
     )
 }
 
-fn body(refused: &Rejection) -> Option<String> {
-    match (&refused.body, &refused.body_base64) {
+fn body(detail: &RejectedRequestDetail) -> Option<String> {
+    match (&detail.body, &detail.body_base64) {
         (Some(text), _) if text.is_empty() => None,
         (Some(text), _) => Some(pretty_body(text.as_bytes(), SHOWN_BODY_CHARS)),
         (None, Some(_)) => Some("(binary body; use --json to see it as base64)".to_owned()),
@@ -136,7 +142,7 @@ mod tests {
     use super::*;
     use crate::output::Format;
 
-    fn refused(id: &str, findings: &str) -> Rejection {
+    fn refused(id: &str, findings: &str) -> RejectedRequestDetail {
         let document = format!(
             r#"{{"id":"{id}","at":"2026-02-21T10:00:00Z","reason":"no_match","detail":"no signature matches",
                 "method":"POST","path":"/gateway/webhooks/src_1","header_names":[],"content_type":null,"body_bytes":2,

@@ -3,28 +3,29 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::output::{Format, Output};
+use crate::views::examples;
 
 fn key_stat(value: f64, alerting: bool) -> Value {
     json!({"value": value, "threshold": 10.0, "comparison": "above", "alerting": alerting})
 }
 
-fn delivery(n: usize) -> Delivery {
-    let row = json!({
-        "id": format!("dlv_{n}"), "event_id": "evt_1", "event_type": "task.\u{1b}[2Jcompleted", "webhook_id": "wh_1",
-        "status": "dead", "attempt_count": 5, "max_attempts": 5, "created_at": "2026-02-21T10:00:00Z",
-        "error_detail": "HTTP status 500",
-    });
-    serde_json::from_value(row).unwrap()
+fn delivery(n: usize) -> DeliveryView {
+    DeliveryView {
+        id: format!("dlv_{n}"),
+        event_type: "task.\u{1b}[2Jcompleted".to_owned(),
+        ..examples::delivery()
+    }
 }
 
 fn picture(failures: usize, unhealthy: usize) -> Picture {
-    let stats = json!({"from": "", "to": "", "webhooks": [], "total": {
+    let stats = json!({"from": "2026-02-20T10:00:00Z", "to": "2026-02-21T10:00:00Z", "webhooks": [], "total": {
         "webhook_delivery_success_rate": key_stat(99.5, false), "webhook_delivery_p95_latency": key_stat(12.0, true),
         "webhook_retry_rate": key_stat(1.0, false), "webhook_failed_count": key_stat(0.0, false),
         "webhook_avg_retries_per_delivery": key_stat(0.1, false), "delivered": 7, "dead": 1, "attempts": 9,
     }});
-    let webhook = json!({"id": "wh_1", "name": "billing", "target_url": "https://example.com/", "event_types": ["*"],
-        "status": "failed", "failure_count": 6, "status_reason": "a delivery was given up"});
+    let mut webhook = examples::webhook();
+    webhook["status"] = "failed".into();
+    webhook["status_reason"] = "a delivery was given up".into();
     let webhooks = std::iter::repeat_n(webhook, unhealthy);
     Picture {
         taken_at: Timestamp::from_millis(1_771_668_000_000),

@@ -195,7 +195,7 @@ impl<'a> State<'a> {
         let mut has_news = false;
         for next in heard {
             match next {
-                Heard::StoredNotification(notification) => {
+                Heard::Notification(notification) => {
                     self.rates.count(&notification.kind);
                     has_news = true;
                 }

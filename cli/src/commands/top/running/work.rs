@@ -2,14 +2,13 @@
 
 use std::pin::Pin;
 
-use serde_json::json;
+use postrider_api_types::delivery::{DeliveryDetail, RetryNow};
 
 use super::super::picture::Picture;
 use crate::client::Client;
 use crate::commands::show::{Parts, describe};
 use crate::failure::Failure;
 use crate::output::{Format, Output};
-use crate::shapes::Delivery;
 
 pub(super) enum Done {
     Refreshed(Result<Box<Picture>, Failure>),
@@ -52,7 +51,7 @@ pub(super) async fn refresh(client: &Client, window: &str) -> Done {
 pub(super) async fn show(client: &Client, id: String) -> Done {
     let described = async {
         let answer = client.get(&["v1", "deliveries", &id]).await?;
-        let delivery: Delivery = answer.read()?;
+        let delivery: DeliveryDetail = answer.read()?;
         let plain = Output::new(Format::People, true);
         Ok(describe(&delivery, Parts::WithPayload, plain))
     };
@@ -61,6 +60,6 @@ pub(super) async fn show(client: &Client, id: String) -> Done {
 
 pub(super) async fn retry(client: &Client, id: String) -> Done {
     let path = ["v1", "deliveries", &id, "retry"];
-    let answer = client.post(&path, &json!({ "force": false })).await;
+    let answer = client.post(&path, &RetryNow::default()).await;
     Done::Retried(answer.map(|_| id))
 }

@@ -1,5 +1,9 @@
 //! The form fields of a webhook.
 
+use std::collections::BTreeMap;
+
+use postrider_api_types::Vocabulary;
+use postrider_api_types::retry::RetryFields;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
 use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
@@ -19,14 +23,8 @@ pub(super) struct WebhookForm {
     pub(super) retry_rate: String,
     pub(super) auto_resume: bool,
     pub(super) headers: HeaderLines,
-    profile: String,
-    classifier: String,
-    redirects: String,
-    on_exhausted: String,
-    pub(super) max_attempts: String,
-    pub(super) jitter_bps: String,
-    pub(super) delays: String,
-    pub(super) max_backoff: String,
+    /// The retry fields by name.
+    retry: BTreeMap<&'static str, String>,
 }
 
 impl WebhookForm {
@@ -40,28 +38,16 @@ impl WebhookForm {
             retry_rate: fields.text("retry_rate"),
             auto_resume: fields.get("auto_resume").is_some(),
             headers: HeaderLines::from_fields(fields),
-            profile: fields.text("profile"),
-            classifier: fields.text("classifier"),
-            redirects: fields.text("redirects"),
-            on_exhausted: fields.text("on_exhausted"),
-            max_attempts: fields.text("max_attempts"),
-            jitter_bps: fields.text("jitter_bps"),
-            delays: fields.text("delays"),
-            max_backoff: fields.text("max_backoff"),
+            retry: RetryFields::NAMES
+                .map(|name| (name, fields.text(name)))
+                .into(),
         }
     }
 
     /// The form of an existing webhook. Fields that the profile decides are empty.
     pub(super) fn of(settings: &WebhookSettings) -> Self {
-        fn text<T: ToString>(value: Option<T>) -> String {
-            value.map(|value| value.to_string()).unwrap_or_default()
-        }
-        let (retry, types) = (&settings.retry, settings.event_types.iter());
-        let delays = retry
-            .delays_seconds
-            .iter()
-            .flatten()
-            .map(ToString::to_string);
+        let types = settings.event_types.iter();
+        let retry = RetryFields::from(settings.retry.clone());
         Self {
             name: settings.name.clone(),
             target_url: settings.target_url.to_string(),
@@ -74,14 +60,9 @@ impl WebhookForm {
             retry_rate: settings.retry_rate.to_string(),
             auto_resume: settings.auto_resume,
             headers: HeaderLines::of(&settings.headers),
-            profile: retry.profile.as_str().to_owned(),
-            classifier: retry.classifier.map_or("", classifier_word).to_owned(),
-            redirects: retry.redirects.map_or("", redirects_word).to_owned(),
-            on_exhausted: retry.on_exhausted.map_or("", ending_word).to_owned(),
-            max_attempts: text(retry.max_attempts),
-            jitter_bps: text(retry.jitter_bps),
-            delays: delays.collect::<Vec<_>>().join(", "),
-            max_backoff: text(retry.max_backoff_seconds),
+            retry: RetryFields::NAMES
+                .map(|name| (name, retry.form_text(name)))
+                .into(),
         }
     }
 
@@ -127,48 +108,15 @@ impl WebhookForm {
 
     pub(super) fn retry(&self) -> Result<RetrySettings, Invalid> {
         let mut errors = Invalid::default();
-        let profile = chosen(
-            &mut errors,
-            "retry.profile",
-            &self.profile,
-            Profile::ALL,
-            Profile::as_str,
-        );
-        let jitter = number(&mut errors, "retry.jitter_bps", &self.jitter_bps);
-        let settings = RetrySettings {
-            profile: profile.unwrap_or_default(),
-            max_attempts: number(&mut errors, "retry.max_attempts", &self.max_attempts),
-            jitter_bps: jitter.map(|n| u16::try_from(n).unwrap_or(u16::MAX)),
-            delays_seconds: delays(&mut errors, &self.delays),
-            max_backoff_seconds: number(
-                &mut errors,
-                "retry.max_backoff_seconds",
-                &self.max_backoff,
-            ),
-            classifier: chosen(
-                &mut errors,
-                "retry.classifier",
-                &self.classifier,
-                CLASSIFIERS,
-                classifier_word,
-            ),
-            redirects: chosen(
-                &mut errors,
-                "retry.redirects",
-                &self.redirects,
-                REDIRECTS,
-                redirects_word,
-            ),
-            on_exhausted: chosen(
-                &mut errors,
-                "retry.on_exhausted",
-                &self.on_exhausted,
-                ENDINGS,
-                ending_word,
-            ),
-        };
+        let fields = RetryFields::from_form(|name| self.retry_text(name), &mut errors);
         errors.into_result()?;
+        let settings = RetrySettings::from(fields);
         settings.check().map(|()| settings)
+    }
+
+    /// A retry field as entered.
+    pub(super) fn retry_text(&self, name: &str) -> &str {
+        self.retry.get(name).map_or("", String::as_str)
     }
 
     pub(super) fn profiles(&self) -> Vec<Choice> {
@@ -178,7 +126,7 @@ impl WebhookForm {
             Profile::Standard => "standard: 10 attempts in 3 days",
             Profile::Custom => "custom: your own delays",
         };
-        choices(&self.profile, Profile::ALL, Profile::as_str, name)
+        choices(self.retry_text("profile"), name)
     }
 
     pub(super) fn classifiers(&self) -> Vec<Choice> {
@@ -186,7 +134,7 @@ impl WebhookForm {
             Classifier::EveryFailure => "Every response except 2xx",
             Classifier::ByStatus => "Only 429, 5xx and network errors",
         };
-        choices(&self.classifier, CLASSIFIERS, classifier_word, name)
+        choices(self.retry_text("classifier"), name)
     }
 
     pub(super) fn redirects(&self) -> Vec<Choice> {
@@ -194,7 +142,7 @@ impl WebhookForm {
             Redirects::Delivered => "Count as delivered",
             Redirects::Failure => "Retry",
         };
-        choices(&self.redirects, REDIRECTS, redirects_word, name)
+        choices(self.retry_text("redirects"), name)
     }
 
     pub(super) fn endings(&self) -> Vec<Choice> {
@@ -202,61 +150,17 @@ impl WebhookForm {
             OnExhausted::DeadLetter => "Mark the delivery dead; the webhook stays active",
             OnExhausted::FailWebhook => "Mark the delivery dead and fail the webhook",
         };
-        choices(&self.on_exhausted, ENDINGS, ending_word, name)
+        choices(self.retry_text("on_exhausted"), name)
     }
 }
 
-const CLASSIFIERS: [Classifier; 2] = [Classifier::EveryFailure, Classifier::ByStatus];
-const REDIRECTS: [Redirects; 2] = [Redirects::Delivered, Redirects::Failure];
-const ENDINGS: [OnExhausted; 2] = [OnExhausted::DeadLetter, OnExhausted::FailWebhook];
-
-const fn classifier_word(classifier: Classifier) -> &'static str {
-    match classifier {
-        Classifier::EveryFailure => "every-failure",
-        Classifier::ByStatus => "by-status",
-    }
-}
-
-const fn redirects_word(redirects: Redirects) -> &'static str {
-    match redirects {
-        Redirects::Delivered => "delivered",
-        Redirects::Failure => "failure",
-    }
-}
-
-const fn ending_word(ending: OnExhausted) -> &'static str {
-    match ending {
-        OnExhausted::DeadLetter => "dead-letter",
-        OnExhausted::FailWebhook => "fail-webhook",
-    }
-}
-
-fn choices<T: Copy, const N: usize>(
-    given: &str,
-    all: [T; N],
-    word: impl Fn(T) -> &'static str,
-    name: impl Fn(T) -> &'static str,
-) -> Vec<Choice> {
-    let choice = |one: T| Choice {
-        value: word(one).to_owned(),
-        name: name(one).to_owned(),
-        is_chosen: given == word(one),
+fn choices<T: Vocabulary>(given: &str, name: impl Fn(T) -> &'static str) -> Vec<Choice> {
+    let choice = |one: &T| Choice {
+        value: one.name().to_owned(),
+        name: name(*one).to_owned(),
+        is_chosen: given == one.name(),
     };
-    all.map(choice).into()
-}
-
-fn chosen<T: Copy, const N: usize>(
-    errors: &mut Invalid,
-    field: &str,
-    given: &str,
-    all: [T; N],
-    word: impl Fn(T) -> &'static str,
-) -> Option<T> {
-    let found = all.into_iter().find(|one| word(*one) == given);
-    errors.require(found.is_some() || given.is_empty(), field, || {
-        format!("must be one of {}", all.map(&word).join(", "))
-    });
-    found
+    T::ALL.iter().map(choice).collect()
 }
 
 fn number(errors: &mut Invalid, field: &str, given: &str) -> Option<u32> {
@@ -265,33 +169,6 @@ fn number(errors: &mut Invalid, field: &str, given: &str) -> Option<u32> {
     }
     let parsed = given.parse().map_err(|_| "must be a whole number");
     errors.take(field, parsed)
-}
-
-/// Delays such as `30, 2m, 1h`, in seconds unless a unit is given.
-fn delays(errors: &mut Invalid, given: &str) -> Option<Vec<u32>> {
-    let parts = given
-        .split([',', ' ', '\n'])
-        .map(str::trim)
-        .filter(|part| !part.is_empty());
-    let read: Option<Vec<_>> = parts.map(seconds).collect();
-    errors.require(read.is_some(), "retry.delays_seconds", || {
-        "must be a list of delays such as 30, 2m, 1h".to_owned()
-    });
-    read.filter(|delays| !delays.is_empty())
-}
-
-fn seconds(text: &str) -> Option<u32> {
-    let (count, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
-        Some(count) => (count, text.chars().last()),
-        None => (text, None),
-    };
-    let each = match unit {
-        Some('m') => 60,
-        Some('h') => 3600,
-        Some('d') => 86_400,
-        _ => 1,
-    };
-    count.parse::<u32>().ok()?.checked_mul(each)
 }
 
 #[cfg(test)]
@@ -314,17 +191,21 @@ mod tests {
 
     #[test]
     fn delays_may_have_units() {
-        let retry = form("profile=custom&delays=30, 2m 1h").retry().unwrap();
+        let retry = form("profile=custom&delays_seconds=30, 2m 1h")
+            .retry()
+            .unwrap();
         assert_eq!(retry.delays_seconds, Some(vec![30, 120, 3600]));
         for bad in ["soon", "1.5", "-1", "99999999999", "4000000000d"] {
-            assert!(form(&format!("delays={bad}")).retry().is_err(), "{bad}");
+            assert!(
+                form(&format!("delays_seconds={bad}")).retry().is_err(),
+                "{bad}"
+            );
         }
     }
 
     #[test]
     fn every_invalid_field_is_reported() {
-        let given =
-            "profile=x&max_attempts=many&jitter_bps=-1&delays=soon&timeout_seconds=t&classifier=c";
+        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c";
         let errors = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
         let names: Vec<_> = errors
             .into_fields()
@@ -336,8 +217,8 @@ mod tests {
             [
                 "timeout_seconds",
                 "retry.profile",
-                "retry.jitter_bps",
                 "retry.max_attempts",
+                "retry.jitter_bps",
                 "retry.delays_seconds",
                 "retry.classifier"
             ]

@@ -1,0 +1,279 @@
+//! Deliveries and their attempts.
+
+use data_encoding::BASE64;
+use postrider_domain::attempt::Attempt;
+use postrider_domain::delivery::{DeadCause, Delivery, Status};
+use postrider_domain::event::{Event, Label};
+use postrider_domain::outcome::{Phase, Timings};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::parameters;
+use crate::schema;
+use crate::time::ApiTime;
+use crate::why::WhyView;
+use crate::word::Word;
+
+/// How many deliveries a page has unless the request says otherwise.
+pub const DEFAULT_PAGE: usize = 50;
+pub const MAX_PAGE: usize = 200;
+/// Longer than any cursor of any store.
+pub const MAX_CURSOR_BYTES: usize = 2048;
+
+parameters! {
+    /// Which part of a list.
+    pub struct PageParameters as "Page" {
+        /// The maximum number of deliveries; 50 by default.
+        limit: schema::PageLimit,
+        /// The `next_cursor` of the previous page.
+        cursor: schema::Cursor,
+    }
+}
+
+/// The delivery of one event to one webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Delivery)]
+pub struct DeliveryView {
+    #[schema(value_type = schema::DeliveryId)]
+    pub id: String,
+    #[schema(value_type = schema::EventId)]
+    pub event_id: String,
+    pub event_type: String,
+    #[schema(value_type = schema::WebhookId)]
+    pub webhook_id: String,
+    #[schema(required)]
+    pub session_id: Option<String>,
+    /// The URL used last, or the webhook's URL when the event was accepted.
+    pub target_url: String,
+    /// The `sha256=…` signature used last; `sha256=***` for a key without the scope `manage`.
+    pub signature: String,
+    #[schema(value_type = schema::DeliveryStatus)]
+    pub status: Word<Status>,
+    /// Attempts since it was accepted or retried by an operator.
+    pub attempt_count: u32,
+    pub max_attempts: u32,
+    #[schema(required)]
+    pub last_attempted_at: Option<ApiTime>,
+    #[schema(required)]
+    pub next_retry_at: Option<ApiTime>,
+    pub created_at: ApiTime,
+    /// The most recent error.
+    #[schema(required)]
+    pub error_detail: Option<String>,
+    /// Why it is dead.
+    #[schema(required, value_type = Option<schema::DeadCause>)]
+    pub dead_cause: Option<Word<DeadCause>>,
+}
+
+impl From<&Delivery> for DeliveryView {
+    fn from(row: &Delivery) -> Self {
+        Self {
+            id: row.id.to_string(),
+            event_id: row.id.event.to_string(),
+            event_type: row.event_type.as_str().to_owned(),
+            webhook_id: row.id.webhook.to_string(),
+            session_id: row.session_id.as_ref().map(text),
+            target_url: row.target_url.clone(),
+            signature: row.signature.clone(),
+            status: row.status.into(),
+            attempt_count: row.attempt_count,
+            max_attempts: row.max_attempts,
+            last_attempted_at: row.last_attempted_at.map(ApiTime),
+            next_retry_at: row.next_retry_at.map(ApiTime),
+            created_at: ApiTime(row.created_at),
+            error_detail: row.error_detail.clone(),
+            dead_cause: row.dead_cause.map(Word::from),
+        }
+    }
+}
+
+fn text(label: &Label) -> String {
+    label.as_str().to_owned()
+}
+
+impl DeliveryView {
+    /// Whether nothing more happens unless an operator retries it.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.status.known().is_some_and(|status| !status.is_open())
+    }
+
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        self.status == Status::Delivered
+    }
+}
+
+/// A page of deliveries, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryPage {
+    pub items: Vec<DeliveryView>,
+    /// Where to continue; `null` at the end. A page may be short, even empty, and still have one.
+    #[schema(required)]
+    pub next_cursor: Option<String>,
+}
+
+/// A delivery with its payload and attempts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DeliveryDetail {
+    #[serde(flatten)]
+    pub delivery: DeliveryView,
+    #[schema(required)]
+    pub content_type: Option<String>,
+    /// The body that is sent; `null` if it is not UTF-8.
+    #[schema(required)]
+    pub payload: Option<String>,
+    /// The body that is sent in base64, if it is not UTF-8.
+    #[schema(required)]
+    pub payload_base64: Option<String>,
+    /// In order, oldest first.
+    #[serde(default)]
+    #[schema(required)]
+    pub attempts: Vec<AttemptView>,
+    /// Why it has not arrived; `null` if it has, or if it has not been attempted yet.
+    #[schema(required)]
+    pub why: Option<WhyView>,
+    #[serde(default)]
+    #[schema(required)]
+    pub request: RequestView,
+}
+
+impl DeliveryDetail {
+    #[must_use]
+    pub fn new(
+        row: &Delivery,
+        event: Option<&Event>,
+        attempts: Vec<Attempt>,
+        why: Option<WhyView>,
+        request: RequestView,
+    ) -> Self {
+        let body = event.map(|event| &event.body);
+        let payload = body.and_then(|body| std::str::from_utf8(body).ok());
+        let payload_base64 = match payload {
+            Some(_) => None,
+            None => body.map(|body| BASE64.encode(body)),
+        };
+        Self {
+            delivery: row.into(),
+            content_type: event.map(|event| text(&event.content_type)),
+            payload: payload.map(str::to_owned),
+            payload_base64,
+            attempts: attempts.into_iter().map(AttemptView::from).collect(),
+            why,
+            request,
+        }
+    }
+}
+
+/// The request as it was sent last, or as it will be sent first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DeliveryRequest)]
+pub struct RequestView {
+    pub target_url: String,
+    /// Values that look like credentials, and values that are not stored, are shown as `***`.
+    pub headers: Vec<HeaderView>,
+}
+
+/// One header of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DeliveryHeader)]
+pub struct HeaderView {
+    pub name: String,
+    pub value: String,
+}
+
+/// One POST of a delivery and its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Attempt)]
+pub struct AttemptView {
+    /// 1 for the first attempt ever; counting continues after a retry by an operator.
+    pub number: u32,
+    pub at: ApiTime,
+    /// `null` if no status line arrived.
+    #[schema(required)]
+    pub status_code: Option<u16>,
+    pub elapsed_ms: u32,
+    /// Why it failed.
+    #[schema(required)]
+    pub error: Option<String>,
+    /// The phase in which it failed.
+    #[schema(required, value_type = Option<schema::Phase>)]
+    pub phase: Option<Word<Phase>>,
+    /// The start of the response to a failed attempt.
+    #[schema(required)]
+    pub response_body: Option<String>,
+    #[serde(default)]
+    #[schema(required)]
+    pub timings: TimingsView,
+}
+
+/// How long each phase of an attempt took. A phase that did not happen is `null`: a reused connection has no DNS, connect
+/// and TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Timings)]
+pub struct TimingsView {
+    #[schema(required)]
+    pub dns_ms: Option<u32>,
+    #[schema(required)]
+    pub connect_ms: Option<u32>,
+    #[schema(required)]
+    pub tls_ms: Option<u32>,
+    #[schema(required)]
+    pub first_byte_ms: Option<u32>,
+    #[schema(required)]
+    pub body_ms: Option<u32>,
+}
+
+impl TimingsView {
+    /// The phases that happened, in order: name and milliseconds.
+    #[must_use]
+    pub fn phases(&self) -> Vec<(&'static str, u32)> {
+        let phases = [
+            ("dns", self.dns_ms),
+            ("connect", self.connect_ms),
+            ("tls", self.tls_ms),
+            ("first byte", self.first_byte_ms),
+            ("body", self.body_ms),
+        ];
+        let happened = phases
+            .into_iter()
+            .filter_map(|(phase, ms)| Some((phase, ms?)));
+        happened.collect()
+    }
+}
+
+impl From<Attempt> for AttemptView {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            number: attempt.number,
+            at: ApiTime(attempt.at),
+            status_code: attempt.status_code,
+            elapsed_ms: attempt.timings.total_ms,
+            error: attempt.error,
+            phase: attempt.phase.map(Word::from),
+            response_body: attempt.response_body,
+            timings: attempt.timings.into(),
+        }
+    }
+}
+
+impl From<Timings> for TimingsView {
+    fn from(timings: Timings) -> Self {
+        Self {
+            dns_ms: timings.dns_ms,
+            connect_ms: timings.connect_ms,
+            tls_ms: timings.tls_ms,
+            first_byte_ms: timings.first_byte_ms,
+            body_ms: timings.body_ms,
+        }
+    }
+}
+
+/// How to retry one delivery.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryNow {
+    /// Send it even if it was delivered.
+    #[serde(default)]
+    pub force: bool,
+}

@@ -1,0 +1,12 @@
+//! Enums as flags of a command.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::word::Vocabulary;
+
+/// Reads one of the names of an enum.
+#[must_use]
+pub fn named<T: Vocabulary>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::names())
+        .try_map(|name| T::from_name(&name).ok_or("must be one of the possible values"))
+}

@@ -1,0 +1,33 @@
+//! The JSON shapes that the API, the Inspector and the CLI share, and the names in them.
+//!
+//! Every type reads and writes the same JSON, so the gateway and its clients cannot drift apart. Responses ignore unknown
+//! fields when they are read, and [`Word`] keeps values that only a newer gateway knows: an older CLI can still read
+//! them. Inputs reject unknown fields and values.
+
+pub mod delivery;
+pub mod duration;
+pub mod event;
+pub mod filter;
+#[cfg(feature = "cli")]
+pub mod flag;
+pub mod job;
+pub mod json;
+pub mod key;
+pub mod notification;
+pub mod parameters;
+pub mod pretty;
+pub mod problem;
+pub mod rejected;
+pub mod retry;
+pub mod schema;
+pub mod secret;
+pub mod shadow;
+pub mod source;
+pub mod stats;
+pub mod time;
+pub mod webhook;
+pub mod why;
+pub mod word;
+
+pub use time::ApiTime;
+pub use word::{Vocabulary, Word};

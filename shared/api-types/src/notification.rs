@@ -1,0 +1,55 @@
+//! Notifications of the gateway, as `/v1/stream` sends them.
+
+use postrider_domain::notification::NotificationKind;
+use serde::{Deserialize, Serialize};
+
+use crate::time::ApiTime;
+use crate::word::Word;
+
+/// One notification: a CloudEvent, as far as clients of this repository read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotificationView {
+    /// The same for every copy: notifications are sent at least once.
+    pub id: String,
+    #[serde(rename = "type")]
+    pub kind: Word<NotificationKind>,
+    pub time: ApiTime,
+    pub data: NotificationData,
+}
+
+/// The facts of a notification. Which of them are there depends on its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotificationData {
+    pub webhook_delivery_id: Option<String>,
+    pub webhook_id: Option<String>,
+    pub session_id: Option<String>,
+    pub event_type: Option<String>,
+    pub attempt_count: Option<u32>,
+    /// The status of the delivery or of the webhook.
+    pub status: Option<String>,
+    pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_domain::ids::TenantId;
+    use postrider_domain::notification::Notification;
+    use postrider_domain::time::Timestamp;
+
+    #[test]
+    fn what_the_gateway_sends_is_read() {
+        let sent = Notification {
+            id: "a".to_owned(),
+            kind: NotificationKind::DeliveryDead,
+            tenant: TenantId::default(),
+            at: Timestamp::from_millis(1_771_668_000_000),
+            data: serde_json::json!({"webhook_id": "wh_1", "status": "dead", "name": "WebhookDLQEvent"}),
+        };
+        let read: NotificationView = serde_json::from_value(sent.to_cloud_event()).unwrap();
+        assert_eq!(read.kind, NotificationKind::DeliveryDead);
+        assert_eq!(read.time, ApiTime(sent.at));
+        assert_eq!(read.data.status.as_deref(), Some("dead"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Errors as RFC 9457 problems with a stable code.
+
+mod code;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use code::Code;
+
+use crate::schema;
+use crate::word::Word;
+
+/// An RFC 9457 problem, the body of every error response.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody {
+    /// The page that explains the code.
+    #[serde(rename = "type", default)]
+    #[schema(required)]
+    pub kind: String,
+    /// The same for every problem with this code.
+    #[schema(required, value_type = String)]
+    pub title: Option<String>,
+    /// The HTTP status.
+    #[serde(default)]
+    #[schema(required)]
+    pub status: u16,
+    /// What went wrong, in words that may change.
+    #[schema(required, value_type = String)]
+    pub detail: Option<String>,
+    /// What went wrong, for programs. Codes never change.
+    #[schema(required, value_type = schema::ProblemCode)]
+    pub code: Option<Word<Code>>,
+    /// The invalid fields; empty if there are none.
+    #[serde(default)]
+    #[schema(required)]
+    pub errors: Vec<InvalidField>,
+}
+
+/// An invalid field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = FieldError)]
+pub struct InvalidField {
+    /// The path of the field, such as `retry.delays_seconds`; the name of a header or parameter; or `body` for the whole
+    /// body.
+    pub field: String,
+    /// What the field must be, including the limit.
+    pub message: String,
+}
