@@ -41,7 +41,7 @@ pub(crate) async fn list(
     let mut faults = Invalid::default();
     let limit = limit(given.limit.as_deref(), DEFAULT_LIST, MAX_LIST, &mut faults);
     faults.into_result()?;
-    let rejected = &api.gateway.refusals;
+    let rejected = &api.gateway.rejected;
     let listed = rejected.list(caller.tenant(), id, limit).await?;
     Ok(Json(view::list(&listed)))
 }
@@ -64,7 +64,7 @@ pub(crate) async fn get(
     caller: Caller<Manage>,
     Ids(source, id): Ids<SourceId, RejectedId>,
 ) -> Result<Json<RejectedRequestDetail>, Problem> {
-    let rejected = &api.gateway.refusals;
+    let rejected = &api.gateway.rejected;
     let diagnosed = rejected.diagnose(caller.tenant(), source, id).await?;
     Ok(Json(view::detail(&diagnosed)))
 }
