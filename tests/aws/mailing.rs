@@ -57,7 +57,7 @@ pub(super) async fn three_failures_in_a_row_are_one_warning(stack: &Stack) {
     assert_eq!(mail["Source"], SENDER, "{mail}");
     assert_eq!(
         mail["Subject"],
-        "Webhook 'unstable' has failed 3 times in a row and is retried"
+        "Webhook 'unstable' has failed 3 times in a row and is being retried"
     );
     for body in ["BodyText", "BodyHtml"] {
         let body = mail[body].as_str().unwrap();

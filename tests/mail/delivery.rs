@@ -81,7 +81,7 @@ async fn three_failures_in_a_row_warn_the_alert_address_once() {
     assert_eq!(mail["to"], json!(["ops@example.com"]));
     assert_eq!(
         mail["headers"]["subject"],
-        "Webhook 'test' has failed 3 times in a row and is retried"
+        "Webhook 'test' has failed 3 times in a row and is being retried"
     );
     assert!(part(&mail, "text/plain").contains("HTTP status 503"));
     let next = failing_webhook(&gateway, &receiver.url(), "next", None).await;

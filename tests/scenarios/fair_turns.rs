@@ -92,7 +92,7 @@ async fn first_attempts_are_not_limited_by_the_retry_rate() {
 async fn a_receiver_that_hangs_does_not_delay_the_others() {
     let bound = WorkerSettings {
         per_webhook: 4,
-        in_all: 64,
+        total: 64,
         ..WorkerSettings::default()
     };
     let world = World::with(bound).await;

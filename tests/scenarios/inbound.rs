@@ -178,8 +178,8 @@ async fn a_rejected_request_shows_what_would_have_matched() {
         assert!(!failed.event.contains(held), "{}", failed.event);
     }
     let id = data["refused_id"].as_str().unwrap().parse().unwrap();
-    let refusals = &world.gateway().refusals;
-    let diagnosed = refusals.diagnose(&source.tenant, source.id, id).await;
+    let rejected = &world.gateway().rejected;
+    let diagnosed = rejected.diagnose(&source.tenant, source.id, id).await;
     let diagnosed = diagnosed.unwrap();
     assert_eq!(diagnosed.findings, [Finding::OldSecret]);
     assert_eq!(diagnosed.kept.refused.request.body, BODY);

@@ -102,7 +102,7 @@ async fn a_forged_handshake_is_rejected() {
         let source = source(&world, scheme).await;
         let refused = ask(&world, &source, question).await;
         assert!(matches!(refused, Err(GatewayError::Unverified)), "{scheme}");
-        let kept = world.gateway().refusals.list(&source.tenant, source.id, 10);
+        let kept = world.gateway().rejected.list(&source.tenant, source.id, 10);
         assert_eq!(kept.await.unwrap().requests.len(), 1, "{scheme}");
     }
 }

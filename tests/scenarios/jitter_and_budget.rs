@@ -83,7 +83,7 @@ async fn nfr_002_a_thousand_rows_that_fail_in_the_same_second_are_spread() {
     let world = World::with(WorkerSettings {
         per_webhook: ROWS,
         // One webhook gets at most an eighth of the free slots.
-        in_all: 10 * ROWS,
+        total: 10 * ROWS,
         retry: runtime(Some(2000), 0),
         ..WorkerSettings::default()
     })

@@ -48,7 +48,7 @@ impl Settings {
                 10_000,
                 defaults.per_webhook,
             ),
-            in_all: reader.number("POSTRIDER_CONCURRENCY", 1, 100_000, defaults.in_all),
+            total: reader.number("POSTRIDER_CONCURRENCY", 1, 100_000, defaults.total),
             poll_interval: Millis::new(reader.number(
                 "POSTRIDER_POLL_INTERVAL_MS",
                 10,

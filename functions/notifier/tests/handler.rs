@@ -148,7 +148,7 @@ async fn a_failing_webhook_is_mailed_to_its_owner_once() {
         subjects,
         [
             "Webhook 'orders' has failed after 5 retries",
-            "Webhook 'orders' has failed 3 times in a row and is retried"
+            "Webhook 'orders' has failed 3 times in a row and is being retried"
         ]
     );
     let link = format!("https://gateway.example.com/inspector/webhooks/{WEBHOOK}");

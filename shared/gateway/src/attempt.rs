@@ -1,4 +1,4 @@
-//! One attempt: sign, post, decide, apply.
+//! One attempt: sign, post, decide, write.
 
 mod probe;
 
@@ -26,12 +26,12 @@ use crate::{Ports, metrics, telemetry, traces};
 
 pub use probe::ProbeResult;
 
-/// How long a claim is held beyond the attempt's own time.
+/// How long a lease lasts beyond the timeout of the attempt.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
-/// The longest pause between two tries to write down what an attempt came to.
+/// The longest pause between two tries to write the result of an attempt.
 const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
 
-/// Attempts deliveries.
+/// Runs attempts and probes.
 pub struct Attempts {
     ports: Ports,
     sender: Arc<dyn Sender>,
@@ -46,7 +46,7 @@ pub enum Attempted {
     Done(Box<Delivery>),
     /// Attempted, but another process had claimed the row by then; its attempt counts.
     Stale,
-    /// Not attempted: there was no time left in the lease, or the webhook was deleted. The lease will run out.
+    /// Not attempted: there was no time left in the lease, or the webhook was deleted. The lease expires.
     NotStarted,
 }
 
@@ -59,7 +59,6 @@ struct Sent<'a> {
 }
 
 impl Attempts {
-    /// A dispatcher over these ports.
     #[must_use]
     pub fn new(
         ports: Ports,
@@ -75,15 +74,15 @@ impl Attempts {
         }
     }
 
-    /// Attempts a claimed row once and writes down what came of it. `speed` is what is known of its webhook's rate.
+    /// Attempts a claimed row once and writes the result. `speed` says what is known about its webhook's rate.
     ///
     /// # Errors
-    /// When the webhook could not be read; the lease runs out and the row is attempted later.
+    /// The webhook could not be read, or the result could not be written. The lease expires, and the row is attempted again.
     pub async fn attempt(&self, delivery: &ClaimedDelivery, speed: Speed) -> Result<Attempted> {
         let row = delivery.claimed.delivery();
         let started_at = self.ports.clock.now();
         let mut snapshot = self.webhook_cache.recent(&row.tenant, started_at).await?;
-        // The webhook may be younger than what is remembered of its tenant.
+        // The webhook may be newer than the cache.
         if snapshot.get(row.id.webhook).is_none() {
             snapshot = self.webhook_cache.current(&row.tenant, started_at).await?;
         }
@@ -150,7 +149,7 @@ impl Attempts {
         (written, verdict)
     }
 
-    /// Tells the webhook's pace what an attempt says of it. At the full rate a delivery says nothing new.
+    /// Reports an attempt to the webhook's rate limit. At the full rate a delivery changes nothing.
     async fn report(&self, webhook: &Webhook, signal: Option<Signal>, speed: Speed) {
         let signal = match (signal, speed) {
             (None, _) | (Some(Signal::Fine), Speed::Full) => return,
@@ -164,7 +163,7 @@ impl Attempts {
         }
     }
 
-    /// Posts, and keeps holding the row while the receiver takes its time.
+    /// Posts, and renews the lease while the receiver takes long.
     async fn post_holding(
         &self,
         claimed: &Claimed,
@@ -179,7 +178,7 @@ impl Attempts {
         }
     }
 
-    /// Prolongs the lease each third of its time, for as long as it is polled.
+    /// Renews the lease after every third of its time, for as long as this future is polled.
     async fn keep_holding(&self, claimed: &Claimed, lease: Millis) -> Infallible {
         let third = Millis::new((lease.get() / 3).max(1));
         loop {
@@ -194,7 +193,7 @@ impl Attempts {
         }
     }
 
-    /// Writes the result of an attempt, however long the store needs: only what is written counts.
+    /// Writes the result of an attempt, however long the store takes: only a written attempt counts.
     async fn write(&self, claimed: &Claimed, completion: &Completion) -> Result<Attempted> {
         let mut pause = Millis::new(50);
         loop {
@@ -221,7 +220,7 @@ impl Attempts {
     }
 }
 
-/// The start guard: an attempt that could outlive its lease is not begun.
+/// An attempt that could outlive its lease is not started.
 fn fits(timeout: Millis, lease_until: Timestamp, now: Timestamp) -> bool {
     now.plus(timeout).plus(Millis::from_seconds(1)) <= lease_until
 }

@@ -1,4 +1,5 @@
-//! Work that somebody's word left behind: frees what waits for nothing, ends what nobody wants, carries on bulk retries.
+//! Work that operators leave behind: releases parked rows, ends deliveries of deleted webhooks, continues bulk retries and
+//! asks for probes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use crate::poll::DEEP;
 use crate::retries::Retries;
 use crate::{GatewayError, Ports, telemetry};
 
-/// How many rows one write touches, so that publishers never wait long for it.
+/// How many rows one write changes; small, because publishers wait for it.
 const SLICE: usize = 500;
-/// How many webhooks one turn asks to be tested.
-const TESTS_AT_ONCE: usize = 100;
-/// How often a turn that takes long asks for tests.
+/// How many probes are requested at a time.
+const PROBES_AT_ONCE: usize = 100;
+/// How often a long turn asks for probes.
 const ASK_EVERY: Millis = Millis::from_seconds(60);
 
-/// Does the chores, slice by slice.
+/// Runs the chores, slice by slice.
 pub struct Chores {
     ports: Ports,
     queue: Arc<dyn Queue>,
@@ -29,7 +30,7 @@ pub struct Chores {
 }
 
 impl Chores {
-    /// Over these ports; `queue` learns of what is due again. Rows that wait for a turn are given those of the time
+    /// `queue` gets the messages of released and requeued rows. Rows that wait for a turn get the turns of the next
     /// `released_ahead`.
     #[must_use]
     pub fn new(ports: Ports, queue: Arc<dyn Queue>, released_ahead: Millis) -> Self {
@@ -42,9 +43,9 @@ impl Chores {
         }
     }
 
-    /// Releases parked rows, ends those of deleted webhooks and does a slice of a bulk retry, by turns, until nothing is
-    /// left to do. Each step sees the time as it is then: the whole may take long. A failing step is logged and left to the
-    /// next turn.
+    /// Alternately releases parked rows, ends rows of deleted webhooks and runs a slice of a bulk retry, until nothing is
+    /// left to do. This may take long, so each step reads the clock itself. A failing step is logged and left to the next
+    /// turn.
     pub async fn turn(&self) {
         let mut jobs = JobTurns::default();
         let mut ask_at = self.ports.clock.now();
@@ -56,7 +57,7 @@ impl Chores {
                 ask_at = self.ports.clock.now().plus(ASK_EVERY);
             }
             let released = may_release && self.release().await;
-            // Into a deep queue a slice a turn: one webhook's hints must not hold up all the others' rows.
+            // Only one slice per turn into a deep queue: the messages of one webhook must not hold up all other rows.
             may_release = !is_deep;
             let ended = self.end_deliveries_of_deleted_webhooks().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
@@ -67,8 +68,8 @@ impl Chores {
         }
     }
 
-    /// The same, broken off at `deadline`. A slice that was broken off is done again; rows that it freed and did not tell of
-    /// are found as overdue.
+    /// The same, interrupted at `deadline`. An interrupted slice runs again; rows that it released without a message are
+    /// found as overdue.
     pub async fn turn_until(&self, deadline: Timestamp) {
         select! {
             biased;
@@ -77,7 +78,7 @@ impl Chores {
         }
     }
 
-    /// Whether so much waits in the queue that the turns of what is added would pass.
+    /// Whether the queue is so full that the turns of added rows would pass before they are handled.
     async fn is_deep(&self) -> bool {
         match self.queue.depth().await {
             Ok(depth) => depth > DEEP,
@@ -88,8 +89,8 @@ impl Chores {
         }
     }
 
-    /// Frees a slice of parked rows; returns whether there may be more to free now. What gets its turn while this goes on is
-    /// left to the next turn, or it would never end.
+    /// Releases a slice of parked rows; returns whether there may be more. A partial slice ends the release: rows that get
+    /// a turn meanwhile are left to the next run, or this would never end.
     async fn release(&self) -> bool {
         let now = self.ports.clock.now();
         let until = now.plus(self.released_ahead);
@@ -109,10 +110,10 @@ impl Chores {
         }
     }
 
-    /// Lets failed webhooks be tested whose owners want that. Each is asked for until somebody begins its test.
+    /// Asks for probes of failed webhooks with `auto_resume`. A probe is requested until a worker begins it.
     async fn ask_for_probes(&self) {
         let now = self.ports.clock.now();
-        match self.ports.store.probes_due(TESTS_AT_ONCE, now).await {
+        match self.ports.store.probes_due(PROBES_AT_ONCE, now).await {
             Ok(due) if due.is_empty() => {}
             Ok(due) => {
                 let probe = |(tenant, webhook)| ProbeMessage { tenant, webhook }.into();
@@ -123,7 +124,7 @@ impl Chores {
         }
     }
 
-    /// Ends a slice of deleted webhooks' rows; returns whether there may be more.
+    /// Ends a slice of rows of deleted webhooks; returns whether there may be more.
     async fn end_deliveries_of_deleted_webhooks(&self) -> bool {
         let now = self.ports.clock.now();
         match self
@@ -144,7 +145,7 @@ impl Chores {
         }
     }
 
-    /// Does a slice of one bulk retry, each in its turn; returns whether any is left. One that fails does not hold up the
+    /// Runs a slice of the next bulk retry, round-robin; returns whether any is left. A failing one does not hold up the
     /// others.
     async fn carry_on_job(&self, turns: &mut JobTurns) -> bool {
         let running = match self.ports.store.running_jobs().await {
@@ -158,9 +159,9 @@ impl Chores {
             return false;
         };
         let id = job.id;
-        if let Err(refusal) = self.retries.carry_on(&tenant, job).await {
-            telemetry::retry_job_failed(id, &refusal);
-            if !matches!(&refusal, GatewayError::Store(error) if error.is_transient()) {
+        if let Err(reason) = self.retries.carry_on(&tenant, job).await {
+            telemetry::retry_job_failed(id, &reason);
+            if !matches!(&reason, GatewayError::Store(error) if error.is_transient()) {
                 self.give_up(&tenant, id).await;
             }
             turns.failed.insert(id);
@@ -168,10 +169,10 @@ impl Chores {
         true
     }
 
-    /// Ends a job that cannot go on, so that it is not tried for ever.
+    /// Cancels a job that cannot continue, so that it is not retried forever.
     async fn give_up(&self, tenant: &TenantId, id: JobId) {
-        if let Err(refusal) = self.retries.cancel(tenant, id).await {
-            telemetry::retry_job_failed(id, &refusal);
+        if let Err(reason) = self.retries.cancel(tenant, id).await {
+            telemetry::retry_job_failed(id, &reason);
         }
     }
 }
@@ -180,12 +181,12 @@ impl Chores {
 #[derive(Default)]
 struct JobTurns {
     last: Option<JobId>,
-    /// They are left to the next turn.
+    /// Left to the next turn.
     failed: HashSet<JobId>,
 }
 
 impl JobTurns {
-    /// The next one after the last, and the first one after all.
+    /// The job after the last one; after all of them, the first.
     fn next(&mut self, mut running: Vec<(TenantId, RetryJob)>) -> Option<(TenantId, RetryJob)> {
         running.retain(|(_, job)| !self.failed.contains(&job.id));
         running.sort_by_key(|(_, job)| job.id);

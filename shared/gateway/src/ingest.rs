@@ -168,8 +168,8 @@ impl Ingest {
         })
     }
 
-    /// A named webhook that was not found may have been created since the snapshot. A repeated call gets the answer of
-    /// the first one even if the webhook was deleted since.
+    /// A named webhook that cannot be delivered to may have been created or resumed since the snapshot. A repeated call
+    /// gets the answer of the first one even if the webhook was deleted since.
     async fn reconsider(
         &self,
         tenant: &TenantId,

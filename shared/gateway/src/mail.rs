@@ -1,4 +1,4 @@
-//! Letters to the owners of webhooks that are in trouble: the same words, whoever brings them.
+//! E-mails to the owners of failing webhooks. SMTP and SES send the same text.
 
 mod message;
 mod sender;
@@ -6,11 +6,10 @@ mod sender;
 pub use message::email;
 pub use sender::{MailRound, MailSender};
 
-/// What letters are written with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// Who gets the letter of a webhook without an owner's address.
+    /// Gets the e-mails about webhooks without an owner address.
     pub alert_address: Option<String>,
-    /// Where people reach the gateway, for links.
+    /// The base of links to the Inspector.
     pub public_url: Option<String>,
 }

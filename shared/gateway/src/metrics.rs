@@ -1,5 +1,5 @@
-//! What this process counts, for whoever scrapes it. Counting costs next to nothing while nobody has installed a
-//! recorder. Labels are few words of ours: never an id, never what somebody wrote.
+//! The metrics of this process. They cost next to nothing while no recorder is installed. Labels have few, fixed values:
+//! never an id, never text from a publisher or receiver.
 
 use metrics::{counter, describe_counter, describe_histogram, histogram};
 use postrider_domain::decide::Transition;
@@ -11,41 +11,43 @@ use postrider_ports::Result;
 use crate::attempt::Attempted;
 use crate::ingest::Repeated;
 
-/// Events that were accepted, by whether they were new.
+/// Accepted events, by whether they were new.
 pub const EVENTS: &str = "postrider_events_total";
-/// Attempts made, by what they came to.
+/// Attempts, by outcome.
 pub const ATTEMPTS: &str = "postrider_attempts_total";
-/// How long attempts took.
 pub const ATTEMPT_SECONDS: &str = "postrider_attempt_seconds";
-/// Deliveries that an attempt finished, by their end.
+/// Deliveries that an attempt finished, by status.
 pub const FINISHED: &str = "postrider_deliveries_finished_total";
-/// From event to delivered.
+/// From the event to its delivery, including retries.
 pub const LATENCY_SECONDS: &str = "postrider_delivery_latency_seconds";
 
-/// Bounds of the histogram of attempts, in seconds; no attempt takes longer than 31.
+/// Histogram bounds of attempts, in seconds. No attempt takes longer than 31 s.
 pub const ATTEMPT_BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// Bounds of the histogram of latencies, in seconds.
+/// Histogram bounds of latencies, in seconds.
 #[must_use]
 pub fn latency_bounds() -> Vec<f64> {
     LATENCY_BOUNDS_MS.map(seconds).to_vec()
 }
 
-/// Tells a recorder what is counted.
+/// Registers the help texts of all metrics.
 pub fn describe() {
     describe_counter!(EVENTS, "Events accepted; result is new or repeated");
     describe_counter!(
         ATTEMPTS,
-        "Attempts made; outcome is delivered, failed or dead"
+        "Attempts made; outcome is delivered, failed, dead or stale"
     );
     describe_histogram!(ATTEMPT_SECONDS, "How long attempts took");
     describe_counter!(
         FINISHED,
         "Deliveries that an attempt finished; status is delivered or dead"
     );
-    describe_histogram!(LATENCY_SECONDS, "From event to delivered, retries included");
+    describe_histogram!(
+        LATENCY_SECONDS,
+        "From event to delivered, including retries"
+    );
 }
 
 pub(crate) fn accepted(repeated: Repeated) {
@@ -56,7 +58,7 @@ pub(crate) fn accepted(repeated: Repeated) {
     counter!(EVENTS, "result" => result).increment(1);
 }
 
-/// Counts a POST. One whose result was not written counts under its own outcome, so that deliveries are not counted twice.
+/// Counts a POST. If its result was not written, it counts as `stale`, so that no delivery is counted twice.
 pub(crate) fn attempted(transition: Transition, written: &Result<Attempted>, elapsed_ms: u32) {
     let outcome = match (written, transition) {
         (Ok(Attempted::Done(_)), Transition::Deliver) => "delivered",
@@ -68,7 +70,7 @@ pub(crate) fn attempted(transition: Transition, written: &Result<Attempted>, ela
     histogram!(ATTEMPT_SECONDS).record(seconds(u64::from(elapsed_ms)));
 }
 
-/// Counts a row that an attempt has left, if that finished it.
+/// Counts a row after an attempt, if the attempt finished it.
 pub(crate) fn finished(after: &Delivery, at: Timestamp) {
     let status = match after.status {
         Status::Pending | Status::Failed => return,

@@ -1,4 +1,4 @@
-//! Turns: which rows of a webhook go out now, which later, and which are set aside until there is a turn for them.
+//! Turns: which rows of a webhook go out now, which go out later, and which are set aside until there is a turn for them.
 
 use postrider_domain::pace::Asked;
 use postrider_domain::time::{Millis, Timestamp};
@@ -8,46 +8,46 @@ use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
 use postrider_ports::{Result, Store};
 
-/// For how long turns count, and how far ahead they are given.
+/// How long turns are valid, and how far ahead they are given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TurnRules {
-    /// After a stop many turns have passed at once, and their rows would go out together: later than this, a turn that
-    /// was set no longer counts, and its row asks again.
+    /// After a stop, many turns have passed at once, and their rows would go out together. A turn that is later than this
+    /// is no longer valid, and its row asks again.
     pub(crate) hold_for: Millis,
-    /// No turn is given further ahead: by then the rate may be another one.
+    /// No turn is given further ahead, because the rate may have changed by then.
     pub(crate) ahead: Millis,
 }
 
-/// What is known of a webhook's rate when an attempt begins.
+/// What is known about a webhook's rate when an attempt begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speed {
-    /// It is the configured one. A delivery changes nothing about it.
+    /// The configured rate. A delivery does not change it.
     Full,
-    /// It was lower, or nobody looked.
+    /// The rate was lower, or it was not read.
     MaybeSlowed,
 }
 
-/// Rows of one webhook, parted by when they go out.
+/// Rows of one webhook by when they go out.
 #[derive(Debug, Default)]
 pub(crate) struct Paced {
-    /// They may go out now.
+    /// Go out now.
     pub(crate) ready: Vec<(DueRow, Speed)>,
-    /// Their turn comes later.
+    /// Have a later turn.
     pub(crate) moves: Vec<Moved>,
-    /// There is no turn for them yet.
+    /// Have no turn yet.
     pub(crate) aside: Vec<AttemptMessage>,
 }
 
-/// A row whose turn comes later.
+/// A row with a later turn.
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub(crate) step: Move,
-    /// Whether it had a turn before, which has passed.
+    /// Whether an earlier turn of the row has passed.
     pub(crate) asked_again: bool,
 }
 
-/// Parts rows by when they go out: retries take turns, and while the webhook is slowed down all rows do. Rows of a deleted
-/// webhook go on to the claim, which ends them.
+/// Sorts rows by when they go out: retries take turns, and all rows do while the webhook is slowed down. Rows of a deleted
+/// webhook go out to be claimed, because the claim ends them.
 pub(crate) async fn paced(
     store: &dyn Store,
     webhook: Option<&Webhook>,
@@ -63,8 +63,8 @@ pub(crate) async fn paced(
     let has_turn = |row: &DueRow| match row.turn {
         Turn::Unset => false,
         Turn::Set => now.since(row.next_retry_at) <= rules.hold_for,
-        // A queue that is always late makes rows late by itself. Were their second turns void, too, they would ask again
-        // and again and never go out.
+        // In a queue that is always late, every row is late. If second turns expired as well, rows would ask again and
+        // again and never go out.
         Turn::SetAgain => true,
     };
     let (turned, asking): (Vec<_>, Vec<_>) = rows.into_iter().partition(has_turn);
@@ -106,15 +106,15 @@ impl Paced {
             per_second: webhook.settings.retry_rate,
             until: now.plus(rules.ahead),
         };
-        let given = store
+        let reserved = store
             .reserve(&webhook.tenant, webhook.id, asked, now)
             .await?;
-        let speed = if given.slowed {
+        let speed = if reserved.slowed {
             Speed::MaybeSlowed
         } else {
             Speed::Full
         };
-        let mut turns = given.turns.into_iter();
+        let mut turns = reserved.turns.into_iter();
         for row in rows {
             match turns.next() {
                 Some(turn) if turn <= now => self.ready.push((row, speed)),

@@ -1,5 +1,5 @@
-//! The poller: sends the hints of rows that are due soon and were too far ahead before, and those that were lost.
-//! It remembers nothing from one tick to the next.
+//! The poller: sends the queue messages of rows that were too far ahead and are due soon, and those that were lost.
+//! It keeps no state between ticks.
 
 mod rules;
 
@@ -19,18 +19,16 @@ use tokio::select;
 use crate::poll::rules::{Depth, Overdue, Span};
 use crate::telemetry;
 
-/// From this many hints on the queue counts as deep: what is overdue is in it already.
+/// With more messages than this the queue counts as deep: overdue rows are probably waiting in it.
 pub(crate) const DEEP: u64 = 20_000;
-/// How many rows a tick pokes at the most while the queue is deep.
+/// How many overdue rows a tick pokes (sends again) while the queue is deep.
 const POKES_WHEN_DEEP: usize = 1000;
-/// How many rows are read at once.
 const PAGE: usize = 1000;
-/// How many shards are read at once; enough to keep a function busy, few enough for its connections.
+/// How many shards are read at the same time: enough to keep a function busy, few enough for its connections.
 const SHARDS_AT_ONCE: usize = 8;
-/// How long before its deadline a tick ends, to report and to leave some time for chores.
+/// How long before its deadline a tick ends, to leave time for the report and for chores.
 const STOP_BEFORE: Millis = Millis::from_seconds(5);
 
-/// Brings rows to the queue.
 pub struct Poll {
     backlog: Arc<dyn Backlog>,
     queue: Arc<dyn Queue>,
@@ -38,33 +36,29 @@ pub struct Poll {
     grace: Millis,
 }
 
-/// What a tick came to.
+/// The result of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticked {
-    /// How many hints were sent.
     pub messages_sent: usize,
-    /// How many could not be.
     pub messages_failed: usize,
-    /// How long ago the oldest open row was due, of those overdue by more than the grace; zero without any.
+    /// How long ago the oldest open row was due. Zero if no row is overdue by more than the grace.
     pub oldest_due_age: Millis,
-    /// How many hints waited in the queue; unknown when it could not be asked.
+    /// `None` if the queue could not be asked.
     pub queue_depth: Option<u64>,
-    /// Whether it did all it had to.
     pub ended: Ended,
 }
 
-/// How a tick ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All rows were seen, and all their hints sent.
+    /// All rows were read and all their messages sent.
     Complete,
-    /// Something failed. The same tick should be made again: a hint sent twice is harmless.
+    /// Something failed. The same tick should run again: a message sent twice is harmless.
     Failed,
-    /// Its time was over. Made again it would come no further; rows that it left are poked when their grace is over.
+    /// The deadline passed. A second run would get no further; the remaining rows are poked when their grace is over.
     OutOfTime,
 }
 
-/// The counts of a tick under way.
+/// The counters of a running tick.
 #[derive(Default)]
 struct Counts {
     sent: AtomicUsize,
@@ -73,14 +67,14 @@ struct Counts {
     broken: AtomicBool,
 }
 
-/// A stretch to be walked over, and which of its rows are wanted: all, or those a rule names.
+/// A stretch to read, and which of its rows get a message: all, or those that a rule selects.
 struct Walk {
     stretch: Stretch,
     overdue: Option<Overdue>,
 }
 
 impl Poll {
-    /// A poller that pokes rows overdue by more than `grace`.
+    /// Rows overdue by more than `grace` are poked.
     #[must_use]
     pub fn new(
         backlog: Arc<dyn Backlog>,
@@ -96,7 +90,7 @@ impl Poll {
         }
     }
 
-    /// One tick, for the minute it was scheduled for: made late or again, it sends the hints of that minute.
+    /// Runs the tick of a minute. A late or repeated tick sends the messages of the minute it was scheduled for.
     pub async fn tick(&self, scheduled_at: Option<Timestamp>, deadline: Timestamp) -> Ticked {
         let counts = Counts::default();
         let queue_depth = self.depth().await;
@@ -142,7 +136,7 @@ impl Poll {
             overdue: None,
         });
         self.walk_all(upcoming.collect(), None, counts).await;
-        // One that could not be asked may be deep; but a row whose hint was lost has nobody else.
+        // A queue that could not be asked may be deep, but nothing else finds rows whose message was lost.
         let (depth, pokes) = match depth {
             Some(depth) if depth > DEEP => (Depth::Deep, Some(AtomicUsize::new(POKES_WHEN_DEEP))),
             Some(_) | None => (Depth::Usual, None),
@@ -161,7 +155,7 @@ impl Poll {
         0..self.backlog.shards()
     }
 
-    /// Walks over stretches, some at once. Trouble with one is logged and does not keep the others waiting.
+    /// Reads stretches concurrently. An error in one is logged and does not stop the others.
     async fn walk_all(&self, walks: Vec<Walk>, pokes: Option<&AtomicUsize>, counts: &Counts) {
         stream::iter(walks)
             .for_each_concurrent(SHARDS_AT_ONCE, |walk| async {
@@ -243,7 +237,7 @@ const fn stretch(shard: u16, lane: Lane, span: Span) -> Stretch {
     }
 }
 
-/// Takes as many of `wanted` pokes as are left.
+/// Takes up to `wanted` of the pokes that are left.
 fn allowed(left: Option<&AtomicUsize>, wanted: usize) -> usize {
     let Some(left) = left else {
         return wanted;

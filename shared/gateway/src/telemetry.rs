@@ -1,5 +1,5 @@
-//! What is logged. Each line has a sentence for people, a stable code in `event` and the facts in fields. Fields come from
-//! an allow-list: never a body, a signature, a secret or a query string.
+//! Log lines. Each has a sentence as its message, a stable code in `event` and the facts in fields. Fields come from an
+//! allow-list: never a body, a signature, a secret or a query string.
 
 mod decision;
 
@@ -72,7 +72,7 @@ pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
     );
 }
 
-/// A shadow request goes out. Of its URL only the host is logged: the rest may hold a credential.
+/// Only the host of the URL is logged: the rest may contain a credential.
 pub(crate) fn shadowing(row: &Delivery, host: Option<&str>) {
     info!(
         event = "delivery.shadow_sent",
@@ -98,7 +98,6 @@ pub(crate) fn shadowed(row: &Delivery, outcome: &Outcome) {
     );
 }
 
-/// The one line of a probe.
 pub(crate) fn webhook_probed(
     webhook: &Webhook,
     number: u32,
@@ -198,7 +197,7 @@ pub(crate) fn poll_failed(step: &'static str, reason: &Error) {
     warn!(event = "poll.failed", step, %reason, "the poller could not do the step {step}");
 }
 
-/// The reason is for the operator alone. Nothing that an unknown sender wrote is repeated.
+/// Only the operator sees the reason. Nothing that an unknown sender wrote is logged.
 pub(crate) fn inbound_rejected(source: Option<&Source>, reason: Rejection) {
     info!(
         event = "inbound.rejected",
@@ -209,7 +208,7 @@ pub(crate) fn inbound_rejected(source: Option<&Source>, reason: Rejection) {
     );
 }
 
-/// Nothing of the request is logged: it may hold a sender's data.
+/// Nothing of the request is logged: it may contain a sender's data.
 pub(crate) fn rejection_not_stored(source: Option<&Source>, reason: &Error) {
     warn!(
         event = "inbound.rejection_not_stored",
@@ -239,6 +238,6 @@ pub(crate) fn inbound_accepted(source: &Source, event: &Event, published: &Publi
         body_bytes = event.body.len(),
         deliveries,
         repeated = published.repeated == Repeated::Yes,
-        "accepted an event of a source for {deliveries} webhooks"
+        "accepted an event from a source for {deliveries} webhooks"
     );
 }

@@ -1,5 +1,4 @@
-//! What is told of an event's life to whoever collects traces: accepted, attempted, announced. Nothing is done and
-//! nothing is kept while nobody has installed a recorder.
+//! Spans of an event: accepted, attempted, notified. Nothing is recorded until a recorder is installed.
 
 mod spans;
 
@@ -24,23 +23,23 @@ use crate::telemetry;
 static RECORDER: OnceLock<Arc<dyn Traces>> = OnceLock::new();
 
 tokio::task_local! {
-    /// The caller's own span, while its request is handled.
+    /// The caller's span while its request is handled.
     static CAUSE: TraceParent;
 }
 
-/// Records from now on. One process has one recorder; a second one is ignored.
+/// Starts recording. A process has one recorder; a second one is ignored.
 pub fn install(traces: Arc<dyn Traces>) {
     let _ = RECORDER.set(traces);
 }
 
-/// Sends on what was recorded, for a process that may be frozen or ended next.
+/// Exports the recorded spans, for a process that may be frozen or stopped next.
 pub async fn flush() {
     if let Some(recorder) = RECORDER.get() {
         recorder.flush().await;
     }
 }
 
-/// The span that a request with these headers is part of; none while nothing is recorded.
+/// The span that a request with these headers belongs to; `None` without a recorder.
 #[must_use]
 pub fn cause(headers: &HeaderMap) -> Option<TraceParent> {
     RECORDER.get()?;
@@ -48,7 +47,7 @@ pub fn cause(headers: &HeaderMap) -> Option<TraceParent> {
     value.to_str().ok()?.parse().ok()
 }
 
-/// Does some work for a request: events that are accepted in it are linked with the span that the request is part of.
+/// Links the events that `work` accepts to the span of its request.
 pub async fn caused_by<T>(cause: Option<TraceParent>, work: impl Future<Output = T>) -> T {
     match cause {
         Some(cause) => CAUSE.scope(cause, work).await,
@@ -62,7 +61,7 @@ pub(crate) fn accepted(
     started_at: Timestamp,
     clock: &dyn Clock,
 ) {
-    if let Some(recorder) = wanting(published.event) {
+    if let Some(recorder) = recorder_for(published.event) {
         let link = CAUSE.try_with(|cause| *cause).ok();
         recorder.record(spans::accept(
             event,
@@ -74,10 +73,10 @@ pub(crate) fn accepted(
     }
 }
 
-/// Lets the receiver continue the trace, unless the webhook has a header of that name.
+/// Lets the receiver continue the trace, unless the webhook sets this header itself.
 pub(crate) fn propagate(claimed: &Claimed, headers: &mut HeaderMap) {
     let id = claimed.delivery().id;
-    if wanting(id.event).is_none() {
+    if recorder_for(id.event).is_none() {
         return;
     }
     let parent = TraceParent {
@@ -90,28 +89,28 @@ pub(crate) fn propagate(claimed: &Claimed, headers: &mut HeaderMap) {
     }
 }
 
-/// An attempt, after its result was written or was found to be stale.
+/// Called after the write, whose result is part of the span.
 pub(crate) fn attempted(
     claimed: &Claimed,
     webhook: &Webhook,
     completion: &Completion,
     written: &Result<Attempted>,
 ) {
-    if let Some(recorder) = wanting(claimed.delivery().id.event) {
+    if let Some(recorder) = recorder_for(claimed.delivery().id.event) {
         let outcome = telemetry::outcome(completion.transition, written);
         recorder.record(spans::attempt(claimed, webhook, completion, outcome));
     }
 }
 
-/// A store of this process has announced what became of a row, with the row.
+/// For a store in this process, which writes the notification together with the row.
 pub(crate) fn notified_with(row: &Delivery, clock: &dyn Clock) {
-    if let Some(recorder) = wanting(row.id.event) {
+    if let Some(recorder) = recorder_for(row.id.event) {
         let span = spans::notification_with(row, clock.now());
         span.into_iter().for_each(|span| recorder.record(span));
     }
 }
 
-/// An announcement was passed on, or was not and why.
+/// A notification was published, or failed for this reason.
 pub fn announced(
     notification: &Notification,
     failure: Option<String>,
@@ -121,7 +120,7 @@ pub fn announced(
     let Some(delivery) = spans::delivery_of(notification) else {
         return;
     };
-    if let Some(recorder) = wanting(delivery.event) {
+    if let Some(recorder) = recorder_for(delivery.event) {
         let span = spans::notification(
             delivery,
             notification.kind,
@@ -132,8 +131,8 @@ pub fn announced(
     }
 }
 
-/// The recorder, if there is one that wants this event.
-fn wanting(event: EventId) -> Option<&'static Arc<dyn Traces>> {
+/// The recorder, if it samples this event.
+fn recorder_for(event: EventId) -> Option<&'static Arc<dyn Traces>> {
     RECORDER
         .get()
         .filter(|recorder| recorder.wants(TraceId::of(event)))

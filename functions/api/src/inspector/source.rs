@@ -84,8 +84,8 @@ async fn page(
     id: SourceId,
     headers: &HeaderMap,
 ) -> Result<SourcePage, PageError> {
-    let refusals = &api.gateway.refusals;
-    let listed = refusals.list(viewer.tenant(), id, REJECTED).await?;
+    let rejected = &api.gateway.rejected;
+    let listed = rejected.list(viewer.tenant(), id, REJECTED).await?;
     let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
     let Listed {
         source,

@@ -67,8 +67,8 @@ pub(crate) async fn list(
     Query(given): Query<ListParameters>,
 ) -> Result<Json<RejectedRequestList>, Problem> {
     let limit = given.limit()?;
-    let refusals = &api.gateway.refusals;
-    let listed = refusals.list(caller.tenant(), id, limit).await?;
+    let rejected = &api.gateway.rejected;
+    let listed = rejected.list(caller.tenant(), id, limit).await?;
     Ok(Json(RejectedRequestList::of(&listed)))
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn get(
     caller: Caller<Manage>,
     Ids(source, id): Ids<SourceId, RejectedId>,
 ) -> Result<Json<RejectedRequestDetail>, Problem> {
-    let refusals = &api.gateway.refusals;
-    let diagnosed = refusals.diagnose(caller.tenant(), source, id).await?;
+    let rejected = &api.gateway.rejected;
+    let diagnosed = rejected.diagnose(caller.tenant(), source, id).await?;
     Ok(Json(RejectedRequestDetail::of(&diagnosed)))
 }

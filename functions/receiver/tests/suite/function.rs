@@ -126,7 +126,7 @@ async fn a_stage_name_before_the_path_does_not_matter() {
         forged["body"] = json!("e30=");
         let rejected = invoke(&stage, &forged).await;
         rejected.problem(401, "invalid_signature");
-        let listed = stage.gateway.refusals.list(&source.tenant, source.id, 1);
+        let listed = stage.gateway.rejected.list(&source.tenant, source.id, 1);
         let path = listed.await.unwrap().requests[0]
             .refused
             .request

@@ -11,15 +11,15 @@ use postrider_gateway::rejected::{Diagnosed, Listed};
 use crate::stage::{MAX_BODY, Stage, sign};
 
 async fn listed(stage: &Stage, source: &Source) -> Listed {
-    let refusals = &stage.gateway.refusals;
-    let listed = refusals.list(&source.tenant, source.id, 100).await;
+    let rejected = &stage.gateway.rejected;
+    let listed = rejected.list(&source.tenant, source.id, 100).await;
     listed.unwrap()
 }
 
 async fn newest(stage: &Stage, source: &Source) -> Diagnosed {
     let id = listed(stage, source).await.requests[0].id;
-    let refusals = &stage.gateway.refusals;
-    let diagnosed = refusals.diagnose(&source.tenant, source.id, id).await;
+    let rejected = &stage.gateway.rejected;
+    let diagnosed = rejected.diagnose(&source.tenant, source.id, id).await;
     diagnosed.unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! A test of a failed webhook: a test event, never anybody's data. An answer that says «received» resumes the webhook.
+//! The probe of a failed webhook: a test event, never a publisher's data. A 2xx response resumes the webhook.
 
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
@@ -14,34 +14,33 @@ use super::Attempts;
 use crate::ingest::fresh_row;
 use crate::telemetry;
 
-/// What became of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
-    /// It was answered with success; the webhook is resumed.
+    /// The webhook is resumed.
     Passed,
-    /// It was not. Another one follows.
+    /// Another probe follows.
     Failed,
-    /// There was none to make: the webhook is not failed any more, wants no tests, or somebody else makes it.
-    NotMade,
+    /// The webhook is no longer failed, does not resume automatically, or another process sends the probe.
+    NotSent,
 }
 
 impl Attempts {
-    /// Tests a failed webhook whose owner wants that, if a test is due.
+    /// Sends a probe to a failed webhook with `auto_resume`, if one is due.
     ///
     /// # Errors
-    /// When the store could not be asked or told. The next test is made when it is due.
-    pub async fn test(&self, tenant: &TenantId, id: WebhookId) -> Result<ProbeResult> {
+    /// The store could not be read or written. The next probe is sent when it is due.
+    pub async fn probe(&self, tenant: &TenantId, id: WebhookId) -> Result<ProbeResult> {
         let now = self.ports.clock.now();
         let snapshot = self.webhook_cache.current(tenant, now).await?;
         let Some(webhook) = snapshot.get(id).filter(|webhook| wants_probe(webhook)) else {
-            return Ok(ProbeResult::NotMade);
+            return Ok(ProbeResult::NotSent);
         };
         let store = &self.ports.store;
         let Some(begun) = store.begin_probe(tenant, id, now).await? else {
-            return Ok(ProbeResult::NotMade);
+            return Ok(ProbeResult::NotSent);
         };
         let Some(outcome) = self.post_probe(webhook, now).await else {
-            return Ok(ProbeResult::NotMade);
+            return Ok(ProbeResult::NotSent);
         };
         let is_success = matches!(outcome.status(), Some(200..=299));
         telemetry::webhook_probed(webhook, begun.probes, &outcome, begun.next_probe_at);

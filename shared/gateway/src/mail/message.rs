@@ -1,4 +1,4 @@
-//! What a letter says.
+//! The text of an e-mail.
 
 use askama::Template;
 use postrider_domain::alert::{Alert, Trouble};
@@ -7,7 +7,7 @@ use postrider_ports::mail::{Contact, Email};
 
 use super::Addresses;
 
-/// What both forms of a letter are made from.
+/// The values of both templates.
 struct Words {
     headline: String,
     failed: bool,
@@ -29,17 +29,14 @@ struct Text<'a> {
     words: &'a Words,
 }
 
-/// The same words; what comes from elsewhere is escaped.
+/// The same text; values are escaped.
 #[derive(Template)]
 #[template(path = "trouble.html")]
 struct Html<'a> {
     words: &'a Words,
 }
 
-/// The letter that tells of an alert; none when there is nobody to write to.
-///
-/// # Errors
-/// When a template cannot be filled.
+/// The e-mail about an alert; `None` if there is no recipient.
 pub fn email(
     alert: &Alert,
     contact: &Contact,
@@ -73,7 +70,7 @@ impl Words {
         Self {
             headline: headline(&one_line(&contact.name), alert.trouble),
             failed: matches!(alert.trouble, Trouble::Failed { .. }),
-            error: one_line(error.unwrap_or("no reason is known")),
+            error: one_line(error.unwrap_or("unknown")),
             last: last.map(Last::of),
             link: public_url
                 .map(|url| format!("{}/inspector/webhooks/{webhook}", url.trim_end_matches('/'))),
@@ -102,12 +99,12 @@ fn headline(name: &str, trouble: Trouble) -> String {
             retries: Some(retries),
         } => format!("Webhook '{name}' has failed after {retries} retries"),
         Trouble::Degraded { failures } => {
-            format!("Webhook '{name}' has failed {failures} times in a row and is retried")
+            format!("Webhook '{name}' has failed {failures} times in a row and is being retried")
         }
     }
 }
 
-/// What was written elsewhere must not look like lines of ours.
+/// Text from others must not look like additional lines of the e-mail.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
@@ -183,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_says_that_nothing_is_lost_and_does_not_ask_to_resume() {
+    fn a_warning_names_the_failures_and_does_not_ask_to_resume() {
         let email = written(
             &alert("webhook.degraded", &json!({})),
             &contact("orders", None),
@@ -192,23 +189,23 @@ mod tests {
         assert_eq!(email.to, "ops@example.com");
         assert_eq!(
             email.subject,
-            "Webhook 'orders' has failed 3 times in a row and is retried"
+            "Webhook 'orders' has failed 3 times in a row and is being retried"
         );
         for body in [&email.text, &email.html] {
             assert!(!body.contains("resume"), "{body}");
-            assert!(body.contains("no reason is known"), "{body}");
+            assert!(body.contains("Last error: unknown"), "{body}");
         }
     }
 
     #[test]
-    fn with_nobody_to_write_to_there_is_no_letter() {
+    fn without_a_recipient_there_is_no_email() {
         let alert = alert("webhook.failed", &json!({}));
-        let nobody = email(&alert, &contact("orders", None), &Addresses::default());
-        assert_eq!(nobody.unwrap(), None);
+        let email = email(&alert, &contact("orders", None), &Addresses::default());
+        assert_eq!(email.unwrap(), None);
     }
 
     #[test]
-    fn without_a_public_address_there_is_the_id_and_no_link() {
+    fn without_a_public_url_there_is_the_id_and_no_link() {
         let owner = contact("orders", Some("owner@example.com"));
         let email = written(
             &alert("webhook.failed", &json!({})),
@@ -221,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_elsewhere_is_escaped_and_stays_on_its_line() {
+    fn text_from_others_is_escaped_and_stays_on_its_line() {
         let alert = alert(
             "webhook.failed",
             &json!({"reason": "TLS failure: <script>\r\nWebhook:    https://evil.example"}),

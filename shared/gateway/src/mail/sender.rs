@@ -1,5 +1,5 @@
-//! Brings the letters of the embedded gateway. A server that is down delays letters and nothing else: they stay in the
-//! bag, over restarts, too.
+//! Sends the e-mails of the embedded gateway. If the mail server is down, e-mails are delayed and nothing else is: they
+//! stay in the outbox, also across restarts.
 
 use std::sync::Arc;
 
@@ -13,60 +13,57 @@ use tracing::{error, info, warn};
 
 use super::{Addresses, email};
 
-/// How often the bag is looked into.
+/// How often the outbox is read.
 const LOOK_EVERY: Millis = Millis::from_seconds(5);
-/// How many letters are taken out of it at once.
+/// How many e-mails one read returns.
 const ROUND: usize = 100;
-/// How long a letter, and the postman, wait at the most for a server that is down.
+/// The longest wait, of an e-mail or of the sender, for a server that is down.
 const LONGEST_WAIT: Millis = Millis::from_seconds(300);
-/// How often one that is refused is tried: about an hour and a half.
-const REFUSALS: u32 = 5;
-/// After this time a letter is of no use any more.
+/// How often a rejected e-mail is tried, over about an hour and a half.
+const MAX_REJECTIONS: u32 = 5;
+/// An e-mail older than this is no longer useful.
 const TOO_OLD: Millis = Millis::from_seconds(3 * 86_400);
 
-/// Brings letters.
 pub struct MailSender {
-    bag: Arc<dyn MailOutbox>,
+    outbox: Arc<dyn MailOutbox>,
     contacts: Arc<dyn Contacts>,
     mail: Arc<dyn Mail>,
     clock: Arc<dyn Clock>,
     addresses: Addresses,
 }
 
-/// What one look into the bag came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailRound {
-    /// All that was due was handled.
+    /// All due e-mails were handled.
     Done,
     /// There may be more.
     More,
-    /// Nobody takes letters now, or the bag cannot be reached.
+    /// The mail server takes no e-mails now, or the outbox cannot be read or updated.
     Jammed,
 }
 
-/// What became of a letter, for the log.
-enum Fate {
+/// The result of sending an e-mail, for the log.
+enum SendResult {
     Sent,
-    NobodyToTell,
+    NoRecipient,
     WebhookGone,
     TooOld,
     Rejected(Error),
-    NotNow(Error),
+    Deferred(Error),
     Unreadable(String),
 }
 
 impl MailSender {
-    /// A postman who takes letters from this bag to this service.
     #[must_use]
     pub fn new(
-        bag: Arc<dyn MailOutbox>,
+        outbox: Arc<dyn MailOutbox>,
         contacts: Arc<dyn Contacts>,
         mail: Arc<dyn Mail>,
         clock: Arc<dyn Clock>,
         addresses: Addresses,
     ) -> Self {
         Self {
-            bag,
+            outbox,
             contacts,
             mail,
             clock,
@@ -74,8 +71,8 @@ impl MailSender {
         }
     }
 
-    /// Brings letters until it is dropped. At the start everything that is still to be sent is tried at once: what kept
-    /// it from being sent may be why somebody started us again.
+    /// Sends e-mails until it is dropped. At the start every pending e-mail is tried immediately: the restart may have
+    /// fixed what blocked them.
     pub async fn run(&self) {
         let mut by = Timestamp::from_millis(i64::MAX);
         let mut jams = 0;
@@ -97,9 +94,9 @@ impl MailSender {
         }
     }
 
-    /// Takes out what is due by then, once. When nobody takes a letter, the others are not tried in vain.
+    /// Handles the e-mails due by then, once. If the server does not take one, the others are not tried.
     pub async fn turn(&self, by: Timestamp) -> MailRound {
-        let due = match self.bag.emails_due(by, ROUND).await {
+        let due = match self.outbox.emails_due(by, ROUND).await {
             Ok(due) => due,
             Err(reason) => {
                 warn!(event = "mail.outbox_failed", %reason, "the mail outbox could not be read or updated");
@@ -108,18 +105,24 @@ impl MailSender {
         };
         let is_last = due.len() < ROUND;
         for one in due {
-            let (about, fate) = match Alert::read(&one.event) {
-                Ok(Some(alert)) => (alert.id.clone(), self.bring(&one, &alert).await),
-                Ok(None) => (one.id.to_string(), Fate::Unreadable("no trouble".into())),
-                Err(reason) => (one.id.to_string(), Fate::Unreadable(reason.to_string())),
+            let (about, result) = match Alert::read(&one.event) {
+                Ok(Some(alert)) => (alert.id.clone(), self.deliver(&one, &alert).await),
+                Ok(None) => (
+                    one.id.to_string(),
+                    SendResult::Unreadable("not an alert".into()),
+                ),
+                Err(reason) => (
+                    one.id.to_string(),
+                    SendResult::Unreadable(reason.to_string()),
+                ),
             };
-            let handled = fate.handled(&one, self.clock.now());
-            fate.log(&about, &one, handled);
-            if let Err(reason) = self.bag.record_result(one.id, handled).await {
+            let handled = result.handled(&one, self.clock.now());
+            result.log(&about, &one, handled);
+            if let Err(reason) = self.outbox.record_result(one.id, handled).await {
                 warn!(event = "mail.outbox_failed", %reason, "the mail outbox could not be read or updated");
                 return MailRound::Jammed;
             }
-            if matches!(fate, Fate::NotNow(_)) {
+            if matches!(result, SendResult::Deferred(_)) {
                 return MailRound::Jammed;
             }
         }
@@ -130,48 +133,48 @@ impl MailSender {
         }
     }
 
-    async fn bring(&self, due: &PendingEmail, alert: &Alert) -> Fate {
+    async fn deliver(&self, due: &PendingEmail, alert: &Alert) -> SendResult {
         if due.announced_at.plus(TOO_OLD) < self.clock.now() {
-            return Fate::TooOld;
+            return SendResult::TooOld;
         }
         let contact = match self.contacts.contact(&alert.tenant, alert.webhook).await {
             Ok(Some(contact)) => contact,
-            Ok(None) => return Fate::WebhookGone,
-            Err(error) => return Fate::NotNow(error),
+            Ok(None) => return SendResult::WebhookGone,
+            Err(error) => return SendResult::Deferred(error),
         };
         match email(alert, &contact, &self.addresses) {
             Ok(Some(email)) => self.send(email).await,
-            Ok(None) => Fate::NobodyToTell,
-            Err(error) => Fate::Unreadable(error.to_string()),
+            Ok(None) => SendResult::NoRecipient,
+            Err(error) => SendResult::Unreadable(error.to_string()),
         }
     }
 
-    async fn send(&self, email: Email) -> Fate {
+    async fn send(&self, email: Email) -> SendResult {
         match self.mail.send(email).await {
-            Ok(()) => Fate::Sent,
-            Err(error) if error.is_transient() => Fate::NotNow(error),
-            Err(error) => Fate::Rejected(error),
+            Ok(()) => SendResult::Sent,
+            Err(error) if error.is_transient() => SendResult::Deferred(error),
+            Err(error) => SendResult::Rejected(error),
         }
     }
 }
 
-impl Fate {
+impl SendResult {
     fn handled(&self, email: &PendingEmail, now: Timestamp) -> EmailResult {
         match self {
-            Self::NotNow(_) => EmailResult::PutOff(now.plus(wait(email.tries))),
-            Self::Rejected(_) if email.refusals + 1 < REFUSALS => {
-                EmailResult::Rejected(now.plus(wait_after_refusal(email.refusals)))
+            Self::Deferred(_) => EmailResult::PutOff(now.plus(wait(email.tries))),
+            Self::Rejected(_) if email.refusals + 1 < MAX_REJECTIONS => {
+                EmailResult::Rejected(now.plus(wait_after_rejection(email.refusals)))
             }
             Self::Rejected(_)
             | Self::Sent
-            | Self::NobodyToTell
+            | Self::NoRecipient
             | Self::WebhookGone
             | Self::TooOld
             | Self::Unreadable(_) => EmailResult::Settled,
         }
     }
 
-    /// No address and no word of the letter: who is told what is nobody else's business.
+    /// Logs neither the address nor the text: both are private.
     fn log(&self, about: &str, due: &PendingEmail, handled: EmailResult) {
         match self {
             Self::Sent => {
@@ -183,13 +186,13 @@ impl Fate {
                     about, "no e-mail: the webhook was deleted"
                 );
             }
-            Self::NobodyToTell => {
+            Self::NoRecipient => {
                 warn!(
                     event = "mail.no_recipient",
                     about, "no e-mail: there is no recipient or no sender address"
                 );
             }
-            Self::NotNow(reason) => {
+            Self::Deferred(reason) => {
                 warn!(event = "mail.deferred", about, tries = due.tries + 1, %reason, "the mail server did not take the e-mail yet");
             }
             Self::Rejected(reason) if handled == EmailResult::Settled => {
@@ -202,7 +205,7 @@ impl Fate {
                 error!(
                     event = "mail.given_up",
                     about,
-                    reason = "it is three days old",
+                    reason = "it is more than three days old",
                     "the e-mail will not be sent"
                 );
             }
@@ -222,8 +225,8 @@ fn wait(before: u32) -> Millis {
     Millis::from_seconds(seconds).min(LONGEST_WAIT)
 }
 
-/// 1, 4, 16, 64 minutes: a refusal is seldom taken back, and sometimes somebody mends what led to it.
-fn wait_after_refusal(before: u32) -> Millis {
+/// 1, 4, 16, 64 minutes: a rejection is usually permanent, but sometimes an operator fixes its cause.
+fn wait_after_rejection(before: u32) -> Millis {
     Millis::from_seconds(60 * 4_u64.saturating_pow(before.min(8)))
 }
 
@@ -232,13 +235,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_are_bounded() {
+    fn waits_grow_up_to_a_limit() {
         let seconds = |before| wait(before).get() / 1000;
         assert_eq!([0, 1, 2, 8].map(seconds), [1, 2, 4, 256]);
         assert_eq!([9, 1000].map(seconds), [300, 300]);
-        let refused: u64 = (0..REFUSALS - 1)
-            .map(|before| wait_after_refusal(before).get() / 60_000)
+        let minutes: u64 = (0..MAX_REJECTIONS - 1)
+            .map(|before| wait_after_rejection(before).get() / 60_000)
             .sum();
-        assert_eq!(refused, 85);
+        assert_eq!(minutes, 85);
     }
 }

@@ -1,35 +1,35 @@
-//! Which rows a tick sends hints for. Pure.
+//! Which rows get a queue message in a tick. Pure.
 
 use postrider_domain::time::{Millis, Timestamp};
 
-/// How far ahead the hints of waiting rows are sent. A tick may be late or slow by this much before a row is late; and
-/// with the window's own length it stays far enough below [`HINT_REACH`](postrider_domain::delivery::HINT_REACH) that
-/// an index which lags shows a row in time that became waiting just beyond that reach.
+/// How far ahead the messages of waiting rows are sent. A tick may be late or slow by this much before a row is late.
+/// Together with the length of the window it stays far enough below
+/// [`MESSAGE_REACH`](postrider_domain::delivery::MESSAGE_REACH) that even a lagging index shows a row in time that started
+/// to wait just beyond that reach.
 pub(super) const LOOK_AHEAD: Millis = Millis::from_seconds(600);
-/// Up to this lateness a row is poked by every tick, then hourly.
+/// A row is poked by every tick until it is this late, then hourly.
 const POKED_EACH_TICK: Millis = Millis::from_seconds(900);
-/// While the queue is deep, the only rows worth poking: the others' hints are in it.
+/// While the queue is deep, only rows later than this are poked: the messages of the others are in it.
 const LATE_WHEN_DEEP: Millis = Millis::from_seconds(1800);
-/// How far a schedule may stray from its second. A tick that close to where one minute ends takes both.
+/// How far a schedule may stray from its second. A tick this close to the end of a minute covers both minutes.
 const STRAY_MS: i64 = 2000;
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
 
-/// From one instant to before another.
+/// `to` is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) from: Timestamp,
     pub(super) to: Timestamp,
 }
 
-/// The minute a tick was scheduled for, to the nearest. A time that is unknown, in the future or too long ago to do any
-/// good is taken for now.
+/// When a tick was scheduled. A time that is unknown, in the future or too long ago to be useful is replaced by now.
 pub(super) fn scheduled(at: Option<Timestamp>, now: Timestamp) -> Timestamp {
     at.filter(|at| *at <= now && now.since(*at) <= LOOK_AHEAD)
         .unwrap_or(now)
 }
 
-/// The waiting rows of a tick. Ticks of successive minutes leave no gap, and overlap only when they stray.
+/// The due times that a tick covers. Ticks of successive minutes leave no gap, and overlap only if they stray.
 pub(super) fn window(scheduled_at: Timestamp) -> Span {
     let at = scheduled_at.as_millis();
     let shifted = |at: i64| Timestamp::from_millis(nearest_minute(at)).plus(LOOK_AHEAD);
@@ -76,7 +76,7 @@ impl Overdue {
         }
     }
 
-    /// All rows that are overdue by more than the grace.
+    /// All due times that are overdue by more than the grace.
     pub(super) const fn span(&self) -> Span {
         Span {
             from: Timestamp::ZERO,
@@ -84,7 +84,7 @@ impl Overdue {
         }
     }
 
-    /// Whether a row of that span that was due then is poked.
+    /// Whether a row of that span with this due time is poked.
     pub(super) fn wants(&self, due_at: Timestamp) -> bool {
         let late = self.now.since(due_at);
         match self.depth {
@@ -93,8 +93,8 @@ impl Overdue {
         }
     }
 
-    /// The first instant from `due_at` on at which a row may be poked; none when there is none. Between two slots of an
-    /// hour many rows may lie that need not even be read.
+    /// The first due time from `due_at` on whose row may be poked. The many rows that may lie between two hourly slots
+    /// need not be read.
     pub(super) fn next_wanted(&self, due_at: Timestamp) -> Option<Timestamp> {
         if self.wants(due_at) {
             return Some(due_at);
@@ -108,7 +108,7 @@ impl Overdue {
         (next < end).then_some(next)
     }
 
-    /// Each minute of the hour is one tick's, so that a long overdue row is poked by one tick an hour.
+    /// Each tick has one minute of the hour, so that a long overdue row is poked by one tick per hour.
     fn has_slot(&self, due_at: Timestamp) -> bool {
         let before = self.minute_ms.saturating_sub(1);
         before
@@ -117,7 +117,7 @@ impl Overdue {
             < MINUTE_MS
     }
 
-    /// How long from `due_at` to where the next slot begins.
+    /// Milliseconds from `due_at` to the start of the next slot.
     fn until_slot(self, due_at: Timestamp) -> i64 {
         let begin = self.minute_ms.saturating_sub(MINUTE_MS);
         begin.saturating_sub(due_at.as_millis()).rem_euclid(HOUR_MS)
@@ -128,7 +128,7 @@ impl Overdue {
 mod tests {
     use super::*;
 
-    /// On the minute, whatever the hour.
+    /// On the minute.
     const NOON: Timestamp = Timestamp::from_millis(1_771_675_200_000);
     const GRACE: Millis = Millis::from_seconds(180);
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn no_hint_is_asked_for_further_ahead_than_it_reaches() {
+    fn no_message_is_sent_further_ahead_than_it_reaches() {
         for ms in 0..60_000 {
             let at = stray(ms);
             assert!(window(at).to.since(at) <= postrider_domain::delivery::MESSAGE_REACH);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retried_tick_has_the_window_of_the_one_that_failed() {
+    fn a_retried_tick_has_the_window_of_the_failed_one() {
         let later = NOON.plus(Millis::from_seconds(185));
         assert_eq!(window(scheduled(Some(NOON), later)), window(NOON));
         assert_eq!(scheduled(None, later), later);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn lately_overdue_rows_are_poked_by_every_tick() {
+    fn recently_overdue_rows_are_poked_by_every_tick() {
         let rule = Overdue::new(NOON, NOON, GRACE, Depth::Usual);
         assert_eq!(rule.span().to, late(180));
         assert!(rule.wants(late(181)) && rule.wants(late(900)));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn long_overdue_rows_are_poked_by_one_tick_an_hour() {
+    fn long_overdue_rows_are_poked_by_one_tick_per_hour() {
         for due_at in [late(901), late(3600), late(3601), late(5_432_101)] {
             let pokes = (0..60).filter(|minute| {
                 let tick = NOON.plus(Millis::from_seconds(3600 + minute * 60));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_queue_is_spared_what_is_less_than_half_an_hour_late() {
+    fn into_a_deep_queue_only_rows_more_than_half_an_hour_late_are_poked() {
         let rule = Overdue::new(NOON, NOON, GRACE, Depth::Deep);
         assert!((181..=1800).all(|seconds| !rule.wants(late(seconds))));
         assert!(rule.wants(late(3630)) && !rule.wants(late(3700)));

@@ -1,29 +1,28 @@
-//! Reads settings one by one and collects what is wrong with them.
+//! Reads settings one by one and collects their errors.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// Every setting that does not fit.
+/// One line per invalid setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadSettings(pub Vec<String>);
 
 impl Display for BadSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the gateway was not started, because of its settings:")?;
+        f.write_str("invalid configuration:")?;
         self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
     }
 }
 
 impl std::error::Error for BadSettings {}
 
-/// A look-up by name, and the faults found so far.
+/// Looks settings up by name and collects errors.
 pub struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
     faults: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from `lookup`.
     #[must_use]
     pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self {
@@ -32,15 +31,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes what is wrong with a setting. The message never repeats its value, which may be a secret.
+    /// Adds an error. The message must not repeat the value, which may be a secret.
     pub fn fault(&mut self, name: &str, message: &str) {
         self.faults.push(format!("{name}: {message}"));
     }
 
-    /// Ends the reading.
-    ///
-    /// # Errors
-    /// Everything that was found wrong.
     pub fn finish(self) -> Result<(), BadSettings> {
         if self.faults.is_empty() {
             Ok(())
@@ -49,14 +44,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The setting's text; an empty one counts as unset.
+    /// An empty text counts as unset.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         let text = (self.lookup)(name)?.trim().to_owned();
         (!text.is_empty()).then_some(text)
     }
 
-    /// The text of a setting that has no default.
+    /// For a setting without a default.
     pub fn required(&mut self, name: &str) -> String {
         self.text(name).unwrap_or_else(|| {
             self.fault(name, "must be set");
@@ -64,7 +59,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A setting with two names; both set and different is a fault.
+    /// For a setting with two names. It is an error if both are set and differ.
     pub fn either(
         &mut self,
         name: &'static str,
@@ -72,7 +67,10 @@ impl<'a> Reader<'a> {
     ) -> Option<(&'static str, String)> {
         match (self.text(name), self.text(other)) {
             (Some(ours), Some(theirs)) if ours != theirs => {
-                self.fault(name, &format!("differs from {other}; set only one of them"));
+                self.fault(
+                    name,
+                    &format!("must not differ from {other}; set only one of them"),
+                );
                 None
             }
             (Some(text), _) => Some((name, text)),
@@ -81,7 +79,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number within a range.
     pub fn number<T>(&mut self, name: &str, min: T, max: T, default: T) -> T
     where
         T: FromStr + PartialOrd + Display + Copy,
@@ -91,7 +88,7 @@ impl<'a> Reader<'a> {
             .unwrap_or(default)
     }
 
-    /// A whole number within a range, from a text that is known already.
+    /// For a text that was read before.
     pub fn parse_number<T>(&mut self, name: &str, text: &str, min: T, max: T) -> Option<T>
     where
         T: FromStr + PartialOrd + Display + Copy,
@@ -106,7 +103,7 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// True or false; false when unset.
+    /// False if unset.
     pub fn flag(&mut self, name: &str) -> bool {
         match self.text(name).as_deref() {
             None | Some("false") => false,
@@ -118,7 +115,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A comma-separated list; empty when unset.
+    /// A comma-separated list; empty if unset. `form` completes the error text "must be ...".
     pub fn list<T: FromStr>(&mut self, name: &str, form: &str) -> Vec<T> {
         let text = self.text(name).unwrap_or_default();
         let parts = text

@@ -1,4 +1,4 @@
-//! Settings that every way of running the gateway reads, under the same names.
+//! Settings that have the same names in the embedded gateway and on AWS.
 
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::retention::Retention;
@@ -10,7 +10,7 @@ use super::Reader;
 const SECONDS_PER_DAY: u64 = 86_400;
 
 impl Reader<'_> {
-    /// The gateway's own retry settings, under our names or the specification's.
+    /// The gateway's own retry settings, under Postrider's names or those of the specification.
     pub fn retry(&mut self) -> RuntimeRetry {
         let jitter = self.either(
             "POSTRIDER_RETRY_JITTER_BPS",
@@ -31,7 +31,6 @@ impl Reader<'_> {
         }
     }
 
-    /// How long rows are kept.
     pub fn retention(&mut self) -> Retention {
         let mut days = |name, default| {
             Millis::from_seconds(self.number(name, 1, 3650, default) * SECONDS_PER_DAY)
@@ -42,7 +41,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Where webhooks may point.
     pub fn egress(&mut self) -> Rules {
         let settings = EgressSettings {
             allow: self.list(

@@ -1,4 +1,4 @@
-//! Where traces go, under OpenTelemetry's own names.
+//! The export of traces, configured with OpenTelemetry's environment variables.
 //! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>
 
 use postrider_ports::spans::Share;
@@ -14,7 +14,7 @@ const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 const SAMPLER_ARG: &str = "OTEL_TRACES_SAMPLER_ARG";
 
 impl Reader<'_> {
-    /// Where traces go; none unless an endpoint is set.
+    /// `None` unless an endpoint is set.
     pub fn traces(&mut self) -> Option<TraceSettings> {
         let endpoint = self.trace_endpoint();
         let share = self.trace_share();
@@ -22,7 +22,10 @@ impl Reader<'_> {
             .text(PROTOCOL)
             .is_some_and(|name| name != "http/protobuf")
         {
-            self.fault(PROTOCOL, "must be http/protobuf, the only one there is");
+            self.fault(
+                PROTOCOL,
+                "must be http/protobuf, the only supported protocol",
+            );
         }
         let service_name = self.text("OTEL_SERVICE_NAME");
         Some(TraceSettings {
@@ -32,7 +35,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The address for traces as it is, or the one for all signals with their path.
+    /// The endpoint for traces unchanged, or the endpoint for all signals with the path of traces.
     fn trace_endpoint(&mut self) -> Option<Url> {
         let own = self
             .text(TRACES_ENDPOINT)
@@ -48,7 +51,10 @@ impl Reader<'_> {
         let url = Url::parse(&text).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
-            self.fault(name, "must be a URL such as http://127.0.0.1:4318");
+            self.fault(
+                name,
+                "must be an http or https URL such as http://127.0.0.1:4318",
+            );
         }
         url
     }
@@ -100,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_endpoint_of_all_signals_gets_the_path_of_traces() {
+    fn the_endpoint_for_all_signals_gets_the_path_of_traces() {
         let traces = "http://127.0.0.1:4318/v1/traces";
         assert_eq!(endpoint(&[(ENDPOINT, "http://127.0.0.1:4318")]), traces);
         assert_eq!(endpoint(&[(ENDPOINT, "http://127.0.0.1:4318/")]), traces);
@@ -109,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_traces_can_be_asked_for() {
+    fn the_sampler_sets_the_share_of_traces() {
         let share = |sampler, arg| {
             let on = (ENDPOINT, "http://127.0.0.1:4318");
             read(&[on, (SAMPLER, sampler), (SAMPLER_ARG, arg)]).map(|read| read.unwrap().share)
@@ -123,17 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_and_not_repeated() {
+    fn an_invalid_setting_is_named_without_its_value() {
         for (name, bad) in [
             (ENDPOINT, "collector:4317"),
             (TRACES_ENDPOINT, "grpc://user:secret@collector"),
             (PROTOCOL, "grpc"),
         ] {
-            let refused = read(&[(name, bad)]).unwrap_err().to_string();
-            assert!(
-                refused.contains(name) && !refused.contains(bad),
-                "{refused}"
-            );
+            let error = read(&[(name, bad)]).unwrap_err().to_string();
+            assert!(error.contains(name) && !error.contains(bad), "{error}");
         }
     }
 }

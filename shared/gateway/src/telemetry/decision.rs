@@ -1,4 +1,4 @@
-//! The log line of an attempt: what happened, and everything that the decision was made from.
+//! The log line of an attempt: its result, and everything the decision was based on.
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
@@ -11,7 +11,7 @@ use tracing::info;
 
 use crate::attempt::Attempted;
 
-/// What an attempt was decided by.
+/// A decision and its inputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Decision<'a> {
     /// The row as it was claimed.
@@ -23,8 +23,8 @@ pub(crate) struct Decision<'a> {
     pub(crate) transition: Transition,
 }
 
-/// The one line of an attempt. Only what was written counts, so it comes after the write: `outcome` is `stale` if another
-/// process had claimed the delivery by then. `decision` and the fields after it are enough to decide again.
+/// Logs one line per attempt. Only a written attempt counts, so the line follows the write: `outcome` is `stale` if another
+/// process had claimed the delivery by then. `decision` can be reproduced from the fields after it.
 pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempted>) {
     let Decision {
         row,
@@ -79,7 +79,7 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
     );
 }
 
-/// What the attempt came to: what was decided, if it was written.
+/// The decision, if it was written.
 pub(crate) fn outcome(transition: Transition, written: &Result<Attempted>) -> &'static str {
     match written {
         Ok(Attempted::Done(_)) => decided(transition),

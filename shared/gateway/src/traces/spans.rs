@@ -1,5 +1,5 @@
-//! The spans themselves. Attributes are an allow-list: ids, types, counts, the host of a webhook; never a body, a
-//! signature, a secret, a path or a query string.
+//! Builds spans. Attributes come from an allow-list: ids, types, counts, the host of a webhook; never a body, a signature,
+//! a secret, a path or a query string.
 
 use postrider_domain::attempt::Verdict;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Status};
@@ -12,7 +12,7 @@ use postrider_ports::spans::{Kind, Span, SpanId, TraceId, TraceParent, Value};
 
 use crate::ingest::{Published, Repeated};
 
-/// The root of the trace; a call that repeats an earlier one is part of that.
+/// The root of the trace. A repeated call is a child of the first one.
 pub(super) fn accept(
     event: &Event,
     published: &Published,
@@ -110,7 +110,7 @@ pub(super) fn attempt(
     }
 }
 
-/// What a store announces together with the row that an attempt has left.
+/// The notification that a store writes together with the row after an attempt.
 pub(super) fn notification_with(row: &Delivery, at: Timestamp) -> Option<Span> {
     let kind = match row.status {
         Status::Pending => return None,
@@ -123,7 +123,7 @@ pub(super) fn notification_with(row: &Delivery, at: Timestamp) -> Option<Span> {
     Some(during(span, None, at, at))
 }
 
-/// An announcement of a delivery, at no time yet.
+/// The span of a notification about a delivery; [`during`] sets its times.
 pub(super) fn notification(
     delivery: DeliveryId,
     kind: NotificationKind,
@@ -163,7 +163,7 @@ pub(super) fn during(
     }
 }
 
-/// The delivery that an announcement is of; none for one of a webhook, which belongs to no event.
+/// The delivery of a notification; `None` for one about a webhook, which belongs to no event.
 pub(super) fn delivery_of(notification: &Notification) -> Option<DeliveryId> {
     let id = notification.data.get("webhook_delivery_id")?;
     id.as_str()?.parse().ok()

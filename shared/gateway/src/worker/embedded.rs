@@ -1,5 +1,5 @@
-//! The embedded runtime: brings due rows to the dispatcher, with a bound on what one webhook may have under way and
-//! fair turns between webhooks, so that a slow or dead receiver delays nobody else.
+//! The embedded worker: finds due rows, claims them and runs their attempts. It limits the attempts in flight per webhook
+//! and shares slots fairly between webhooks, so that a slow or dead receiver does not delay the others.
 
 mod cycle;
 mod slots;
@@ -31,52 +31,51 @@ use crate::webhook_cache::WebhookCache;
 use crate::worker::embedded::slots::Slots;
 use crate::{Ports, telemetry, traces};
 
-/// How long completions are gathered before rows that found no room are looked at again. Looking after each single
-/// one would claim rows one by one.
+/// How long completions are gathered before waiting rows are read again. Reading after each completion would claim rows
+/// one by one.
 const GATHER: Millis = Millis::new(2);
-/// A turn that was set this long ago no longer counts. Nothing but a pause or a stop makes a row so late here.
+/// A turn that is this late is no longer valid. Only a pause or a stop makes a row so late here.
 const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
 
-/// Runs attempts in this process.
 pub struct EmbeddedWorker {
     ports: Ports,
     schedule: Arc<dyn Schedule>,
-    dispatcher: Attempts,
+    attempts: Attempts,
     webhook_cache: Arc<WebhookCache>,
     process: String,
     poll_interval: Millis,
     turns: TurnRules,
-    load: Slots,
+    slots: Slots,
     wake: Notify,
-    /// When the loop will look at the agenda again at the latest.
+    /// The latest time at which the loop reads the agenda again.
     looks_again_at: AtomicI64,
-    /// Rows that this process is attempting. Their leases may lapse, when the clock jumps or the disk is full for long;
-    /// they are not attempted a second time beside that.
+    /// Rows that this process is attempting. Their leases may expire when the clock jumps or the disk stays full; they are
+    /// not attempted a second time meanwhile.
     under_way: Mutex<HashSet<(TenantId, DeliveryId)>>,
     tasks: TaskTracker,
-    broken_off: CancellationToken,
+    aborted: CancellationToken,
 }
 
-/// What one look at the agenda led to.
+/// The result of one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// How many attempts were started.
+    /// Started attempts.
     pub started: usize,
-    /// How many rows were given a later turn.
+    /// Rows that got a later turn.
     pub postponed: usize,
-    /// How many rows were parked or ended instead, because of their webhook.
+    /// Rows that were parked, or ended because their webhook was deleted.
     pub set_aside: usize,
-    /// When the next row is due, if it is known to be later than now.
+    /// When the next row that is not due yet becomes due.
     pub next_due_at: Option<Timestamp>,
 }
 
 impl EmbeddedWorker {
-    /// A courier that claims in the name of `process`.
+    /// `process` is the owner of its leases.
     #[must_use]
     pub fn new(
         ports: Ports,
         schedule: Arc<dyn Schedule>,
-        dispatcher: Attempts,
+        attempts: Attempts,
         webhook_cache: Arc<WebhookCache>,
         process: String,
         settings: &WorkerSettings,
@@ -84,7 +83,7 @@ impl EmbeddedWorker {
         Arc::new(Self {
             ports,
             schedule,
-            dispatcher,
+            attempts,
             webhook_cache,
             process,
             poll_interval: settings.poll_interval,
@@ -92,17 +91,16 @@ impl EmbeddedWorker {
                 hold_for: TURN_HOLDS_FOR,
                 ahead: settings.turns_ahead(),
             },
-            load: Slots::new(settings.per_webhook, settings.in_all),
+            slots: Slots::new(settings.per_webhook, settings.total),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
             under_way: Mutex::default(),
             tasks: TaskTracker::new(),
-            broken_off: CancellationToken::new(),
+            aborted: CancellationToken::new(),
         })
     }
 
-    /// Brings due rows to the dispatcher until it is dropped: wakes when the next row is due or something happens, and
-    /// at least once in the poll interval.
+    /// Runs cycles until it is dropped: when the next row is due, when it is woken, and at least once per poll interval.
     pub async fn run(self: Arc<Self>) {
         loop {
             let now = self.ports.clock.now();
@@ -132,7 +130,7 @@ impl EmbeddedWorker {
     }
 
     async fn gather(&self) {
-        if self.load.has_backlog() {
+        if self.slots.has_backlog() {
             self.ports
                 .clock
                 .sleep_until(self.ports.clock.now().plus(GATHER))
@@ -140,23 +138,23 @@ impl EmbeddedWorker {
         }
     }
 
-    /// Starts no further attempt and returns when those under way have ended and are written down.
+    /// Starts no further attempts and returns when those in flight have ended and are written.
     pub async fn finish(&self) {
-        self.load.close();
+        self.slots.close();
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// Breaks the attempts under way off without writing anything down, as the end of the process would. Their rows
-    /// are attempted again.
+    /// Aborts the attempts in flight without writing anything, like the end of the process. Their rows are attempted
+    /// again.
     pub fn abandon(&self) {
-        self.load.close();
-        self.broken_off.cancel();
+        self.slots.close();
+        self.aborted.cancel();
     }
 
-    /// Returns when no attempt is under way.
+    /// Returns when no attempt is in flight.
     pub async fn idle(&self) {
-        self.load.idle().await;
+        self.slots.idle().await;
     }
 
     fn lease(&self, timeout: Millis, now: Timestamp) -> Lease {
@@ -171,7 +169,7 @@ impl EmbeddedWorker {
         }
     }
 
-    /// Attempts a claimed row, for which a place was taken.
+    /// Attempts a claimed row whose slot is already taken.
     fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery, speed: Speed) {
         let worker = Arc::clone(self);
         let row = delivery.claimed.delivery();
@@ -184,8 +182,8 @@ impl EmbeddedWorker {
         self.under_way.lock().insert((row.tenant.clone(), row.id));
         self.tasks.spawn(async move {
             let _slot = slot;
-            let attempt = worker.dispatcher.attempt(&delivery, speed);
-            match worker.broken_off.run_until_cancelled(attempt).await {
+            let attempt = worker.attempts.attempt(&delivery, speed);
+            match worker.aborted.run_until_cancelled(attempt).await {
                 Some(Ok(Attempted::Done(after))) => {
                     traces::notified_with(&after, &*worker.ports.clock);
                     worker.note_due(after.next_retry_at);
@@ -197,14 +195,14 @@ impl EmbeddedWorker {
                     telemetry::attempt_not_counted(&delivery.claimed, "not started");
                 }
                 Some(Err(error)) => telemetry::attempt_abandoned(&delivery.claimed, &error),
-                None => telemetry::attempt_not_counted(&delivery.claimed, "broken off"),
+                None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
             }
         });
     }
 
     /// Probes a webhook if a slot is free; otherwise the next sweep asks again.
     fn probe(self: &Arc<Self>, tenant: TenantId, webhook: WebhookId) {
-        if !self.load.take(&tenant, webhook) {
+        if !self.slots.take(&tenant, webhook) {
             return;
         }
         let worker = Arc::clone(self);
@@ -216,20 +214,20 @@ impl EmbeddedWorker {
         };
         self.tasks.spawn(async move {
             let _slot = slot;
-            let probe = worker.dispatcher.test(&tenant, webhook);
-            if let Some(Err(error)) = worker.broken_off.run_until_cancelled(probe).await {
+            let probe = worker.attempts.probe(&tenant, webhook);
+            if let Some(Err(error)) = worker.aborted.run_until_cancelled(probe).await {
                 telemetry::probe_failed(webhook, &error);
             }
         });
     }
 
     fn give_back(&self, tenant: &TenantId, webhook: WebhookId) {
-        if self.load.finished(tenant, webhook) {
+        if self.slots.finished(tenant, webhook) {
             self.wake.notify_one();
         }
     }
 
-    /// Wakes the loop if it would look again only after this time.
+    /// Wakes the loop if it would read the agenda only after this time.
     fn note_due(&self, next_retry_at: Option<Timestamp>) {
         let looks_again_at = self.looks_again_at.load(Ordering::Acquire);
         if next_retry_at.is_some_and(|at| at.as_millis() < looks_again_at) {
@@ -238,7 +236,7 @@ impl EmbeddedWorker {
     }
 }
 
-/// A taken slot; given back however the attempt or probe ends.
+/// A taken slot; returned however the attempt or probe ends.
 struct Slot {
     worker: Arc<EmbeddedWorker>,
     tenant: TenantId,
@@ -257,20 +255,20 @@ impl Drop for Slot {
     }
 }
 
-/// The embedded worker seen from outside: a queue in which a message is a wake-up, and a place to start first attempts
+/// The embedded worker as seen by the use cases: a queue whose messages are wake-ups, and a way to start first attempts
 /// without one.
 pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
 
 impl StartNow for InProcessQueue {
     fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
         self.0
-            .load
+            .slots
             .take(&webhook.tenant, webhook.id)
             .then(|| self.0.lease(webhook.settings.timeout, now))
     }
 
     fn start(&self, delivery: ClaimedDelivery) {
-        // A row of a webhook that is slowed down is not inserted claimed.
+        // A row of a slowed-down webhook is never inserted as claimed.
         self.0.spawn(delivery, Speed::Full);
     }
 
@@ -296,7 +294,7 @@ impl Queue for InProcessQueue {
     }
 
     async fn depth(&self) -> Result<u64> {
-        // A wake-up is all there is: nothing ever waits here.
+        // A message is only a wake-up: nothing waits in this queue.
         Ok(0)
     }
 }

@@ -1,4 +1,5 @@
-//! What the dispatcher function does with hints: looks at the rows, gives retries their turns, attempts what is due.
+//! The queue worker, which the dispatcher function runs: reads the rows that queue messages name, gives retries their
+//! turns and attempts due rows.
 
 mod due;
 mod finish;
@@ -20,75 +21,71 @@ use crate::attempt::Attempts;
 use crate::webhook_cache::WebhookCache;
 use crate::worker::queue::triage::{Triage, triage};
 
-/// When whatever is unfinished is given up, so that the rest of the batch can still be reported.
+/// How long before the deadline unfinished work is aborted, so that the rest of the batch can still be reported.
 const REPORT_MARGIN: Millis = Millis::from_seconds(1);
 
-/// Handles hints.
 pub struct QueueWorker {
     ports: Ports,
-    dispatcher: Attempts,
+    attempts: Attempts,
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
     process: String,
 }
 
-/// What became of a hint.
+/// The result of a queue message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// Its row was attempted, and what that came to is stored.
+    /// The row was attempted and the result is stored.
     Attempted,
-    /// It was sent again: it came early, or there was no time left for an attempt.
+    /// The message came early, or there was no time left for an attempt.
     SentAgain,
-    /// Its row was moved to a later turn, or set aside until there is one.
+    /// The row was moved to a later turn, or set aside until there is one.
     Postponed,
-    /// The webhook that it names was tested.
     Probed,
-    /// There was nothing to do.
     Dropped(Needless),
 }
 
-/// Why there was nothing to do for a hint.
+/// Why there was nothing to do for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needless {
-    /// There is no such row.
     Missing,
-    /// It is delivered or dead, or died just now because its webhook was deleted.
+    /// The row is delivered or dead, or was just ended because its webhook was deleted.
     Closed,
-    /// It waits for its webhook to be resumed.
+    /// The row waits for its webhook to be resumed, or for a turn.
     Parked,
-    /// Somebody else is attempting it.
+    /// Another process is attempting the row.
     Held,
-    /// It is due at another time, for which another hint was or will be sent.
+    /// The row is due at another time, for which another message was or will be sent.
     Superseded,
-    /// The same batch names it twice.
+    /// The batch names the row twice.
     Doubled,
-    /// It was claimed and not attempted, or by the end somebody else had it. The poller looks after it.
+    /// The row was claimed but not attempted, or another process claimed it meanwhile. The poller will find it.
     NotCounted,
 }
 
 type Answer = (DeliveryId, Result<Handled>);
 
 impl QueueWorker {
-    /// Over these ports; claims in the name of `process`.
+    /// `process` is the owner of its leases.
     #[must_use]
     pub fn new(
         ports: Ports,
-        dispatcher: Attempts,
+        attempts: Attempts,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
         process: String,
     ) -> Self {
         Self {
             ports,
-            dispatcher,
+            attempts,
             webhook_cache,
             queue,
             process,
         }
     }
 
-    /// Handles a batch, all at once; one result each, in order. An `Err` means that we could not do our work and the
-    /// hint should come again; a receiver's failure never is one.
+    /// Handles a batch concurrently; one result per message, in order. An `Err` means that the gateway failed and the
+    /// message should come again. A receiver's failure is never an `Err`.
     pub async fn handle(
         &self,
         messages: Vec<QueueMessage>,
@@ -157,8 +154,8 @@ impl QueueWorker {
         ids.into_iter().zip(done).collect()
     }
 
-    /// What the work comes to, if it ends in time. Whatever is broken off is as if the function had ended there: its
-    /// lease runs out, and the row is attempted again.
+    /// Runs work until shortly before the deadline. Aborted work is as if the function had ended there: the lease expires,
+    /// and the row is attempted again.
     async fn in_time<T>(
         &self,
         deadline: Timestamp,
@@ -168,13 +165,13 @@ impl QueueWorker {
             biased;
             done = work => done,
             () = self.ports.clock.sleep_until(deadline.minus(REPORT_MARGIN)) => {
-                Err(Error::Unavailable("the function's time was over".into()))
+                Err(Error::Unavailable("the function ran out of time".into()))
             }
         }
     }
 }
 
-/// A batch, sorted by what there is to do.
+/// A batch, sorted by what to do.
 #[derive(Default)]
 struct Batch {
     early: Vec<AttemptMessage>,
@@ -184,7 +181,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Sorts a message in; returns its answer if that is known already.
+    /// Adds a message; returns its result if that is already known.
     fn sort(
         &mut self,
         index: usize,

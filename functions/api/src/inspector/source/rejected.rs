@@ -79,8 +79,8 @@ pub(in crate::inspector) async fn show(
     Manager(viewer): Manager,
     NamedPair(source, id): NamedPair<SourceId, RejectedId>,
 ) -> Result<Response, PageError> {
-    let refusals = &api.gateway.refusals;
-    let diagnosed = refusals.diagnose(viewer.tenant(), source, id).await?;
+    let rejected = &api.gateway.rejected;
+    let diagnosed = rejected.diagnose(viewer.tenant(), source, id).await?;
     let (source, refused) = (&diagnosed.source, &diagnosed.kept.refused);
     let request = &refused.request;
     let kind = request.headers.get(CONTENT_TYPE);

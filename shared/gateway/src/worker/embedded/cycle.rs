@@ -1,4 +1,4 @@
-//! One look at the agenda: which rows go out now, and which are given a later turn.
+//! One cycle: which due rows go out now, and which get a later turn.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::pacing::{Paced, paced};
 use crate::telemetry;
 
 impl EmbeddedWorker {
-    /// Takes every due row that finds room: claims and starts it, or moves it to the turn that its webhook's rate
-    /// allows. Trouble with one webhook's rows is logged and does not keep the others waiting.
+    /// Takes due rows while slots are free: claims and starts each, or moves it to the turn that its webhook's rate allows.
+    /// An error with one webhook's rows is logged and does not stop the others.
     ///
     /// # Errors
-    /// When the agenda cannot be read; nothing is lost, the next cycle takes what this one left.
+    /// The agenda could not be read. Nothing is lost: the next cycle takes the rows.
     pub async fn cycle(self: &Arc<Self>) -> Result<Cycle> {
         let now = self.ports.clock.now();
         let agenda = self.schedule.agenda(now).await?;
         let (due, later): (Vec<_>, Vec<_>) =
             agenda.into_iter().partition(|entry| entry.due_at <= now);
-        self.load.keep_backlogs_of(
+        self.slots.keep_backlogs_of(
             &due.iter()
                 .map(|entry| (entry.tenant.clone(), entry.webhook))
                 .collect(),
@@ -53,13 +53,13 @@ impl EmbeddedWorker {
         let AgendaEntry {
             tenant, webhook, ..
         } = entry;
-        let room = self.load.take_many(tenant, *webhook, sharers);
+        let room = self.slots.take_many(tenant, *webhook, sharers);
         if room == 0 {
             return Ok(());
         }
         match self.start_due(tenant, *webhook, room).await {
             Ok(turn) => {
-                self.load
+                self.slots
                     .settle(tenant, *webhook, room - turn.started, turn.drained);
                 cycle.started += turn.started;
                 cycle.postponed += turn.postponed;
@@ -67,7 +67,7 @@ impl EmbeddedWorker {
                 Ok(())
             }
             Err(error) => {
-                self.load.settle(tenant, *webhook, room, true);
+                self.slots.settle(tenant, *webhook, room, true);
                 Err(error)
             }
         }
@@ -80,7 +80,7 @@ impl EmbeddedWorker {
         room: usize,
     ) -> Result<Turn> {
         let now = self.ports.clock.now();
-        // One more than there is room for tells whether rows are left waiting.
+        // Reading one more than there is room for shows whether rows are left waiting.
         let mut rows = self.schedule.due(tenant, webhook, now, room + 1).await?;
         let drained = rows.len() <= room;
         rows.truncate(room);
@@ -102,7 +102,7 @@ impl EmbeddedWorker {
             store.set_aside(aside, now).await?;
         }
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
-        // The lease begins now: what came before may have taken its time.
+        // The lease begins now: the steps above may have taken long.
         let now = self.ports.clock.now();
         let speeds: Vec<_> = ready.iter().map(|(_, speed)| *speed).collect();
         let wanted: Vec<_> = ready

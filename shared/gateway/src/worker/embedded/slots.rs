@@ -1,4 +1,4 @@
-//! How many attempts are under way, for each webhook and in all.
+//! The slots of attempts in flight, per webhook and in total.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,14 +8,13 @@ use tokio::sync::Notify;
 
 pub(super) type Key = (TenantId, WebhookId);
 
-/// One webhook may have under way at most this part of the places that are left: the more receivers hang, the fewer
-/// places the next one may fill, so that dozens of them still leave room for one that is well.
+/// One webhook may take at most this fraction (one eighth) of the free slots. The more receivers hang, the fewer slots the
+/// next one gets, so that dozens of them still leave room for a healthy one.
 const SHARE_OF_REST: usize = 8;
 
-/// Counts attempts against their bounds.
 pub(super) struct Slots {
     per_webhook: usize,
-    in_all: usize,
+    max_total: usize,
     counts: Mutex<Counts>,
     emptied: Notify,
 }
@@ -24,22 +23,22 @@ pub(super) struct Slots {
 struct Counts {
     total: usize,
     by_webhook: HashMap<Key, usize>,
-    /// Webhooks with due rows that found no room. Their fresh rows wait behind those.
+    /// Webhooks with due rows that got no slot. Their new rows wait behind those.
     backlog: HashSet<Key>,
     closed: bool,
 }
 
 impl Slots {
-    pub(super) fn new(per_webhook: usize, in_all: usize) -> Self {
+    pub(super) fn new(per_webhook: usize, max_total: usize) -> Self {
         Self {
             per_webhook,
-            in_all,
+            max_total,
             counts: Mutex::default(),
             emptied: Notify::new(),
         }
     }
 
-    /// Takes one place for a fresh row, unless it would overtake rows that wait.
+    /// Takes one slot for a new row, unless the row would overtake waiting rows.
     pub(super) fn take(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
@@ -55,12 +54,12 @@ impl Slots {
         true
     }
 
-    /// Takes up to `wanted` places, at most a fair share of what is left in all when `sharers` want some; returns how
-    /// many. None left marks a backlog.
+    /// Takes slots for a webhook, at most a fair share of the free ones among `sharers` webhooks; returns how many. If it
+    /// gets none, the webhook has a backlog.
     pub(super) fn take_many(&self, tenant: &TenantId, webhook: WebhookId, sharers: usize) -> usize {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
-        let left = self.in_all.saturating_sub(counts.total);
+        let left = self.max_total.saturating_sub(counts.total);
         let share = left.div_ceil(sharers.max(1));
         let taken = share.min(self.room(&counts, &key));
         if taken == 0 {
@@ -72,18 +71,18 @@ impl Slots {
         taken
     }
 
-    /// How many more attempts this webhook may have under way.
+    /// How many more slots this webhook may take.
     fn room(&self, counts: &Counts, key: &Key) -> usize {
         if counts.closed {
             return 0;
         }
-        let left = self.in_all.saturating_sub(counts.total);
+        let left = self.max_total.saturating_sub(counts.total);
         let bound = self.per_webhook.min((left / SHARE_OF_REST).max(1));
         let under_way = counts.by_webhook.get(key).copied().unwrap_or(0);
         bound.saturating_sub(under_way).min(left)
     }
 
-    /// Gives back places that were taken and not needed; `drained` tells that no due row was left waiting.
+    /// Returns unused slots. `drained` says that no due row is left waiting.
     pub(super) fn settle(
         &self,
         tenant: &TenantId,
@@ -103,7 +102,7 @@ impl Slots {
         }
     }
 
-    /// Gives one place back. Returns whether rows wait for it.
+    /// Returns one slot. The result says whether rows wait for it.
     pub(super) fn finished(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
@@ -120,7 +119,7 @@ impl Slots {
         !counts.backlog.is_empty()
     }
 
-    /// Forgets backlogs of webhooks that have nothing due any more.
+    /// Removes the backlogs of webhooks without due rows.
     pub(super) fn keep_backlogs_of(&self, due: &HashSet<Key>) {
         self.counts.lock().backlog.retain(|key| due.contains(key));
     }
@@ -154,60 +153,60 @@ mod tests {
 
     #[test]
     fn one_webhook_cannot_take_everything() {
-        let load = Slots::new(2, 100);
+        let slots = Slots::new(2, 100);
         let tenant = TenantId::default();
-        assert!(load.take(&tenant, webhook(1)) && load.take(&tenant, webhook(1)));
-        assert!(!load.take(&tenant, webhook(1)));
-        assert!(load.take(&tenant, webhook(2)));
+        assert!(slots.take(&tenant, webhook(1)) && slots.take(&tenant, webhook(1)));
+        assert!(!slots.take(&tenant, webhook(1)));
+        assert!(slots.take(&tenant, webhook(2)));
     }
 
     #[test]
-    fn many_webhooks_that_hang_leave_room_for_one_that_is_well() {
-        let load = Slots::new(64, 1024);
+    fn many_hanging_webhooks_leave_room_for_a_healthy_one() {
+        let slots = Slots::new(64, 1024);
         let tenant = TenantId::default();
         for hanging in 0..40 {
-            while load.take(&tenant, webhook(hanging)) {}
+            while slots.take(&tenant, webhook(hanging)) {}
         }
-        assert!(load.take(&tenant, webhook(200)));
+        assert!(slots.take(&tenant, webhook(200)));
     }
 
     #[test]
-    fn a_fresh_row_does_not_overtake_those_that_wait() {
-        let load = Slots::new(1, 100);
+    fn a_new_row_does_not_overtake_waiting_rows() {
+        let slots = Slots::new(1, 100);
         let tenant = TenantId::default();
-        assert!(load.take(&tenant, webhook(1)));
-        assert!(!load.take(&tenant, webhook(1)));
-        assert!(load.finished(&tenant, webhook(1)), "somebody waits");
+        assert!(slots.take(&tenant, webhook(1)));
+        assert!(!slots.take(&tenant, webhook(1)));
+        assert!(slots.finished(&tenant, webhook(1)), "a row waits");
         assert!(
-            !load.take(&tenant, webhook(1)),
+            !slots.take(&tenant, webhook(1)),
             "the waiting row comes first"
         );
-        load.settle(&tenant, webhook(1), 0, true);
-        assert!(load.take(&tenant, webhook(1)));
+        slots.settle(&tenant, webhook(1), 0, true);
+        assert!(slots.take(&tenant, webhook(1)));
     }
 
     #[test]
-    fn what_is_left_in_all_is_shared() {
-        let load = Slots::new(64, 16);
+    fn free_slots_are_shared() {
+        let slots = Slots::new(64, 16);
         let tenant = TenantId::default();
-        assert_eq!(load.take_many(&tenant, webhook(1), 16), 1);
+        assert_eq!(slots.take_many(&tenant, webhook(1), 16), 1);
         assert_eq!(
-            load.take_many(&tenant, webhook(1), 1),
+            slots.take_many(&tenant, webhook(1), 1),
             0,
-            "no more than its part"
+            "no more than its share"
         );
         let taken: usize = (2..40)
-            .map(|n| load.take_many(&tenant, webhook(n), 1))
+            .map(|n| slots.take_many(&tenant, webhook(n), 1))
             .sum();
         assert_eq!(taken, 15, "one each, until none is left");
     }
 
     #[test]
-    fn a_closed_courier_takes_nothing() {
-        let load = Slots::new(64, 1024);
+    fn a_closed_worker_takes_no_slots() {
+        let slots = Slots::new(64, 1024);
         let tenant = TenantId::default();
-        load.close();
-        assert!(!load.take(&tenant, webhook(1)));
-        assert_eq!(load.take_many(&tenant, webhook(1), 1), 0);
+        slots.close();
+        assert!(!slots.take(&tenant, webhook(1)));
+        assert_eq!(slots.take_many(&tenant, webhook(1), 1), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Due rows of one webhook: which go out now, and which later.
+//! Due rows of one webhook: which go out now, and which go out later.
 
 use futures_util::future::join_all;
 use postrider_domain::delivery::{Lease, LeaseOwner};
@@ -12,19 +12,19 @@ use postrider_ports::schedule::{DueRow, Turn};
 use super::{Answer, Handled, QueueWorker};
 use crate::pacing::{Moved, Paced, Speed, TurnRules, paced};
 
-/// What must be left of a function's time after an attempt: to write down what it came to, and to report.
+/// The time that a function needs after an attempt to write the result and to report.
 const START_MARGIN: Millis = Millis::from_seconds(3);
-/// For how long a row is held beyond the end of the function that attempts it.
+/// How long a lease lasts beyond the end of the function.
 const LEASE_MARGIN: Millis = Millis::from_seconds(5);
-/// When dispatchers come back after a stall, the turns of all that time have passed. Those of the last half minute count;
-/// the others' rows ask again, once.
+/// After a stall, the turns of all that time have passed. Those of the last half minute are still valid; the rows of the
+/// others ask again, once.
 const TURNS: TurnRules = TurnRules {
     hold_for: Millis::from_seconds(30),
     ahead: Millis::from_seconds(30),
 };
 
 impl QueueWorker {
-    /// Due rows of one webhook: sent again, moved to their turns, or attempted.
+    /// Attempts rows, moves them to their turns, or sends their messages again.
     pub(super) async fn handle_due(
         &self,
         tenant: TenantId,
@@ -46,7 +46,7 @@ impl QueueWorker {
         }
     }
 
-    /// Answers rows that do not go out now, and claims those that do.
+    /// Handles rows that do not go out now, and claims those that do.
     async fn take_turns(
         &self,
         tenant: &TenantId,
@@ -84,7 +84,7 @@ impl QueueWorker {
         Ok((answers, claims.collect()))
     }
 
-    /// Parks rows that there is no turn for yet. Their hints are sent when they are released.
+    /// Parks rows that have no turn yet. Their messages are sent when they are released.
     async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<Vec<Answer>> {
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -95,7 +95,7 @@ impl QueueWorker {
         Ok(answers)
     }
 
-    /// Moves rows to their turns, with their hints: those lie well within a hint's reach.
+    /// Moves rows to their turns and sends their messages: turns lie well within the reach of a message.
     async fn postpone(&self, moves: Vec<Moved>, now: Timestamp) -> Result<Vec<Answer>> {
         if moves.is_empty() {
             return Ok(Vec::new());

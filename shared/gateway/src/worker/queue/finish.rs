@@ -1,4 +1,4 @@
-//! What becomes of a claim.
+//! Handles claims and probes.
 
 use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
 use postrider_domain::ids::DeliveryId;
@@ -13,7 +13,7 @@ use crate::pacing::Speed;
 use crate::telemetry;
 
 impl QueueWorker {
-    /// Attempts what was claimed.
+    /// Attempts a claimed row.
     pub(super) async fn finish(
         &self,
         id: DeliveryId,
@@ -30,7 +30,7 @@ impl QueueWorker {
             }
             Ok(Claim::Unclaimable(Unclaimable::Held)) => dropped(Needless::Held),
             Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::Parked),
-            // It was due a moment ago: whoever changed that has sent its hint.
+            // The row was due a moment ago: the process that changed that has sent its message.
             Ok(Claim::Unclaimable(Unclaimable::NotDue(_))) => dropped(Needless::Superseded),
             Err(error) => Err(error),
         };
@@ -43,11 +43,11 @@ impl QueueWorker {
         message: &ProbeMessage,
         deadline: Timestamp,
     ) -> Result<Handled> {
-        let probe = self.dispatcher.test(&message.tenant, message.webhook);
+        let probe = self.attempts.probe(&message.tenant, message.webhook);
         let probed = self.in_time(deadline, probe).await;
         probed.map(|probed| match probed {
             ProbeResult::Passed | ProbeResult::Failed => Handled::Probed,
-            ProbeResult::NotMade => Handled::Dropped(Needless::Superseded),
+            ProbeResult::NotSent => Handled::Dropped(Needless::Superseded),
         })
     }
 
@@ -57,7 +57,7 @@ impl QueueWorker {
         speed: Speed,
         deadline: Timestamp,
     ) -> Result<Handled> {
-        let attempt = self.dispatcher.attempt(delivery, speed);
+        let attempt = self.attempts.attempt(delivery, speed);
         match self.in_time(deadline, attempt).await {
             Ok(Attempted::Done(after)) => {
                 let reach = self.ports.clock.now().plus(MESSAGE_REACH);

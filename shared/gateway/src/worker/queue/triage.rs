@@ -1,4 +1,4 @@
-//! What a hint's row says about it.
+//! Decides from the row what to do with a queue message.
 
 use postrider_domain::delivery::MESSAGE_REACH;
 use postrider_ports::Result;
@@ -8,18 +8,15 @@ use postrider_ports::schedule::{DueRow, Turn};
 use super::Needless;
 use crate::Ports;
 
-/// What a look at the row says.
 #[derive(Debug)]
 pub(super) enum Triage {
-    /// There is nothing to do.
     Dropped(Needless),
-    /// The hint came before its time.
+    /// The message came before its time.
     Early,
-    /// The row may go out.
     Due(DueRow),
 }
 
-/// Looks at the row that a hint names. The row is the truth; a hint only says where to look.
+/// Reads the row that a message names. The row decides; the message only says where to look.
 pub(super) async fn triage(ports: &Ports, message: &AttemptMessage) -> Result<Triage> {
     let Some(row) = ports.store.delivery(&message.tenant, message.id).await? else {
         return Ok(Triage::Dropped(Needless::Missing));
