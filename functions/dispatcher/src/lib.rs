@@ -7,6 +7,7 @@ use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::retry::RuntimeRetry;
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::worker::queue::QueueWorker;
+use postrider_ports::clock::Clock;
 use postrider_ports::queue::QueueMessage;
 use postrider_ports::sender::Sender;
 use postrider_wiring::Parts;
@@ -15,6 +16,7 @@ use tracing::{debug, warn};
 /// Handles batches of queue messages.
 pub struct Batches {
     worker: QueueWorker,
+    clock: Arc<dyn Clock>,
 }
 
 impl Batches {
@@ -29,6 +31,7 @@ impl Batches {
         } = parts;
         let attempts = Attempts::new(ports.clone(), sender, Arc::clone(&webhook_cache), retry);
         Self {
+            clock: Arc::clone(&ports.clock),
             worker: QueueWorker::new(ports, attempts, webhook_cache, queue, process),
         }
     }
@@ -60,7 +63,7 @@ impl Batches {
                 }
             }
         }
-        let deadline = postrider_wiring::deadline(&event.context);
+        let deadline = postrider_wiring::deadline(&event.context, self.clock.now());
         for (id, handled) in ids
             .into_iter()
             .zip(self.worker.handle(messages, deadline).await)

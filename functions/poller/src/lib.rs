@@ -5,7 +5,6 @@ use std::sync::Arc;
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::chores::Chores;
-use postrider_gateway::deadline;
 use postrider_gateway::poll::{Ended, Poll, Ticked};
 use postrider_ports::Store;
 use postrider_ports::clock::Clock;
@@ -55,7 +54,7 @@ impl Poller {
     /// and a message sent twice is harmless.
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<Value, Error> {
         let now = self.clock.now();
-        let deadline = deadline::known(postrider_wiring::deadline(&event.context), now);
+        let deadline = postrider_wiring::deadline(&event.context, now);
         let minute = scheduled_at(&event.payload);
         let ticked = self.poll.tick(minute, deadline).await;
         let failed_webhooks = self.failed_webhooks(minute.unwrap_or(now)).await;

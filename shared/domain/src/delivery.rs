@@ -307,8 +307,19 @@ impl Delivery {
         after.released()
     }
 
+    /// The row after its webhook was deleted.
     #[must_use]
-    pub fn died(&self, cause: DeadCause, detail: &str) -> Self {
+    pub fn webhook_deleted(&self) -> Self {
+        self.died(DeadCause::WebhookDeleted, "the webhook was deleted")
+    }
+
+    /// The row after its retention ended while it was still open.
+    #[must_use]
+    pub fn expired(&self) -> Self {
+        self.died(DeadCause::Expired, "expired")
+    }
+
+    fn died(&self, cause: DeadCause, detail: &str) -> Self {
         let mut after = self.clone();
         after.status = Status::Dead;
         after.dead_cause = Some(cause);

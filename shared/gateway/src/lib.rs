@@ -16,7 +16,6 @@
 
 pub mod attempt;
 pub mod chores;
-pub mod deadline;
 pub mod error;
 pub mod ingest;
 pub mod keyring;

@@ -16,7 +16,6 @@ use postrider_ports::clock::Clock;
 use postrider_ports::queue::{AttemptMessage, Queue};
 use tokio::select;
 
-use crate::deadline;
 use crate::poll::rules::{Depth, Overdue, Span};
 use crate::telemetry;
 
@@ -93,7 +92,6 @@ impl Poll {
 
     /// Runs the tick of a minute. A late or repeated tick sends the messages of the minute it was scheduled for.
     pub async fn tick(&self, scheduled_at: Option<Timestamp>, deadline: Timestamp) -> Ticked {
-        let deadline = deadline::known(deadline, self.clock.now());
         let counts = Counts::default();
         let queue_depth = self.depth().await;
         let work = self.work(scheduled_at, queue_depth, &counts);

@@ -279,8 +279,7 @@ impl Model {
             Ok(claimed) if claimed.version() == before.version => "Claimed".to_owned(),
             Ok(claimed) => match self.webhooks[&wanted.id.webhook].as_ref() {
                 None => {
-                    let detail = "the webhook was deleted";
-                    self.change(&before.died(DeadCause::WebhookDeleted, detail));
+                    self.change(&before.webhook_deleted());
                     "Orphaned".to_owned()
                 }
                 Some(health) if health.status.parks() => {

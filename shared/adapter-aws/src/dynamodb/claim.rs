@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use futures_util::future::join;
 use futures_util::stream;
-use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Unclaimable};
+use postrider_domain::delivery::{Claimed, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
 use postrider_ports::{Error, Result};
@@ -16,9 +16,6 @@ use super::keys::Key;
 use super::row::{self, Surroundings};
 use super::state::{self, State};
 use crate::fault;
-
-/// The error detail of a delivery whose webhook was deleted.
-pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
 
 /// How many rows one call processes concurrently.
 const AT_ONCE: usize = 16;
@@ -137,7 +134,7 @@ impl DynamoStore {
 
     /// Ends a row of a deleted webhook. Returns false if another writer was faster.
     pub(super) async fn end_delivery(&self, row: &Delivery, now: Timestamp) -> Result<bool> {
-        let dead = row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
+        let dead = row.webhook_deleted();
         let change = row::replace(&dead, self.around(now))?;
         let changed = self.change(change.only_if(row::unchanged(row))).await?;
         Ok(changed.is_some())

@@ -20,7 +20,6 @@ mod deliveries;
 mod done;
 mod event;
 mod expression;
-mod finished;
 mod follow;
 mod history;
 mod hourly;

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use postrider_domain::delivery::{DeadCause, Delivery};
+use postrider_domain::delivery::Delivery;
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::key_stats::Finished;
 use postrider_domain::notification::{
     Notification, effects, event_notification, health_notification, update_notification,
 };
@@ -67,6 +68,16 @@ pub(super) struct StateChange {
     answered_at: Option<Timestamp>,
 }
 
+impl Record {
+    /// The delivery that this change finished, for the key stats.
+    #[must_use]
+    pub fn finished(&self) -> Option<Finished> {
+        let change = Change::of(self.clone()).ok()?;
+        let row = change.row()?;
+        Finished::of_change(&row.before, &row.after, row.at)
+    }
+}
+
 impl Change {
     pub(super) fn of(record: Record) -> Result<Self> {
         let Some(image) = record.after.as_ref().or(record.before.as_ref()) else {
@@ -99,9 +110,7 @@ impl Change {
         let after = after.filter(|after| after.created_at == before.created_at);
         let (after, at) = match after {
             Some(after) => (after, changed_at.ok_or_else(|| unreadable("changed_at"))?),
-            None if before.status.is_open() => {
-                (before.died(DeadCause::Expired, "expired"), heard_at)
-            }
+            None if before.status.is_open() => (before.expired(), heard_at),
             None => return Ok(Self::Nothing),
         };
         Ok(Self::Row(Box::new(RowChange { before, after, at })))

@@ -1,6 +1,6 @@
 //! Claims rows and renews their leases.
 
-use postrider_domain::delivery::{Claimed, DeadCause, Unclaimable};
+use postrider_domain::delivery::{Claimed, Unclaimable};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
@@ -11,9 +11,6 @@ use super::codec::Stored;
 use super::fault::Fault;
 use super::writer::Tx;
 use super::{events, health, rows};
-
-/// The error detail of a delivery whose webhook was deleted.
-pub(super) const WEBHOOK_DELETED: &str = "the webhook was deleted";
 
 /// Claims one row, or says why it cannot be claimed.
 pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
@@ -47,7 +44,7 @@ fn end_deliveries_of_deleted_webhooks(
     stored: &Stored,
     now: Timestamp,
 ) -> Result<Claim, Fault> {
-    let dead = stored.row.died(DeadCause::WebhookDeleted, WEBHOOK_DELETED);
+    let dead = stored.row.webhook_deleted();
     rows::change(tx, stored.at, &stored.row, &dead, now)?;
     Ok(Claim::WebhookDeleted)
 }

@@ -14,14 +14,21 @@ use postrider_store_format::{StoredWebhook, Vault};
 use rusqlite::{Row, params};
 
 use super::fault::Fault;
+use super::health::health_columns;
 use super::writer::Tx;
 use super::{SqliteStore, codec, health, rows};
 
-pub(super) const ALL: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
-     reason, changed_at, last_failure, on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 ORDER BY id";
+pub(super) const ALL: &str = concat!(
+    "SELECT id, created_at, updated_at, settings, sealed, ",
+    health_columns!(),
+    " FROM webhook_configs WHERE tenant = ?1 ORDER BY id"
+);
 
-pub(super) const ONE: &str = "SELECT id, created_at, updated_at, settings, sealed, status, failure_count, generation, \
-     reason, changed_at, last_failure, on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+pub(super) const ONE: &str = concat!(
+    "SELECT id, created_at, updated_at, settings, sealed, ",
+    health_columns!(),
+    " FROM webhook_configs WHERE tenant = ?1 AND id = ?2"
+);
 
 #[async_trait]
 impl Webhooks for SqliteStore {

@@ -4,7 +4,6 @@
 //! walk stops at rows too young to be deleted. Rows with a longer retention, such as dead ones, are skipped and
 //! examined again when the walk starts over, at most once an hour, so they are not read on every call.
 
-use postrider_domain::delivery::DeadCause;
 use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
@@ -125,7 +124,7 @@ impl Walk {
 
     fn remove(&self, tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
         if stored.row.status.is_open() {
-            let dead = stored.row.died(DeadCause::Expired, "expired");
+            let dead = stored.row.expired();
             rows::follow(tx, &stored.row, &dead, now)?;
         }
         // The attempts are deleted with the row.

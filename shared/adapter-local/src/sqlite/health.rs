@@ -13,8 +13,19 @@ use super::pace;
 use super::rows;
 use super::writer::Tx;
 
-pub(super) const LOAD: &str = "SELECT status, failure_count, generation, reason, changed_at, last_failure, \
-     on_probation, tests, next_test_at, again FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
+/// The columns that [`read`] reads, in order.
+macro_rules! health_columns {
+    () => {
+        "status, failure_count, generation, reason, changed_at, last_failure, on_probation, tests, next_test_at, again"
+    };
+}
+pub(super) use health_columns;
+
+pub(super) const LOAD: &str = concat!(
+    "SELECT ",
+    health_columns!(),
+    " FROM webhook_configs WHERE tenant = ?1 AND id = ?2"
+);
 
 /// The state of a webhook, or `None` if it was deleted.
 pub(super) fn load(

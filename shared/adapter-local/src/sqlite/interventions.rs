@@ -1,7 +1,7 @@
 //! What operators and housekeeping do to rows.
 
 use async_trait::async_trait;
-use postrider_domain::delivery::{DeadCause, Force, Requeue};
+use postrider_domain::delivery::{Force, Requeue};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::release::{Room, release, release_webhook};
 use super::writer::Tx;
-use super::{SqliteStore, claim, codec, health, rows, schedule};
+use super::{SqliteStore, codec, health, rows, schedule};
 
 #[async_trait]
 impl Interventions for SqliteStore {
@@ -110,9 +110,7 @@ fn end_deliveries_of_deleted_webhooks(
             if let Some(stored) = rows::load(tx, tenant, id)?
                 && health::status(tx.db(), tenant, *webhook)?.is_none()
             {
-                let dead = stored
-                    .row
-                    .died(DeadCause::WebhookDeleted, claim::WEBHOOK_DELETED);
+                let dead = stored.row.webhook_deleted();
                 rows::change(tx, stored.at, &stored.row, &dead, now)?;
                 ended += 1;
             }

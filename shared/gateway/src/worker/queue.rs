@@ -18,7 +18,6 @@ use tokio::select;
 
 use crate::Ports;
 use crate::attempt::Attempts;
-use crate::deadline;
 use crate::webhook_cache::WebhookCache;
 use crate::worker::queue::triage::{Triage, triage};
 
@@ -92,8 +91,6 @@ impl QueueWorker {
         messages: Vec<QueueMessage>,
         deadline: Timestamp,
     ) -> Vec<Result<Handled>> {
-        let now = self.ports.clock.now();
-        let deadline = deadline::known(deadline, now);
         let mut answers: Vec<Option<Result<Handled>>> = messages.iter().map(|_| None).collect();
         let (mut attempts, mut probes) = (Vec::new(), Vec::new());
         for (index, message) in messages.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use postrider_domain::delivery::{Force, Status};
 use postrider_domain::retry::RetrySettings;
-use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
@@ -161,8 +161,6 @@ async fn without_time_for_an_attempt_a_message_is_sent_again() {
     let handled = stage.dispatcher().handle(messages.clone(), too_soon).await;
     assert_eq!(handled, [Ok(Handled::SentAgain)]);
     assert_eq!(stage.line.take(), messages);
-    let unknown = stage.dispatcher().handle(messages, Timestamp::ZERO).await;
-    assert_eq!(unknown, [Ok(Handled::Attempted)], "a deadline in 1970");
 }
 
 #[tokio::test]
