@@ -146,11 +146,7 @@ async fn one_failing_item_does_not_affect_the_others() {
         .await;
     assert!(matches!(
         results[..],
-        [
-            Ok(Accepted::New),
-            Err(Error::Broken(_)),
-            Ok(Accepted::New)
-        ]
+        [Ok(Accepted::New), Err(Error::Broken(_)), Ok(Accepted::New)]
     ));
     for stored in [good, also_good] {
         scene.stored(stored.rows[0].id).await;

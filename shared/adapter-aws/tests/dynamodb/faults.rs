@@ -66,7 +66,7 @@ async fn repeating_an_interrupted_accept_completes_it() {
             let mut missing = Vec::new();
             for new in &acceptance.rows {
                 if stored(&tables, new.id).await.is_none() {
-                    missing.push(AttemptMessage::of(&new));
+                    missing.push(AttemptMessage::of(new));
                 }
             }
             let event = tables.store.event(&scene.tenant, acceptance.event.id).await;
