@@ -22,17 +22,17 @@ const ASSETS: [Asset; 3] = [
     Asset {
         name: "inspector.css",
         kind: "text/css; charset=utf-8",
-        content: include_str!("../../assets/inspector.css"),
+        content: include_str!("../assets/inspector.css"),
     },
     Asset {
         name: "inspector.js",
         kind: "text/javascript; charset=utf-8",
-        content: include_str!("../../assets/inspector.js"),
+        content: include_str!("../assets/inspector.js"),
     },
     Asset {
         name: "icon.svg",
         kind: "image/svg+xml",
-        content: include_str!("../../assets/icon.svg"),
+        content: include_str!("../assets/icon.svg"),
     },
 ];
 

@@ -16,7 +16,7 @@ use super::live::Place;
 use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text;
-use crate::Api;
+use crate::App;
 
 #[derive(Template)]
 #[template(path = "dead.html")]
@@ -36,14 +36,14 @@ struct AskPage {
 }
 
 pub(super) async fn list(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let form = FilterForm::of(&fields).with_status(Status::Dead);
-    let list = List::read(&api, &viewer, form, &fields, &webhooks).await?;
+    let list = List::read(&app, &viewer, form, &fields, &webhooks).await?;
     let frame = Frame::new("Dead letters", Section::Dead, &viewer).after(&fields);
     let frame = if list.newest.is_none() {
         frame.live(place)
@@ -55,14 +55,14 @@ pub(super) async fn list(
 
 /// Asks for confirmation with the number of matching deliveries. Changes nothing.
 pub(super) async fn ask(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
     let form = FilterForm::of(&fields).with_status(Status::Dead);
     let filter = form.check()?;
-    let matched = api.gateway.retries.count(viewer.tenant(), filter).await?;
-    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let matched = app.gateway.retries.count(viewer.tenant(), filter).await?;
+    let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let page = AskPage {
         frame: Frame::new("Retry dead letters", Section::Dead, &viewer),
         description: form.in_words(&webhooks),
@@ -75,7 +75,7 @@ pub(super) async fn ask(
 
 /// Retries the selected deliveries.
 pub(super) async fn retry_selected(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Form(fields): Form,
 ) -> Result<Redirect, PageError> {
@@ -88,7 +88,7 @@ pub(super) async fn retry_selected(
     }
     let (mut done, mut failed) = (0, 0);
     for id in ids {
-        match api
+        match app
             .gateway
             .retries
             .retry_now(viewer.tenant(), id, Force::No)

@@ -15,7 +15,7 @@ use super::live::Place;
 use super::page::{Frame, PageError, Section, html};
 use super::rows::{self, Row};
 use super::session::Viewer;
-use crate::Api;
+use crate::App;
 
 /// Rows per page.
 pub(super) const PAGE: usize = 50;
@@ -48,7 +48,7 @@ pub(super) struct List {
 impl List {
     /// Reads a page. If the form has errors, it is shown with them and without rows.
     pub(super) async fn read(
-        api: &Api,
+        app: &App,
         viewer: &Viewer,
         form: FilterForm,
         fields: &Fields,
@@ -57,7 +57,7 @@ impl List {
         let cursor = fields.get("cursor").map(|text| Cursor(text.to_owned()));
         let (page, errors) = match form.check() {
             Ok(filter) => (
-                page(api, viewer, &filter, cursor.as_ref()).await?,
+                page(app, viewer, &filter, cursor.as_ref()).await?,
                 Invalid::default(),
             ),
             Err(errors) => (
@@ -76,7 +76,7 @@ impl List {
             errors: errors.into_fields(),
             statuses: form.statuses(),
             webhooks: form.webhooks(webhooks),
-            recent: form.recent(api.gateway.ports.clock.now()),
+            recent: form.recent(app.gateway.ports.clock.now()),
             rows: rows::rows(&page.items, webhooks),
             newest: cursor.map(|_| form.query(("cursor", ""))),
             goes_on: older.is_some() && page.items.len() < PAGE,
@@ -101,7 +101,7 @@ impl List {
 }
 
 async fn page(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     filter: &Filter,
     cursor: Option<&Cursor>,
@@ -109,19 +109,19 @@ async fn page(
     if cursor.is_some_and(|Cursor(text)| text.len() > MAX_CURSOR_BYTES) {
         return Err(Invalid::field("cursor", "does not belong to this list").into());
     }
-    let store = &api.gateway.ports.store;
+    let store = &app.gateway.ports.store;
     Ok(store.list(viewer.tenant(), filter, PAGE, cursor).await?)
 }
 
 pub(super) async fn list(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let form = FilterForm::of(&fields);
-    let list = List::read(&api, &viewer, form, &fields, &webhooks).await?;
+    let list = List::read(&app, &viewer, form, &fields, &webhooks).await?;
     let frame = Frame::new("Deliveries", Section::Deliveries, &viewer).after(&fields);
     // Only the first page updates live: new deliveries appear there.
     let frame = if list.newest.is_none() {

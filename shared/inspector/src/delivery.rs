@@ -17,9 +17,11 @@ use super::payload::Payload;
 use super::rows;
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup, Pill};
-use crate::Api;
-use crate::deliveries::{Sent, seen_with};
-use crate::why::{self, Why};
+use crate::App;
+use postrider_api_types::why::WhyView;
+use postrider_presentation::redact::seen_with;
+use postrider_presentation::request::Sent;
+use postrider_presentation::why;
 use shadow::ShadowForm;
 use timeline::Step;
 
@@ -39,7 +41,7 @@ struct DeliveryPage {
     created_at: Markup,
     last_at: Markup,
     next_at: Markup,
-    why: Option<Why>,
+    why: Option<WhyView>,
     steps: Vec<Step>,
     earlier_steps: usize,
     sent: Sent,
@@ -65,20 +67,20 @@ const fn retry_of(row: &Delivery) -> Retry {
 }
 
 pub(super) async fn show(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<DeliveryId>,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
+    let (store, tenant) = (&app.gateway.ports.store, viewer.tenant());
     let row = store.delivery(tenant, id).await?;
     let row = row.ok_or_else(|| PageError::not_found("delivery"))?;
     let row = seen_with(viewer.key(), row);
     let event = store.event(tenant, id.event).await?;
     let attempts = store.attempts(tenant, id).await?;
     let webhook = store.webhook(tenant, id.webhook).await?;
-    let pace = why::pace(store.as_ref(), &row).await?;
+    let pace = app.gateway.manage.pace_of(&row).await?;
     let (steps, earlier_steps) = timeline::steps(&attempts);
     let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
     let page = DeliveryPage {
@@ -114,7 +116,7 @@ pub(super) async fn show(
 }
 
 pub(super) async fn retry(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<DeliveryId>,
     Form(fields): Form,
@@ -123,7 +125,7 @@ pub(super) async fn retry(
         Some("delivered") => Force::Delivered,
         _ => Force::No,
     };
-    let retries = &api.gateway.retries;
+    let retries = &app.gateway.retries;
     retries.retry_now(viewer.tenant(), id, force).await?;
     Ok(Redirect::to(&format!(
         "/inspector/deliveries/{id}?done=retried"

@@ -11,8 +11,8 @@ use postrider_gateway::GatewayError;
 use super::page::{Frame, Section, html};
 use super::session::Viewer;
 use super::{guard, login};
-use crate::Api;
-use crate::problem::Problem;
+use crate::App;
+use postrider_web::problem::Problem;
 
 /// An error to be shown as a page.
 #[derive(Clone, Debug)]
@@ -129,18 +129,18 @@ fn links(status: StatusCode, is_logged_in: bool, back: Option<String>) -> Vec<Li
 }
 
 /// Renders an error as a page.
-pub(super) async fn show(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub(super) async fn show(State(app): State<App>, request: Request, next: Next) -> Response {
     let headers = request.headers().clone();
     let mut response = next.run(request).await;
     match response.extensions_mut().remove::<PageError>() {
-        Some(error) => page(&api, &headers, error).await,
+        Some(error) => page(&app, &headers, error).await,
         None => response,
     }
 }
 
-async fn page(api: &Api, headers: &HeaderMap, error: PageError) -> Response {
+async fn page(app: &App, headers: &HeaderMap, error: PageError) -> Response {
     // If the store is unavailable, the session is unknown and the page has no menu.
-    let viewer = Viewer::of(api, headers).await.ok().flatten();
+    let viewer = Viewer::of(app, headers).await.ok().flatten();
     let frame = viewer.as_ref().map_or_else(
         || Frame::bare(error.title.clone()),
         |viewer| Frame::new(error.title.clone(), Section::Elsewhere, viewer),

@@ -13,7 +13,7 @@ use super::payload::Payload;
 use super::rows::{self, Row};
 use super::session::Viewer;
 use super::text::{self, Markup};
-use crate::Api;
+use crate::App;
 
 #[derive(Template)]
 #[template(path = "event.html")]
@@ -29,18 +29,18 @@ struct EventPage {
 }
 
 pub(super) async fn show(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<EventId>,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
+    let (store, tenant) = (&app.gateway.ports.store, viewer.tenant());
     let event = store.event(tenant, id).await?;
     let event = event.ok_or_else(|| PageError::not_found("event"))?;
     let mut deliveries = store.rows_of(tenant, id).await?;
     deliveries.sort_by_key(|row| row.id);
-    let webhooks = api.gateway.manage.list(tenant).await?;
+    let webhooks = app.gateway.manage.list(tenant).await?;
     let page = EventPage {
         frame: Frame::new(event.event_type.as_str(), Section::Deliveries, &viewer).live(place),
         id: id.to_string(),

@@ -5,8 +5,9 @@ use http::request::Parts;
 use http::{StatusCode, header};
 
 use super::page::PageError;
-use crate::extract::{Id, Identified, Ids, MAX_DOCUMENT_BYTES};
-use crate::{Api, body};
+use crate::App;
+use postrider_web::body::{self, MAX_DOCUMENT_BYTES};
+use postrider_web::ids::{Id, Identified, Ids};
 
 /// Names and values, in the order received.
 #[derive(Debug, Default)]
@@ -39,10 +40,10 @@ impl Fields {
 /// The query parameters.
 pub(super) struct Query(pub(super) Fields);
 
-impl FromRequestParts<Api> for Query {
+impl FromRequestParts<App> for Query {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Api) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, PageError> {
         let query = parts.uri.query().unwrap_or_default();
         Ok(Self(Fields::parse(query.as_bytes())))
     }
@@ -51,11 +52,11 @@ impl FromRequestParts<Api> for Query {
 /// The id in the path. A malformed id is reported as not found.
 pub(super) struct Named<T>(pub(super) T);
 
-impl<T: Identified> FromRequestParts<Api> for Named<T> {
+impl<T: Identified> FromRequestParts<App> for Named<T> {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, PageError> {
-        let Id(id) = Id::from_request_parts(parts, api).await?;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+        let Id(id) = Id::from_request_parts(parts, app).await?;
         Ok(Self(id))
     }
 }
@@ -63,21 +64,21 @@ impl<T: Identified> FromRequestParts<Api> for Named<T> {
 /// Two ids in the path: an object, and one that belongs to it.
 pub(super) struct NamedPair<T, U>(pub(super) T, pub(super) U);
 
-impl<T: Identified, U: Identified> FromRequestParts<Api> for NamedPair<T, U> {
+impl<T: Identified, U: Identified> FromRequestParts<App> for NamedPair<T, U> {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, PageError> {
-        let Ids(owner, owned) = Ids::from_request_parts(parts, api).await?;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+        let Ids(owner, owned) = Ids::from_request_parts(parts, app).await?;
         Ok(Self(owner, owned))
     }
 }
 
 pub(super) struct Form(pub(super) Fields);
 
-impl FromRequest<Api> for Form {
+impl FromRequest<App> for Form {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, _: &Api) -> Result<Self, PageError> {
+    async fn from_request(request: Request, _: &App) -> Result<Self, PageError> {
         let (parts, body) = request.into_parts();
         let kind = parts.headers.get(header::CONTENT_TYPE);
         let is_form = kind.is_some_and(|kind| {

@@ -13,7 +13,7 @@ use super::fields::{Fields, Form, Named, Query};
 use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup};
-use crate::Api;
+use crate::App;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -70,8 +70,8 @@ fn line(key: &ApiKey, viewer: &Viewer) -> KeyLine {
     }
 }
 
-async fn page(api: &Api, viewer: &Viewer) -> Result<KeysPage, PageError> {
-    let keys = api.gateway.keyring.list(viewer.tenant()).await?;
+async fn page(app: &App, viewer: &Viewer) -> Result<KeysPage, PageError> {
+    let keys = app.gateway.keyring.list(viewer.tenant()).await?;
     Ok(KeysPage {
         frame: Frame::new("API keys", Section::Keys, viewer),
         keys: keys.iter().map(|key| line(key, viewer)).collect(),
@@ -83,11 +83,11 @@ async fn page(api: &Api, viewer: &Viewer) -> Result<KeysPage, PageError> {
 }
 
 pub(super) async fn list(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let mut page = page(&api, &viewer).await?;
+    let mut page = page(&app, &viewer).await?;
     page.frame = page.frame.after(&fields);
     Ok(html(StatusCode::OK, &page))
 }
@@ -100,17 +100,17 @@ fn chosen(fields: &Fields) -> Vec<Scope> {
 
 /// Creates a key. Only this response shows its token.
 pub(super) async fn create(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
     let (name, chosen) = (fields.text("name"), chosen(&fields));
-    let created = api
+    let created = app
         .gateway
         .keyring
         .create(viewer.tenant(), &name, chosen.clone())
         .await;
-    let mut page = page(&api, &viewer).await?;
+    let mut page = page(&app, &viewer).await?;
     let status = match created {
         Ok(created) => {
             page.created = Some((created.key.name, created.token));
@@ -128,11 +128,11 @@ pub(super) async fn create(
 
 /// Revokes a key. Revoking the session's own key ends the session.
 pub(super) async fn revoke(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<KeyId>,
 ) -> Result<Response, PageError> {
-    api.gateway.keyring.revoke(viewer.tenant(), id).await?;
+    app.gateway.keyring.revoke(viewer.tenant(), id).await?;
     let there = if id == viewer.key().id {
         "/inspector/login"
     } else {

@@ -37,11 +37,34 @@ use axum::routing::{any, get, post};
 
 pub use once::OneTimeLogin;
 
-use crate::{Api, envelope};
+use postrider_domain::time::Timestamp;
+use postrider_gateway::Gateway;
+use postrider_gateway::shadow::Shadows;
+use postrider_web::envelope;
+use postrider_web::stream::Streams;
 
-pub(crate) const HOME: &str = "/inspector";
+pub const HOME: &str = "/inspector";
 
-pub(crate) fn routes(api: &Api) -> Router<Api> {
+/// What the pages work with.
+pub struct Inspector {
+    pub gateway: Arc<Gateway>,
+    pub shadows: Arc<Shadows>,
+    pub streams: Arc<Streams>,
+    /// The one-time login of the operator who started the gateway.
+    pub once: Option<OneTimeLogin>,
+}
+
+impl Inspector {
+    fn now(&self) -> Timestamp {
+        self.gateway.ports.clock.now()
+    }
+}
+
+type App = Arc<Inspector>;
+
+/// All pages and actions, under `/inspector`.
+pub fn routes(inspector: Inspector) -> Router {
+    let app = Arc::new(inspector);
     Router::new()
         .merge(entrance())
         .merge(delivery_pages())
@@ -52,12 +75,13 @@ pub(crate) fn routes(api: &Api) -> Router<Api> {
         .route("/inspector/{*rest}", any(error::unknown))
         .method_not_allowed_fallback(error::unknown)
         .layer(from_fn(guard::reject_cross_site))
-        .layer(from_fn_with_state(Arc::clone(api), error::show))
+        .layer(from_fn_with_state(Arc::clone(&app), error::show))
         .layer(from_fn(envelope::wrap))
         .layer(from_fn(guard::set_headers))
+        .with_state(app)
 }
 
-fn entrance() -> Router<Api> {
+fn entrance() -> Router<App> {
     Router::new()
         .route(HOME, get(overview::show))
         .route("/inspector/", get(|| async { Redirect::to(HOME) }))
@@ -69,7 +93,7 @@ fn entrance() -> Router<Api> {
         .route("/inspector/assets/{name}", get(assets::get))
 }
 
-fn delivery_pages() -> Router<Api> {
+fn delivery_pages() -> Router<App> {
     Router::new()
         .route("/inspector/deliveries", get(deliveries::list))
         .route("/inspector/deliveries/{id}", get(delivery::show))
@@ -90,7 +114,7 @@ fn delivery_pages() -> Router<Api> {
         .route("/inspector/retries/{id}/cancel", post(retries::cancel))
 }
 
-fn webhook_pages() -> Router<Api> {
+fn webhook_pages() -> Router<App> {
     use webhook::{actions, page};
     Router::new()
         .route("/inspector/webhooks", get(webhooks::list))
@@ -110,7 +134,7 @@ fn webhook_pages() -> Router<Api> {
         .route("/inspector/webhooks/{id}/delete", post(actions::delete))
 }
 
-fn source_pages() -> Router<Api> {
+fn source_pages() -> Router<App> {
     use source::{edit, rejected};
     Router::new()
         .route("/inspector/sources", get(sources::list))

@@ -10,7 +10,7 @@ use super::fields::{Fields, Form, Query};
 use super::page::{Frame, PageError, html};
 use super::session::{self, Viewer};
 use super::{HOME, once};
-use crate::Api;
+use crate::App;
 
 #[derive(Template)]
 #[template(path = "login.html")]
@@ -64,11 +64,11 @@ fn next(fields: &Fields) -> String {
 
 /// The login page. A one-time link only opens this page, so a link preview or scanner does not use it up.
 pub(super) async fn show(
-    State(api): State<Api>,
+    State(app): State<App>,
     Query(fields): Query,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
-    if fields.get("once").is_none() && Viewer::of(&api, &headers).await?.is_some() {
+    if fields.get("once").is_none() && Viewer::of(&app, &headers).await?.is_some() {
         return Ok(Redirect::to(&next(&fields)).into_response());
     }
     Ok(html(StatusCode::OK, &LoginPage::new(&fields, None)))
@@ -76,13 +76,13 @@ pub(super) async fn show(
 
 /// Logs in with a key or the token of a one-time link.
 pub(super) async fn enter(
-    State(api): State<Api>,
+    State(app): State<App>,
     headers: HeaderMap,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
     let key = match (fields.get("once"), fields.get("key")) {
-        (Some(token), _) => by_link(&api, api.once.as_ref(), token).await?,
-        (None, Some(token)) => api.gateway.keyring.recognise(token).await?,
+        (Some(token), _) => by_link(&app, app.once.as_ref(), token).await?,
+        (None, Some(token)) => app.gateway.keyring.recognise(token).await?,
         (None, None) => None,
     };
     let reject = |message| {
@@ -104,19 +104,19 @@ pub(super) async fn enter(
             "This key can only publish events. Log in with a key that has the scope `read` or `manage`.",
         );
     }
-    let cookie = session::begin(&api, &key, &headers).await?;
+    let cookie = session::begin(&app, &key, &headers).await?;
     let there = Redirect::to(&next(&fields));
     Ok(([(header::SET_COOKIE, cookie)], there).into_response())
 }
 
 async fn by_link(
-    api: &Api,
+    app: &App,
     link: Option<&once::OneTimeLogin>,
     token: &str,
 ) -> Result<Option<std::sync::Arc<ApiKey>>, PageError> {
-    let now = api.gateway.ports.clock.now();
+    let now = app.gateway.ports.clock.now();
     match link.and_then(|link| link.take(token, now)) {
-        Some(digest) => Ok(api.gateway.keyring.recognise_again(digest).await?),
+        Some(digest) => Ok(app.gateway.keyring.recognise_again(digest).await?),
         None => Ok(None),
     }
 }
@@ -132,10 +132,10 @@ pub(super) async fn leave(headers: HeaderMap) -> impl IntoResponse {
 /// Whether there is a session. Browsers do not send the cookie when a link is opened from another site; the login page
 /// checks here and continues if there is a session after all.
 pub(super) async fn check(
-    State(api): State<Api>,
+    State(app): State<App>,
     headers: HeaderMap,
 ) -> Result<StatusCode, PageError> {
-    let viewer = Viewer::of(&api, &headers).await?;
+    let viewer = Viewer::of(&app, &headers).await?;
     Ok(viewer.map_or(StatusCode::UNAUTHORIZED, |_| StatusCode::NO_CONTENT))
 }
 

@@ -20,7 +20,7 @@ use super::page::{Frame, PageError, Section, html};
 use super::rows::{self, Row};
 use super::session::Viewer;
 use super::text::{self, Markup, Pill};
-use crate::Api;
+use crate::App;
 
 /// Recent failures shown.
 const FAILURES: usize = 8;
@@ -74,7 +74,7 @@ struct Attention {
 }
 
 pub(super) async fn show(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Query(fields): Query,
@@ -82,14 +82,14 @@ pub(super) async fn show(
     let word = fields.get("window").unwrap_or(DAY.0);
     let known = WINDOWS.into_iter().find(|(known, ..)| *known == word);
     let (mut here, _, mut seconds) = known.unwrap_or(DAY);
-    let mut report = read(&api, &viewer, seconds).await;
+    let mut report = read(&app, &viewer, seconds).await;
     let mut frame = Frame::new("Overview", Section::Overview, &viewer).live(place);
     if let Err(GatewayError::Invalid(_)) = report {
         // With this many webhooks, a longer range is more than one report may read.
         (here, _, seconds) = DAY;
         frame.status_message =
             Some("Too many webhooks for this time range. Showing the last 24 hours.".to_owned());
-        report = read(&api, &viewer, seconds).await;
+        report = read(&app, &viewer, seconds).await;
     }
     let report = report?;
     let webhooks: Vec<_> = report
@@ -97,7 +97,7 @@ pub(super) async fn show(
         .iter()
         .map(|(webhook, _)| webhook.clone())
         .collect();
-    let failures = failures(&api, &viewer).await?;
+    let failures = failures(&app, &viewer).await?;
     let mut attention: Vec<_> = webhooks.iter().filter_map(attention).collect();
     // Stopped webhooks before those that are still retrying.
     attention.sort_by_key(|one| !one.can_resume);
@@ -121,8 +121,8 @@ pub(super) async fn show(
     Ok(html(StatusCode::OK, &page))
 }
 
-async fn read(api: &Api, viewer: &Viewer, seconds: u64) -> Result<Report, GatewayError> {
-    let ports = &api.gateway.ports;
+async fn read(app: &App, viewer: &Viewer, seconds: u64) -> Result<Report, GatewayError> {
+    let ports = &app.gateway.ports;
     let window = Window::last(Millis::from_seconds(seconds), ports.clock.now());
     stats::report(ports, viewer.tenant(), None, window).await
 }
@@ -162,14 +162,14 @@ fn view(key_stat: KeyStat, total: &CountedStats, bars: &[Bar]) -> KeyStatView {
 }
 
 /// The most recent failures, retrying or dead.
-async fn failures(api: &Api, viewer: &Viewer) -> Result<Vec<Delivery>, PageError> {
+async fn failures(app: &App, viewer: &Viewer) -> Result<Vec<Delivery>, PageError> {
     let mut found = Vec::new();
     for status in [Status::Failed, Status::Dead] {
         let filter = Filter {
             status: Some(status),
             ..Filter::default()
         };
-        let store = &api.gateway.ports.store;
+        let store = &app.gateway.ports.store;
         found.extend(
             store
                 .list(viewer.tenant(), &filter, FAILURES, None)

@@ -14,7 +14,7 @@ use super::fields::Named;
 use super::page::PageError;
 use super::session::Viewer;
 use super::text;
-use crate::Api;
+use crate::App;
 
 /// How much of a body a page shows.
 const SHOWN_BYTES: usize = 64 * 1024;
@@ -86,11 +86,11 @@ fn dump(bytes: &[u8]) -> String {
 
 /// The whole body as a download, never with its own content type.
 pub(super) async fn download(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     Named(id): Named<DeliveryId>,
 ) -> Result<Response, PageError> {
-    let (store, tenant) = (&api.gateway.ports.store, viewer.tenant());
+    let (store, tenant) = (&app.gateway.ports.store, viewer.tenant());
     let row = store.delivery(tenant, id).await?;
     row.ok_or_else(|| PageError::not_found("delivery"))?;
     let event = store.event(tenant, id.event).await?;

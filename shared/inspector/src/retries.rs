@@ -14,7 +14,7 @@ use super::live::Place;
 use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup, Pill};
-use crate::Api;
+use crate::App;
 
 #[derive(Template)]
 #[template(path = "retry.html")]
@@ -64,23 +64,23 @@ impl RetryPage {
 
 /// Starts retrying all dead deliveries that match a filter.
 pub(super) async fn begin(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Form(fields): Form,
 ) -> Result<Redirect, PageError> {
     let filter = FilterForm::of(&fields).with_status(Status::Dead).check()?;
-    let job = api.gateway.retries.begin(viewer.tenant(), filter).await?;
+    let job = app.gateway.retries.begin(viewer.tenant(), filter).await?;
     Ok(Redirect::to(&format!("/inspector/retries/{}", job.id)))
 }
 
 pub(super) async fn show(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<JobId>,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let job = api.gateway.retries.job(viewer.tenant(), id).await?;
+    let job = app.gateway.retries.job(viewer.tenant(), id).await?;
     let frame = Frame::new("Bulk retry", Section::Dead, &viewer)
         .after(&fields)
         .live(place);
@@ -88,11 +88,11 @@ pub(super) async fn show(
 }
 
 pub(super) async fn cancel(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<JobId>,
 ) -> Result<Redirect, PageError> {
-    api.gateway.retries.cancel(viewer.tenant(), id).await?;
+    app.gateway.retries.cancel(viewer.tenant(), id).await?;
     Ok(Redirect::to(&format!(
         "/inspector/retries/{id}?done=cancelled"
     )))

@@ -13,7 +13,7 @@ use super::fields::Query;
 use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
 use super::text;
-use crate::Api;
+use crate::App;
 
 /// How much of the search text is repeated.
 const SHOWN_CHARS: usize = 120;
@@ -29,7 +29,7 @@ struct NothingPage {
 
 /// Redirects to the object with this id or to the deliveries of this session.
 pub(super) async fn find(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
@@ -37,7 +37,7 @@ pub(super) async fn find(
     let Some(place) = Place::of(&text) else {
         return Ok(Redirect::to("/inspector/deliveries").into_response());
     };
-    if place.is_there(&api, &viewer).await? {
+    if place.is_there(&app, &viewer).await? {
         return Ok(Redirect::to(&place.path(&text)).into_response());
     }
     let page = NothingPage {
@@ -105,8 +105,8 @@ impl Place {
         }
     }
 
-    async fn is_there(&self, api: &Api, viewer: &Viewer) -> Result<bool, PageError> {
-        let (gateway, tenant) = (&api.gateway, viewer.tenant());
+    async fn is_there(&self, app: &App, viewer: &Viewer) -> Result<bool, PageError> {
+        let (gateway, tenant) = (&app.gateway, viewer.tenant());
         let store = &gateway.ports.store;
         let found = |answer: Result<(), GatewayError>| match answer {
             Ok(()) => Ok(true),

@@ -16,7 +16,7 @@ use postrider_domain::time::{Millis, Timestamp};
 
 use super::page::PageError;
 use super::{guard, login};
-use crate::Api;
+use crate::App;
 
 const COOKIE: &str = "postrider_session";
 const PURPOSE: &str = "inspector session";
@@ -45,19 +45,19 @@ impl Viewer {
     }
 
     /// The session of a request, by its cookie.
-    pub(super) async fn of(api: &Api, headers: &HeaderMap) -> Result<Option<Self>, PageError> {
+    pub(super) async fn of(app: &App, headers: &HeaderMap) -> Result<Option<Self>, PageError> {
         let Some((tenant, sealed)) = cookie(headers) else {
             return Ok(None);
         };
-        let store = &api.gateway.ports.store;
+        let store = &app.gateway.ports.store;
         let opened = store.unseal(&tenant, PURPOSE.to_owned(), sealed).await?;
         let Some((ends_at, digest)) = opened.as_deref().and_then(read) else {
             return Ok(None);
         };
-        if api.gateway.ports.clock.now() >= ends_at {
+        if app.gateway.ports.clock.now() >= ends_at {
             return Ok(None);
         }
-        let key = api.gateway.keyring.recognise_again(digest).await?;
+        let key = app.gateway.keyring.recognise_again(digest).await?;
         let may_look = |key: &Arc<ApiKey>| key.allows(Scope::Read) && key.tenant == tenant;
         Ok(key.filter(may_look).map(|key| Self { key, ends_at }))
     }
@@ -65,13 +65,13 @@ impl Viewer {
 
 /// The cookie that starts a session with this key.
 pub(super) async fn begin(
-    api: &Api,
+    app: &App,
     key: &ApiKey,
     headers: &HeaderMap,
 ) -> Result<HeaderValue, PageError> {
-    let ends_at = api.gateway.ports.clock.now().plus(LASTS);
+    let ends_at = app.gateway.ports.clock.now().plus(LASTS);
     let text = format!("{} {}", ends_at.as_millis(), HEXLOWER.encode(&key.digest.0));
-    let store = &api.gateway.ports.store;
+    let store = &app.gateway.ports.store;
     let sealed = store.seal(&key.tenant, PURPOSE.to_owned(), text).await?;
     let value = format!("{}.{sealed}", key.tenant);
     Ok(set_cookie(&value, LASTS, headers))
@@ -150,11 +150,11 @@ impl IntoResponse for Denied {
     }
 }
 
-impl FromRequestParts<Api> for Viewer {
+impl FromRequestParts<App> for Viewer {
     type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Denied> {
-        match Self::of(api, &parts.headers).await {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Denied> {
+        match Self::of(app, &parts.headers).await {
             Ok(Some(viewer)) => Ok(viewer),
             Ok(None) if parts.method == Method::GET => Err(Denied::LoggedOut(login_path(parts))),
             Ok(None) => Err(Denied::SessionEnded),
@@ -171,11 +171,11 @@ fn login_path(parts: &Parts) -> String {
 /// A session whose key may change things. Every action requires one.
 pub(super) struct Manager(pub(super) Viewer);
 
-impl FromRequestParts<Api> for Manager {
+impl FromRequestParts<App> for Manager {
     type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Denied> {
-        let viewer = Viewer::from_request_parts(parts, api).await?;
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Denied> {
+        let viewer = Viewer::from_request_parts(parts, app).await?;
         if viewer.key.allows(Scope::Manage) {
             Ok(Self(viewer))
         } else {

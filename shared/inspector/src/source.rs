@@ -1,7 +1,6 @@
 //! One source: its scheme, routes and rejected requests; rotating its secret and deleting it.
 
 mod address;
-mod advice;
 pub(super) mod edit;
 mod form;
 pub(super) mod rejected;
@@ -25,7 +24,7 @@ use super::live::Place;
 use super::page::{Frame, PageError, Section, html};
 use super::session::{Manager, Viewer};
 use super::text::{self, Markup};
-use crate::Api;
+use crate::App;
 use address::Address;
 use rejected::RejectedLine;
 
@@ -79,20 +78,20 @@ fn route_line(route: &Route, webhooks: &[Webhook]) -> RouteLine {
 }
 
 async fn page(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     id: SourceId,
     headers: &HeaderMap,
 ) -> Result<SourcePage, PageError> {
-    let rejected = &api.gateway.rejected;
+    let rejected = &app.gateway.rejected;
     let listed = rejected.list(viewer.tenant(), id, REJECTED).await?;
-    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let Listed {
         source,
         requests,
         tally,
     } = &listed;
-    let (settings, now) = (&source.settings, api.now());
+    let (settings, now) = (&source.settings, app.now());
     // As in the API, a key that can only read does not see the content of requests.
     let diagnosed_with = viewer.key().allows(Scope::Manage).then_some(source);
     Ok(SourcePage {
@@ -127,14 +126,14 @@ async fn page(
 }
 
 pub(super) async fn show(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<SourceId>,
     Query(fields): Query,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
-    let mut page = page(&api, &viewer, id, &headers).await?;
+    let mut page = page(&app, &viewer, id, &headers).await?;
     page.frame = page.frame.after(&fields).live(place);
     Ok(html(StatusCode::OK, &page))
 }
@@ -146,11 +145,11 @@ enum Secret {
 }
 
 impl Secret {
-    fn of(api: &Api, scheme: &Scheme, given: Option<&str>) -> Result<Self, Invalid> {
+    fn of(app: &App, scheme: &Scheme, given: Option<&str>) -> Result<Self, Invalid> {
         if let Some(given) = given {
             return Ok(Self::Given(given.to_owned()));
         }
-        let generated = api.gateway.sources.draw_secret(scheme);
+        let generated = app.gateway.sources.draw_secret(scheme);
         let generated = generated.ok_or_else(|| {
             let message = format!(
                 "is required: the scheme `{}` verifies with the sender's public key",
@@ -170,15 +169,15 @@ impl Secret {
 
 /// Rotates to the given secret, or to a generated one, which the response shows.
 pub(super) async fn rotate(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
     headers: HeaderMap,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
-    let (sources, tenant) = (&api.gateway.sources, viewer.tenant());
+    let (sources, tenant) = (&app.gateway.sources, viewer.tenant());
     let source = sources.get(tenant, id).await?;
-    let rotated = match Secret::of(&api, &source.settings.scheme, fields.get("secret")) {
+    let rotated = match Secret::of(&app, &source.settings.scheme, fields.get("secret")) {
         Ok(secret) => {
             let rotated = sources.rotate_secret(tenant, id, secret.text()).await;
             rotated.map(|_| secret)
@@ -190,10 +189,10 @@ pub(super) async fn rotate(
             Ok(Redirect::to(&format!("/inspector/sources/{id}?done=rotated")).into_response())
         }
         Ok(Secret::Generated(secret)) => {
-            with_secret(&api, &viewer, id, &headers, secret, StatusCode::OK).await
+            with_secret(&app, &viewer, id, &headers, secret, StatusCode::OK).await
         }
         Err(GatewayError::Invalid(errors)) => {
-            let mut page = page(&api, &viewer, id, &headers).await?;
+            let mut page = page(&app, &viewer, id, &headers).await?;
             page.errors = errors.into_fields();
             Ok(html(StatusCode::BAD_REQUEST, &page))
         }
@@ -203,23 +202,23 @@ pub(super) async fn rotate(
 
 /// The page with a generated secret.
 async fn with_secret(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     id: SourceId,
     headers: &HeaderMap,
     secret: String,
     status: StatusCode,
 ) -> Result<Response, PageError> {
-    let mut page = page(api, viewer, id, headers).await?;
+    let mut page = page(app, viewer, id, headers).await?;
     page.secret = Some(secret);
     Ok(html(status, &page))
 }
 
 pub(super) async fn delete(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
 ) -> Result<Redirect, PageError> {
-    api.gateway.sources.delete(viewer.tenant(), id).await?;
+    app.gateway.sources.delete(viewer.tenant(), id).await?;
     Ok(Redirect::to("/inspector/sources?done=source-deleted"))
 }

@@ -12,7 +12,7 @@ use super::fields::Query;
 use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
 use super::text::{self, Markup};
-use crate::Api;
+use crate::App;
 
 /// With more sources than this, the column of the last rejected requests is left out: it takes a query per source.
 const MAX_QUERIED: usize = 20;
@@ -36,14 +36,14 @@ struct SourceLine {
 
 /// The time of the last rejected request per source; none if there are too many sources.
 async fn rejected_at(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     sources: &[Source],
 ) -> Result<Option<Vec<Option<Timestamp>>>, PageError> {
     if sources.len() > MAX_QUERIED {
         return Ok(None);
     }
-    let (store, now) = (&api.gateway.ports.store, api.now());
+    let (store, now) = (&app.gateway.ports.store, app.now());
     let newest = sources.iter().map(|source| async move {
         let kept = store.refused(viewer.tenant(), source.id, 1, now).await?;
         Ok(kept.first().map(|kept| kept.refused.at))
@@ -52,12 +52,12 @@ async fn rejected_at(
 }
 
 pub(super) async fn list(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let sources = api.gateway.sources.list(viewer.tenant()).await?;
-    let rejected = rejected_at(&api, &viewer, &sources).await?;
+    let sources = app.gateway.sources.list(viewer.tenant()).await?;
+    let rejected = rejected_at(&app, &viewer, &sources).await?;
     let line = |(n, source): (usize, &Source)| SourceLine {
         id: source.id.to_string(),
         name: source.settings.name.clone(),

@@ -19,7 +19,7 @@ use super::filter::Choice;
 use super::page::{Frame, PageError, Section, html};
 use super::schedule::Schedule;
 use super::session::{Manager, Viewer};
-use crate::Api;
+use crate::App;
 use form::WebhookForm;
 
 #[derive(Template)]
@@ -40,7 +40,7 @@ struct FormPage {
 
 impl FormPage {
     fn of(
-        api: &Api,
+        app: &App,
         viewer: &Viewer,
         id: Option<WebhookId>,
         form: WebhookForm,
@@ -59,7 +59,7 @@ impl FormPage {
             classifiers: form.classifiers(),
             redirects: form.redirects(),
             endings: form.endings(),
-            schedule: settings.map(|settings| Schedule::of(&settings, api.gateway.settings.retry)),
+            schedule: settings.map(|settings| Schedule::of(&settings, app.gateway.settings.retry)),
             errors: errors.into_fields(),
             form,
         }
@@ -82,11 +82,11 @@ impl FormPage {
 }
 
 pub(super) async fn blank(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
 ) -> Result<Response, PageError> {
     let page = FormPage::of(
-        &api,
+        &app,
         &viewer,
         None,
         WebhookForm::default(),
@@ -96,13 +96,13 @@ pub(super) async fn blank(
 }
 
 pub(super) async fn form(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
 ) -> Result<Response, PageError> {
-    let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
+    let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
     let form = WebhookForm::of(&webhook.settings);
-    let page = FormPage::of(&api, &viewer, Some(id), form, Invalid::default());
+    let page = FormPage::of(&app, &viewer, Some(id), form, Invalid::default());
     Ok(html(StatusCode::OK, &page))
 }
 
@@ -113,7 +113,7 @@ fn is_preview(fields: &Fields) -> bool {
 
 /// Creates a webhook. Its secret is shown only here.
 pub(super) async fn create(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
@@ -121,7 +121,7 @@ pub(super) async fn create(
     let created = match given.apply_to(&WebhookDraft::default()) {
         Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(draft) => {
-            api.gateway
+            app.gateway
                 .manage
                 .create(viewer.tenant(), draft, None)
                 .await
@@ -131,10 +131,10 @@ pub(super) async fn create(
     match created {
         Ok(webhook) => {
             let secret = webhook.secrets.current.expose();
-            page::with_secret(&api, &viewer, webhook.id, secret, StatusCode::CREATED).await
+            page::with_secret(&app, &viewer, webhook.id, secret, StatusCode::CREATED).await
         }
         Err(GatewayError::Invalid(errors)) => {
-            Ok(again(&FormPage::of(&api, &viewer, None, given, errors)))
+            Ok(again(&FormPage::of(&app, &viewer, None, given, errors)))
         }
         Err(error) => Err(error.into()),
     }
@@ -142,13 +142,13 @@ pub(super) async fn create(
 
 /// Saves the form, or previews its schedule.
 pub(super) async fn save(
-    State(api): State<Api>,
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<WebhookId>,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
     let given = WebhookForm::from_fields(&fields);
-    let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
+    let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
     let named = webhook.settings.headers.iter();
     let stored = WebhookDraft {
         headers: Some(
@@ -163,14 +163,14 @@ pub(super) async fn save(
         Ok(_) => {
             // Checked above; this reads the stored values of headers that the form leaves empty.
             let edit = |draft: WebhookDraft| given.apply_to(&draft).unwrap_or_default();
-            api.gateway.manage.change(viewer.tenant(), id, edit).await
+            app.gateway.manage.change(viewer.tenant(), id, edit).await
         }
         Err(errors) => Err(errors.into()),
     };
     match saved {
         Ok(_) => Ok(Redirect::to(&format!("/inspector/webhooks/{id}?done=saved")).into_response()),
         Err(GatewayError::Invalid(errors)) => {
-            Ok(again(&FormPage::of(&api, &viewer, Some(id), given, errors)))
+            Ok(again(&FormPage::of(&app, &viewer, Some(id), given, errors)))
         }
         Err(error) => Err(error.into()),
     }

@@ -16,7 +16,7 @@ use super::live::Place;
 use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
 use super::text::{self, Pill};
-use crate::Api;
+use crate::App;
 
 /// The time range of a webhook's stats.
 pub(super) const DAY: Millis = Millis::from_seconds(86_400);
@@ -76,12 +76,12 @@ fn line((webhook, counted): &(Webhook, CountedStats)) -> WebhookLine {
 }
 
 pub(super) async fn list(
-    State(api): State<Api>,
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let ports = &api.gateway.ports;
+    let ports = &app.gateway.ports;
     let window = Window::last(DAY, ports.clock.now());
     let mut report = stats::report(ports, viewer.tenant(), None, window).await?;
     report

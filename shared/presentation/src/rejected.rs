@@ -1,19 +1,31 @@
 //! What a finding about a rejected request means, and what to do about it.
 
+use postrider_api_types::rejected::FindingView;
 use postrider_domain::diagnosis::Finding;
 
-pub(super) struct Explained {
-    pub(super) title: String,
-    pub(super) meaning: String,
-    pub(super) advice: Vec<String>,
+pub struct Explained {
+    pub title: String,
+    pub meaning: String,
+    pub advice: Vec<String>,
 }
 
-pub(super) fn explain(finding: &Finding) -> Explained {
+/// Explains a finding about a request to this source. A captured request has no source: then `source` is a placeholder.
+#[must_use]
+pub fn explain(finding: &Finding, source: &str) -> Explained {
     let (title, meaning) = meaning(finding);
     Explained {
         title,
         meaning,
-        advice: advice(finding),
+        advice: advice(finding, source),
+    }
+}
+
+/// The finding as the API returns it.
+#[must_use]
+pub fn view(finding: &Finding, source: &str) -> FindingView {
+    FindingView {
+        advice: advice(finding, source),
+        ..FindingView::from(finding)
     }
 }
 
@@ -76,7 +88,7 @@ fn meaning(finding: &Finding) -> (String, String) {
     (title.to_owned(), meaning)
 }
 
-fn advice(finding: &Finding) -> Vec<String> {
+fn advice(finding: &Finding, source: &str) -> Vec<String> {
     let lines: &[&str] = match finding {
         Finding::Matches => &["Have the sender send it again."],
         Finding::Clock { .. } => &[
@@ -86,17 +98,19 @@ fn advice(finding: &Finding) -> Vec<String> {
         Finding::BadTime => &["Have the sender include the timestamp in the scheme's format."],
         Finding::OldSecret => &[
             "Configure the current secret at the sender.",
-            "If you only have the sender's secret, rotate this source to it.",
+            &format!(
+                "If you only have the sender's secret, rotate this source to it: `postrider sources rotate-secret {source}`."
+            ),
         ],
-        Finding::OtherScheme { scheme } => {
-            return vec![format!(
-                "Create a source with the scheme `{scheme}` and this secret, and give its URL to the sender. A source's scheme cannot be changed."
-            )];
-        }
+        Finding::OtherScheme { scheme } => &[&format!(
+            "Create a source with the scheme `{scheme}` and this secret, and give its URL to the sender: `postrider sources create --scheme {scheme}`. A source's scheme cannot be changed."
+        )],
         Finding::ChangedBody { .. } => &[
             "Find the proxy, function or framework between the sender and the gateway that rewrites the body. It must forward the body byte for byte.",
         ],
-        Finding::ChangedUrl { .. } => &["Set the source's public URL to the one the sender calls."],
+        Finding::ChangedUrl { .. } => &[&format!(
+            "Set the source's public URL to the one the sender calls: `postrider sources update {source} --public-url URL`."
+        )],
         Finding::Missing { .. } => &[
             "Configure the secret at the sender so that it signs its requests.",
             "Check for a proxy that drops the header.",
@@ -109,9 +123,53 @@ fn advice(finding: &Finding) -> Vec<String> {
             "If it was too large, have the sender send less.",
         ],
         Finding::Nothing => &[
-            "Check that both sides use the same secret, or rotate it to the sender's current secret.",
+            &format!(
+                "Check that both sides use the same secret, or rotate it to the sender's current secret: `postrider sources rotate-secret {source}`."
+            ),
             "If you do not know the sender, the request is forged and was rejected correctly.",
         ],
     };
     lines.iter().copied().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postrider_domain::diagnosis::{BodyChange, UrlChange};
+
+    #[test]
+    fn every_finding_has_a_title_and_advice() {
+        let expected = "header".to_owned();
+        for finding in [
+            Finding::Matches,
+            Finding::Clock { seconds_off: -400 },
+            Finding::BadTime,
+            Finding::OldSecret,
+            Finding::OtherScheme { scheme: "stripe" },
+            Finding::ChangedBody {
+                change: BodyChange::Compact,
+            },
+            Finding::ChangedUrl {
+                change: UrlChange::PortCut,
+            },
+            Finding::Missing {
+                expected: expected.clone(),
+            },
+            Finding::OtherForm { expected },
+            Finding::BodyCut,
+            Finding::Nothing,
+        ] {
+            let explained = explain(&finding, "src_1");
+            assert!(!explained.title.is_empty() && !explained.advice.is_empty());
+            assert_eq!(view(&finding, "src_1").advice, explained.advice);
+        }
+    }
+
+    #[test]
+    fn advice_names_the_scheme_and_the_source() {
+        let scheme = explain(&Finding::OtherScheme { scheme: "stripe" }, "src_1");
+        assert!(scheme.advice[0].contains("--scheme stripe"));
+        let old = explain(&Finding::OldSecret, "src_1");
+        assert!(old.advice[1].contains("rotate-secret src_1"));
+    }
 }

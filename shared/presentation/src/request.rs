@@ -7,17 +7,18 @@ use postrider_domain::event::{Event, Label};
 use postrider_domain::webhook::Webhook;
 
 /// The last request, or the first one if there was none yet.
-pub(crate) struct Sent {
-    pub(crate) url: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) was_attempted: bool,
+pub struct Sent {
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    pub was_attempted: bool,
 }
 
 impl Sent {
     /// The headers of the last attempt, or of the first one to come. The webhook's own headers are those it has now,
     /// without what looks like a credential. The signatures of Standard Webhooks and the version of the gateway that
     /// sent the request are not stored.
-    pub(crate) fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
+    #[must_use]
+    pub fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
         let mut headers = vec![("webhook-id".to_owned(), row.id.to_string())];
         let mut set = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(at) = row.last_attempted_at {

@@ -4,23 +4,23 @@ mod held;
 mod network;
 mod status;
 
-pub(crate) use postrider_api_types::why::WhyView as Why;
+use postrider_api_types::why::WhyView;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::pace::Pace;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::Store;
 
 /// Title, meaning and advice.
 type Explanation = (String, String, Vec<String>);
 
 /// Explains a delivery that has not arrived. None if it was delivered or not attempted yet.
-pub(crate) fn explain(
+#[must_use]
+pub fn explain(
     row: &Delivery,
     last: Option<&Attempt>,
     webhook: Option<&Webhook>,
     pace: Pace,
-) -> Option<Why> {
+) -> Option<WhyView> {
     let (title, meaning, advice) = match (row.status, row.dead_cause) {
         (Status::Delivered, _) => return None,
         (Status::Dead, Some(DeadCause::Expired)) => expired(),
@@ -28,21 +28,12 @@ pub(crate) fn explain(
         (Status::Pending | Status::Failed, _) if row.parked => held::explain(webhook, pace),
         (Status::Pending | Status::Failed | Status::Dead, _) => failed(row, last?, webhook)?,
     };
-    Some(Why {
+    Some(WhyView {
         title,
         meaning,
         advice,
         outlook: outlook(row, webhook),
     })
-}
-
-/// The webhook's current rate. Read only for a delivery that may be waiting for it.
-pub(crate) async fn pace(store: &dyn Store, row: &Delivery) -> postrider_ports::Result<Pace> {
-    if !row.parked {
-        return Ok(Pace::default());
-    }
-    let paces = store.paces(&row.tenant, &[row.id.webhook]).await?;
-    Ok(paces.first().copied().unwrap_or_default())
 }
 
 fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Option<Explanation> {

@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -14,16 +13,14 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_gateway::Gateway;
 use postrider_ports::notifications::{NotificationListener, StoredNotification};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::auth::{Caller, Read};
-use crate::openapi::Problems;
-use crate::problem::{Code, Problem, ProblemBody};
-use crate::{Api, Streaming};
+use crate::problem::{Code, Problem};
 
 /// How many streams may be open at once; each holds a connection and a page of notifications.
-pub(crate) const MAX_STREAMS: usize = 256;
+const MAX_STREAMS: usize = 256;
 const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// How many notifications one read returns.
 const PAGE: usize = 100;
@@ -34,53 +31,70 @@ const COME_BACK_AFTER: Duration = Duration::from_secs(2);
 /// How often a stream checks whether its key is still valid.
 const RECHECK_EVERY: Millis = Millis::from_seconds(30);
 
-/// Listen to notifications as server-sent events
-///
-/// `id` is the position in the stream, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener starts with the
-/// next notification; one that sends `Last-Event-ID` continues after it. The first event has only the position where the
-/// stream starts, so that a listener that loses the connection before the first notification knows where to continue.
-#[utoipa::path(
-    get, path = "/v1/stream", operation_id = "listen", tag = "gateway", security(("token" = ["read"])),
-    params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` received.", minimum = 0)),
-    responses(
-        (status = 200, description = "Continues until either side ends it.", body = String, content_type = "text/event-stream"),
-        (status = 429, description = "Too many streams are open.", body = ProblemBody, content_type = "application/problem+json",
-            headers(("Retry-After" = u32, description = "Seconds to wait."))),
-        Problems,
-    )
-)]
-pub(crate) async fn listen(
-    State(api): State<Api>,
-    caller: Caller<Read>,
-    headers: HeaderMap,
-) -> Result<Response, Problem> {
-    follow(api, caller.key(), None, None, &headers).await
+/// How a stream ends.
+#[derive(Clone)]
+pub enum Streaming {
+    /// The stream stays open until `shutdown` becomes true or its sender is dropped.
+    Open {
+        /// Signals new notifications.
+        listening: Arc<dyn NotificationListener>,
+        /// Signals the end.
+        shutdown: watch::Receiver<bool>,
+    },
+    /// The stream sends new notifications and ends; the client reconnects. For Lambda functions, which are billed per
+    /// second.
+    Polled,
+}
+
+/// The open streams of a process.
+pub struct Streams {
+    gateway: Arc<Gateway>,
+    streaming: Streaming,
+    slots: Arc<Semaphore>,
+}
+
+impl Streams {
+    #[must_use]
+    pub fn new(gateway: Arc<Gateway>, streaming: Streaming) -> Self {
+        Self {
+            gateway,
+            streaming,
+            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+        }
+    }
 }
 
 /// Follows the notifications of the key's tenant for as long as the key is valid, and until `end` if there is one. A listener
 /// that sends no `Last-Event-ID` starts after `after`.
-pub(crate) async fn follow(
-    api: Api,
+pub async fn follow(
+    streams: Arc<Streams>,
     key: &ApiKey,
     after: Option<u64>,
     end: Option<Timestamp>,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let last_seen = last_event_id(headers)?.or(after);
-    let place = Arc::clone(&api.streams).try_acquire_owned().map_err(|_| {
-        let detail = format!("at most {MAX_STREAMS} streams may be open at once");
-        Problem::new(Code::TooManyStreams, detail)
-    })?;
+    let slot = Arc::clone(&streams.slots)
+        .try_acquire_owned()
+        .map_err(|_| {
+            let detail = format!("at most {MAX_STREAMS} streams may be open at once");
+            Problem::new(Code::TooManyStreams, detail)
+        })?;
     let tenant = key.tenant.clone();
-    let newest = api.gateway.ports.store.newest_notification(&tenant).await?;
+    let newest = streams
+        .gateway
+        .ports
+        .store
+        .newest_notification(&tenant)
+        .await?;
     // An id from the future belongs to another database; waiting for it would never end.
     let seq = last_seen.map_or(newest, |seq| seq.min(newest));
-    let (listening, shutdown) = match &api.streaming {
+    let (listening, shutdown) = match &streams.streaming {
         Streaming::Open {
             listening,
             shutdown,
         } => (Arc::clone(listening), shutdown.clone()),
-        Streaming::Polled => return polled(&api, &tenant, seq).await,
+        Streaming::Polled => return polled(&streams, &tenant, seq).await,
     };
     let listener = Listener {
         hello: Some(Event::default().id(seq.to_string())),
@@ -89,11 +103,11 @@ pub(crate) async fn follow(
         end,
         seq,
         waiting: VecDeque::new(),
-        checked_at: api.gateway.ports.clock.now(),
+        checked_at: streams.gateway.ports.clock.now(),
         listening,
         shutdown,
-        api,
-        _place: place,
+        streams,
+        _slot: slot,
     };
     let events = stream::unfold(listener, Listener::next);
     let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
@@ -103,8 +117,8 @@ pub(crate) async fn follow(
 
 /// What is new, in one response. It starts with how long to wait before coming back, and with the position: a browser that
 /// got no event would otherwise come back without one and miss what happened in between.
-async fn polled(api: &Api, tenant: &TenantId, seq: u64) -> Result<Response, Problem> {
-    let page = api
+async fn polled(streams: &Streams, tenant: &TenantId, seq: u64) -> Result<Response, Problem> {
+    let page = streams
         .gateway
         .ports
         .store
@@ -139,7 +153,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
 struct Listener {
     /// The position where it starts, until that is sent.
     hello: Option<Event>,
-    api: Api,
+    streams: Arc<Streams>,
     tenant: TenantId,
     digest: KeyDigest,
     end: Option<Timestamp>,
@@ -149,7 +163,7 @@ struct Listener {
     checked_at: Timestamp,
     listening: Arc<dyn NotificationListener>,
     shutdown: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Listener {
@@ -169,7 +183,7 @@ impl Listener {
 
     /// Waits until there may be something to read.
     async fn wait(&mut self) -> Option<()> {
-        let ports = &self.api.gateway.ports;
+        let ports = &self.streams.gateway.ports;
         let recheck_at = self.checked_at.plus(RECHECK_EVERY);
         tokio::select! {
             _ = self.shutdown.wait_for(|stop| *stop) => return None,
@@ -178,7 +192,7 @@ impl Listener {
         }
         let now = ports.clock.now();
         if now >= recheck_at {
-            let keyring = &self.api.gateway.keyring;
+            let keyring = &self.streams.gateway.keyring;
             let key = keyring.recognise_again(self.digest).await.ok()??;
             self.checked_at = now;
             let goes_on = self.end.is_none_or(|end| now < end);
@@ -188,7 +202,7 @@ impl Listener {
     }
 
     async fn read(&mut self) -> Option<()> {
-        let store = &self.api.gateway.ports.store;
+        let store = &self.streams.gateway.ports.store;
         // Read before the page: what is stored in between is left for the next read.
         let newest = store.newest_notification(&self.tenant).await.ok()?;
         let page = store

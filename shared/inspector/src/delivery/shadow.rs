@@ -11,10 +11,10 @@ use postrider_domain::invalid::FieldError;
 use postrider_domain::shadow::{MAX_TIMEOUT_SECONDS, OwnHeaders, ShadowDraft};
 use postrider_gateway::GatewayError;
 
-use crate::Api;
-use crate::inspector::fields::{Fields, Form, Named};
-use crate::inspector::page::{Frame, PageError, Section, html};
-use crate::inspector::session::{Manager, Viewer};
+use crate::App;
+use crate::fields::{Fields, Form, Named};
+use crate::page::{Frame, PageError, Section, html};
+use crate::session::{Manager, Viewer};
 use sides::Sides;
 
 #[derive(Template)]
@@ -64,26 +64,26 @@ impl ShadowForm {
     }
 }
 
-pub(in crate::inspector) async fn ask(
-    State(api): State<Api>,
+pub(crate) async fn ask(
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<DeliveryId>,
 ) -> Result<Response, PageError> {
-    let (page, _) = page(&api, &viewer, id, ShadowForm::default()).await?;
+    let (page, _) = page(&app, &viewer, id, ShadowForm::default()).await?;
     Ok(html(StatusCode::OK, &page))
 }
 
 /// Sends the request and shows the response. Nothing is stored: reloading the page sends it again.
-pub(in crate::inspector) async fn send(
-    State(api): State<Api>,
+pub(crate) async fn send(
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<DeliveryId>,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
     let form = ShadowForm::of(&fields);
     let draft = form.draft();
-    let (mut page, target_url) = page(&api, &viewer, id, form).await?;
-    let status = match api.shadows.send(viewer.tenant(), id, draft).await {
+    let (mut page, target_url) = page(&app, &viewer, id, form).await?;
+    let status = match app.shadows.send(viewer.tenant(), id, draft).await {
         Ok(shadowed) => {
             page.result = Some(Sides::of(shadowed, &target_url));
             StatusCode::OK
@@ -99,12 +99,12 @@ pub(in crate::inspector) async fn send(
 
 /// The page without a result, and the delivery's own target URL.
 async fn page(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     id: DeliveryId,
     shadow: ShadowForm,
 ) -> Result<(ShadowPage, String), PageError> {
-    let row = api
+    let row = app
         .gateway
         .ports
         .store

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::outcome::Timings;
 
-use crate::inspector::text::{self, Markup, Pill};
+use crate::text::{self, Markup, Pill};
 
 /// Attempts shown on a page.
 const MAX_STEPS: usize = 50;

@@ -3,7 +3,7 @@
 use http::{HeaderMap, header};
 use postrider_domain::source::Source;
 
-use crate::inspector::guard;
+use crate::guard;
 
 pub(super) struct Address {
     pub(super) url: String,

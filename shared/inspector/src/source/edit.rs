@@ -13,11 +13,11 @@ use postrider_gateway::GatewayError;
 
 use super::form::{RouteFields, SourceForm};
 use super::{Secret, with_secret};
-use crate::Api;
-use crate::inspector::fields::{Fields, Form, Named, Query};
-use crate::inspector::filter::Choice;
-use crate::inspector::page::{Frame, PageError, Section, html};
-use crate::inspector::session::{Manager, Viewer};
+use crate::App;
+use crate::fields::{Fields, Form, Named, Query};
+use crate::filter::Choice;
+use crate::page::{Frame, PageError, Section, html};
+use crate::session::{Manager, Viewer};
 
 #[derive(Template)]
 #[template(path = "source_form.html")]
@@ -73,12 +73,12 @@ impl FormPage {
 }
 
 /// The form of a new source; the query may name its scheme.
-pub(in crate::inspector) async fn blank(
-    State(api): State<Api>,
+pub(crate) async fn blank(
+    State(app): State<App>,
     Manager(viewer): Manager,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let form = SourceForm {
         scheme: fields.text("scheme"),
         ..SourceForm::default()
@@ -87,13 +87,13 @@ pub(in crate::inspector) async fn blank(
     Ok(page.answer())
 }
 
-pub(in crate::inspector) async fn form(
-    State(api): State<Api>,
+pub(crate) async fn form(
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
 ) -> Result<Response, PageError> {
-    let source = api.gateway.sources.get(viewer.tenant(), id).await?;
-    let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+    let source = app.gateway.sources.get(viewer.tenant(), id).await?;
+    let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let form = SourceForm::of(&source.settings);
     let page = FormPage::of(&viewer, Some(&source), form, &webhooks, Invalid::default());
     Ok(page.answer())
@@ -105,8 +105,8 @@ fn wants_rows(fields: &Fields) -> bool {
 }
 
 /// Creates a source. A generated secret is shown only here.
-pub(in crate::inspector) async fn create(
-    State(api): State<Api>,
+pub(crate) async fn create(
+    State(app): State<App>,
     Manager(viewer): Manager,
     headers: HeaderMap,
     Form(fields): Form,
@@ -115,18 +115,18 @@ pub(in crate::inspector) async fn create(
     let created = if wants_rows(&fields) {
         Err(GatewayError::Invalid(Invalid::default()))
     } else {
-        create_from(&api, &viewer, &given).await
+        create_from(&app, &viewer, &given).await
     };
     match created {
         Ok((id, Secret::Generated(secret))) => {
-            with_secret(&api, &viewer, id, &headers, secret, StatusCode::CREATED).await
+            with_secret(&app, &viewer, id, &headers, secret, StatusCode::CREATED).await
         }
         Ok((id, Secret::Given(_))) => Ok(Redirect::to(&format!(
             "/inspector/sources/{id}?done=source-created"
         ))
         .into_response()),
         Err(GatewayError::Invalid(errors)) => {
-            let webhooks = api.gateway.manage.list(viewer.tenant()).await?;
+            let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
             Ok(FormPage::of(&viewer, None, given, &webhooks, errors).answer())
         }
         Err(error) => Err(error.into()),
@@ -134,19 +134,19 @@ pub(in crate::inspector) async fn create(
 }
 
 async fn create_from(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     given: &SourceForm,
 ) -> Result<(SourceId, Secret), GatewayError> {
     let scheme = Scheme::named(&given.scheme)
         .map_err(|error| Invalid::field("scheme", error.to_string()))?;
     let typed = (!given.secret.is_empty()).then_some(given.secret.as_str());
-    let secret = Secret::of(api, &scheme, typed)?;
+    let secret = Secret::of(app, &scheme, typed)?;
     let draft = given.apply_to(SourceDraft {
         scheme: given.scheme.clone(),
         ..SourceDraft::default()
     });
-    let sources = &api.gateway.sources;
+    let sources = &app.gateway.sources;
     let source = sources
         .create(viewer.tenant(), draft, secret.text())
         .await?;
@@ -154,13 +154,13 @@ async fn create_from(
 }
 
 /// Saves the form, or shows it with more rows.
-pub(in crate::inspector) async fn save(
-    State(api): State<Api>,
+pub(crate) async fn save(
+    State(app): State<App>,
     Manager(viewer): Manager,
     Named(id): Named<SourceId>,
     Form(fields): Form,
 ) -> Result<Response, PageError> {
-    let (sources, tenant) = (&api.gateway.sources, viewer.tenant());
+    let (sources, tenant) = (&app.gateway.sources, viewer.tenant());
     let source = sources.get(tenant, id).await?;
     let given = SourceForm {
         scheme: source.settings.scheme.name.to_owned(),
@@ -177,7 +177,7 @@ pub(in crate::inspector) async fn save(
             Ok(Redirect::to(&format!("/inspector/sources/{id}?done=source-saved")).into_response())
         }
         Err(GatewayError::Invalid(errors)) => {
-            let webhooks = api.gateway.manage.list(tenant).await?;
+            let webhooks = app.gateway.manage.list(tenant).await?;
             Ok(FormPage::of(&viewer, Some(&source), given, &webhooks, errors).answer())
         }
         Err(error) => Err(error.into()),

@@ -6,8 +6,8 @@ use postrider_domain::secret::UncheckedSecret;
 use postrider_domain::source::{MAX_ROUTES, SourceDraft, SourceSettings};
 use postrider_domain::webhook::Webhook;
 
-use crate::inspector::fields::Fields;
-use crate::inspector::filter::Choice;
+use crate::fields::Fields;
+use crate::filter::Choice;
 
 /// Empty rows for more routes.
 const SPARE: usize = 2;

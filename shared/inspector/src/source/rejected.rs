@@ -5,18 +5,19 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
+use postrider_domain::diagnosis::Finding;
 use postrider_domain::ids::{RejectedId, SourceId};
 use postrider_domain::rejected::StoredRejection;
 use postrider_domain::source::Source;
 
-use super::advice::{self, Explained};
-use crate::Api;
-use crate::inspector::fields::NamedPair;
-use crate::inspector::page::{Frame, PageError, Section, html};
-use crate::inspector::payload::Payload;
-use crate::inspector::session::Manager;
-use crate::inspector::text::{self, Markup};
-use crate::sources::rejected::{is_secret, without_token};
+use crate::App;
+use crate::fields::NamedPair;
+use crate::page::{Frame, PageError, Section, html};
+use crate::payload::Payload;
+use crate::session::Manager;
+use crate::text::{self, Markup};
+use postrider_presentation::redact::{is_secret, without_token};
+use postrider_presentation::rejected::{Explained, explain};
 
 /// In place of a value that may be a secret.
 const HIDDEN: &str = "***";
@@ -34,15 +35,23 @@ impl RejectedLine {
     /// With a diagnosis if the source is given: it needs the source's secrets.
     pub(super) fn of(kept: &StoredRejection, diagnosed_with: Option<&Source>) -> Self {
         let rejected = &kept.refused;
-        let findings = diagnosed_with.map(|source| rejected.diagnose(source));
+        let findings = diagnosed_with.map(|source| explained(source, &rejected.diagnose(source)));
         Self {
             id: kept.id.to_string(),
             at: text::when(rejected.at),
             reason: rejected.reason.to_string(),
             summary: summary(kept),
-            findings: findings.map(|found| found.iter().map(advice::explain).collect()),
+            findings,
         }
     }
+}
+
+fn explained(source: &Source, findings: &[Finding]) -> Vec<Explained> {
+    let id = source.id.to_string();
+    findings
+        .iter()
+        .map(|finding| explain(finding, &id))
+        .collect()
 }
 
 fn summary(kept: &StoredRejection) -> String {
@@ -74,19 +83,19 @@ struct RejectedPage {
 }
 
 /// One rejected request with its content, which only the scope `manage` may see.
-pub(in crate::inspector) async fn show(
-    State(api): State<Api>,
+pub(crate) async fn show(
+    State(app): State<App>,
     Manager(viewer): Manager,
     NamedPair(source, id): NamedPair<SourceId, RejectedId>,
 ) -> Result<Response, PageError> {
-    let rejected = &api.gateway.rejected;
+    let rejected = &app.gateway.rejected;
     let diagnosed = rejected.diagnose(viewer.tenant(), source, id).await?;
     let (source, refused) = (&diagnosed.source, &diagnosed.kept.refused);
     let request = &refused.request;
     let kind = request.headers.get(CONTENT_TYPE);
     let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
     let line = RejectedLine {
-        findings: Some(diagnosed.findings.iter().map(advice::explain).collect()),
+        findings: Some(explained(source, &diagnosed.findings)),
         ..RejectedLine::of(&diagnosed.kept, None)
     };
     let query = request.query.as_deref().map(without_token);

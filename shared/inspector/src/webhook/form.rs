@@ -9,8 +9,8 @@ use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, Retry
 use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
 
 use super::headers::HeaderLines;
-use crate::inspector::fields::Fields;
-use crate::inspector::filter::Choice;
+use crate::fields::Fields;
+use crate::filter::Choice;
 
 /// The fields as entered; an empty one means the default.
 #[derive(Default)]

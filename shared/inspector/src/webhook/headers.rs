@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use postrider_domain::headers::{CustomHeaders, MAX_HEADERS};
 use postrider_domain::invalid::Invalid;
 
-use crate::inspector::fields::Fields;
+use crate::fields::Fields;
 
 /// Empty rows for more headers.
 const SPARE: usize = 2;

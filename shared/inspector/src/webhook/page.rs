@@ -12,16 +12,17 @@ use postrider_domain::webhook::Webhook;
 use postrider_gateway::stats::{self, Window};
 use postrider_ports::history::Filter;
 
-use crate::inspector::charts;
-use crate::inspector::fields::{Named, Query};
-use crate::inspector::live::Place;
-use crate::inspector::page::{Frame, PageError, Section, html};
-use crate::inspector::rows::{self, Row};
-use crate::inspector::schedule::Schedule;
-use crate::inspector::session::Viewer;
-use crate::inspector::text::{self, Markup, Pill};
-use crate::inspector::webhooks::DAY;
-use crate::{Api, webhooks};
+use crate::App;
+use crate::charts;
+use crate::fields::{Named, Query};
+use crate::live::Place;
+use crate::page::{Frame, PageError, Section, html};
+use crate::rows::{self, Row};
+use crate::schedule::Schedule;
+use crate::session::Viewer;
+use crate::text::{self, Markup, Pill};
+use crate::webhooks::DAY;
+use postrider_api_types::webhook::shown_headers;
 
 /// Deliveries listed.
 const RECENT: usize = 10;
@@ -99,8 +100,8 @@ fn in_a_row(failures: u32) -> String {
     format!("{attempts}. Deliveries are still being retried.")
 }
 
-async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, PageError> {
-    let (ports, tenant) = (&api.gateway.ports, viewer.tenant());
+async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, PageError> {
+    let (ports, tenant) = (&app.gateway.ports, viewer.tenant());
     let window = Window::last(DAY, ports.clock.now());
     let report = stats::report(ports, tenant, Some(webhook.id), window).await?;
     let filter = Filter {
@@ -133,9 +134,7 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .map(ToString::to_string)
             .collect(),
         owner_email: settings.owner_email.clone(),
-        headers: webhooks::shown_headers(&settings.headers)
-            .into_iter()
-            .collect(),
+        headers: shown_headers(&settings.headers).into_iter().collect(),
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
         auto_resume: settings.auto_resume,
@@ -152,7 +151,7 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         }),
         is_active: webhook.health.status == WebhookStatus::Active,
         profile: settings.retry.profile.as_str(),
-        schedule: Schedule::of(&settings.retry, api.gateway.settings.retry),
+        schedule: Schedule::of(&settings.retry, app.gateway.settings.retry),
         key_stats: vec![
             shown(KeyStat::SuccessRate, "Success rate"),
             shown(KeyStat::P95Latency, "p95 latency"),
@@ -172,29 +171,29 @@ async fn page(api: &Api, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
     })
 }
 
-pub(in crate::inspector) async fn show(
-    State(api): State<Api>,
+pub(crate) async fn show(
+    State(app): State<App>,
     viewer: Viewer,
     place: Place,
     Named(id): Named<WebhookId>,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
-    let mut page = page(&api, &viewer, webhook).await?;
+    let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
+    let mut page = page(&app, &viewer, webhook).await?;
     page.frame = page.frame.after(&fields).live(place);
     Ok(html(StatusCode::OK, &page))
 }
 
 /// The page with a new secret.
 pub(super) async fn with_secret(
-    api: &Api,
+    app: &App,
     viewer: &Viewer,
     id: WebhookId,
     secret: &str,
     status: StatusCode,
 ) -> Result<Response, PageError> {
-    let webhook = api.gateway.manage.get(viewer.tenant(), id).await?;
-    let mut page = page(api, viewer, webhook).await?;
+    let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
+    let mut page = page(app, viewer, webhook).await?;
     page.secret = Some(secret.to_owned());
     Ok(html(status, &page))
 }

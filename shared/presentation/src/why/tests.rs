@@ -43,7 +43,7 @@ fn delivery(status: Status, dead_cause: Option<DeadCause>) -> Delivery {
     }
 }
 
-fn explained(row: &Delivery, last: Option<&Attempt>) -> Option<Why> {
+fn explained(row: &Delivery, last: Option<&Attempt>) -> Option<WhyView> {
     explain(row, last, None, Pace::default())
 }
 
@@ -101,7 +101,7 @@ fn the_outlook_depends_on_the_status() {
     assert_eq!(explained(&delivery(Status::Pending, None), None), None);
 }
 
-fn parked_with(status: Option<WebhookStatus>, pace: Pace) -> Why {
+fn parked_with(status: Option<WebhookStatus>, pace: Pace) -> WhyView {
     let row = Delivery {
         parked: true,
         ..delivery(Status::Failed, None)

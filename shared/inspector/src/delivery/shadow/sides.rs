@@ -4,8 +4,8 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::shadow::{Aspect, Compared, Likeness, ShadowReply};
 use postrider_gateway::shadow::{SentRequest, Shadowed};
 
-use crate::inspector::delivery::timeline::{self, Step};
-use crate::inspector::text::{self, Pill};
+use crate::delivery::timeline::{self, Step};
+use crate::text::{self, Pill};
 
 /// In place of an attempt number; attempts start at 1.
 const SHADOW: u32 = 0;
