@@ -181,7 +181,7 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
 pub(super) fn html(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => (status, Html(text)).into_response(),
-        // No template can fail by itself; the `Display` of a value could.
+        // Templates cannot fail; the `Display` of a value could.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
