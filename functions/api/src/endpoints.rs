@@ -21,9 +21,11 @@ macro_rules! endpoints {
         }
 
         pub(crate) fn document() -> utoipa::openapi::OpenApi {
-            OpenApiRouter::<Api>::with_openapi(openapi::Document::openapi())
+            let mut document = OpenApiRouter::<Api>::with_openapi(openapi::Document::openapi())
                 $(.routes(routes!($($module::$handler),+)))+
-                .into_openapi()
+                .into_openapi();
+            openapi::state_relations(&mut document);
+            document
         }
     };
 }

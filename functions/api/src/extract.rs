@@ -25,7 +25,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Document<T> {
     }
 }
 
-/// A JSON document that may be left out.
+/// A JSON document that may be left out or `null`.
 pub(crate) struct Optional<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default> FromRequest<Api> for Optional<T> {
@@ -33,7 +33,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for Optional<T> {
 
     async fn from_request(request: Request, _: &Api) -> Result<Self, Problem> {
         let bytes = body::read_json(request, MAX_DOCUMENT_BYTES).await?;
-        if bytes.is_empty() {
+        if bytes.is_empty() || bytes.trim_ascii() == b"null" {
             return Ok(Self(T::default()));
         }
         Ok(Self(json::parse(&bytes)?))

@@ -28,7 +28,7 @@ parameters! {
     /// The window of the key stats.
     pub(crate) struct MetricsParameters as "MetricsParameters" {
         /// How far back the key stats go, such as `24h` or `7d`: 1 hour to 31 days, 24 hours by default.
-        window: schema::Duration,
+        window: schema::Window,
     }
 }
 

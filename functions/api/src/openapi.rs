@@ -1,5 +1,7 @@
 //! The OpenAPI document, generated from the code.
 
+mod relations;
+
 use std::sync::LazyLock;
 
 use axum::response::{IntoResponse, Response};
@@ -93,6 +95,8 @@ pub(crate) enum DocumentProblems {
     #[response(status = 415, content_type = "application/problem+json")]
     Unsupported(ProblemBody),
 }
+
+pub(crate) use relations::state_relations;
 
 static SERVED: LazyLock<Bytes> = LazyLock::new(|| {
     let written = serde_json::to_vec(&endpoints::document());

@@ -2,9 +2,6 @@
 
 use postrider_domain::time::Millis;
 
-/// What a duration looks like, as a regular expression for OpenAPI.
-pub const PATTERN: &str = "^([0-9]+(ms|s|m|h|d|w))+$";
-
 /// Reads a duration: one or more numbers, each with the unit ms, s, m, h, d or w.
 #[must_use]
 pub fn parse(text: &str) -> Option<Millis> {

@@ -16,6 +16,7 @@ use crate::word::Word;
 pub struct NewRetry {
     /// `status` is `dead` by default and may be `failed`.
     #[serde(deserialize_with = "strict::<_, Object<FilterParameters>>")]
+    #[schema(value_type = schema::RetryFilter)]
     pub filter: FilterParameters,
     /// Only count.
     #[serde(default)]

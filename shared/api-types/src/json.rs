@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Unexpected, Visitor};
 
 use crate::word::Vocabulary;
 
@@ -131,6 +131,15 @@ impl<'de> Deserialize<'de> for Whole {
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Whole, E> {
                 Ok(Whole(u32::try_from(number).unwrap_or(u32::MAX)))
             }
+
+            // `5.0` is a whole number, in JSON Schema as well; serde_json reads `-0` this way, too.
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Whole, E> {
+                if number.fract() != 0.0 {
+                    return Err(E::invalid_value(Unexpected::Float(number), &self));
+                }
+                let digits = (number + 0.0).to_string();
+                Ok(Whole(digits.parse().unwrap_or(u32::MAX)))
+            }
         }
         from.deserialize_u64(AsWhole)
     }
@@ -206,5 +215,32 @@ impl<'de> Deserialize<'de> for UniqueHeaders {
             }
         }
         from.deserialize_map(Unique)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_may_have_a_decimal_point() {
+        let read = |text: &str| serde_json::from_str::<Whole>(text).ok().map(Strict::value);
+        for text in ["5", "5.0", "0.5e1"] {
+            assert_eq!(read(text), Some(5), "{text}");
+        }
+        for text in ["0", "-0", "-0.0"] {
+            assert_eq!(read(text), Some(0), "{text}");
+        }
+        for text in ["5.5", "-0.1", "\"5\"", "true"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_read_as_the_largest_so_that_its_limit_is_named() {
+        for text in ["4294967296", "-1", "-1.0", "1e300", "-1e300"] {
+            let Whole(number) = serde_json::from_str(text).unwrap();
+            assert_eq!(number, u32::MAX, "{text}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use postrider_domain::delivery::Status;
 use postrider_domain::egress::MAX_URL_CHARS;
 use postrider_domain::event::MAX_LABEL_BYTES;
 use postrider_domain::headers::{self, MAX_HEADERS};
@@ -34,7 +35,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::delivery::{MAX_CURSOR_BYTES, MAX_PAGE};
-use crate::duration;
+use crate::filter::FilterParameters;
 use crate::rejected::MAX_LIST;
 use crate::word::Vocabulary;
 
@@ -77,6 +78,7 @@ schemas! { pub
     Profile => words::<retry::Profile>();
     Redirects => words::<retry::Redirects>();
     RejectionReason => words::<inbound::Rejection>();
+    RetryFilter => retry_filter();
     RetryState => words::<jobs::JobState>();
     SchemeName => one_of(Scheme::names());
     Scope => words::<key::Scope>();
@@ -93,7 +95,6 @@ schemas! { pub
 
     Base64 => text(&format!("^(?:{B64}{{4}})*(?:{B64}[AQgw]==|{B64}{{2}}[AEIMQUYcgkosw048]=)?$"));
     Cursor => sized(1, MAX_CURSOR_BYTES);
-    Duration => text(duration::PATTERN);
     EmailAddress => at_most(text(&email()), MAX_EMAIL_BYTES);
     EventPattern => at_most(text(&event_pattern()), MAX_TYPE_BYTES);
     EventPatterns of EventPattern => list::<EventPattern>(1, MAX_PATTERNS);
@@ -115,13 +116,14 @@ schemas! { pub
     ShadowTimeout => whole(1, shadow::MAX_TIMEOUT_SECONDS);
     SharedSecret => sized(1, MAX_SHARED_BYTES);
     SignaturePrefix => at_most(text("^[!-~]*$"), MAX_PREFIX_BYTES);
-    SignedTemplate => at_most(text("^[ -~]+$"), MAX_TEMPLATE_BYTES);
+    SignedTemplate => at_most(text(&signed_template()), MAX_TEMPLATE_BYTES);
     SigningSecret => text(&signing_secret());
     TargetUrl => url(MAX_URL_CHARS);
     TenantName => text("^[a-z0-9_-]{1,64}$");
     Timeout => whole(1, MAX_TIMEOUT_SECONDS);
     ValuePlaces of ValuePlace => list::<ValuePlace>(0, MAX_PLACES);
     ValuePlace => text(&value_place());
+    Window => text(WINDOW);
     WindowSeconds => whole(1, MAX_WINDOW_SECONDS);
 
     DeliveryId => id(Delivery::PREFIX, 51, "aq");
@@ -133,6 +135,9 @@ schemas! { pub
     WebhookId => id(Webhook::PREFIX, 25, LAST_OF_16);
 }
 
+/// 1 to 744 hours, or 1 to 31 days.
+const WINDOW: &str =
+    "^(?:(?:[1-9][0-9]?|[1-6][0-9]{2}|7[0-3][0-9]|74[0-4])h|(?:[1-9]|[12][0-9]|3[01])d)$";
 const B64: &str = "[A-Za-z0-9+/]";
 /// 16 bytes are 25 letters of base32 and three bits more.
 const LAST_OF_16: &str = "aeimquy4";
@@ -158,6 +163,22 @@ pub fn any_json() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::AnyValue)
         .build()
+}
+
+/// The filter of a bulk retry, which is only for deliveries that failed.
+fn retry_filter() -> Schema {
+    let RefOr::T(Schema::Object(mut filter)) = FilterParameters::schema() else {
+        return Schema::default();
+    };
+    let statuses = [Status::Dead, Status::Failed].map(Status::as_str);
+    let status = OneOfBuilder::new()
+        .item(ObjectBuilder::new().schema_type(SchemaType::new(Type::Null)))
+        .item(one_of(statuses))
+        .description(Some("Deliveries in this status; `dead` by default."));
+    filter
+        .properties
+        .insert("status".to_owned(), Schema::from(status).into());
+    filter.into()
 }
 
 /// A property with this description, of this schema or `null`.
@@ -255,6 +276,13 @@ fn signing_secret() -> String {
     format!("^whsec_(?:{whole}|{one_more}|{two_more})$")
 }
 
+/// The body is always signed, and text follows an id.
+fn signed_template() -> String {
+    let text = "[ -z|~]";
+    let part = format!(r"(?:{text}|\{{(?:timestamp|method|url|body|form)\}}|\{{id\}}{text})*");
+    format!(r"^{part}\{{(?:body|form)\}}{part}(?:\{{id\}})?$")
+}
+
 fn header_values() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::Object))
@@ -298,6 +326,7 @@ mod tests {
     use postrider_domain::egress::Rules;
     use postrider_domain::event;
     use postrider_domain::pattern;
+    use postrider_domain::scheme::CustomDraft;
     use postrider_domain::secret;
     use postrider_domain::webhook::{WebhookDraft, is_name};
     use proptest::prelude::*;
@@ -345,6 +374,20 @@ mod tests {
             prop_assume!(text.len() <= MAX_EMAIL_BYTES);
             let draft = WebhookDraft { owner_email: Some(text), ..draft() };
             prop_assert!(draft.clone().check(&Rules::default()).is_ok(), "{draft:?}");
+        }
+
+        #[test]
+        fn a_template_that_the_document_allows_is_accepted(text in like(&signed_template())) {
+            prop_assume!(text.len() <= MAX_TEMPLATE_BYTES);
+            let place = |name: &str| text.contains(name).then(|| "body:/at".to_owned());
+            let custom = CustomDraft {
+                header: "x-signature".to_owned(),
+                timestamp: place("{timestamp}"),
+                id: place("{id}"),
+                signed: Some(text),
+                ..CustomDraft::default()
+            };
+            prop_assert!(custom.clone().check().is_ok(), "{custom:?}");
         }
 
         #[test]

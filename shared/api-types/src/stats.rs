@@ -19,7 +19,7 @@ parameters! {
         /// End before this RFC 3339 time; now by default.
         to: ApiTime,
         /// How far back from `to`, such as `24h` or `7d`: 1 hour to 31 days, 24 hours by default. Not with `from`.
-        window: schema::Duration,
+        window: schema::Window,
         /// Only this webhook.
         webhook_id: schema::WebhookId,
     }
