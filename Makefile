@@ -13,7 +13,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots simulate words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots schema simulate words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,11 @@ screenshots: ## take screenshots of the Inspector for docs/images (not in the ga
 	@tools/setup browser
 	$(LINTED) cargo build --locked --workspace --all-targets
 	node tests/inspector/screenshots.mjs $(TARGET)/debug/postrider docs/images
+
+schema: ## check a gateway against its OpenAPI document at length: make schema ARGS="--examples 500" (not in the gate)
+	@tools/setup schema
+	$(LINTED) cargo build --locked --workspace --all-targets
+	$(TARGET)/debug/schema $(ARGS)
 
 simulate: ## simulate a receiver back after a day, a burst of retries and ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate

@@ -11,4 +11,5 @@ pub mod api;
 pub mod chaos;
 pub mod command;
 pub mod hostile;
+pub mod schema;
 pub mod simulation;

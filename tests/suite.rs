@@ -19,6 +19,7 @@ mod fuzzed;
 mod inbound_command;
 mod inspector;
 mod mail;
+mod openapi;
 mod operator_command;
 mod restarts;
 mod rie;
