@@ -82,7 +82,7 @@ impl Arrivals {
             .collect()
     }
 
-    /// Starts to count anew.
+    /// Resets the counts.
     pub(crate) async fn forget(&self) {
         self.ask("forget").await;
     }

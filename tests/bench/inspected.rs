@@ -38,7 +38,7 @@ struct Timed {
     took: Samples,
 }
 
-/// The Inspector over one store, with somebody logged in.
+/// The Inspector over one store, with a logged-in operator.
 pub(crate) struct Inspected {
     router: axum::Router,
     cookie: String,
@@ -126,7 +126,7 @@ fn pages(id: DeliveryId) -> Vec<Timed> {
         ),
         (
             "deliveries of a session that is nowhere",
-            "/deliveries?session_id=nobody".to_owned(),
+            "/deliveries?session_id=unknown".to_owned(),
         ),
         ("one delivery", format!("/deliveries/{id}")),
         ("one event", format!("/events/{}", id.event)),

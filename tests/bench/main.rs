@@ -1,4 +1,4 @@
-//! The figures to stand by, measured in one run on this machine: `make bench`.
+//! Benchmarks, measured in one run on this machine: `make bench`.
 //!
 //! Times are compared with other times of the same run, because machines and disks differ. A missed bar is printed and
 //! changes nothing about the exit code; a lost message does.
@@ -59,10 +59,10 @@ struct Arguments {
     /// A million deliveries and a million stored rows
     #[arg(long)]
     million: bool,
-    /// Only this part, beside what it is compared with
+    /// Only this part, with what it is compared to
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
-    /// Where to write the figures as JSON [default: bench.json in the target directory]
+    /// Where to write the results as JSON [default: bench.json in the target directory]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(subcommand)]
@@ -132,7 +132,7 @@ async fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Everything in turn: nothing else of this run is under way while one figure is taken.
+/// One measurement at a time: nothing else of this run is active meanwhile.
 async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     let plan = if arguments.million {
         Plan::MILLION
@@ -179,7 +179,7 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     report
 }
 
-/// Returns when somebody wants to break the run off. What was started ends with the values that hold it.
+/// Returns on Ctrl-C. Processes that were started end when their handles are dropped.
 async fn told_to_stop() {
     let mut terminate = signal(SignalKind::terminate()).unwrap();
     let mut interrupt = signal(SignalKind::interrupt()).unwrap();

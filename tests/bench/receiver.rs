@@ -56,7 +56,7 @@ impl Lane {
 
 type Lanes = Arc<Vec<Mutex<Lane>>>;
 
-/// Prints its ports and serves until standard input ends, as it does when whoever started it ends in whatever way.
+/// Prints its ports and serves until standard input ends, which it does however the parent process ends.
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run() {
     let lanes: Lanes = Arc::new((0..=LANES).map(|_| Mutex::default()).collect());

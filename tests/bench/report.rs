@@ -1,4 +1,4 @@
-//! The figures, each beside its bar.
+//! The results, each with its bar.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ struct Measurement {
     bar: Option<Bar>,
 }
 
-/// What a figure must reach.
+/// What a result must reach.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     /// No less.
@@ -115,7 +115,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// A figure for its own sake, or that another one needs.
+    /// A result without a bar.
     pub(crate) fn measurement(
         &mut self,
         name: impl Into<Cow<'static, str>>,
@@ -125,7 +125,7 @@ impl Part<'_> {
         self.keep(name.into(), value, unit, None);
     }
 
-    /// A figure with a bar.
+    /// A result with a bar.
     pub(crate) fn against(&mut self, bar: Bar, name: &'static str, value: f64, unit: &'static str) {
         self.keep(name.into(), value, unit, Some(bar));
     }

@@ -5,11 +5,11 @@ use crate::plan::CONNECTIONS;
 /// How many syncs' time a publisher waits for one answer, at best: its request just misses a commit every other time.
 const SYNCS_PER_ACCEPT: f64 = 1.5;
 
-/// What figures are compared with.
+/// What results are compared to.
 pub(crate) struct Scale {
     /// How long the disk takes to sync, in milliseconds.
     pub(crate) fsync: f64,
-    /// What a client without a gateway comes to.
+    /// The result of a client without a gateway.
     pub(crate) bare: Bare,
 }
 

@@ -1,4 +1,4 @@
-//! What it takes to verify a request of a source, beside one HMAC over the same body.
+//! The cost of verifying a request of a source, compared to one HMAC over the same body.
 
 use std::hint::black_box;
 use std::time::Instant;

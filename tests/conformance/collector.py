@@ -4,7 +4,7 @@ a free port of 127.0.0.1, which reads what it is sent with the messages that the
 
 Out, a line each: {"port": 4318} first, then each span as it comes:
 {"name", "trace", "id", "parent", "kind", "milliseconds", "attributes", "links", "failure", "service", "scope", "headers"}
-Ends when nobody holds its standard input any more.
+Ends when its standard input is closed.
 """
 
 import json

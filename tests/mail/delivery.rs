@@ -97,7 +97,7 @@ async fn contradictory_settings_prevent_the_start() {
             "POSTRIDER_SMTP_URL",
             "smtp://ops:canary@mail.example.com?tls=none",
         ),
-        ("POSTRIDER_ALERT_ADDRESS", "nobody"),
+        ("POSTRIDER_ALERT_ADDRESS", "not-an-address"),
     ])
     .await;
     for name in [

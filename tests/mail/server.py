@@ -29,7 +29,7 @@ class Mailbox:
         self.busy = set(options.get("busy") or [])
 
     async def handle_RCPT(self, server, session, envelope, address, rcpt_options):
-        for answer, addresses in (("550 nobody of that name", self.refused), ("451 come again", self.busy)):
+        for answer, addresses in (("550 no such user", self.refused), ("451 come again", self.busy)):
             if address in addresses:
                 say({"refused": address})
                 return answer

@@ -147,7 +147,7 @@ impl fmt::Display for Outcome {
         )?;
         writeln!(
             f,
-            "  hints     {} a tick on average, {} at the most; {} doubled, {} rows forgotten",
+            "  messages  {} per run on average, {} at most; {} duplicated, {} rows forgotten",
             self.sent / self.ticks.max(1),
             self.most_in_a_tick,
             self.doubled,

@@ -209,7 +209,7 @@ impl fmt::Display for Turns {
         )?;
         writeln!(
             f,
-            "  hints     {}.{:02} for each delivery, {} at the most; {} led to a move, {} to nothing",
+            "  messages  {}.{:02} per delivery, {} at most; {} caused a move, {} nothing",
             hundredths / 100,
             hundredths % 100,
             self.most_messages,

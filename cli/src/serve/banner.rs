@@ -32,7 +32,7 @@ pub(crate) fn print(
             );
         }
         Secrets::Withheld => {
-            println!("Inspector: http://{address}/inspector (log in with the key)")
+            println!("Inspector: http://{address}/inspector (log in with the key)");
         }
     }
     println!("API:       http://{address}/openapi.json");

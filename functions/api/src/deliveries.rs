@@ -1,6 +1,5 @@
 //! Deliveries: listing them, looking at one, retrying one.
 
-mod request;
 pub(crate) mod shadow;
 
 use axum::Json;
@@ -11,37 +10,19 @@ use postrider_api_types::delivery::{
     PageParameters, RetryNow,
 };
 use postrider_api_types::filter::FilterParameters;
-use postrider_domain::delivery::{Delivery, Force};
+use postrider_domain::delivery::Force;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::invalid::Invalid;
-use postrider_domain::key::{ApiKey, Scope};
 use postrider_ports::history::Cursor;
+use postrider_presentation::redact::seen_with;
+use postrider_presentation::request::Sent;
+use postrider_presentation::why;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Id, Optional, Query, limit};
 use crate::openapi::{DocumentProblems, NotFound, Problems};
 use crate::problem::{Problem, ProblemBody};
-use crate::why;
-
-pub(crate) use request::Sent;
-
-/// Shown instead of a signature that the caller may not see.
-const HIDDEN_SIGNATURE: &str = "sha256=***";
-
-/// A row as this key may see it. A body with its signature can be sent to the receiver again and again, which is more than
-/// reading.
-pub(crate) fn seen_with(key: &ApiKey, row: Delivery) -> Delivery {
-    let is_hidden = !key.allows(Scope::Manage) && !row.signature.is_empty();
-    Delivery {
-        signature: if is_hidden {
-            HIDDEN_SIGNATURE.to_owned()
-        } else {
-            row.signature
-        },
-        ..row
-    }
-}
 
 /// List deliveries, newest first
 #[utoipa::path(
@@ -96,7 +77,7 @@ pub(crate) async fn get(
     let event = history.event(tenant, id.event).await?;
     let attempts = history.attempts(tenant, id).await?;
     let webhook = history.webhook(tenant, id.webhook).await?;
-    let pace = why::pace(history.as_ref(), &row).await?;
+    let pace = api.gateway.manage.pace_of(&row).await?;
     let why = why::explain(&row, attempts.last(), webhook.as_ref(), pace);
     let request = Sent::of(&row, event.as_deref(), webhook.as_ref()).into();
     let detail = DeliveryDetail::new(&row, event.as_deref(), attempts, why, request);

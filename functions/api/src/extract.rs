@@ -1,20 +1,17 @@
-//! Extractors that respond with problems: JSON documents, ids in paths, query strings.
+//! Extractors that respond with problems: JSON documents and query strings.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
 use postrider_api_types::parameters::Parameters;
-use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, WebhookId};
 use postrider_domain::invalid::Invalid;
+use postrider_web::body::MAX_DOCUMENT_BYTES;
+pub(crate) use postrider_web::ids::{Id, Ids};
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 use crate::{Api, body, json};
-
-/// The largest document; events have limits of their own.
-pub(crate) const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// A JSON document.
 pub(crate) struct Document<T>(pub(crate) T);
@@ -40,72 +37,6 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for Optional<T> {
             return Ok(Self(T::default()));
         }
         Ok(Self(json::parse(&bytes)?))
-    }
-}
-
-/// Something that a path names by its id.
-pub(crate) trait Identified: FromStr + Send {
-    /// What a problem calls it.
-    const WHAT: &'static str;
-}
-
-impl Identified for WebhookId {
-    const WHAT: &'static str = "webhook";
-}
-
-impl Identified for SourceId {
-    const WHAT: &'static str = "source";
-}
-
-impl Identified for RejectedId {
-    const WHAT: &'static str = "rejected request";
-}
-
-impl Identified for DeliveryId {
-    const WHAT: &'static str = "delivery";
-}
-
-impl Identified for EventId {
-    const WHAT: &'static str = "event";
-}
-
-impl Identified for JobId {
-    const WHAT: &'static str = "retry";
-}
-
-impl Identified for KeyId {
-    const WHAT: &'static str = "key";
-}
-
-/// The id in the path. Ids are opaque: a malformed one is not found.
-pub(crate) struct Id<T>(pub(crate) T);
-
-impl<T: Identified> FromRequestParts<Api> for Id<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
-        Path::<String>::from_request_parts(parts, api)
-            .await
-            .ok()
-            .and_then(|Path(text)| text.parse().ok())
-            .map(Self)
-            .ok_or_else(|| Problem::not_found(T::WHAT))
-    }
-}
-
-/// The two ids in a path: of an owner, and of what belongs to it, which is not found if either is malformed.
-pub(crate) struct Ids<T, U>(pub(crate) T, pub(crate) U);
-
-impl<T: Identified, U: Identified> FromRequestParts<Api> for Ids<T, U> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Problem> {
-        let path = Path::<(String, String)>::from_request_parts(parts, api).await;
-        let ids = path.ok().and_then(|Path((owner, owned))| {
-            let (owner, owned) = (owner.parse().ok()?, owned.parse().ok()?);
-            Some(Self(owner, owned))
-        });
-        ids.ok_or_else(|| Problem::not_found(U::WHAT))
     }
 }
 

@@ -9,9 +9,9 @@ use http::{HeaderMap, header};
 use postrider_domain::ids::TenantId;
 use serde::Serialize;
 
+use crate::Api;
 use crate::problem::ProblemBody;
 use crate::problem::{Code, Problem};
-use crate::{Api, inspector};
 
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,14 +64,14 @@ pub(crate) async fn index(headers: HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT);
     let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
     if accepted.is_some_and(|accepted| accepted.contains("text/html")) {
-        return Redirect::to(inspector::HOME).into_response();
+        return Redirect::to(postrider_inspector::HOME).into_response();
     }
     let index = IndexView {
         name: "Postrider",
         version: VERSION,
         openapi: "/openapi.json",
         health: "/healthz",
-        inspector: inspector::HOME,
+        inspector: postrider_inspector::HOME,
     };
     Json(index).into_response()
 }

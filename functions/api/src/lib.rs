@@ -3,11 +3,9 @@
 mod auth;
 mod deliveries;
 mod endpoints;
-mod envelope;
 mod events;
 mod extract;
 mod health;
-mod inspector;
 mod json;
 mod keys;
 mod metrics;
@@ -17,7 +15,6 @@ mod sources;
 mod stats;
 mod stream;
 mod webhooks;
-mod why;
 
 use std::sync::Arc;
 
@@ -26,21 +23,19 @@ use axum::middleware::from_fn;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_gateway::shadow::Shadows;
-use postrider_ports::notifications::NotificationListener;
-use tokio::sync::{Semaphore, watch};
+use postrider_inspector::Inspector;
 
-pub use inspector::OneTimeLogin;
 pub use metrics::Counters;
-use postrider_web::{body, problem};
+pub use postrider_inspector::OneTimeLogin;
+pub use postrider_web::stream::Streaming;
+use postrider_web::stream::Streams;
+use postrider_web::{body, envelope, problem};
 pub use problem::{Code, Problem};
 
 struct Shared {
     gateway: Arc<Gateway>,
-    shadows: Shadows,
-    streaming: Streaming,
-    streams: Arc<Semaphore>,
-    /// The one-time login of the operator who started the gateway.
-    once: Option<OneTimeLogin>,
+    shadows: Arc<Shadows>,
+    streams: Arc<Streams>,
 }
 
 type Api = Arc<Shared>;
@@ -49,21 +44,6 @@ impl Shared {
     fn now(&self) -> Timestamp {
         self.gateway.ports.clock.now()
     }
-}
-
-/// How `/v1/stream` answers.
-#[derive(Clone)]
-pub enum Streaming {
-    /// The stream stays open until `shutdown` becomes true or its sender is dropped.
-    Open {
-        /// Signals new notifications.
-        listening: Arc<dyn NotificationListener>,
-        /// Signals the end.
-        shutdown: watch::Receiver<bool>,
-    },
-    /// The stream sends new notifications and ends; the client reconnects. For Lambda functions, which are billed per
-    /// second.
-    Polled,
 }
 
 /// The API and the Inspector.
@@ -87,18 +67,23 @@ fn routes_over(
     streaming: Streaming,
     once: Option<OneTimeLogin>,
 ) -> Router {
+    let shadows = Arc::new(shadows);
+    let streams = Arc::new(Streams::new(Arc::clone(&gateway), streaming));
+    let inspector = Inspector {
+        gateway: Arc::clone(&gateway),
+        shadows: Arc::clone(&shadows),
+        streams: Arc::clone(&streams),
+        once,
+    };
     let shared = Shared {
         gateway,
         shadows,
-        streaming,
-        streams: Arc::new(Semaphore::new(stream::MAX_STREAMS)),
-        once,
+        streams,
     };
-    let shared = Arc::new(shared);
     endpoints::router()
         .fallback(envelope::unknown_route)
         .method_not_allowed_fallback(envelope::method_not_allowed)
         .layer(from_fn(envelope::wrap))
-        .merge(inspector::routes(&shared))
-        .with_state(shared)
+        .with_state(Arc::new(shared))
+        .merge(postrider_inspector::routes(inspector))
 }

@@ -20,7 +20,6 @@ use crate::problem::Problem;
 use crate::stats::window::WindowInput;
 
 pub use counters::Counters;
-pub(crate) use counters::{ROUTE_NONE, requested};
 
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";

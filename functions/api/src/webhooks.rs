@@ -9,12 +9,8 @@ use postrider_api_types::webhook::{
     CreatedWebhook, NewWebhook, RotatedSecretView, Rotation, WebhookListView, WebhookPatch,
     WebhookView,
 };
-use postrider_domain::event::Origin;
-use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::test_event;
+use postrider_domain::ids::WebhookId;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::GatewayError;
-use postrider_gateway::ingest::{EventDraft, Published};
 use postrider_web::answer::StoredEvent;
 
 use crate::Api;
@@ -22,8 +18,6 @@ use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Document, Id, Optional, Query};
 use crate::openapi::{DocumentProblems, NotFound, Problems};
 use crate::problem::{Problem, ProblemBody};
-
-pub(crate) use postrider_api_types::webhook::shown_headers;
 
 /// Create a webhook
 #[utoipa::path(
@@ -242,25 +236,6 @@ pub(crate) async fn test(
     caller: Caller<Manage>,
     Id(id): Id<WebhookId>,
 ) -> Result<StoredEvent, Problem> {
-    let published = send_test(&api, caller.tenant(), id).await?;
+    let published = api.gateway.send_test(caller.tenant(), id).await?;
     Ok(published.into())
-}
-
-/// Publishes a test event for one webhook.
-pub(crate) async fn send_test(
-    api: &Api,
-    tenant: &TenantId,
-    id: WebhookId,
-) -> Result<Published, GatewayError> {
-    // The path names the webhook, so an unknown one is not found, as for every other path.
-    api.gateway.manage.get(tenant, id).await?;
-    let draft = EventDraft {
-        event_type: test_event::TYPE.to_owned(),
-        body: test_event::body(id, api.gateway.ports.clock.now()),
-        content_type: test_event::CONTENT_TYPE.to_owned(),
-        session_id: None,
-        webhook_id: Some(id.to_string()),
-        origin: Origin::Test,
-    };
-    api.gateway.ingest.publish(tenant, draft, None).await
 }

@@ -78,7 +78,7 @@ async fn a_full_disk_loses_nothing_and_the_store_recovers_when_there_is_space() 
         let acceptance = scene.plan(event, &[webhook]).await;
         let id = acceptance.rows[0].id;
         match scene.accept_one(acceptance.clone()).await {
-            Ok(Accepted::New { .. }) => stored.push(id),
+            Ok(Accepted::New) => stored.push(id),
             Err(Error::Unavailable(_)) => rejected.push(acceptance),
             other => panic!("{other:?}"),
         }
@@ -146,11 +146,7 @@ async fn one_failing_item_does_not_affect_the_others() {
         .await;
     assert!(matches!(
         results[..],
-        [
-            Ok(Accepted::New { .. }),
-            Err(Error::Broken(_)),
-            Ok(Accepted::New { .. })
-        ]
+        [Ok(Accepted::New), Err(Error::Broken(_)), Ok(Accepted::New)]
     ));
     for stored in [good, also_good] {
         scene.stored(stored.rows[0].id).await;
@@ -472,7 +468,7 @@ async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
             .collect();
         ids.extend(batch.iter().map(|one| one.rows[0].id));
         for accepted in scene.accept(batch).await {
-            assert!(matches!(accepted, Ok(Accepted::New { .. })));
+            assert!(matches!(accepted, Ok(Accepted::New)));
         }
     }
     assert_eq!(scene.released(500, after(60)).await, []);

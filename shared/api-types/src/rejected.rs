@@ -118,8 +118,12 @@ pub struct RejectedHeaderView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Finding)]
 pub struct FindingView {
-    /// What it is and what to do, in a sentence.
+    /// What it is, in a sentence.
     pub text: String,
+    /// What to do, one step per entry.
+    #[serde(default)]
+    #[schema(required)]
+    pub advice: Vec<String>,
     /// What it is, for programs.
     #[serde(flatten)]
     pub kind: FindingKind,
@@ -129,6 +133,7 @@ impl From<&Finding> for FindingView {
     fn from(finding: &Finding) -> Self {
         Self {
             text: finding.to_string(),
+            advice: Vec::new(),
             kind: finding.into(),
         }
     }

@@ -32,6 +32,7 @@ pub mod sources;
 pub mod stats;
 pub mod sweep;
 mod telemetry;
+mod test_event;
 pub mod traces;
 pub mod webhook_cache;
 pub mod webhooks;

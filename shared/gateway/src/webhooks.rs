@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::Rules;
 use postrider_domain::health::{Health, PROBES, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -51,6 +52,16 @@ impl ManageWebhooks {
             queue,
             egress,
         }
+    }
+
+    /// The current pace of a delivery's webhook. Read only for a delivery that may be waiting for it.
+    pub async fn pace_of(&self, row: &Delivery) -> Result<Pace, GatewayError> {
+        if !row.parked {
+            return Ok(Pace::default());
+        }
+        let webhook = [row.id.webhook];
+        let paces = self.ports.store.paces(&row.tenant, &webhook).await?;
+        Ok(paces.first().copied().unwrap_or_default())
     }
 
     /// Creates a webhook with the given secret, or with a generated one.

@@ -1,4 +1,4 @@
-//! Open rows in the order of their time, for whoever sends hints.
+//! Open rows in the order in which they are due, for the poller.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::Lane;
@@ -9,39 +9,38 @@ use crate::Result;
 use crate::history::Cursor;
 use crate::queue::AttemptMessage;
 
-/// A stretch of time in one lane of one shard.
+/// A time range in one lane of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// Which shard, from 0 to before [`Backlog::shards`].
+    /// From 0 to below [`Backlog::shards`].
     pub shard: u16,
-    /// Which lane; parked rows are in nobody's backlog.
+    /// Parked rows are in no lane of the backlog.
     pub lane: Lane,
-    /// Due at or after.
+    /// Inclusive.
     pub from: Timestamp,
-    /// Due before.
+    /// Exclusive.
     pub to: Timestamp,
 }
 
-/// Part of a stretch.
+/// A page of a time range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
-    /// What was found, the longest due first.
+    /// The most overdue first.
     pub messages: Vec<AttemptMessage>,
-    /// Where to go on; none at the end.
+    /// Where the next page starts; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// Finds open rows of every tenant by the time they are due. Reads only. It may lag behind, and it may name a row that
-/// somebody attempts just now: what it returns are hints, and the claim decides.
+/// Finds open rows of all tenants by due time. Read-only. It may lag behind and may return a row that is being attempted:
+/// the claim decides.
 #[async_trait]
 pub trait Backlog: Send + Sync {
-    /// Over how many shards rows are spread.
     fn shards(&self) -> u16;
 
-    /// Up to `limit` rows of a stretch, from where `after` ended.
+    /// Up to `limit` rows of a range, continuing after `after`.
     ///
     /// # Errors
-    /// [`Error::InvalidCursor`](crate::Error::InvalidCursor) for a cursor of another stretch.
+    /// [`Error::InvalidCursor`](crate::Error::InvalidCursor) for a cursor of another range.
     async fn rows_between(
         &self,
         stretch: Stretch,

@@ -1,4 +1,4 @@
-//! Webhooks and keys.
+//! Webhooks and API keys.
 
 use async_trait::async_trait;
 use postrider_domain::health::{Health, WebhookStatus};
@@ -11,67 +11,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// The webhooks of a tenant, and the version that tells whether they are still these.
+/// The webhooks of a tenant with their version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookList {
-    /// Raised by every change of a webhook's settings, secrets or status.
+    /// Incremented by every change of a webhook's settings, secrets or status.
     pub version: u64,
-    /// All of them, by id.
+    /// Ordered by id.
     pub webhooks: Vec<Webhook>,
 }
 
-/// What became of a webhook or a source that was to be created.
+/// The result of creating a webhook or a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Created {
-    /// It is stored.
     Done,
-    /// The tenant has as many as it may have.
+    /// The tenant has reached its limit.
     TooMany,
 }
 
-/// What shall change about a webhook, its state apart.
+/// A change of a webhook, except its state.
 #[derive(Clone, Debug)]
 pub struct WebhookChange {
-    /// The `updated_at` that the change was made from; another one means that somebody was faster.
+    /// The `updated_at` that the change is based on; a different one means that another change was faster.
     pub seen: Timestamp,
-    /// The new settings.
     pub settings: WebhookSettings,
-    /// The new secrets.
     pub secrets: SecretRing,
-    /// The new `updated_at`; later than `seen`.
+    /// Later than `seen`.
     pub updated_at: Timestamp,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Changed {
-    /// It is stored.
     Done,
-    /// Somebody was faster: read again.
+    /// Another change was faster; read again.
     Outdated,
-    /// There is nothing with this id.
     Missing,
 }
 
-/// Keeps webhooks. Secrets and header values are encrypted at rest.
+/// Stores webhooks. Secrets and header values are encrypted at rest.
 #[async_trait]
 pub trait Webhooks: Send + Sync {
-    /// The version of the tenant's webhooks, strongly consistent; 0 for a tenant without any.
+    /// Strongly consistent; 0 for a tenant without webhooks.
     async fn webhooks_version(&self, tenant: &TenantId) -> Result<u64>;
 
-    /// All webhooks of the tenant.
     async fn webhooks(&self, tenant: &TenantId) -> Result<WebhookList>;
 
-    /// One webhook.
     async fn webhook(&self, tenant: &TenantId, id: WebhookId) -> Result<Option<Webhook>>;
 
-    /// How many webhooks of all tenants are failed now. Reads the state of each: for whoever looks now and then.
+    /// How many webhooks of all tenants are failed. Reads the state of each, so call it rarely.
     async fn failed_webhooks(&self) -> Result<u64>;
 
-    /// Stores a new webhook, up to [`MAX_WEBHOOKS`](postrider_domain::webhook::MAX_WEBHOOKS) a tenant.
+    /// Stores a new webhook, up to [`MAX_WEBHOOKS`](postrider_domain::webhook::MAX_WEBHOOKS) per tenant.
     async fn create_webhook(&self, webhook: Webhook) -> Result<Created>;
 
-    /// Changes settings and secrets.
+    /// Changes settings and secrets and sends `webhook.updated`.
     async fn change_webhook(
         &self,
         tenant: &TenantId,
@@ -79,8 +72,8 @@ pub trait Webhooks: Send + Sync {
         change: WebhookChange,
     ) -> Result<Changed>;
 
-    /// Sets the status on a person's word, by [`Health::set`], and announces it. `None` when there is no such webhook.
-    /// A webhook that has the status already is left as it is.
+    /// Sets the status for an operator, by [`Health::set`], and sends a notification. `None` if the webhook does not exist.
+    /// A webhook that already has the status is not changed.
     async fn set_webhook_status(
         &self,
         tenant: &TenantId,
@@ -89,7 +82,7 @@ pub trait Webhooks: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Health>>;
 
-    /// Removes a webhook; its open rows die when their time comes. Returns whether it was there.
+    /// Deletes a webhook; its open rows are ended later. Returns whether it existed.
     async fn delete_webhook(
         &self,
         tenant: &TenantId,
@@ -98,21 +91,20 @@ pub trait Webhooks: Send + Sync {
     ) -> Result<bool>;
 }
 
-/// Keeps API keys, by their digests.
+/// Stores API keys by their digests.
 #[async_trait]
 pub trait ApiKeys: Send + Sync {
-    /// The key with this digest, of whatever tenant.
+    /// Of any tenant.
     async fn key_by_digest(&self, digest: KeyDigest) -> Result<Option<ApiKey>>;
 
-    /// The tenant's keys, the oldest first.
+    /// Oldest first.
     async fn keys(&self, tenant: &TenantId) -> Result<Vec<ApiKey>>;
 
-    /// Stores a key. One with the same digest is replaced.
+    /// Stores a key, replacing one with the same digest.
     async fn put_key(&self, key: ApiKey) -> Result<()>;
 
-    /// Revokes a key. Returns whether it was there.
+    /// Returns whether it existed.
     async fn revoke_key(&self, tenant: &TenantId, id: KeyId) -> Result<bool>;
 
-    /// Notes when a key was used.
     async fn touch_key(&self, tenant: &TenantId, id: KeyId, at: Timestamp) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! What happened: rows, payloads, attempts, counters.
+//! History: rows, payloads, attempts, stats.
 
 use std::sync::Arc;
 
@@ -14,30 +14,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// How many entries one page examines at the most.
+/// The maximum number of entries that one page examines.
 pub const MAX_EXAMINED: usize = 1000;
 
-/// Which deliveries are wanted. All given conditions must hold.
+/// Selects deliveries. All conditions that are set must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// Of this session.
     pub session_id: Option<Label>,
-    /// In this status.
     pub status: Option<Status>,
-    /// To this webhook.
     pub webhook_id: Option<WebhookId>,
-    /// Of this type.
     pub event_type: Option<EventType>,
-    /// Accepted at or after.
+    /// Accepted at or after this time.
     pub from: Option<Timestamp>,
-    /// Accepted before.
+    /// Accepted before this time.
     pub to: Option<Timestamp>,
 }
 
-/// What a list goes by. Everything else is checked on what the index yields.
+/// The index that a list uses. All other conditions are checked on the rows that it yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListIndex<'a> {
-    /// Failed rows, or dead ones.
+    /// Failed or dead rows.
     Trouble(Status),
     /// Rows of a session.
     Session(&'a Label),
@@ -48,7 +44,7 @@ pub enum ListIndex<'a> {
 }
 
 impl Filter {
-    /// The one index that a list under this filter goes by.
+    /// The index for this filter.
     #[must_use]
     pub const fn index(&self) -> ListIndex<'_> {
         match self {
@@ -92,44 +88,36 @@ impl Filter {
     }
 }
 
-/// Where a page ended. Opaque; made and read by the store alone.
+/// Where a page ended. Opaque; only the store creates and reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(pub String);
 
-/// Part of a list, newest first. It may be short, even empty, and still carry a cursor: follow it to the end.
+/// A page of a list, newest first. It may be short or even empty and still have a cursor: follow it to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
-    /// What was found.
     pub items: Vec<T>,
-    /// Where to go on; none at the end.
+    /// Where the next page starts; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// The counters of one webhook and hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HourlyStats {
-    /// Which webhook.
     pub webhook: WebhookId,
-    /// The start of the hour.
     pub hour: Timestamp,
-    /// Deliveries that arrived.
     pub delivered: u64,
-    /// Deliveries given up.
     pub dead: u64,
-    /// Attempts made.
     pub attempts: u64,
     /// Finished deliveries that needed more than one attempt.
     pub retried: u64,
     /// Attempts beyond the first, over finished deliveries.
     pub retries: u64,
-    /// How many arrived within each bound of
+    /// Deliveries within each bound of
     /// [`LATENCY_BOUNDS_MS`], and beyond the last.
     pub latency: Vec<u64>,
 }
 
 impl HourlyStats {
-    /// Counters at zero.
     #[must_use]
     pub fn empty(webhook: WebhookId, hour: Timestamp) -> Self {
         Self {
@@ -144,7 +132,6 @@ impl HourlyStats {
         }
     }
 
-    /// Counts one change.
     pub fn add(&mut self, delta: StatsDelta) {
         self.delivered += u64::from(delta.delivered);
         self.dead += u64::from(delta.dead);
@@ -158,26 +145,24 @@ impl HourlyStats {
     }
 }
 
-/// Looks things up. Reads only, and always what is committed.
+/// Looks things up. Read-only, and only committed data.
 #[async_trait]
 pub trait History: Send + Sync {
-    /// One row.
     async fn delivery(&self, tenant: &TenantId, id: DeliveryId) -> Result<Option<Delivery>>;
 
-    /// One event with its body.
     async fn event(&self, tenant: &TenantId, id: EventId) -> Result<Option<Arc<Event>>>;
 
-    /// The rows of one event, at most one for each webhook, in no particular order.
+    /// The rows of one event, at most one per webhook, in no particular order.
     async fn rows_of(&self, tenant: &TenantId, event: EventId) -> Result<Vec<Delivery>>;
 
-    /// The attempts of one row, the first one first.
+    /// The attempts of one row, oldest first.
     async fn attempts(&self, tenant: &TenantId, id: DeliveryId) -> Result<Vec<Attempt>>;
 
-    /// A page of rows, newest first, by one index and never by a scan. Rows inserted while somebody pages do not
-    /// disturb: each row that was there at the beginning and stays is seen exactly once.
+    /// A page of rows, newest first, from one index and never by a scan. Rows inserted between pages do no harm: each row
+    /// that existed at the start and stays is returned exactly once.
     ///
     /// # Errors
-    /// [`Error::InvalidCursor`](crate::Error::InvalidCursor) for a cursor that is not of this list.
+    /// [`Error::InvalidCursor`](crate::Error::InvalidCursor) for a cursor of another list.
     async fn list(
         &self,
         tenant: &TenantId,
@@ -186,7 +171,7 @@ pub trait History: Send + Sync {
         cursor: Option<&Cursor>,
     ) -> Result<Page<Delivery>>;
 
-    /// The counters of the hours from `from` to before `to`, for one webhook or all.
+    /// The counters per hour from `from` to before `to`, for one webhook or all.
     async fn stats(
         &self,
         tenant: &TenantId,

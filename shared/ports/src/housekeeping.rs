@@ -1,4 +1,4 @@
-//! Forgetting what is old, where the store does not do so by itself.
+//! Deletes old data, for stores that do not expire it themselves.
 
 use async_trait::async_trait;
 use postrider_domain::retention::Retention;
@@ -6,25 +6,23 @@ use postrider_domain::time::Timestamp;
 
 use crate::Result;
 
-/// What one slice of an expiry came to.
+/// The result of one slice of an expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// How many rows and events were removed.
     pub removed: usize,
-    /// Whether there is more to look at. A slice may remove nothing and still not be the last.
+    /// Whether there is more to examine. A slice may remove nothing and still not be the last.
     pub more: bool,
 }
 
-/// Removes what has been kept long enough.
 #[async_trait]
 pub trait Housekeeping: Send + Sync {
-    /// Removes up to `limit` rows whose time to be kept is over, events without rows, and jobs, counters and letters of
-    /// long ago. A row that was still open is announced as dead, reason `expired`.
+    /// Removes up to `limit` rows past their retention, events without rows, and old jobs, counters and e-mail. For a row
+    /// that was still open it sends `delivery.dead` with the reason `expired`.
     async fn expire(&self, retention: Retention, limit: usize, now: Timestamp) -> Result<Expired>;
 
-    /// Removes up to `limit` refused requests that came in before `before`. Returns how many were removed.
+    /// Removes up to `limit` rejected requests received before `before`. Returns how many.
     async fn delete_old_rejections(&self, before: Timestamp, limit: usize) -> Result<usize>;
 
-    /// Removes up to `limit` announcements older than `before`. Returns how many were removed.
+    /// Removes up to `limit` notifications older than `before`. Returns how many.
     async fn delete_old_notifications(&self, before: Timestamp, limit: usize) -> Result<usize>;
 }

@@ -1,4 +1,4 @@
-//! What people and housekeeping do to rows.
+//! Changes of rows by operators and by housekeeping.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force};
@@ -9,27 +9,23 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::queue::AttemptMessage;
 
-/// What became of *Retry now*.
+/// The result of *Retry now*.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Requeued {
-    /// It is pending and due now (parked, if its webhook is paused or failed).
+    /// It is pending and due now, or parked if its webhook is paused or failed.
     Done(Box<Delivery>),
-    /// It is being attempted right now.
     InFlight,
-    /// It was delivered, and nobody insisted.
+    /// It was delivered; requeueing it needs `force`.
     Delivered,
-    /// It is pending already.
     Pending,
-    /// Its webhook is disabled or deleted.
     WebhookDisabled,
-    /// There is no such row.
     Missing,
 }
 
-/// Changes rows on somebody's word.
+/// Requeues, releases and ends rows.
 #[async_trait]
 pub trait Interventions: Send + Sync {
-    /// Puts one row back by the rules of [`Delivery::requeue`]. The history stays.
+    /// Requeues a row by the rules of [`Delivery::requeue`]. Its history stays.
     async fn requeue(
         &self,
         tenant: &TenantId,
@@ -38,10 +34,10 @@ pub trait Interventions: Send + Sync {
         now: Timestamp,
     ) -> Result<Requeued>;
 
-    /// Frees up to `limit` rows that are parked although their webhook is active or gone, the longest due first, and
-    /// names them, for somebody to send. Those of an active webhook are given the turns of its pace in the same write, none
-    /// later than `until`. Returns none when no row is left that there is a turn for.
-    /// Trouble with one webhook's rows keeps no other waiting.
+    /// Releases up to `limit` rows that are parked although their webhook is active or deleted, the most overdue first, and
+    /// returns messages for them, which the caller sends. Rows of an active webhook get turns of its pace in the same write,
+    /// none later than `until`. Returns none if no row is left that has a turn. An error for one webhook's rows does not
+    /// delay those of others.
     async fn release(
         &self,
         limit: usize,
@@ -59,7 +55,7 @@ pub trait Interventions: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<AttemptMessage>>;
 
-    /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 when none is left.
+    /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 if none is left.
     async fn end_deliveries_of_deleted_webhooks(
         &self,
         limit: usize,

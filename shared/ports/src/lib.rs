@@ -1,8 +1,9 @@
-//! The traits between the use-cases and the world, with their contracts.
+//! The traits between the use cases and the outside world, with their contracts.
 //!
 //! Every call that touches stored data takes the [`TenantId`](postrider_domain::ids::TenantId) it is for, so that a
-//! forgotten filter does not compile. Expected conditions are values; an [`Error`] means that *we* could not do our
-//! work, and nothing has changed unless the verb's docs say otherwise.
+//! forgotten filter does not compile. Expected conditions are values; an [`Error`] means that the gateway could not do its
+//! work, and nothing has changed unless the method's docs say otherwise. `testkit::store_suite` proves the contracts on
+//! every store.
 
 pub mod backlog;
 pub mod clock;
@@ -31,7 +32,7 @@ pub mod traces;
 
 pub use error::{Error, Result};
 
-/// Everything that is stored, wherever the gateway runs.
+/// Everything that every store can do.
 pub trait Store:
     deliveries::Deliveries
     + backlog::Backlog
@@ -66,8 +67,8 @@ impl<T> Store for T where
 {
 }
 
-/// A store that lives in the process which also sends: it knows what is due when, who listens, and forgets by itself
-/// nothing.
+/// A store in the process that also sends: it knows when rows are due and who listens. It deletes nothing on its own;
+/// the sweep calls [`Housekeeping`](housekeeping::Housekeeping).
 pub trait EmbeddedStore:
     Store
     + schedule::Schedule

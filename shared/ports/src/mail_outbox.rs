@@ -1,4 +1,4 @@
-//! Which letters are still to be written, so that each comes at least once and hardly ever twice.
+//! Pending e-mail: each is sent at least once, and rarely twice.
 
 use async_trait::async_trait;
 use postrider_domain::alert::Alert;
@@ -6,51 +6,47 @@ use postrider_domain::time::Timestamp;
 
 use crate::Result;
 
-/// A letter that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingEmail {
-    /// Names it among all letters.
     pub id: i64,
-    /// What it is about: the announcement, as CloudEvents JSON.
+    /// The notification that it is about, as CloudEvents JSON.
     pub event: String,
-    /// How often nobody could be reached who takes letters.
+    /// How often the mail server could not be reached.
     pub tries: u32,
-    /// How often it was refused.
+    /// How often the mail server rejected it.
     pub refusals: u32,
-    /// When it was announced.
     pub announced_at: Timestamp,
 }
 
-/// What became of a letter.
+/// The result of sending an e-mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmailResult {
-    /// It was sent, or will never be.
+    /// It was sent, or never will be.
     Settled,
-    /// Nobody could take it; it is due again then.
+    /// The mail server could not be reached; try again at this time.
     PutOff(Timestamp),
-    /// It was refused; it is due again then.
+    /// The mail server rejected it; try again at this time.
     Rejected(Timestamp),
 }
 
-/// The letters of a store that lives with whoever sends them. They are filed with the change that announces a webhook's
-/// trouble, in the same transaction: once for each episode, and of warnings one an hour for a webhook.
+/// Pending e-mail of the embedded gateway, added in the transaction that sends the notification about a failing webhook:
+/// one per episode, and at most one warning per hour and webhook.
 #[async_trait]
 pub trait MailOutbox: Send + Sync {
-    /// Letters of all tenants that are due by then, longest due first.
+    /// Pending e-mail of all tenants that is due by then, the most overdue first.
     async fn emails_due(&self, by: Timestamp, limit: usize) -> Result<Vec<PendingEmail>>;
 
-    /// Notes what became of a letter. One that is settled stays so.
+    /// Records the result. A settled e-mail stays settled.
     async fn record_result(&self, id: i64, handled: EmailResult) -> Result<()>;
 }
 
-/// Who writes which letter, where several may be told to write the same one.
+/// Coordinates several notifiers that receive the same notification.
 #[async_trait]
 pub trait SentLog: Send + Sync {
-    /// Takes on the letter about `alert` under the name `by`. Returns whether it is to be written: not, when one about
-    /// the same or a later episode was, or somebody else is writing it, whose job it then is. The same name may take on
-    /// the same letter again until it is noted as sent; another one after a quarter of an hour.
+    /// Claims the e-mail about `alert` for the caller `by`. Returns whether to send it: not if one about the same or a later
+    /// episode was sent, or if another caller holds the claim. The same caller may claim it again until it is recorded as
+    /// sent; another caller only after 15 minutes.
     async fn claim_email(&self, alert: &Alert, by: &str, now: Timestamp) -> Result<bool>;
 
-    /// Notes that the letter about `alert` was sent.
     async fn record_sent(&self, alert: &Alert) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! What was announced, for those who listen.
+//! Notifications, for subscribers.
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// One announcement with its place in the order.
+/// A notification with its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredNotification {
-    /// Grows; never used twice.
+    /// Increases; never reused.
     pub seq: u64,
     /// The CloudEvents type.
     pub kind: String,
@@ -18,10 +18,10 @@ pub struct StoredNotification {
     pub event: String,
 }
 
-/// The outbox: written with the change of a row, read by whoever passes announcements on.
+/// The notification outbox: written together with the change of a row.
 #[async_trait]
 pub trait Notifications: Send + Sync {
-    /// The tenant's announcements after `seq`, in order.
+    /// The tenant's notifications after `seq`, in order.
     async fn notifications_after(
         &self,
         tenant: &TenantId,
@@ -29,21 +29,20 @@ pub trait Notifications: Send + Sync {
         limit: usize,
     ) -> Result<Vec<StoredNotification>>;
 
-    /// A place that none of the tenant's announcements so far comes after, and all that follow do; 0 when there is
-    /// none.
+    /// The position of the newest notification of the tenant: all later ones come after it. 0 if there is none.
     async fn newest_notification(&self, tenant: &TenantId) -> Result<u64>;
 }
 
-/// Waits for announcements, where somebody can.
+/// Waits for notifications, where the store is in the same process.
 #[async_trait]
 pub trait NotificationListener: Send + Sync {
-    /// Returns when there may be announcements after `seq`. May return early, never hangs when there are some.
+    /// Returns when there may be notifications after `seq`. May return early; never blocks if there are some.
     async fn notification_past(&self, seq: u64);
 }
 
-/// Passes announcements on to whoever subscribed, wherever they are.
+/// Publishes notifications to external subscribers.
 #[async_trait]
 pub trait Topic: Send + Sync {
-    /// Publishes announcements; one result each, in order. One may be published twice, under the same id.
+    /// One result per notification, in order. A notification may be published twice, under the same id.
     async fn publish(&self, notifications: &[Notification]) -> Vec<Result<()>>;
 }

@@ -1,4 +1,4 @@
-//! The rate at which one webhook is sent to.
+//! The rate at which one webhook is called.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -7,14 +7,14 @@ use postrider_domain::time::Timestamp;
 
 use crate::Result;
 
-/// Hands out turns across every process that sends, and keeps how fast each webhook can be sent to.
+/// Hands out turns across all processes that send, and stores the rate of each webhook.
 #[async_trait]
 pub trait Pacing: Send + Sync {
-    /// The paces of these webhooks, in their order; that of one which was never slowed is the default.
+    /// The paces of these webhooks, in order; the default for one that was never slowed down.
     async fn paces(&self, tenant: &TenantId, webhooks: &[WebhookId]) -> Result<Vec<Pace>>;
 
-    /// Reserves turns by [`Pace::reserve`]. No two callers are given the same turn. With callers at the same time the last
-    /// turns may lie a little later than asked for.
+    /// Reserves turns by [`Pace::reserve`]. No two callers get the same turn. With concurrent callers the last turns may be
+    /// slightly later than asked for.
     async fn reserve(
         &self,
         tenant: &TenantId,
@@ -23,7 +23,7 @@ pub trait Pacing: Send + Sync {
         now: Timestamp,
     ) -> Result<Given>;
 
-    /// Lets the pace hear what an attempt says of it, by [`Pace::signalled`]. Writes nothing when nothing changes.
+    /// Updates the pace with the signal of an attempt, by [`Pace::signalled`]. Writes nothing if nothing changes.
     async fn report(
         &self,
         tenant: &TenantId,

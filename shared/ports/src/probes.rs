@@ -1,4 +1,4 @@
-//! Tests of failed webhooks, which may resume them.
+//! Probes of failed webhooks, for `auto_resume`.
 
 use async_trait::async_trait;
 use postrider_domain::health::Health;
@@ -7,13 +7,13 @@ use postrider_domain::time::Timestamp;
 
 use crate::Result;
 
-/// Keeps when failed webhooks are tested.
+/// Schedules probes.
 #[async_trait]
 pub trait Probes: Send + Sync {
-    /// Up to `limit` failed webhooks of every tenant whose owners want them tested, and whose next test is due.
+    /// Up to `limit` failed webhooks of all tenants that have `auto_resume` and whose next probe is due.
     async fn probes_due(&self, limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;
 
-    /// Begins a test by [`Health::probe_begun`]: of any number of callers one makes it. `None` when there is none to make.
+    /// Starts a probe by [`Health::probe_begun`]: of any number of callers one does. `None` if no probe is due.
     async fn begin_probe(
         &self,
         tenant: &TenantId,
@@ -21,8 +21,8 @@ pub trait Probes: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Health>>;
 
-    /// A test that was begun in this generation was answered: the webhook is resumed by [`Health::passed_test`], now or
-    /// soon after, with all that follows from a resume.
+    /// A probe of this generation succeeded: the webhook is resumed by [`Health::passed_probe`], now or soon after, with
+    /// everything that follows from a resume.
     async fn probe_passed(
         &self,
         tenant: &TenantId,

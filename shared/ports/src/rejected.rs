@@ -1,4 +1,4 @@
-//! Refused requests, kept for their owners to look at.
+//! Rejected requests, stored for diagnosis.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{RejectedId, SourceId, TenantId};
@@ -7,16 +7,16 @@ use postrider_domain::time::Timestamp;
 
 use crate::Result;
 
-/// Keeps refused requests: the last [`RING`](postrider_domain::rejected::RING) of a source, each for
-/// [`KEPT_FOR`](postrider_domain::rejected::KEPT_FOR). What they hold is encrypted at rest.
+/// Stores rejected requests: the last [`RING`](postrider_domain::rejected::RING) per source, each for
+/// [`KEPT_FOR`](postrider_domain::rejected::KEPT_FOR). Their content is encrypted at rest.
 #[async_trait]
 pub trait RejectedRequests: Send + Sync {
-    /// Keeps a request and announces it if its source's tally has room; else counts it. Nobody's requests share one
-    /// tally, are announced to nobody and never read again, but take as long. Of several at once some may only be
-    /// counted, though there is room. Returns the id of one that was kept.
+    /// Stores a request and sends a notification if its source's limit per minute allows, otherwise counts it. Requests to
+    /// unknown sources share one limit, cause no notification and are never read, but take as long. Of several concurrent
+    /// requests some may only be counted although the limit allows more. Returns the id of a stored request.
     async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>>;
 
-    /// The requests of a source that are still kept, the newest first.
+    /// The stored requests of a source, newest first.
     async fn refused(
         &self,
         tenant: &TenantId,
@@ -25,7 +25,6 @@ pub trait RejectedRequests: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<StoredRejection>>;
 
-    /// One of them.
     async fn rejected_request(
         &self,
         tenant: &TenantId,
@@ -34,7 +33,7 @@ pub trait RejectedRequests: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<StoredRejection>>;
 
-    /// How many there were of a source.
+    /// How many requests of a source were stored and counted.
     async fn rejection_counts(
         &self,
         tenant: &TenantId,

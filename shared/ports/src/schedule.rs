@@ -1,4 +1,4 @@
-//! What is due, and when something will be.
+//! Which rows are due, and when the next ones will be.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
@@ -6,59 +6,50 @@ use postrider_domain::time::Timestamp;
 
 use crate::Result;
 
-/// When a webhook's first open row deserves attention.
+/// When a webhook's next open row is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgendaEntry {
-    /// Whose it is.
     pub tenant: TenantId,
-    /// Which webhook.
     pub webhook: WebhookId,
-    /// When its first row is due; of a held one, the first instant after its lease.
+    /// For a held row, the first instant after its lease.
     pub due_at: Timestamp,
 }
 
-/// An open row whose time has come.
+/// An open row that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueRow {
-    /// Whose it is.
     pub tenant: TenantId,
-    /// Which row.
     pub id: DeliveryId,
-    /// When it was due.
     pub next_retry_at: Timestamp,
-    /// Whether it may only go out at its webhook's rate.
+    /// Whether it is subject to its webhook's rate.
     pub is_retry: bool,
-    /// Whether it has a turn.
     pub turn: Turn,
 }
 
 /// Whether a row has a turn of its webhook's pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It has to ask for one.
     Unset,
-    /// Its `next_retry_at` is one.
+    /// Its `next_retry_at` is a turn.
     Set,
-    /// Its `next_retry_at` is one, in place of one that had passed.
+    /// Its `next_retry_at` is a turn that replaced one that had passed.
     SetAgain,
 }
 
 impl Turn {
-    /// What a row says.
     #[must_use]
     pub const fn of(paced: bool) -> Self {
         if paced { Self::Set } else { Self::Unset }
     }
 }
 
-/// Finds open rows that are free and not parked. Reads only; what it returns is a hint, and the claim decides.
+/// Finds open rows that are free and not parked. Read-only; the result may be outdated, and the claim decides.
 #[async_trait]
 pub trait Schedule: Send + Sync {
-    /// One entry for each webhook with open rows, the past-due ones included. Rows of processes that are gone count as
-    /// free.
+    /// One entry per webhook with open rows, including overdue ones. Rows held by dead processes count as free.
     async fn agenda(&self, now: Timestamp) -> Result<Vec<AgendaEntry>>;
 
-    /// The rows of one webhook due at `now`, the longest due first.
+    /// The rows of one webhook that are due at `now`, the most overdue first.
     async fn due(
         &self,
         tenant: &TenantId,

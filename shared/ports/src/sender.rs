@@ -7,16 +7,15 @@ use postrider_domain::outcome::Outcome;
 use postrider_domain::time::Millis;
 use url::Url;
 
-/// A request ready to be sent: signed, with every header it shall carry.
+/// A request ready to send: signed, with all its headers.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// Where to. Checked against the egress rules at each attempt.
+    /// Checked against the egress rules at each attempt.
     pub target_url: Url,
-    /// All headers but `Host` and `Content-Length`.
+    /// All headers except `Host` and `Content-Length`.
     pub headers: HeaderMap,
-    /// The body, byte for byte.
     pub body: Bytes,
-    /// How long the whole attempt may take, connecting and body included.
+    /// For the whole attempt, including connecting and reading the body.
     pub timeout: Millis,
 }
 
@@ -24,9 +23,8 @@ pub struct Post {
 ///
 /// One call is at most one request on the wire: an implementation never retries, follows no redirect, honours no
 /// proxy variable and decodes no content encoding. It returns within the timeout and a second, whatever the receiver
-/// does, and never fails: what went wrong is part of the [`Outcome`].
+/// does, and never fails: failures are part of the [`Outcome`].
 #[async_trait]
 pub trait Sender: Send + Sync {
-    /// Posts once and says what came back.
     async fn post(&self, request: Post) -> Outcome;
 }

@@ -1,4 +1,4 @@
-//! Sources: who may post events in.
+//! Sources: senders of inbound webhooks.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{SourceId, TenantId};
@@ -9,36 +9,33 @@ use postrider_domain::time::Timestamp;
 use crate::Result;
 use crate::configs::{Changed, Created};
 
-/// What shall change about a source.
+/// A change of a source.
 #[derive(Clone, Debug)]
 pub struct SourceChange {
-    /// The `updated_at` that the change was made from; another one means that somebody was faster.
+    /// The `updated_at` that the change is based on; a different one means that another change was faster.
     pub seen: Timestamp,
-    /// The new settings.
     pub settings: SourceSettings,
-    /// The new secrets.
     pub secrets: SecretRing<SharedSecret>,
-    /// The new `updated_at`; later than `seen`.
+    /// Later than `seen`.
     pub updated_at: Timestamp,
 }
 
-/// Keeps sources. Secrets are encrypted at rest. What was written is seen by the next reader.
+/// Stores sources. Secrets are encrypted at rest. Readers see a write at once.
 #[async_trait]
 pub trait Sources: Send + Sync {
-    /// All sources of the tenant, by id.
+    /// Ordered by id.
     async fn sources(&self, tenant: &TenantId) -> Result<Vec<Source>>;
 
-    /// One source.
     async fn source(&self, tenant: &TenantId, id: SourceId) -> Result<Option<Source>>;
 
-    /// One source of whatever tenant: the id in the path is all that a sender says of itself. One that does not exist
-    /// takes about as long to find out.
+    /// A source of any tenant: the id in the path is all that identifies the sender. Looking up one that does not exist takes
+    /// about as long.
     async fn source_by_id(&self, id: SourceId) -> Result<Option<Source>>;
 
-    /// Stores a new source, up to [`MAX_SOURCES`](postrider_domain::source::MAX_SOURCES) a tenant.
+    /// Stores a new source, up to [`MAX_SOURCES`](postrider_domain::source::MAX_SOURCES) per tenant.
     async fn create_source(&self, source: Source) -> Result<Created>;
 
-    /// Changes settings and secrets.
+    /// Changes settings and secrets and sends `webhook.updated`.
     async fn change_source(
         &self,
         tenant: &TenantId,
@@ -46,6 +43,6 @@ pub trait Sources: Send + Sync {
         change: SourceChange,
     ) -> Result<Changed>;
 
-    /// Removes a source, with its tally of refused requests. Returns whether it was there. What it sent stays.
+    /// Deletes a source with its counts of rejected requests. Returns whether it existed. Its events stay.
     async fn delete_source(&self, tenant: &TenantId, id: SourceId) -> Result<bool>;
 }

@@ -1,4 +1,4 @@
-//! A queue that keeps what it is told until a test takes it.
+//! A queue that holds messages until a test takes them.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;

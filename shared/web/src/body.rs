@@ -11,6 +11,8 @@ use postrider_domain::invalid::Invalid;
 
 use crate::problem::{Code, Problem};
 
+/// The largest document; events have limits of their own.
+pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of a body that is too large is read and discarded. Closing the connection while the client is still writing
 /// resets it, and the client would never see the response.

@@ -3,6 +3,9 @@
 pub mod answer;
 pub mod body;
 pub mod envelope;
+pub mod ids;
 #[cfg(feature = "lambda")]
 pub mod lambda;
 pub mod problem;
+pub mod requests;
+pub mod stream;

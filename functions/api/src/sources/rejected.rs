@@ -15,7 +15,6 @@ use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Id, Ids, Query, limit};
 use crate::openapi::{NotFound, Problems};
 use crate::problem::Problem;
-pub(crate) use view::{is_secret, without_token};
 
 /// List rejected requests to a source, newest first
 ///

@@ -119,6 +119,7 @@ async fn a_rejected_request_is_shown_with_its_diagnosis() {
     let finding = json!({
         "kind": "other_form", "expected": expected,
         "text": format!("not in the expected format: {expected}"),
+        "advice": ["Check which scheme and version the sender uses. It does not match this source's scheme."],
     });
     assert_eq!(shown["findings"], json!([finding]));
     let binary = show(0).await.expect(200);

@@ -100,7 +100,7 @@ async fn every_invalid_field_is_reported_with_its_limit() {
     .await;
     refused("event_types", json!(["a", "b c"]), "event_types[1]", "128").await;
     refused("event_types", json!(["a", 7]), "event_types[1]", "a string").await;
-    refused("owner_email", json!("nobody"), "owner_email", "254").await;
+    refused("owner_email", json!("not-an-address"), "owner_email", "254").await;
     refused("headers", json!({"host": "x"}), "headers.host", "gateway").await;
     refused("headers", json!(["x"]), "headers", "an object").await;
     refused("headers", json!({"x": 1}), "headers.x", "a string").await;

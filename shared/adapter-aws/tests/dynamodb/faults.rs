@@ -66,13 +66,13 @@ async fn repeating_an_interrupted_accept_completes_it() {
             let mut missing = Vec::new();
             for new in &acceptance.rows {
                 if stored(&tables, new.id).await.is_none() {
-                    missing.push(AttemptMessage::of(&new));
+                    missing.push(AttemptMessage::of(new));
                 }
             }
             let event = tables.store.event(&scene.tenant, acceptance.event.id).await;
             let was_there = event.unwrap().is_some();
             match scene.accept_one(acceptance.clone()).await.unwrap() {
-                Accepted::New { .. } => assert!(!was_there && missing.len() == 5),
+                Accepted::New => assert!(!was_there && missing.len() == 5),
                 Accepted::Duplicate {
                     deliveries,
                     completed,
@@ -217,7 +217,7 @@ async fn a_single_lost_answer_is_not_noticed() {
         // A repeated put of the event meets the first one: the caller sees a duplicate, and nothing is missing.
         assert!(matches!(
             accepted,
-            Accepted::New { .. } | Accepted::Duplicate { .. }
+            Accepted::New | Accepted::Duplicate { .. }
         ));
         assert!(faults.made() > 3, "one call was repeated");
         let wanted = scene.wanted(id, NOW);

@@ -81,7 +81,7 @@ async fn hundreds_of_deliveries_wait_for_a_resume_and_none_is_lost() {
         .collect();
     let ids: BTreeSet<_> = batch.iter().map(|one| one.rows[0].id).collect();
     for accepted in scene.accept(batch).await {
-        assert!(matches!(accepted, Ok(Accepted::New { .. })));
+        assert!(matches!(accepted, Ok(Accepted::New)));
     }
     scene.set_status(webhook, WebhookStatus::Active).await;
     let (mut freed, mut turns) = (BTreeSet::new(), BTreeSet::new());

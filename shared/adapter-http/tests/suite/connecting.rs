@@ -74,6 +74,10 @@ async fn a_silent_name_server_ends_with_it() {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the receiver is slow on purpose: longer than the connect timeout"
+)]
 async fn a_response_may_take_longer() {
     let slow = Receiver::start(|mut guest| async move {
         guest.request().await;

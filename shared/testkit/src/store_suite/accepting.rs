@@ -129,7 +129,7 @@ pub async fn one_of_concurrent_equal_requests_is_new(fixture: impl Fixture) {
         calls.spawn(async move {
             barrier.wait().await;
             let accepted = scene.accept_one(acceptance).await.unwrap();
-            matches!(accepted, Accepted::New { .. })
+            matches!(accepted, Accepted::New)
         });
     }
     let new = calls.join_all().await.into_iter().filter(|new| *new);
@@ -151,12 +151,12 @@ pub async fn one_item_of_a_batch_fails_alone(fixture: impl Fixture) {
     let last = scene.plan(keyed(&scene, "c"), &[webhook]).await;
     let results = scene.accept(vec![first, twin, outdated, last]).await;
     let results: Vec<_> = results.into_iter().map(Result::unwrap).collect();
-    let [first, twin, Accepted::Outdated, Accepted::New { .. }] = &results[..] else {
+    let [first, twin, Accepted::Outdated, Accepted::New] = &results[..] else {
         panic!("{results:?}");
     };
     // A store may process a batch in any order.
     let alone = |one: &Accepted, other: &Accepted| {
-        matches!((one, other), (Accepted::New { .. }, Accepted::Conflict))
+        matches!((one, other), (Accepted::New, Accepted::Conflict))
     };
     assert!(alone(first, twin) || alone(twin, first), "{results:?}");
 }
@@ -171,7 +171,7 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_stored_whole(fixture: impl Fixtu
     }
     let ids: Vec<_> = batch.iter().map(|one| one.rows[0].id).collect();
     for accepted in scene.accept(batch).await {
-        assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
+        assert!(matches!(accepted, Ok(Accepted::New)), "{accepted:?}");
     }
     for id in ids {
         scene.stored(id).await;

@@ -163,7 +163,7 @@ pub async fn a_page_reads_a_bounded_number_of_rows_and_the_next_continues(fixtur
         batch.push(crate::builders::acceptance(event, &[webhook], version));
     }
     for accepted in scene.accept(batch).await {
-        assert!(matches!(accepted, Ok(Accepted::New { .. })));
+        assert!(matches!(accepted, Ok(Accepted::New)));
     }
     fixture.flush().await;
     let filter = Filter {

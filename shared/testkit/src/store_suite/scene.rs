@@ -106,7 +106,7 @@ impl Scene {
     /// Accepts one that must be new.
     pub async fn accept_new(&self, acceptance: Acceptance) {
         let accepted = self.accept_one(acceptance).await;
-        assert!(matches!(accepted, Ok(Accepted::New { .. })), "{accepted:?}");
+        assert!(matches!(accepted, Ok(Accepted::New)), "{accepted:?}");
     }
 
     /// A stored row for a webhook, unclaimed and due at `at`.

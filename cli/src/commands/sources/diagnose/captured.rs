@@ -11,6 +11,7 @@ use postrider_domain::scheme::{CustomDraft, Scheme};
 use postrider_domain::secret::{SecretRing, SharedSecret};
 use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::time::Timestamp;
+use postrider_presentation::rejected;
 use serde_json::json;
 
 use super::request_file::parse;
@@ -78,11 +79,12 @@ pub(super) fn run(args: CapturedArgs, out: Output) -> Result<Ending, Failure> {
     let source = source(draft, secret, now)?;
     let findings = diagnosis::diagnose(&inbound, &source, now);
     let is_right = findings == [Finding::Matches];
-    let findings: Vec<FindingView> = findings.iter().map(FindingView::from).collect();
+    let view = |finding| rejected::view(finding, "src_…");
+    let findings: Vec<FindingView> = findings.iter().map(view).collect();
     if out.wants_json() {
         out.value(&json!({ "findings": findings }))?;
     } else {
-        out.line(show::findings(&findings, None, out))?;
+        out.line(show::findings(&findings, out))?;
     }
     Ok(Ending::of(is_right))
 }

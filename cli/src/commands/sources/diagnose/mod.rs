@@ -1,6 +1,5 @@
 //! `postrider sources diagnose`: why requests were rejected, what would have matched, and what to do.
 
-mod advice;
 mod captured;
 mod request_file;
 mod show;
@@ -68,7 +67,7 @@ async fn one(id: &str, refused: &str, client: &Client, out: Output) -> Result<En
         out.document(&answer.text)?;
     } else {
         let refused: RejectedRequestDetail = answer.read()?;
-        out.line(show::one(&refused, id, out))?;
+        out.line(show::one(&refused, out))?;
     }
     Ok(Ending::Negative)
 }

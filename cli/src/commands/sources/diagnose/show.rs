@@ -2,7 +2,6 @@
 
 use postrider_api_types::rejected::{FindingView, RejectedHeaderView, RejectedRequestDetail};
 
-use super::advice::advice;
 use crate::body::pretty_body;
 use crate::output::{Output, Tone, plural, printable_line};
 use crate::table::{Mark, Table, facts};
@@ -42,11 +41,7 @@ pub(super) fn recent(requests: &[RejectedRequestDetail], source: &str, out: Outp
             [only] => (*only).to_owned(),
             several => format!("{} requests", several.len()),
         };
-        format!(
-            "{}\n{}",
-            out.paint(Tone::Strong, of),
-            told(finding, Some(source))
-        )
+        format!("{}\n{}", out.paint(Tone::Strong, of), explained(finding))
     });
     let one =
         format!("To see one with its headers and body: postrider sources diagnose {source} rfd_…");
@@ -57,7 +52,7 @@ pub(super) fn recent(requests: &[RejectedRequestDetail], source: &str, out: Outp
 }
 
 /// One request with all its details.
-pub(super) fn one(detail: &RejectedRequestDetail, source: &str, out: Output) -> String {
+pub(super) fn one(detail: &RejectedRequestDetail, out: Output) -> String {
     let rejected = &detail.rejected;
     let query = detail.query.as_deref().map(|query| format!("?{query}"));
     let target = format!(
@@ -78,7 +73,7 @@ pub(super) fn one(detail: &RejectedRequestDetail, source: &str, out: Output) -> 
             ("body", Some(plural(bytes, "byte"))),
         ],
     );
-    let mut parts = vec![known, findings(&detail.findings, Some(source), out)];
+    let mut parts = vec![known, findings(&detail.findings, out)];
     if !detail.headers.is_empty() {
         let headers: Vec<String> = detail.headers.iter().map(header).collect();
         parts.push(headers.join("\n"));
@@ -90,16 +85,13 @@ pub(super) fn one(detail: &RejectedRequestDetail, source: &str, out: Output) -> 
     parts.join("\n\n")
 }
 
-/// The findings with advice.
-pub(super) fn findings(findings: &[FindingView], source: Option<&str>, out: Output) -> String {
-    let told: Vec<String> = findings
-        .iter()
-        .map(|finding| told(finding, source))
-        .collect();
+/// The findings with the gateway's advice.
+pub(super) fn findings(findings: &[FindingView], out: Output) -> String {
+    let lines: Vec<String> = findings.iter().map(explained).collect();
     format!(
         "{}\n{}",
         out.paint(Tone::Strong, "DIAGNOSIS"),
-        told.join("\n")
+        lines.join("\n")
     )
 }
 
@@ -111,12 +103,13 @@ pub(super) fn rest(counted: u64) -> Option<String> {
     })
 }
 
-fn told(finding: &FindingView, source: Option<&str>) -> String {
-    let text = printable_line(&finding.text, usize::MAX);
-    match advice(&finding.kind, source) {
-        Some(advice) => format!("  {text}\n  → {advice}"),
-        None => format!("  {text}"),
+fn explained(finding: &FindingView) -> String {
+    let mut lines = format!("  {}", printable_line(&finding.text, usize::MAX));
+    for advice in &finding.advice {
+        lines.push_str("\n  → ");
+        lines.push_str(&printable_line(advice, usize::MAX));
     }
+    lines
 }
 
 fn header(RejectedHeaderView { name, value }: &RejectedHeaderView) -> String {
@@ -152,7 +145,7 @@ mod tests {
         serde_json::from_str(&document).unwrap()
     }
 
-    const OLD: &str = r#"{"kind":"old_secret","text":"signed with a secret that has expired"}"#;
+    const OLD: &str = r#"{"kind":"old_secret","text":"signed with a secret that has expired","advice":["Rotate it: rotate-secret src_1"]}"#;
     const NEW: &str = r#"{"kind":"of_tomorrow","text":"something new"}"#;
 
     #[test]
@@ -171,7 +164,7 @@ mod tests {
     #[test]
     fn one_request_is_shown_with_its_content_and_without_control_characters() {
         let out = Output::new(Format::People, true);
-        let shown = one(&refused("rfd_1", NEW), "src_1", out);
+        let shown = one(&refused("rfd_1", NEW), out);
         for part in ["?a=1", "cookie: (hidden)", "something new", "no signature"] {
             assert!(shown.contains(part), "{part} in {shown}");
         }

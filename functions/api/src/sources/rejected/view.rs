@@ -1,33 +1,30 @@
 //! Rejected requests as responses show them.
 
 use data_encoding::BASE64;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, PROXY_AUTHORIZATION};
+use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
 use postrider_api_types::ApiTime;
 use postrider_api_types::rejected::{
-    FindingView, RejectedHeaderView, RejectedRequestDetail, RejectedRequestList,
-    RejectedRequestView,
+    RejectedHeaderView, RejectedRequestDetail, RejectedRequestList, RejectedRequestView,
 };
 use postrider_domain::rejected::StoredRejection;
-use postrider_domain::scheme::Scheme;
 use postrider_gateway::rejected::{Diagnosed, Listed};
-
-/// Meta's handshake carries the token here; it is never shown.
-const VERIFY_TOKEN: &str = "hub.verify_token";
+use postrider_presentation::redact::{is_secret, without_token};
+use postrider_presentation::rejected;
 
 fn one(stored: &StoredRejection) -> RejectedRequestView {
-    let rejected = &stored.refused;
-    let headers = &rejected.request.headers;
+    let request = &stored.refused;
+    let headers = &request.request.headers;
     RejectedRequestView {
         id: stored.id.to_string(),
-        at: ApiTime(rejected.at),
-        reason: rejected.reason.into(),
-        detail: rejected.reason.to_string(),
-        method: rejected.request.method.to_string(),
-        path: rejected.request.path.clone(),
+        at: ApiTime(request.at),
+        reason: request.reason.into(),
+        detail: request.reason.to_string(),
+        method: request.request.method.to_string(),
+        path: request.request.path.clone(),
         header_names: headers.keys().map(ToString::to_string).collect(),
         content_type: headers.get(CONTENT_TYPE).map(text),
-        body_bytes: rejected.body_bytes,
+        body_bytes: request.body_bytes,
     }
 }
 
@@ -43,6 +40,7 @@ pub(super) fn list(listed: &Listed) -> RejectedRequestList {
 pub(super) fn detail(diagnosed: &Diagnosed) -> RejectedRequestDetail {
     let request = &diagnosed.kept.refused.request;
     let scheme = &diagnosed.source.settings.scheme;
+    let source = diagnosed.source.id.to_string();
     let body = std::str::from_utf8(&request.body).ok();
     let header = |(name, value): (&HeaderName, &HeaderValue)| RejectedHeaderView {
         name: name.to_string(),
@@ -55,25 +53,12 @@ pub(super) fn detail(diagnosed: &Diagnosed) -> RejectedRequestDetail {
         body: body.map(str::to_owned),
         body_base64: body.is_none().then(|| BASE64.encode(&request.body)),
         is_cut: diagnosed.kept.refused.is_cut,
-        findings: diagnosed.findings.iter().map(FindingView::from).collect(),
+        findings: diagnosed
+            .findings
+            .iter()
+            .map(|finding| rejected::view(finding, &source))
+            .collect(),
     }
-}
-
-/// Whether a header of this name may hold a secret, in any scheme: a sender that has the right secret may use another
-/// scheme than its source.
-pub(crate) fn is_secret(scheme: &Scheme, name: &HeaderName) -> bool {
-    [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
-        || scheme.sends_secret_in(name.as_str())
-        || Scheme::all().any(|known| known.sends_secret_in(name.as_str()))
-}
-
-/// A query without the value of Meta's token.
-pub(crate) fn without_token(query: &str) -> String {
-    let shown = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if name == VERIFY_TOKEN => format!("{name}=(hidden)"),
-        Some(_) | None => pair.to_owned(),
-    });
-    shown.collect::<Vec<_>>().join("&")
 }
 
 fn text(value: &HeaderValue) -> String {

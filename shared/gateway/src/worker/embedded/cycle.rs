@@ -126,7 +126,7 @@ impl EmbeddedWorker {
                     turn.started += 1;
                 }
                 Ok(Claim::WebhookDeleted | Claim::Unclaimable(Unclaimable::Parked)) => {
-                    turn.set_aside += 1
+                    turn.set_aside += 1;
                 }
                 Ok(Claim::Unclaimable(_) | Claim::Missing) => {}
                 Err(error) => telemetry::cycle_failed(&error),

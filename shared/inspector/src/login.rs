@@ -1,0 +1,176 @@
+//! Logging in and out.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use http::{HeaderMap, StatusCode, header};
+use postrider_domain::key::{ApiKey, Scope};
+
+use super::fields::{Fields, Form, Query};
+use super::page::{Frame, PageError, html};
+use super::session::{self, Viewer};
+use super::{HOME, once};
+use crate::App;
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct LoginPage {
+    frame: Frame,
+    /// The page to open afterwards.
+    next: String,
+    /// The token of a one-time link.
+    once: String,
+    /// Why the last login failed.
+    error: Option<&'static str>,
+}
+
+impl LoginPage {
+    fn new(fields: &Fields, error: Option<&'static str>) -> Self {
+        Self {
+            frame: Frame::bare("Log in"),
+            next: next(fields),
+            once: fields.text("once"),
+            error,
+        }
+    }
+}
+
+/// Whether this is the path of an Inspector page.
+pub(super) fn is_inspector(path: &str) -> bool {
+    path.strip_prefix(HOME)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+        && path
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+}
+
+/// The path of the login page, which then returns to `next`.
+pub(super) fn path(next: &str) -> String {
+    if next == HOME {
+        return "/inspector/login".to_owned();
+    }
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("/inspector/login?next={next}")
+}
+
+/// The page to open afterwards: an Inspector page, whatever the URL says.
+fn next(fields: &Fields) -> String {
+    fields
+        .get("next")
+        .filter(|path| is_inspector(path))
+        .unwrap_or(HOME)
+        .to_owned()
+}
+
+/// The login page. A one-time link only opens this page, so a link preview or scanner does not use it up.
+pub(super) async fn show(
+    State(app): State<App>,
+    Query(fields): Query,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
+    if fields.get("once").is_none() && Viewer::of(&app, &headers).await?.is_some() {
+        return Ok(Redirect::to(&next(&fields)).into_response());
+    }
+    Ok(html(StatusCode::OK, &LoginPage::new(&fields, None)))
+}
+
+/// Logs in with a key or the token of a one-time link.
+pub(super) async fn enter(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Form(fields): Form,
+) -> Result<Response, PageError> {
+    let key = match (fields.get("once"), fields.get("key")) {
+        (Some(token), _) => by_link(&app, app.once.as_ref(), token).await?,
+        (None, Some(token)) => app.gateway.keyring.recognise(token).await?,
+        (None, None) => None,
+    };
+    let reject = |message| {
+        let fields = Fields::parse(format!("next={}", fields.text("next")).as_bytes());
+        Ok(html(
+            StatusCode::UNAUTHORIZED,
+            &LoginPage::new(&fields, Some(message)),
+        ))
+    };
+    let Some(key) = key else {
+        return reject(if fields.get("once").is_some() {
+            "This link has already been used or has expired. Log in with an API key, or restart the gateway to get a new link."
+        } else {
+            "Unknown or revoked API key. Check that you copied the whole key."
+        });
+    };
+    if !key.allows(Scope::Read) {
+        return reject(
+            "This key can only publish events. Log in with a key that has the scope `read` or `manage`.",
+        );
+    }
+    let cookie = session::begin(&app, &key, &headers).await?;
+    let there = Redirect::to(&next(&fields));
+    Ok(([(header::SET_COOKIE, cookie)], there).into_response())
+}
+
+async fn by_link(
+    app: &App,
+    link: Option<&once::OneTimeLogin>,
+    token: &str,
+) -> Result<Option<std::sync::Arc<ApiKey>>, PageError> {
+    let now = app.gateway.ports.clock.now();
+    match link.and_then(|link| link.take(token, now)) {
+        Some(digest) => Ok(app.gateway.keyring.recognise_again(digest).await?),
+        None => Ok(None),
+    }
+}
+
+pub(super) async fn leave(headers: HeaderMap) -> impl IntoResponse {
+    let cookie = session::end(&headers);
+    (
+        [(header::SET_COOKIE, cookie)],
+        Redirect::to("/inspector/login"),
+    )
+}
+
+/// Whether there is a session. Browsers do not send the cookie when a link is opened from another site; the login page
+/// checks here and continues if there is a session after all.
+pub(super) async fn check(
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> Result<StatusCode, PageError> {
+    let viewer = Viewer::of(&app, &headers).await?;
+    Ok(viewer.map_or(StatusCode::UNAUTHORIZED, |_| StatusCode::NO_CONTENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn login_returns_only_to_inspector_pages() {
+        let go = |text: &str| {
+            let query = format!(
+                "next={}",
+                url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+            );
+            next(&Fields::parse(query.as_bytes()))
+        };
+        for path in [
+            "/inspector",
+            "/inspector/dead?status=dead",
+            "/inspector?window=7d",
+        ] {
+            assert_eq!(go(path), path);
+        }
+        for other in [
+            "",
+            "/",
+            "//evil.example",
+            "/inspector.evil",
+            "/inspectorx",
+            "https://evil.example/inspector",
+            "/inspector/\r\nSet-Cookie: a=b",
+            "/inspector\\evil",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(go(other), HOME, "{other}");
+        }
+    }
+}

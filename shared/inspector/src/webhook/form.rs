@@ -1,0 +1,249 @@
+//! The form fields of a webhook.
+
+use std::collections::BTreeMap;
+
+use postrider_api_types::Vocabulary;
+use postrider_api_types::retry::RetryFields;
+use postrider_domain::invalid::Invalid;
+use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
+use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
+
+use super::headers::HeaderLines;
+use crate::fields::Fields;
+use crate::filter::Choice;
+
+/// The fields as entered; an empty one means the default.
+#[derive(Default)]
+pub(super) struct WebhookForm {
+    pub(super) name: String,
+    pub(super) target_url: String,
+    pub(super) event_types: String,
+    pub(super) owner_email: String,
+    pub(super) timeout_seconds: String,
+    pub(super) retry_rate: String,
+    pub(super) auto_resume: bool,
+    pub(super) headers: HeaderLines,
+    /// The retry fields by name.
+    retry: BTreeMap<&'static str, String>,
+}
+
+impl WebhookForm {
+    pub(super) fn from_fields(fields: &Fields) -> Self {
+        Self {
+            name: fields.text("name"),
+            target_url: fields.text("target_url"),
+            event_types: fields.text("event_types"),
+            owner_email: fields.text("owner_email"),
+            timeout_seconds: fields.text("timeout_seconds"),
+            retry_rate: fields.text("retry_rate"),
+            auto_resume: fields.get("auto_resume").is_some(),
+            headers: HeaderLines::from_fields(fields),
+            retry: RetryFields::NAMES
+                .map(|name| (name, fields.text(name)))
+                .into(),
+        }
+    }
+
+    /// The form of an existing webhook. Fields that the profile decides are empty.
+    pub(super) fn of(settings: &WebhookSettings) -> Self {
+        let types = settings.event_types.iter();
+        let retry = RetryFields::from(settings.retry.clone());
+        Self {
+            name: settings.name.clone(),
+            target_url: settings.target_url.to_string(),
+            event_types: types
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+            owner_email: settings.owner_email.clone().unwrap_or_default(),
+            timeout_seconds: (settings.timeout.get() / 1000).to_string(),
+            retry_rate: settings.retry_rate.to_string(),
+            auto_resume: settings.auto_resume,
+            headers: HeaderLines::of(&settings.headers),
+            retry: RetryFields::NAMES
+                .map(|name| (name, retry.form_text(name)))
+                .into(),
+        }
+    }
+
+    /// Applies the form to a draft. Headers whose value is left empty keep their stored value.
+    pub(super) fn apply_to(&self, draft: &WebhookDraft) -> Result<WebhookDraft, Invalid> {
+        let mut errors = Invalid::default();
+        let timeout_seconds = number(&mut errors, "timeout_seconds", &self.timeout_seconds);
+        let retry_rate = number(&mut errors, "retry_rate", &self.retry_rate);
+        let retry = match self.retry() {
+            Ok(retry) => Some(retry),
+            Err(found) => {
+                errors.extend(found);
+                None
+            }
+        };
+        let headers = match self.headers.merged(draft.headers.as_ref()) {
+            Ok(headers) => Some(headers),
+            Err(found) => {
+                errors.extend(found);
+                None
+            }
+        };
+        errors.into_result()?;
+        let types = self
+            .event_types
+            .split([',', '\n', '\r', ' '])
+            .map(str::trim);
+        Ok(WebhookDraft {
+            name: self.name.clone(),
+            target_url: self.target_url.clone(),
+            event_types: types
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            owner_email: (!self.owner_email.is_empty()).then(|| self.owner_email.clone()),
+            timeout_seconds,
+            retry_rate,
+            retry,
+            headers,
+            auto_resume: Some(self.auto_resume),
+        })
+    }
+
+    pub(super) fn retry(&self) -> Result<RetrySettings, Invalid> {
+        let mut errors = Invalid::default();
+        let fields = RetryFields::from_form(|name| self.retry_text(name), &mut errors);
+        errors.into_result()?;
+        let settings = RetrySettings::from(fields);
+        settings.check().map(|()| settings)
+    }
+
+    /// A retry field as entered.
+    pub(super) fn retry_text(&self, name: &str) -> &str {
+        self.retry.get(name).map_or("", String::as_str)
+    }
+
+    pub(super) fn profiles(&self) -> Vec<Choice> {
+        let name = |profile| match profile {
+            Profile::Gateway => "gateway: 5 attempts in 1h 12m",
+            Profile::PublicApi => "public-api: 6 attempts in 1h 5m",
+            Profile::Standard => "standard: 10 attempts in 3 days",
+            Profile::Custom => "custom: your own delays",
+        };
+        choices(self.retry_text("profile"), name)
+    }
+
+    pub(super) fn classifiers(&self) -> Vec<Choice> {
+        let name = |classifier| match classifier {
+            Classifier::EveryFailure => "Every response except 2xx",
+            Classifier::ByStatus => "Only 429, 5xx and network errors",
+        };
+        choices(self.retry_text("classifier"), name)
+    }
+
+    pub(super) fn redirects(&self) -> Vec<Choice> {
+        let name = |redirects| match redirects {
+            Redirects::Delivered => "Count as delivered",
+            Redirects::Failure => "Retry",
+        };
+        choices(self.retry_text("redirects"), name)
+    }
+
+    pub(super) fn endings(&self) -> Vec<Choice> {
+        let name = |ending| match ending {
+            OnExhausted::DeadLetter => "Mark the delivery dead; the webhook stays active",
+            OnExhausted::FailWebhook => "Mark the delivery dead and fail the webhook",
+        };
+        choices(self.retry_text("on_exhausted"), name)
+    }
+}
+
+fn choices<T: Vocabulary>(given: &str, name: impl Fn(T) -> &'static str) -> Vec<Choice> {
+    let choice = |one: &T| Choice {
+        value: one.name().to_owned(),
+        name: name(*one).to_owned(),
+        is_chosen: given == one.name(),
+    };
+    T::ALL.iter().map(choice).collect()
+}
+
+fn number(errors: &mut Invalid, field: &str, given: &str) -> Option<u32> {
+    if given.is_empty() {
+        return None;
+    }
+    let parsed = given.parse().map_err(|_| "must be a whole number");
+    errors.take(field, parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(query: &str) -> WebhookForm {
+        WebhookForm::from_fields(&Fields::parse(query.as_bytes()))
+    }
+
+    #[test]
+    fn an_empty_policy_is_the_profiles_default() {
+        let retry = form("profile=standard").retry().unwrap();
+        let standard = RetrySettings {
+            profile: Profile::Standard,
+            ..RetrySettings::default()
+        };
+        assert_eq!(retry, standard);
+    }
+
+    #[test]
+    fn delays_may_have_units() {
+        let retry = form("profile=custom&delays_seconds=30, 2m 1h")
+            .retry()
+            .unwrap();
+        assert_eq!(retry.delays_seconds, Some(vec![30, 120, 3600]));
+        for bad in ["soon", "1.5", "-1", "99999999999", "4000000000d"] {
+            assert!(
+                form(&format!("delays_seconds={bad}")).retry().is_err(),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_invalid_field_is_reported() {
+        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c";
+        let errors = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
+        let names: Vec<_> = errors
+            .into_fields()
+            .into_iter()
+            .map(|error| error.field)
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "timeout_seconds",
+                "retry.profile",
+                "retry.max_attempts",
+                "retry.jitter_bps",
+                "retry.delays_seconds",
+                "retry.classifier"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unchecked_box_is_off_and_stored_headers_are_kept() {
+        let draft = WebhookDraft {
+            auto_resume: Some(true),
+            headers: Some([("x-team".to_owned(), "blue".to_owned())].into()),
+            ..WebhookDraft::default()
+        };
+        let query =
+            "name=n&target_url=https://a.example/&event_types=a.*,b%0Ac&headers[0].name=x-team";
+        let changed = form(query).apply_to(&draft).unwrap();
+        assert_eq!(changed.auto_resume, Some(false));
+        assert_eq!(changed.headers, draft.headers);
+        assert_eq!(changed.event_types, ["a.*", "b", "c"]);
+        let ticked = form("auto_resume=yes").apply_to(&draft).unwrap();
+        assert_eq!(ticked.auto_resume, Some(true));
+        assert_eq!(
+            ticked.headers,
+            Some([].into()),
+            "no header is named any more"
+        );
+    }
+}

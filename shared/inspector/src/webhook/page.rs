@@ -1,0 +1,199 @@
+//! One webhook: its state, stats, settings, retry schedule and recent deliveries.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use postrider_domain::delivery::Status;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::WebhookId;
+use postrider_domain::key_stats::KeyStat;
+use postrider_domain::webhook::Webhook;
+use postrider_gateway::stats::{self, Window};
+use postrider_ports::history::Filter;
+
+use crate::App;
+use crate::charts;
+use crate::fields::{Named, Query};
+use crate::live::Place;
+use crate::page::{Frame, PageError, Section, html};
+use crate::rows::{self, Row};
+use crate::schedule::Schedule;
+use crate::session::Viewer;
+use crate::text::{self, Markup, Pill};
+use crate::webhooks::DAY;
+use postrider_api_types::webhook::shown_headers;
+
+/// Deliveries listed.
+const RECENT: usize = 10;
+
+#[derive(Template)]
+#[template(path = "webhook.html")]
+struct WebhookPage {
+    frame: Frame,
+    id: String,
+    name: String,
+    url: String,
+    event_types: Vec<String>,
+    owner_email: Option<String>,
+    headers: Vec<(String, String)>,
+    timeout: u64,
+    retry_rate: u32,
+    auto_resume: bool,
+    /// When the next probe of a failed webhook is sent.
+    next_probe_at: Option<Markup>,
+    state: Pill,
+    banner: Option<Banner>,
+    /// The most recently failed delivery, with its error.
+    last_failure: Option<(String, String)>,
+    is_active: bool,
+    profile: &'static str,
+    schedule: Schedule,
+    key_stats: Vec<(&'static str, Option<String>, bool)>,
+    recent: Vec<Row>,
+    old_secrets: Vec<Markup>,
+    created_at: Markup,
+    updated_at: Markup,
+    /// A new secret; shown only once.
+    secret: Option<String>,
+}
+
+/// Shown above a webhook that has failures or is stopped.
+struct Banner {
+    class: &'static str,
+    title: &'static str,
+    detail: String,
+    since: Option<Markup>,
+}
+
+fn banner(webhook: &Webhook) -> Option<Banner> {
+    let health = &webhook.health;
+    let (class, title, detail) = match health.status {
+        WebhookStatus::Active if health.is_degraded() => {
+            ("warn", text::RETRYING, in_a_row(health.failure_count))
+        }
+        WebhookStatus::Active => return None,
+        WebhookStatus::Failed => (
+            "bad",
+            "Webhook failed (requires manual intervention)",
+            text::reason(health),
+        ),
+        WebhookStatus::Disabled => ("bad", "Webhook disabled", text::reason(health)),
+        WebhookStatus::Paused => ("calm", "Webhook paused", text::reason(health)),
+    };
+    Some(Banner {
+        class,
+        title,
+        detail,
+        since: health
+            .changed_at
+            .filter(|_| class != "warn")
+            .map(text::when),
+    })
+}
+
+fn in_a_row(failures: u32) -> String {
+    let attempts = match failures {
+        1 => "The last attempt failed".to_owned(),
+        n => format!("The last {n} attempts failed"),
+    };
+    format!("{attempts}. Deliveries are still being retried.")
+}
+
+async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, PageError> {
+    let (ports, tenant) = (&app.gateway.ports, viewer.tenant());
+    let window = Window::last(DAY, ports.clock.now());
+    let report = stats::report(ports, tenant, Some(webhook.id), window).await?;
+    let filter = Filter {
+        webhook_id: Some(webhook.id),
+        ..Filter::default()
+    };
+    let recent = ports.store.list(tenant, &filter, RECENT, None).await?.items;
+    let failed = recent.iter().filter(|row| row.status != Status::Delivered);
+    let last = failed
+        .filter(|row| row.error_detail.is_some())
+        .max_by_key(|row| row.last_attempted_at);
+    let settings = &webhook.settings;
+    let shown = |key_stat: KeyStat, name| {
+        let value = report.total.value(key_stat);
+        let is_bad = value.is_some_and(|value| key_stat.alerts_at(value));
+        (
+            name,
+            value.map(|value| charts::value(key_stat, value)),
+            is_bad,
+        )
+    };
+    Ok(WebhookPage {
+        frame: Frame::new(settings.name.clone(), Section::Webhooks, viewer),
+        id: webhook.id.to_string(),
+        name: settings.name.clone(),
+        url: settings.target_url.to_string(),
+        event_types: settings
+            .event_types
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        owner_email: settings.owner_email.clone(),
+        headers: shown_headers(&settings.headers).into_iter().collect(),
+        timeout: settings.timeout.get() / 1000,
+        retry_rate: settings.retry_rate,
+        auto_resume: settings.auto_resume,
+        next_probe_at: webhook
+            .health
+            .next_probe_at
+            .filter(|_| settings.auto_resume)
+            .map(text::when),
+        state: text::webhook_state(&webhook.health),
+        banner: banner(&webhook),
+        last_failure: last.map(|row| {
+            let error = row.error_detail.as_deref().unwrap_or_default();
+            (row.id.to_string(), text::short(error, 160))
+        }),
+        is_active: webhook.health.status == WebhookStatus::Active,
+        profile: settings.retry.profile.as_str(),
+        schedule: Schedule::of(&settings.retry, app.gateway.settings.retry),
+        key_stats: vec![
+            shown(KeyStat::SuccessRate, "Success rate"),
+            shown(KeyStat::P95Latency, "p95 latency"),
+            shown(KeyStat::RetryRate, "Retry rate"),
+            shown(KeyStat::AvgRetries, "Retries per delivery"),
+        ],
+        recent: rows::rows(&recent, std::slice::from_ref(&webhook)),
+        old_secrets: webhook
+            .secrets
+            .retiring
+            .iter()
+            .map(|old| text::when(old.expires_at))
+            .collect(),
+        created_at: text::when(webhook.created_at),
+        updated_at: text::when(webhook.updated_at),
+        secret: None,
+    })
+}
+
+pub(crate) async fn show(
+    State(app): State<App>,
+    viewer: Viewer,
+    place: Place,
+    Named(id): Named<WebhookId>,
+    Query(fields): Query,
+) -> Result<Response, PageError> {
+    let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
+    let mut page = page(&app, &viewer, webhook).await?;
+    page.frame = page.frame.after(&fields).live(place);
+    Ok(html(StatusCode::OK, &page))
+}
+
+/// The page with a new secret.
+pub(super) async fn with_secret(
+    app: &App,
+    viewer: &Viewer,
+    id: WebhookId,
+    secret: &str,
+    status: StatusCode,
+) -> Result<Response, PageError> {
+    let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
+    let mut page = page(app, viewer, webhook).await?;
+    page.secret = Some(secret.to_owned());
+    Ok(html(status, &page))
+}

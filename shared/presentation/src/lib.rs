@@ -1,0 +1,6 @@
+//! Texts that the API, the Inspector and the CLI share. Pure: everything they say is derived from values.
+
+pub mod redact;
+pub mod rejected;
+pub mod request;
+pub mod why;

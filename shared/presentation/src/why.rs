@@ -1,0 +1,122 @@
+//! Why a delivery has not arrived, and what to do about it.
+
+mod held;
+mod network;
+mod status;
+
+use postrider_api_types::why::WhyView;
+use postrider_domain::attempt::Attempt;
+use postrider_domain::delivery::{DeadCause, Delivery, Status};
+use postrider_domain::pace::Pace;
+use postrider_domain::webhook::Webhook;
+
+/// Title, meaning and advice.
+type Explanation = (String, String, Vec<String>);
+
+/// Explains a delivery that has not arrived. None if it was delivered or not attempted yet.
+#[must_use]
+pub fn explain(
+    row: &Delivery,
+    last: Option<&Attempt>,
+    webhook: Option<&Webhook>,
+    pace: Pace,
+) -> Option<WhyView> {
+    let (title, meaning, advice) = match (row.status, row.dead_cause) {
+        (Status::Delivered, _) => return None,
+        (Status::Dead, Some(DeadCause::Expired)) => expired(),
+        (Status::Dead, Some(DeadCause::WebhookDeleted)) => deleted(),
+        (Status::Pending | Status::Failed, _) if row.parked => held::explain(webhook, pace),
+        (Status::Pending | Status::Failed | Status::Dead, _) => failed(row, last?, webhook)?,
+    };
+    Some(WhyView {
+        title,
+        meaning,
+        advice,
+        outlook: outlook(row, webhook),
+    })
+}
+
+fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Option<Explanation> {
+    let error = attempt.error.as_deref()?;
+    if let Some(status) = attempt.status_code {
+        return Some(status::explain(status, row));
+    }
+    let detail = error.split_once(": ").map_or(error, |(_, detail)| detail);
+    let timeout = webhook.map(|webhook| webhook.settings.timeout.get() / 1000);
+    Some(match attempt.kind {
+        Some(kind) => network::explain(kind, attempt.phase, detail, &row.target_url, timeout),
+        None => (
+            "The attempt failed".to_owned(),
+            error.to_owned(),
+            Vec::new(),
+        ),
+    })
+}
+
+fn deleted() -> Explanation {
+    (
+        "The webhook was deleted".to_owned(),
+        "The webhook was deleted before this delivery arrived.".to_owned(),
+        vec![RECREATE.to_owned()],
+    )
+}
+
+const RECREATE: &str =
+    "If the event still matters, recreate the webhook and publish the event again.";
+
+fn expired() -> Explanation {
+    (
+        "Expired".to_owned(),
+        "The retention period ended before this delivery arrived. Usually its webhook was paused or failed the whole time.".to_owned(),
+        vec!["Resume webhooks before their deliveries expire, or raise the retention in the configuration.".to_owned()],
+    )
+}
+
+fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
+    match row.status {
+        Status::Delivered => String::new(),
+        Status::Pending | Status::Failed if row.parked => held::outlook(webhook).to_owned(),
+        Status::Pending => "It will be attempted as soon as a worker is free.".to_owned(),
+        Status::Failed => format!(
+            "It will be retried automatically: {} of {} attempts used.",
+            row.attempt_count, row.max_attempts
+        ),
+        Status::Dead => {
+            let then = if webhook.is_some_and(|webhook| webhook.health.status.parks()) {
+                " Resume the webhook first."
+            } else {
+                ""
+            };
+            format!(
+                "{} It stays dead until an operator retries it.{then}",
+                ended(row)
+            )
+        }
+    }
+}
+
+/// Why there are no more attempts.
+fn ended(row: &Delivery) -> String {
+    match row.dead_cause {
+        Some(DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook) => {
+            let s = if row.attempt_count == 1 { "" } else { "s" };
+            format!("Given up after {} attempt{s}.", row.attempt_count)
+        }
+        Some(DeadCause::Rejected) => {
+            "Not retried: the retry policy treats this response as permanent.".to_owned()
+        }
+        Some(DeadCause::Gone | DeadCause::Declined) => {
+            "Not retried, and the webhook was disabled.".to_owned()
+        }
+        Some(DeadCause::Aborted) => {
+            "Not retried: the receiver asked not to be sent it again.".to_owned()
+        }
+        Some(DeadCause::Blocked) => {
+            "Not retried: another attempt would be blocked again.".to_owned()
+        }
+        Some(DeadCause::Expired | DeadCause::WebhookDeleted) | None => "Given up.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Ids in paths.
+
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, Path};
+use http::request::Parts;
+use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, WebhookId};
+
+use crate::problem::Problem;
+
+/// Something that a path names by its id.
+pub trait Identified: FromStr + Send {
+    /// What a problem calls it.
+    const WHAT: &'static str;
+}
+
+impl Identified for WebhookId {
+    const WHAT: &'static str = "webhook";
+}
+
+impl Identified for SourceId {
+    const WHAT: &'static str = "source";
+}
+
+impl Identified for RejectedId {
+    const WHAT: &'static str = "rejected request";
+}
+
+impl Identified for DeliveryId {
+    const WHAT: &'static str = "delivery";
+}
+
+impl Identified for EventId {
+    const WHAT: &'static str = "event";
+}
+
+impl Identified for JobId {
+    const WHAT: &'static str = "retry";
+}
+
+impl Identified for KeyId {
+    const WHAT: &'static str = "key";
+}
+
+/// The id in the path. Ids are opaque: a malformed one is not found.
+pub struct Id<T>(pub T);
+
+impl<T: Identified, S: Send + Sync> FromRequestParts<S> for Id<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Path::<String>::from_request_parts(parts, state)
+            .await
+            .ok()
+            .and_then(|Path(text)| text.parse().ok())
+            .map(Self)
+            .ok_or_else(|| Problem::not_found(T::WHAT))
+    }
+}
+
+/// The two ids in a path: of an owner, and of what belongs to it, which is not found if either is malformed.
+pub struct Ids<T, U>(pub T, pub U);
+
+impl<T: Identified, U: Identified, S: Send + Sync> FromRequestParts<S> for Ids<T, U> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let ids = path.ok().and_then(|Path((owner, owned))| {
+            let (owner, owned) = (owner.parse().ok()?, owned.parse().ok()?);
+            Some(Self(owner, owned))
+        });
+        ids.ok_or_else(|| Problem::not_found(U::WHAT))
+    }
+}
