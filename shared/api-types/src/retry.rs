@@ -2,15 +2,40 @@
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{
-    Classifier, OnExhausted, Profile, Redirects, RetrySettings, RuntimeRetry,
+    BPS_WHOLE, Classifier, MAX_ATTEMPTS, MAX_DELAY_SECONDS, MAX_DELAYS, OnExhausted, Profile,
+    Redirects, RetrySettings, RuntimeRetry,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::duration;
 use crate::json::{Name, Whole, strict};
-use crate::schema;
-use crate::word::{Vocabulary, Word};
+use crate::schema::{list, schemas, whole, words};
+use crate::word::{Vocabulary, Word, vocabulary};
+
+vocabulary! {
+    Classifier, as_str;
+    OnExhausted, as_str;
+    Profile, as_str;
+    Redirects, as_str;
+}
+
+pub mod schema {
+    //! The values of the fields.
+
+    use super::*;
+
+    schemas! { pub
+        Classifier => words::<super::Classifier>();
+        OnExhausted => words::<super::OnExhausted>();
+        Profile => words::<super::Profile>();
+        Redirects => words::<super::Redirects>();
+        JitterBps => whole(0, BPS_WHOLE.into());
+        MaxAttempts => whole(1, MAX_ATTEMPTS);
+        RetryDelay => whole(1, MAX_DELAY_SECONDS);
+        RetryDelays of RetryDelay => list::<RetryDelay>(1, MAX_DELAYS);
+    }
+}
 
 /// A retry profile and the settings that override it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,8 +1,6 @@
 //! What values may look like, for the OpenAPI document. Limits come from the constants that the checks use; a test lets
 //! the checks read what the patterns allow.
 
-use std::borrow::Cow;
-
 use postrider_domain::delivery::Status;
 use postrider_domain::egress::MAX_URL_CHARS;
 use postrider_domain::event::MAX_LABEL_BYTES;
@@ -12,7 +10,6 @@ use postrider_domain::ids::{
     SourceId as Source, WebhookId as Webhook,
 };
 use postrider_domain::pattern::MAX_TYPE_BYTES;
-use postrider_domain::retry::{BPS_WHOLE, MAX_ATTEMPTS, MAX_DELAY_SECONDS, MAX_DELAYS};
 use postrider_domain::scheme::{
     self, MAX_NAME_BYTES, MAX_PLACES, MAX_POINTER_BYTES, MAX_PREFIX_BYTES, MAX_TEMPLATE_BYTES,
     MAX_WINDOW_SECONDS, Scheme,
@@ -24,7 +21,7 @@ use postrider_domain::webhook::{
     MAX_EMAIL_BYTES, MAX_NAME_CHARS, MAX_PATTERNS, MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS,
 };
 use postrider_domain::{
-    delivery, diagnosis, health, inbound, key, key_stats, notification, outcome, retry,
+    delivery, diagnosis, health, inbound, key, key_stats, notification, outcome,
 };
 use postrider_ports::jobs;
 use utoipa::openapi::schema::{
@@ -46,37 +43,42 @@ macro_rules! schemas {
         #[derive(Clone, Copy, Debug)]
         $vis struct $name;
 
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                Schema::from($schema).into()
+        impl ::utoipa::PartialSchema for $name {
+            fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
+                ::utoipa::openapi::schema::Schema::from($schema).into()
             }
         }
 
-        impl ToSchema for $name {
-            fn name() -> Cow<'static, str> {
-                Cow::Borrowed(stringify!($name))
+        impl ::utoipa::ToSchema for $name {
+            fn name() -> ::std::borrow::Cow<'static, str> {
+                ::std::borrow::Cow::Borrowed(stringify!($name))
             }
 
-            $(fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-                schemas.push((<$item>::name().into(), <$item>::schema()));
-                <$item>::schemas(schemas);
+            $(fn schemas(
+                schemas: &mut Vec<(
+                    String,
+                    ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema>,
+                )>,
+            ) {
+                schemas.push((
+                    <$item as ::utoipa::ToSchema>::name().into(),
+                    <$item as ::utoipa::PartialSchema>::schema(),
+                ));
+                <$item as ::utoipa::ToSchema>::schemas(schemas);
             })?
         }
     )+};
 }
+pub(crate) use schemas;
 
 schemas! { pub
     BodyChange => words::<diagnosis::BodyChange>();
-    Classifier => words::<retry::Classifier>();
     Comparison => words::<key_stats::Comparison>();
     DeadCause => words::<delivery::DeadCause>();
     DeliveryStatus => words::<delivery::Status>();
     NotificationKind => words::<notification::NotificationKind>();
-    OnExhausted => words::<retry::OnExhausted>();
     Phase => words::<outcome::Phase>();
     ProblemCode => words::<crate::problem::Code>();
-    Profile => words::<retry::Profile>();
-    Redirects => words::<retry::Redirects>();
     RejectionReason => words::<inbound::Rejection>();
     RetryFilter => retry_filter();
     RetryState => words::<jobs::JobState>();
@@ -101,15 +103,11 @@ schemas! { pub
     EventType => at_most(text(&event_type()), MAX_TYPE_BYTES);
     HeaderName => text(&format!("^{TOKEN}{{1,{MAX_NAME_BYTES}}}$"));
     HeaderValues => header_values();
-    JitterBps => whole(0, BPS_WHOLE.into());
     Label => at_most(text(LABEL), MAX_LABEL_BYTES);
-    MaxAttempts => whole(1, MAX_ATTEMPTS);
     Name => text(&name());
     PageLimit => whole(1, limit(MAX_PAGE));
     PublicUrl => url(MAX_PUBLIC_URL_CHARS);
     RejectedLimit => whole(1, limit(MAX_LIST));
-    RetryDelay => whole(1, MAX_DELAY_SECONDS);
-    RetryDelays of RetryDelay => list::<RetryDelay>(1, MAX_DELAYS);
     RetryRate => whole(1, MAX_RETRY_RATE);
     Routes of crate::source::NewRoute => list::<crate::source::NewRoute>(0, MAX_ROUTES);
     Scopes of Scope => list::<Scope>(1, key::Scope::ALL.len());
@@ -222,7 +220,9 @@ fn limit(items: usize) -> u32 {
     u32::try_from(items).unwrap_or(u32::MAX)
 }
 
-fn list<T: ToSchema>(min: usize, max: usize) -> Array {
+/// A list of values with this schema.
+#[must_use]
+pub fn list<T: ToSchema>(min: usize, max: usize) -> Array {
     ArrayBuilder::new()
         .items(Ref::from_schema_name(T::name()))
         .min_items((min > 0).then_some(min))

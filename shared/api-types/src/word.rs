@@ -11,7 +11,6 @@ use postrider_domain::key::Scope;
 use postrider_domain::key_stats::Comparison;
 use postrider_domain::notification::NotificationKind;
 use postrider_domain::outcome::Phase;
-use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects};
 use postrider_domain::shadow::{Aspect, Likeness};
 use postrider_ports::jobs::JobState;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
@@ -35,9 +34,10 @@ pub trait Vocabulary: Copy + Send + Sync + 'static {
     }
 }
 
+/// Takes the names of enums from their own `ALL` and the given function.
 macro_rules! vocabulary {
     ($($type:ty, $name:ident;)+) => {$(
-        impl Vocabulary for $type {
+        impl $crate::word::Vocabulary for $type {
             const ALL: &'static [Self] = &<$type>::ALL;
 
             fn name(self) -> &'static str {
@@ -46,20 +46,17 @@ macro_rules! vocabulary {
         }
     )+};
 }
+pub(crate) use vocabulary;
 
 vocabulary! {
     Aspect, as_str;
-    Classifier, as_str;
     Code, as_str;
     Comparison, as_str;
     DeadCause, as_str;
     JobState, as_str;
     Likeness, as_str;
     NotificationKind, as_str;
-    OnExhausted, as_str;
     Phase, as_str;
-    Profile, as_str;
-    Redirects, as_str;
     Rejection, code;
     Scope, as_str;
     Status, as_str;
@@ -205,7 +202,6 @@ mod tests {
         check::<DeadCause>();
         check::<NotificationKind>();
         check::<Phase>();
-        check::<Profile>();
         check::<Rejection>();
         check::<UrlChange>();
         check::<WebhookStatus>();

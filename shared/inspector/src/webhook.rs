@@ -15,7 +15,6 @@ use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::GatewayError;
 
 use super::fields::{Fields, Form, Named};
-use super::filter::Choice;
 use super::page::{Frame, PageError, Section, html};
 use super::schedule::Schedule;
 use super::session::{Manager, Viewer};
@@ -29,10 +28,6 @@ struct FormPage {
     /// None for a new webhook.
     id: Option<String>,
     form: WebhookForm,
-    profiles: Vec<Choice>,
-    classifiers: Vec<Choice>,
-    redirects: Vec<Choice>,
-    endings: Vec<Choice>,
     /// None if the retry settings are invalid.
     schedule: Option<Schedule>,
     errors: Vec<FieldError>,
@@ -55,10 +50,6 @@ impl FormPage {
         Self {
             frame: Frame::new(title, Section::Webhooks, viewer),
             id: id.map(|id| id.to_string()),
-            profiles: form.profiles(),
-            classifiers: form.classifiers(),
-            redirects: form.redirects(),
-            endings: form.endings(),
             schedule: settings.map(|settings| Schedule::of(&settings, app.gateway.settings.retry)),
             errors: errors.into_fields(),
             form,

@@ -1,6 +1,7 @@
 //! Fields that depend on each other, which a derived schema cannot say: one variant per case.
 
-use postrider_api_types::schema::{PublicUrl, RetryDelays, one_of};
+use postrider_api_types::retry::schema::RetryDelays;
+use postrider_api_types::schema::{PublicUrl, one_of};
 use postrider_api_types::source::CustomFields;
 use postrider_api_types::word::Vocabulary;
 use postrider_domain::retry::Profile;

@@ -83,6 +83,33 @@ async fn a_delivery_is_shown_with_its_attempts() {
 }
 
 #[tokio::test]
+async fn the_last_request_is_shown_as_it_was_sent() {
+    let stage = Stage::new().await;
+    stage.webhook().await;
+    let id = stage.delivery().await;
+    let header = async |name: &str| {
+        let shown = stage.get(&format!("/v1/deliveries/{id}")).await.expect(200);
+        let headers = shown["request"]["headers"].as_array().unwrap().clone();
+        let found = headers.into_iter().find(|header| header["name"] == name);
+        found.map(|header| header["value"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(header("x-webhook-signature").await, None);
+    stage.kill(&id).await;
+    for name in ["x-webhook-signature", "x-observatory-signature"] {
+        assert_eq!(header(name).await.as_deref(), Some("sha256=11"), "{name}");
+    }
+    assert_eq!(header("x-webhook-retry").await.as_deref(), Some("0"));
+    assert!(header("user-agent").await.is_some());
+    let retried = stage.post(&format!("/v1/deliveries/{id}/retry"), "").await;
+    retried.expect(202);
+    assert_eq!(
+        header("x-webhook-retry").await,
+        None,
+        "the count starts again, and the number of the last request is not stored"
+    );
+}
+
+#[tokio::test]
 async fn a_list_is_filtered_and_paged() {
     let stage = Stage::new().await;
     let webhook = stage.webhook().await;

@@ -105,7 +105,7 @@ async fn every_operation_names_its_token_and_its_problems() {
                 operation["security"][0]["token"].is_array(),
                 "{method} {path}"
             );
-            for status in ["400", "401", "403", "500", "503"] {
+            for status in ["400", "401", "403", "405", "500", "503"] {
                 let content = &operation["responses"][status]["content"];
                 let schema = &content["application/problem+json"]["schema"]["$ref"];
                 assert_eq!(
@@ -115,6 +115,124 @@ async fn every_operation_names_its_token_and_its_problems() {
             }
         }
     }
+}
+
+/// The schema behind a reference, or the schema itself.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).unwrap(),
+        None => schema,
+    }
+}
+
+/// The schema of a field, without its alternative `null`.
+fn field<'a>(document: &'a Value, schema: &str, name: &str) -> &'a Value {
+    let property = &document["components"]["schemas"][schema]["properties"][name];
+    let alternatives = property["oneOf"].as_array();
+    let value = alternatives.and_then(|all| all.iter().find(|one| one["type"] != "null"));
+    resolved(document, value.unwrap_or(property))
+}
+
+#[tokio::test]
+async fn every_body_rejects_unknown_fields_and_states_its_problems() {
+    let stage = Stage::new().await;
+    let document = stage.get("/openapi.json").await.expect(200);
+    let mut bodies = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+            if schema.is_null() {
+                continue;
+            }
+            bodies += 1;
+            for status in ["408", "413", "415"] {
+                assert!(
+                    operation["responses"][status].is_object(),
+                    "{method} {path} {status}"
+                );
+            }
+            let mut open = vec![resolved(&document, schema)];
+            while let Some(schema) = open.pop() {
+                match schema["oneOf"].as_array() {
+                    Some(all) => open.extend(
+                        all.iter()
+                            .filter(|one| one["type"] != "null")
+                            .map(|one| resolved(&document, one)),
+                    ),
+                    None => assert_eq!(
+                        schema["additionalProperties"], false,
+                        "{method} {path}: {schema}"
+                    ),
+                }
+            }
+        }
+    }
+    assert!(bodies > 10, "{bodies}");
+}
+
+#[tokio::test]
+async fn the_document_states_the_limits() {
+    let stage = Stage::new().await;
+    let document = stage.get("/openapi.json").await.expect(200);
+    for (schema, name, limit, value) in [
+        ("NewWebhook", "timeout_seconds", "maximum", 30),
+        ("NewWebhook", "retry_rate", "maximum", 10_000),
+        ("NewWebhook", "target_url", "maxLength", 2048),
+        ("NewWebhook", "event_types", "maxItems", 100),
+        ("NewWebhook", "headers", "maxProperties", 32),
+        ("NewWebhook", "owner_email", "maxLength", 254),
+        ("RetrySettings", "max_attempts", "maximum", 100),
+        ("RetrySettings", "delays_seconds", "maxItems", 100),
+        ("NewSource", "secret", "maxLength", 1024),
+        ("NewSource", "routes", "maxItems", 100),
+        ("CustomScheme", "window_seconds", "maximum", 3600),
+        ("NewShadow", "timeout_seconds", "maximum", 20),
+        ("NewKey", "scopes", "maxItems", 3),
+    ] {
+        let stated = field(&document, schema, name)[limit].as_f64();
+        assert_eq!(stated, Some(f64::from(value)), "{schema}.{name} {limit}");
+    }
+    for (schema, name) in [
+        ("NewWebhook", "name"),
+        ("NewWebhook", "secret"),
+        ("NewRoute", "intent"),
+        ("NewRoute", "webhook_id"),
+        ("Filter", "event_type"),
+    ] {
+        let pattern = &field(&document, schema, name)["pattern"];
+        assert!(pattern.is_string(), "{schema}.{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_event_has_either_payload() {
+    let stage = Stage::new().await;
+    let document = stage.get("/openapi.json").await.expect(200);
+    let either = &document["components"]["schemas"]["NewEvent"]["oneOf"];
+    let required = [&either[0]["required"], &either[1]["required"]];
+    for (required, name) in required.into_iter().zip(["payload", "payload_base64"]) {
+        let names = required.as_array().unwrap();
+        assert!(names.contains(&name.into()), "{required}");
+        assert!(names.contains(&"type".into()), "{required}");
+    }
+}
+
+#[tokio::test]
+async fn parameters_state_their_values() {
+    let stage = Stage::new().await;
+    let document = stage.get("/openapi.json").await.expect(200);
+    let parameters = document["paths"]["/v1/deliveries"]["get"]["parameters"]
+        .as_array()
+        .unwrap();
+    let named = |name: &str| {
+        let found = parameters.iter().find(|one| one["name"] == name);
+        &found.unwrap_or_else(|| panic!("{name}"))["schema"]
+    };
+    let statuses = serde_json::json!(["pending", "failed", "delivered", "dead"]);
+    assert_eq!(named("status")["enum"], statuses);
+    assert_eq!(named("limit")["maximum"].as_f64(), Some(200.0));
+    assert!(named("webhook_id")["pattern"].is_string());
+    assert_eq!(named("from")["format"], "date-time");
 }
 
 #[tokio::test]
