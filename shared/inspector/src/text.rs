@@ -114,6 +114,21 @@ pub(super) fn short_id(id: &str) -> String {
 /// The warning for an active webhook with recent failures. ADR-0040 fixes the wording.
 pub(super) const RETRYING: &str = "Recent delivery failures (retrying)";
 
+/// A piece of a text, in code style or not.
+pub(crate) struct Part<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) is_code: bool,
+}
+
+/// Splits a text at its backticks, so a template can show what is between them in code style.
+pub(crate) fn parts(text: &str) -> impl Iterator<Item = Part<'_>> {
+    let parts = text.split('`').enumerate();
+    parts.map(|(n, text)| Part {
+        text,
+        is_code: n % 2 == 1,
+    })
+}
+
 /// A state in a word, with its CSS class.
 pub(super) struct Pill {
     pub(super) class: &'static str,
@@ -170,6 +185,18 @@ mod tests {
         let at = Timestamp::from_millis(1_771_668_000_123);
         assert_eq!(utc(at), "2026-02-21 10:00:00 UTC");
         assert_eq!(field_time(at), "2026-02-21T10:00");
+    }
+
+    #[test]
+    fn a_text_is_split_at_its_backticks() {
+        let split: Vec<_> = parts("run `a b`, then wait")
+            .map(|part| (part.text, part.is_code))
+            .collect();
+        assert_eq!(
+            split,
+            [("run ", false), ("a b", true), (", then wait", false)]
+        );
+        assert_eq!(parts("plain").count(), 1);
     }
 
     #[test]

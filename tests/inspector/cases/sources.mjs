@@ -67,7 +67,7 @@ export default async function (stage) {
   await page.getByRole("heading", { name: "Clock skew or replay" }).waitFor();
   await page.getByText(/its timestamp is 400\d s behind the gateway's clock/).waitFor();
   await github(`${stage.calls}${timed.url}`, "whsec_of_the_sender", body);
-  await page.getByText("Create a source with the scheme `github`").waitFor();
+  await page.getByText("Create a source with the scheme github").waitFor();
 
   // A new secret, given or generated.
   await stage.goto(page, `/inspector/sources/${source.id}`);
