@@ -110,8 +110,8 @@ pub trait Deliveries: Send + Sync {
     /// transaction; DynamoDB writes the event first and then its rows, and only a repeated call completes an interrupted one.
     async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>>;
 
-    /// Claims rows by the rules of [`Delivery::claim`]; a lease of a dead process counts as free. A claimed row carries the
-    /// generation of its webhook's state at that time.
+    /// Claims rows by the rules of [`Delivery::claim`]. A claimed row carries the generation of its webhook's state at that
+    /// time. On SQLite the lease of a dead process counts as free; on DynamoDB it has to run out.
     async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>>;
 
     async fn renew(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed>;

@@ -145,7 +145,8 @@ impl HourlyStats {
     }
 }
 
-/// Looks things up. Read-only, and only committed data.
+/// Looks things up. Read-only, and only committed data. On DynamoDB, lists read an index that lags by moments, and stats are
+/// counted from the table's stream; everything else is strongly consistent.
 #[async_trait]
 pub trait History: Send + Sync {
     async fn delivery(&self, tenant: &TenantId, id: DeliveryId) -> Result<Option<Delivery>>;
@@ -155,11 +156,11 @@ pub trait History: Send + Sync {
     /// The rows of one event, at most one per webhook, in no particular order.
     async fn rows_of(&self, tenant: &TenantId, event: EventId) -> Result<Vec<Delivery>>;
 
-    /// The attempts of one row, oldest first.
+    /// The attempts of one row, oldest first. On DynamoDB the last twenty.
     async fn attempts(&self, tenant: &TenantId, id: DeliveryId) -> Result<Vec<Attempt>>;
 
     /// A page of rows, newest first, from one index and never by a scan. Rows inserted between pages do no harm: each row
-    /// that existed at the start and stays is returned exactly once.
+    /// that was in the index at the start and stays in it is returned exactly once.
     ///
     /// # Errors
     /// [`Error::InvalidCursor`](crate::Error::InvalidCursor) for a cursor of another list.

@@ -18,7 +18,8 @@ pub struct StoredNotification {
     pub event: String,
 }
 
-/// The notification outbox: written together with the change of a row.
+/// The notification outbox. SQLite writes it together with the change that it reports. On DynamoDB the publisher adds to it
+/// from the table's stream, a moment later and after a crash perhaps twice, under the same ids.
 #[async_trait]
 pub trait Notifications: Send + Sync {
     /// The tenant's notifications after `seq`, in order.
