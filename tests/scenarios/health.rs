@@ -338,11 +338,11 @@ async fn the_header_on_a_successful_response_changes_nothing() {
 #[tokio::test]
 async fn a_failed_webhook_with_auto_resume_is_probed_and_resumes_automatically() {
     let world = World::new().await;
-    let mending = WebhookDraft {
+    let with_auto_resume = WebhookDraft {
         auto_resume: Some(true),
         ..fragile(&world)
     };
-    let (webhook, ids) = failed_with(&world, mending, 1).await;
+    let (webhook, ids) = failed_with(&world, with_auto_resume, 1).await;
     let failed_at = world.clock.now();
     let mut probed_at = Vec::new();
     for _ in 0..500 {
@@ -367,7 +367,7 @@ async fn a_failed_webhook_with_auto_resume_is_probed_and_resumes_automatically()
         "a probe and the delivery"
     );
     let resumed = world.notifications_of("webhook.resumed").await;
-    assert!(resumed[0].event.contains("auto_resume"));
+    assert!(resumed[0].event.contains("resumed automatically"));
 }
 
 #[tokio::test]
