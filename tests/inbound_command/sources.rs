@@ -133,7 +133,7 @@ async fn an_invalid_source_is_rejected_with_the_field_and_changes_nothing() {
         (
             create(&["standard", "--secret", "canary"]),
             3,
-            "secret: must be",
+            "secret: does not fit the scheme",
         ),
         (
             create(&["twilio", "--secret", "canary"]),

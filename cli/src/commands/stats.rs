@@ -143,7 +143,7 @@ pub(super) fn named(key_stats: &KeyStatsView) -> [(&'static str, &KeyStatView, &
     ]
 }
 
-/// Bad if any stat exceeds its threshold or the webhook has failed.
+/// Bad if any stat is beyond its threshold or the webhook has failed.
 fn mark(webhook: &WebhookStatsView) -> Mark {
     let key_stats = &webhook.key_stats;
     let own = [
