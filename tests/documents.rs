@@ -70,7 +70,9 @@ fn every_log_line_is_explained_and_every_explained_one_exists() {
     let rows = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let explained: BTreeSet<String> = rows.map(str::to_owned).collect();
+    // The page also explains the fields of a line; only codes have a dot.
+    let codes = rows.filter(|name| name.contains('.'));
+    let explained: BTreeSet<String> = codes.map(str::to_owned).collect();
     assert!(written.len() > 15, "the sources were read: {written:?}");
     assert_eq!(written, explained);
 }

@@ -216,7 +216,7 @@ async fn an_invalid_endpoint_prevents_the_start() {
     ])
     .await;
     assert!(
-        said.contains("OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL"),
+        said.contains("OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL"),
         "{said}"
     );
     assert!(
