@@ -99,7 +99,10 @@ pub(super) async fn a_resumed_webhook_that_fails_at_once_sends_no_second_email(s
     assert_eq!(resumed["current_rate"], 1.0, "{resumed}");
     let again = failed.becomes(stack, "failed", PATIENCE).await;
     let reason = again["status_reason"].as_str().unwrap();
-    assert!(reason.contains("attempts after the resume failed"), "{again}");
+    assert!(
+        reason.contains("attempts after the resume failed"),
+        "{again}"
+    );
     failed.receiver.answer(Answer::status(200));
     stack.api.call(Method::POST, &resume, None).await;
     for delivery in &failed.waiting {

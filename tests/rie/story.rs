@@ -30,7 +30,10 @@ async fn rie_the_dispatcher_delivers_and_retries_what_the_api_accepts() {
     assert_eq!(shown["shadow"]["status_code"], 200, "{shown}");
     assert_eq!(elsewhere.requests()[0].header("postrider-shadow"), "true");
     let said = stage.dev.output_about("postrider-dispatcher");
-    assert!(said.iter().any(|line| line.contains("1 message")), "{said:?}");
+    assert!(
+        said.iter().any(|line| line.contains("1 message")),
+        "{said:?}"
+    );
     assert!(stage.dev.terminate().await, "it exits with success");
 }
 
