@@ -121,7 +121,7 @@ pub(super) async fn it_is_probed_and_resumes_automatically(stack: &Stack, failed
     failed.receiver.answer(Answer::status(200));
     let webhook = failed.becomes(stack, "active", TESTED_AND_RESUMED).await;
     let reason = webhook["status_reason"].as_str().unwrap();
-    assert!(reason.contains("auto_resume"), "{webhook}");
+    assert!(reason.contains("a probe succeeded"), "{webhook}");
     for delivery in &failed.waiting {
         let row = stack.ticked_until_settled(delivery).await;
         assert_eq!(row["status"], "delivered", "{row}");

@@ -199,7 +199,7 @@ async fn the_document_states_the_limits() {
         ("NewWebhook", "secret"),
         ("NewRoute", "intent"),
         ("NewRoute", "webhook_id"),
-        ("Filter", "event_type"),
+        ("RetryFilter", "event_type"),
     ] {
         let pattern = &field(&document, schema, name)["pattern"];
         assert!(pattern.is_string(), "{schema}.{name}");
