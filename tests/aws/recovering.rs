@@ -23,7 +23,10 @@ async fn row(stack: &Stack, delivery: &str) -> Value {
 
 fn message(row: &Value) -> String {
     let due = Timestamp::parse_rfc3339(row["next_retry_at"].as_str().unwrap()).unwrap();
-    json!({"tenant": "default", "id": row["id"], "next_retry_at": due.as_millis()}).to_string()
+    json!({
+        "kind": "attempt", "tenant": "default", "id": row["id"], "next_retry_at": due.as_millis(),
+    })
+    .to_string()
 }
 
 fn batch_of(message: &str) -> Value {
