@@ -7,7 +7,7 @@ use crate::command::PATIENCE;
 #[tokio::test]
 async fn the_api_does_what_its_openapi_document_says() {
     let stage = Stage::start().await;
-    let mut schemathesis = stage.schemathesis(10, Inputs::Fixed);
+    let mut schemathesis = stage.schemathesis(5, Inputs::Fixed);
     let ran = tokio::time::timeout(PATIENCE * 4, schemathesis.output()).await;
     let ran = ran.expect("the run ends");
     let ran = ran.expect("schemathesis starts; `make setup` installs it");
