@@ -85,7 +85,7 @@ impl Stage {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path(), SqliteOptions::default()).unwrap();
-        let ports = Ports {
+        let ports: Ports = Ports {
             store: store.clone(),
             clock: Arc::new(SteppedClock::at(NOW)),
             entropy: Arc::new(CountedEntropy::seeded(7)),

@@ -135,7 +135,7 @@ fn gateway(served: &Served, settings: &Settings) -> Gateway {
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     };
-    let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&served.store)));
+    let webhook_cache = Arc::new(WebhookCache::new(served.store.clone()));
     let queue: Arc<dyn Queue> = Arc::clone(&served.queue);
     let limits = GatewaySettings {
         max_body_bytes: MAX_BODY_BYTES,

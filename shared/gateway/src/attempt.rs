@@ -14,6 +14,7 @@ use postrider_domain::request::signed_headers;
 use postrider_domain::retry::{Jitter, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::AttemptStore;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
 use postrider_ports::sender::{Post, Sender};
@@ -33,7 +34,7 @@ const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
 
 /// Runs attempts and probes.
 pub struct Attempts {
-    ports: Ports,
+    ports: Ports<dyn AttemptStore>,
     sender: Arc<dyn Sender>,
     webhook_cache: Arc<WebhookCache>,
     retry: RuntimeRetry,
@@ -61,13 +62,13 @@ struct Sent<'a> {
 impl Attempts {
     #[must_use]
     pub fn new(
-        ports: Ports,
+        ports: impl Into<Ports<dyn AttemptStore>>,
         sender: Arc<dyn Sender>,
         webhook_cache: Arc<WebhookCache>,
         retry: RuntimeRetry,
     ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             sender,
             webhook_cache,
             retry,

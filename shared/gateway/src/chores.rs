@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::ChoreStore;
 use postrider_ports::jobs::RetryJob;
 use postrider_ports::queue::{ProbeMessage, Queue};
 use tokio::select;
@@ -23,7 +24,7 @@ const ASK_EVERY: Millis = Millis::from_seconds(60);
 
 /// Runs the chores, slice by slice.
 pub struct Chores {
-    ports: Ports,
+    ports: Ports<dyn ChoreStore>,
     queue: Arc<dyn Queue>,
     retries: Retries,
     released_ahead: Millis,
@@ -33,7 +34,12 @@ impl Chores {
     /// `queue` gets the messages of released and requeued rows. Rows that wait for a turn get the turns of the next
     /// `released_ahead`.
     #[must_use]
-    pub fn new(ports: Ports, queue: Arc<dyn Queue>, released_ahead: Millis) -> Self {
+    pub fn new(
+        ports: impl Into<Ports<dyn ChoreStore>>,
+        queue: Arc<dyn Queue>,
+        released_ahead: Millis,
+    ) -> Self {
+        let ports = ports.into();
         let retries = Retries::new(ports.clone(), Arc::clone(&queue));
         Self {
             ports,

@@ -15,6 +15,7 @@ use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::deliveries::Acceptance;
+use postrider_ports::history::History;
 
 use crate::webhook_cache::{Snapshot, WebhookCache};
 use crate::{GatewayError, Ports, traces};
@@ -54,7 +55,7 @@ pub enum Repeated {
 }
 
 pub struct Ingest {
-    ports: Ports,
+    ports: Ports<dyn History>,
     webhook_cache: Arc<WebhookCache>,
     handoff: Handoff,
     max_body_bytes: usize,
@@ -68,13 +69,13 @@ struct Checked {
 
 impl Ingest {
     pub(crate) fn new(
-        ports: Ports,
+        ports: impl Into<Ports<dyn History>>,
         webhook_cache: Arc<WebhookCache>,
         handoff: Handoff,
         max_body_bytes: usize,
     ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             webhook_cache,
             handoff,
             max_body_bytes,

@@ -10,6 +10,7 @@ use postrider_domain::invalid::Invalid;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{MAX_NAME_CHARS, is_name};
+use postrider_ports::configs::ApiKeys;
 use postrider_ports::first_key::FirstKey;
 
 use crate::{GatewayError, Ports};
@@ -38,7 +39,7 @@ struct Known {
 }
 
 pub struct Keyring {
-    ports: Ports,
+    ports: Ports<dyn ApiKeys>,
     known: Mutex<HashMap<KeyDigest, Known>>,
     /// A key from outside the store that is accepted as well.
     first: OnceLock<Arc<dyn FirstKey>>,
@@ -47,9 +48,9 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    pub(crate) fn new(ports: Ports) -> Self {
+    pub(crate) fn new(ports: impl Into<Ports<dyn ApiKeys>>) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             known: Mutex::default(),
             first: OnceLock::new(),
             revocations: AtomicU64::new(0),

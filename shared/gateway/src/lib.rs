@@ -40,10 +40,16 @@ pub mod worker;
 
 use std::sync::Arc;
 
-use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
+use postrider_ports::configs::ApiKeys;
+use postrider_ports::history::History;
 use postrider_ports::queue::Queue;
+use postrider_ports::sources::Sources;
 use postrider_ports::start_now::AcceptClaimed;
+use postrider_ports::{
+    AttemptStore, ChoreStore, InboundStore, RetryStore, ShadowStore, Store, WebhookStore,
+    WorkerStore,
+};
 
 use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
@@ -58,13 +64,48 @@ use crate::worker::embedded::InProcessQueue;
 
 pub use error::GatewayError;
 
-/// The ports that every use case needs.
-#[derive(Clone)]
-pub struct Ports {
-    pub store: Arc<dyn Store>,
+/// The ports of a use case. `S` is what it needs of the store; every use case is created from the ports of the whole
+/// store.
+pub struct Ports<S: ?Sized = dyn Store> {
+    pub store: Arc<S>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
 }
+
+impl<S: ?Sized> Clone for Ports<S> {
+    fn clone(&self) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            clock: Arc::clone(&self.clock),
+            entropy: Arc::clone(&self.entropy),
+        }
+    }
+}
+
+/// Lets a use case take the ports of the whole store and hold only what it needs.
+macro_rules! narrowed {
+    ($($whole:ty => $role:ty),+ $(,)?) => {$(
+        impl From<Ports<$whole>> for Ports<$role> {
+            fn from(ports: Ports<$whole>) -> Self {
+                Self { store: ports.store, clock: ports.clock, entropy: ports.entropy }
+            }
+        }
+    )+};
+}
+
+narrowed!(
+    dyn Store => dyn AttemptStore,
+    dyn Store => dyn WorkerStore,
+    dyn Store => dyn WebhookStore,
+    dyn Store => dyn InboundStore,
+    dyn Store => dyn ShadowStore,
+    dyn Store => dyn RetryStore,
+    dyn Store => dyn ChoreStore,
+    dyn Store => dyn ApiKeys,
+    dyn Store => dyn History,
+    dyn Store => dyn Sources,
+    dyn ChoreStore => dyn RetryStore,
+);
 
 /// The use cases behind the API, built once per process.
 pub struct Gateway {
@@ -90,7 +131,7 @@ impl Gateway {
         queue: Arc<dyn Queue>,
         settings: GatewaySettings,
     ) -> Self {
-        let handoff = Handoff::new(Arc::clone(&ports.store), Arc::clone(&queue), None);
+        let handoff = Handoff::new(Arc::clone(&ports.store) as _, Arc::clone(&queue), None);
         Self::over(ports, webhook_cache, queue, handoff, settings)
     }
 
@@ -106,7 +147,7 @@ impl Gateway {
         let queue: Arc<dyn Queue> = Arc::clone(&worker) as _;
         let fast_path = FastPath { worker, store };
         let store = Arc::clone(&ports.store);
-        let handoff = Handoff::new(store, Arc::clone(&queue), Some(fast_path));
+        let handoff = Handoff::new(store as _, Arc::clone(&queue), Some(fast_path));
         Self::over(ports, webhook_cache, queue, handoff, settings)
     }
 

@@ -3,10 +3,11 @@
 use postrider_domain::pace::Asked;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
 use postrider_ports::deliveries::Move;
+use postrider_ports::pace::Pacing;
 use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
-use postrider_ports::{Result, Store};
 
 /// How long turns are valid, and how far ahead they are given.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,7 @@ pub(crate) struct Moved {
 /// Sorts rows by when they go out: retries take turns, and all rows do while the webhook is slowed down. Rows of a deleted
 /// webhook go out to be claimed, because the claim ends them.
 pub(crate) async fn paced(
-    store: &dyn Store,
+    store: &dyn Pacing,
     webhook: Option<&Webhook>,
     rows: Vec<DueRow>,
     rules: TurnRules,
@@ -79,7 +80,7 @@ pub(crate) async fn paced(
     Ok(paced)
 }
 
-async fn is_slowed(store: &dyn Store, webhook: &Webhook) -> Result<bool> {
+async fn is_slowed(store: &dyn Pacing, webhook: &Webhook) -> Result<bool> {
     let paces = store.paces(&webhook.tenant, &[webhook.id]).await?;
     let rate = webhook.settings.retry_rate;
     Ok(paces.iter().any(|pace| pace.is_slowed(rate)))
@@ -92,7 +93,7 @@ impl Paced {
 
     async fn take_turns(
         &mut self,
-        store: &dyn Store,
+        store: &dyn Pacing,
         webhook: &Webhook,
         rows: Vec<DueRow>,
         rules: TurnRules,

@@ -11,6 +11,7 @@ use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
+use postrider_ports::InboundStore;
 use postrider_ports::deliveries::Acceptance;
 
 use crate::ingest::{Handoff, Published, fresh_row};
@@ -26,7 +27,7 @@ pub enum Received {
 }
 
 pub struct Receive {
-    ports: Ports,
+    ports: Ports<dyn InboundStore>,
     webhook_cache: Arc<WebhookCache>,
     handoff: Handoff,
     max_body_bytes: usize,
@@ -34,13 +35,13 @@ pub struct Receive {
 
 impl Receive {
     pub(crate) fn new(
-        ports: Ports,
+        ports: impl Into<Ports<dyn InboundStore>>,
         webhook_cache: Arc<WebhookCache>,
         handoff: Handoff,
         max_body_bytes: usize,
     ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             webhook_cache,
             handoff,
             max_body_bytes,

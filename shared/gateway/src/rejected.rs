@@ -4,11 +4,12 @@ use postrider_domain::diagnosis::Finding;
 use postrider_domain::ids::{RejectedId, SourceId, TenantId};
 use postrider_domain::rejected::{RejectionCounts, StoredRejection};
 use postrider_domain::source::Source;
+use postrider_ports::InboundStore;
 
 use crate::{GatewayError, Ports};
 
 pub struct Rejections {
-    ports: Ports,
+    ports: Ports<dyn InboundStore>,
 }
 
 /// The rejected requests of a source.
@@ -33,8 +34,10 @@ pub struct Diagnosed {
 }
 
 impl Rejections {
-    pub(crate) const fn new(ports: Ports) -> Self {
-        Self { ports }
+    pub(crate) fn new(ports: impl Into<Ports<dyn InboundStore>>) -> Self {
+        Self {
+            ports: ports.into(),
+        }
     }
 
     pub async fn list(

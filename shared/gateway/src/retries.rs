@@ -6,6 +6,7 @@ use futures_util::{StreamExt, stream};
 use postrider_domain::delivery::{Delivery, Force, Status};
 use postrider_domain::ids::{DeliveryId, JobId, TenantId};
 use postrider_domain::invalid::Invalid;
+use postrider_ports::RetryStore;
 use postrider_ports::history::{Filter, MAX_EXAMINED};
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::{JobState, RetryJob};
@@ -21,15 +22,18 @@ const AT_ONCE: usize = 16;
 
 /// Requeues deliveries.
 pub struct Retries {
-    ports: Ports,
+    ports: Ports<dyn RetryStore>,
     queue: Arc<dyn Queue>,
 }
 
 impl Retries {
     /// `queue` gets the messages of requeued deliveries.
     #[must_use]
-    pub fn new(ports: Ports, queue: Arc<dyn Queue>) -> Self {
-        Self { ports, queue }
+    pub fn new(ports: impl Into<Ports<dyn RetryStore>>, queue: Arc<dyn Queue>) -> Self {
+        Self {
+            ports: ports.into(),
+            queue,
+        }
     }
 
     pub async fn retry_now(

@@ -10,6 +10,7 @@ use postrider_domain::invalid::Invalid;
 use postrider_domain::outcome::{Answer, FailureKind, Outcome};
 use postrider_domain::shadow::{Compared, ShadowDraft, ShadowReply, ShadowWish, compare, shown};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::ShadowStore;
 use postrider_ports::sender::{Post, Sender};
 use tokio::sync::Semaphore;
 
@@ -20,7 +21,7 @@ use crate::{GatewayError, Ports, telemetry};
 pub const MAX_AT_ONCE: usize = 8;
 
 pub struct Shadows {
-    ports: Ports,
+    ports: Ports<dyn ShadowStore>,
     sender: Arc<dyn Sender>,
     rules: Rules,
     slots: Semaphore,
@@ -51,9 +52,13 @@ pub struct SentRequest {
 impl Shadows {
     /// `sender` is the one that deliveries use; `rules` are its egress rules.
     #[must_use]
-    pub fn new(ports: Ports, sender: Arc<dyn Sender>, rules: Rules) -> Self {
+    pub fn new(
+        ports: impl Into<Ports<dyn ShadowStore>>,
+        sender: Arc<dyn Sender>,
+        rules: Rules,
+    ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             sender,
             rules,
             slots: Semaphore::new(MAX_AT_ONCE),

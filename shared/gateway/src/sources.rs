@@ -11,20 +11,24 @@ use postrider_domain::source::{
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::configs::{Changed, Created};
 use postrider_ports::sources::SourceChange;
+use postrider_ports::sources::Sources;
 
 use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports};
 
 pub struct ManageSources {
-    ports: Ports,
+    ports: Ports<dyn Sources>,
     webhook_cache: Arc<WebhookCache>,
 }
 
 impl ManageSources {
-    pub(crate) fn new(ports: Ports, webhook_cache: Arc<WebhookCache>) -> Self {
+    pub(crate) fn new(
+        ports: impl Into<Ports<dyn Sources>>,
+        webhook_cache: Arc<WebhookCache>,
+    ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             webhook_cache,
         }
     }

@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
-use postrider_ports::{Result, Store};
+use postrider_ports::Result;
+use postrider_ports::configs::Webhooks;
 
 /// How long a worker may use cached webhooks without asking the store.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
@@ -38,7 +39,7 @@ struct Remembered {
 
 /// Caches webhooks and asks the store only whether their version has changed.
 pub struct WebhookCache {
-    store: Arc<dyn Store>,
+    store: Arc<dyn Webhooks>,
     memory: Mutex<Memory>,
 }
 
@@ -51,7 +52,7 @@ struct Memory {
 
 impl WebhookCache {
     #[must_use]
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn Webhooks>) -> Self {
         Self {
             store,
             memory: Mutex::default(),

@@ -12,6 +12,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
     MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_secret,
 };
+use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
 use postrider_ports::queue::Queue;
 
@@ -25,7 +26,7 @@ const SLICE: usize = 500;
 const PROBES_TAKE: Millis = Millis::from_seconds(PROBES as u64 - 1);
 
 pub struct ManageWebhooks {
-    ports: Ports,
+    ports: Ports<dyn WebhookStore>,
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
     egress: Rules,
@@ -41,13 +42,13 @@ pub struct Rotated {
 
 impl ManageWebhooks {
     pub(crate) fn new(
-        ports: Ports,
+        ports: impl Into<Ports<dyn WebhookStore>>,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
         egress: Rules,
     ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             webhook_cache,
             queue,
             egress,

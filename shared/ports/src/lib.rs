@@ -32,6 +32,35 @@ pub mod traces;
 
 pub use error::{Error, Result};
 
+/// What one kind of use case needs of a store: a name for several traits, implemented by every store that has them.
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident: $first:path $(, $more:path)*;)+) => {$(
+        $(#[$doc])*
+        pub trait $role: $first $(+ $more)* {}
+
+        impl<T: $first $(+ $more)* + ?Sized> $role for T {}
+    )+};
+}
+
+roles! {
+    /// To run attempts and probes.
+    AttemptStore: deliveries::Deliveries, pace::Pacing, probes::Probes;
+    /// To find, rate-limit and claim due deliveries.
+    WorkerStore: deliveries::Deliveries, pace::Pacing, history::History;
+    /// To manage webhooks and release what waits for them.
+    WebhookStore: configs::Webhooks, pace::Pacing, interventions::Interventions;
+    /// To verify and diagnose inbound requests.
+    InboundStore: sources::Sources, rejected::RejectedRequests;
+    /// To send a stored delivery to another URL.
+    ShadowStore: history::History, configs::Webhooks;
+    /// To requeue deliveries, one or many.
+    RetryStore: history::History, interventions::Interventions, jobs::Jobs;
+    /// To release, probe, end and requeue deliveries in the background.
+    ChoreStore: RetryStore, probes::Probes;
+    /// To report stats.
+    StatsStore: history::History, configs::Webhooks, backlog::Backlog;
+}
+
 /// Everything that every store can do.
 pub trait Store:
     deliveries::Deliveries
@@ -47,6 +76,14 @@ pub trait Store:
     + jobs::Jobs
     + notifications::Notifications
     + sealing::Sealing
+    + AttemptStore
+    + WorkerStore
+    + WebhookStore
+    + InboundStore
+    + ShadowStore
+    + RetryStore
+    + ChoreStore
+    + StatsStore
 {
 }
 

@@ -70,7 +70,7 @@ impl Parts {
         aws: Option<Aws>,
     ) -> Self {
         Self {
-            webhook_cache: Arc::new(WebhookCache::new(Arc::clone(&store))),
+            webhook_cache: Arc::new(WebhookCache::new(store.clone())),
             ports: Ports {
                 store,
                 clock,

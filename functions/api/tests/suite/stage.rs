@@ -139,7 +139,7 @@ impl Stage {
         let process = store.process().to_owned();
         let listening: Arc<dyn NotificationListener> = Arc::clone(&store) as _;
         let clock = Arc::new(SteppedClock::at(BEGIN));
-        let ports = Ports {
+        let ports: Ports = Ports {
             store: store.clone(),
             clock: clock.clone(),
             entropy: Arc::new(CountedEntropy::seeded(7)),

@@ -74,7 +74,7 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
         let clock = Arc::new(SteppedClock::at(NOW));
-        let ports = Ports {
+        let ports: Ports = Ports {
             store: store.clone(),
             clock: clock.clone(),
             entropy: Arc::new(CountedEntropy::seeded(7)),

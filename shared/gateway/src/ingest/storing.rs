@@ -5,17 +5,17 @@ use std::sync::Arc;
 use postrider_domain::ids::TenantId;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery};
+use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, Deliveries};
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::start_now::{AcceptClaimed, Reservation, StartNow};
-use postrider_ports::{Error, Result, Store};
+use postrider_ports::{Error, Result};
 
 use super::{Published, Repeated};
 use crate::{GatewayError, metrics};
 
 #[derive(Clone)]
 pub(crate) struct Handoff {
-    store: Arc<dyn Store>,
+    store: Arc<dyn Deliveries>,
     queue: Arc<dyn Queue>,
     fast_path: Option<FastPath>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct FastPath {
 
 impl Handoff {
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn Deliveries>,
         queue: Arc<dyn Queue>,
         fast_path: Option<FastPath>,
     ) -> Self {

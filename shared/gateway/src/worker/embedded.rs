@@ -15,6 +15,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
+use postrider_ports::WorkerStore;
 use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::queue::{ProbeMessage, Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
@@ -38,7 +39,7 @@ const GATHER: Millis = Millis::new(2);
 const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
 
 pub struct EmbeddedWorker {
-    ports: Ports,
+    ports: Ports<dyn WorkerStore>,
     schedule: Arc<dyn Schedule>,
     attempts: Attempts,
     webhook_cache: Arc<WebhookCache>,
@@ -73,7 +74,7 @@ impl EmbeddedWorker {
     /// `process` is the owner of its leases.
     #[must_use]
     pub fn new(
-        ports: Ports,
+        ports: impl Into<Ports<dyn WorkerStore>>,
         schedule: Arc<dyn Schedule>,
         attempts: Attempts,
         webhook_cache: Arc<WebhookCache>,
@@ -81,7 +82,7 @@ impl EmbeddedWorker {
         settings: &WorkerSettings,
     ) -> Arc<Self> {
         Arc::new(Self {
-            ports,
+            ports: ports.into(),
             schedule,
             attempts,
             webhook_cache,

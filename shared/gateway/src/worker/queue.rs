@@ -11,6 +11,7 @@ use std::sync::Arc;
 use futures_util::future::{join_all, join3};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::WorkerStore;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::schedule::DueRow;
 use postrider_ports::{Error, Result};
@@ -25,7 +26,7 @@ use crate::worker::queue::triage::{Triage, triage};
 const REPORT_MARGIN: Millis = Millis::from_seconds(1);
 
 pub struct QueueWorker {
-    ports: Ports,
+    ports: Ports<dyn WorkerStore>,
     attempts: Attempts,
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
@@ -69,14 +70,14 @@ impl QueueWorker {
     /// `process` is the owner of its leases.
     #[must_use]
     pub fn new(
-        ports: Ports,
+        ports: impl Into<Ports<dyn WorkerStore>>,
         attempts: Attempts,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
         process: String,
     ) -> Self {
         Self {
-            ports,
+            ports: ports.into(),
             attempts,
             webhook_cache,
             queue,

@@ -67,7 +67,7 @@ impl Stage {
             egress: egress.clone(),
             retry: RuntimeRetry::default(),
         };
-        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&ports.store)));
+        let webhook_cache = Arc::new(WebhookCache::new(ports.store.clone()));
         let queue = Arc::clone(&line) as Arc<dyn Queue>;
         Self {
             gateway: Gateway::new(ports.clone(), webhook_cache, queue, limits),
@@ -94,7 +94,7 @@ impl Stage {
 
     /// A dispatcher function that shares only the store and the queue with the others.
     pub(crate) fn dispatcher(&self) -> QueueWorker {
-        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
+        let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
         let attempts = self.attempts(&webhook_cache);
         // The store treats the leases of processes that it does not know as expired.
         let process = self.store.process().to_owned();
@@ -103,7 +103,7 @@ impl Stage {
     }
 
     pub(crate) fn embedded_worker(&self) -> Arc<EmbeddedWorker> {
-        let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(&self.ports.store)));
+        let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
         EmbeddedWorker::new(
             self.ports.clone(),
             Arc::clone(&self.store) as _,

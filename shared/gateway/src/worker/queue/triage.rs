@@ -1,9 +1,9 @@
 //! Decides from the row what to do with a queue message.
 
 use postrider_domain::delivery::MESSAGE_REACH;
-use postrider_ports::Result;
 use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
+use postrider_ports::{Result, WorkerStore};
 
 use super::Needless;
 use crate::Ports;
@@ -17,7 +17,10 @@ pub(super) enum Triage {
 }
 
 /// Reads the row that a message names. The row decides; the message only says where to look.
-pub(super) async fn triage(ports: &Ports, message: &AttemptMessage) -> Result<Triage> {
+pub(super) async fn triage(
+    ports: &Ports<dyn WorkerStore>,
+    message: &AttemptMessage,
+) -> Result<Triage> {
     let Some(row) = ports.store.delivery(&message.tenant, message.id).await? else {
         return Ok(Triage::Dropped(Needless::Missing));
     };
