@@ -10,6 +10,7 @@ pub mod delivery;
 pub mod diagnosis;
 pub mod egress;
 pub mod event;
+pub mod flow;
 pub mod handshake;
 pub mod headers;
 pub mod health;

@@ -58,6 +58,13 @@ impl Timestamp {
         Millis(if gap < 0 { 0 } else { gap.unsigned_abs() })
     }
 
+    /// This instant, or `now` if it lies in the future. A stored time was once some process's present: one that is later
+    /// than now was written by a clock that ran ahead, and must not hold anything up until the others catch up.
+    #[must_use]
+    pub const fn not_after(self, now: Self) -> Self {
+        if self.0 > now.0 { now } else { self }
+    }
+
     /// Parses an RFC 3339 time such as `2026-02-21T10:00:00Z`.
     pub fn parse_rfc3339(text: &str) -> Result<Self, TimeError> {
         let at: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
@@ -170,6 +177,15 @@ mod tests {
             Timestamp::from_millis(i64::MIN)
         );
         assert_eq!(Timestamp::ZERO.since(last), Millis::ZERO);
+    }
+
+    #[test]
+    fn a_stored_time_in_the_future_counts_as_now() {
+        let now = Timestamp::from_millis(1000);
+        let [past, future] = [999, 1001].map(Timestamp::from_millis);
+        assert_eq!(past.not_after(now), past);
+        assert_eq!(now.not_after(now), now);
+        assert_eq!(future.not_after(now), now);
     }
 
     #[test]
