@@ -7,12 +7,13 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::decide::Transition;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::configs::{Created, Webhooks};
 use postrider_ports::deliveries::{Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Wanted};
 use postrider_ports::history::{Filter, History};
-use postrider_ports::schedule::Schedule;
+use postrider_ports::schedule::{Ask, Schedule};
 use postrider_ports::start_now::{AcceptClaimed, Reservation};
 use postrider_testkit::builders::{self, NOW};
 
@@ -171,13 +172,14 @@ impl Stored {
         }
         self.accept(CLAIMED, Free::Yes).await;
         let now = self.now();
+        let asks = [Ask::all(AttemptKind::First, CLAIMED as usize)];
         let mut due = Vec::new();
         for _ in 0..LOOKS {
             let began = Instant::now();
-            let agenda = self.store.agenda(now).await.unwrap();
+            let agenda = self.store.agenda(None, 100, now).await.unwrap();
             due = self
                 .store
-                .due(&self.tenant, self.webhook, now, CLAIMED as usize)
+                .due(&self.tenant, self.webhook, &asks, now)
                 .await
                 .unwrap();
             self.costs.look.since(began);
@@ -185,6 +187,7 @@ impl Stored {
         }
         let wanted: Vec<_> = due
             .into_iter()
+            .flat_map(|found| found.rows)
             .zip(1..)
             .map(|(row, claim)| Wanted {
                 tenant: row.tenant,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flow::Ramp;
 use crate::invalid::Invalid;
 use crate::time::Millis;
 
@@ -49,6 +50,14 @@ impl Profile {
             Self::Gateway | Self::Custom => &[30, 120, 600, 3600, 21_600],
             Self::PublicApi => &[5, 25, 125, 625, 3125],
             Self::Standard => &[5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
+        }
+    }
+
+    /// The document behind `gateway` allows no more than its retry rate.
+    pub(crate) const fn retry_ramp(self) -> Ramp {
+        match self {
+            Self::PublicApi | Self::Standard => Ramp::On,
+            Self::Gateway | Self::Custom => Ramp::Off,
         }
     }
 

@@ -42,6 +42,7 @@ use std::sync::Arc;
 
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::configs::ApiKeys;
+use postrider_ports::flow::FlowStates;
 use postrider_ports::history::History;
 use postrider_ports::queue::Queue;
 use postrider_ports::sources::Sources;
@@ -53,6 +54,7 @@ use postrider_ports::{
 
 use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
+use crate::pacing::PacedFlows;
 use crate::receive::Receive;
 use crate::rejected::Rejections;
 use crate::retries::Retries;
@@ -132,7 +134,8 @@ impl Gateway {
         settings: GatewaySettings,
     ) -> Self {
         let handoff = Handoff::new(Arc::clone(&ports.store) as _, Arc::clone(&queue), None);
-        Self::over(ports, webhook_cache, queue, handoff, settings)
+        let flows = Arc::new(PacedFlows(Arc::clone(&ports.store) as _));
+        Self::over(ports, webhook_cache, queue, flows, handoff, settings)
     }
 
     /// A gateway whose worker runs in the same process, and starts first attempts immediately while it has free slots.
@@ -145,16 +148,18 @@ impl Gateway {
         settings: GatewaySettings,
     ) -> Self {
         let queue: Arc<dyn Queue> = Arc::clone(&worker) as _;
+        let flows: Arc<dyn FlowStates> = Arc::clone(&worker) as _;
         let fast_path = FastPath { worker, store };
         let store = Arc::clone(&ports.store);
         let handoff = Handoff::new(store as _, Arc::clone(&queue), Some(fast_path));
-        Self::over(ports, webhook_cache, queue, handoff, settings)
+        Self::over(ports, webhook_cache, queue, flows, handoff, settings)
     }
 
     fn over(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
+        flows: Arc<dyn FlowStates>,
         handoff: Handoff,
         settings: GatewaySettings,
     ) -> Self {
@@ -176,6 +181,7 @@ impl Gateway {
                 ports.clone(),
                 webhook_cache,
                 Arc::clone(&queue),
+                flows,
                 settings.egress.clone(),
             ),
             rejected: Rejections::new(ports.clone()),

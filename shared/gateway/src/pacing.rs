@@ -1,10 +1,15 @@
 //! Turns: which rows of a webhook go out now, which go out later, and which are set aside until there is a turn for them.
 
-use postrider_domain::pace::Asked;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use postrider_domain::flow::FlowStatus;
+use postrider_domain::pace::{Asked, Pace};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::Move;
+use postrider_ports::flow::FlowStates;
 use postrider_ports::pace::Pacing;
 use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{DueRow, Turn};
@@ -19,9 +24,31 @@ pub(crate) struct TurnRules {
     pub(crate) ahead: Millis,
 }
 
+/// Flows by the stored rates of webhooks.
+pub(crate) struct PacedFlows(pub(crate) Arc<dyn Pacing>);
+
+#[async_trait]
+impl FlowStates for PacedFlows {
+    async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>> {
+        let Some(first) = webhooks.first() else {
+            return Ok(Vec::new());
+        };
+        let ids: Vec<_> = webhooks.iter().map(|webhook| webhook.id).collect();
+        let paces = self.0.paces(&first.tenant, &ids).await?;
+        let status = |(webhook, pace): (&Webhook, &Pace)| {
+            let rate = webhook.settings.retry_rate;
+            FlowStatus {
+                limited: pace.is_slowed(rate),
+                rate_milli: pace.rate_milli(rate),
+            }
+        };
+        Ok(webhooks.iter().zip(&paces).map(status).collect())
+    }
+}
+
 /// What is known about a webhook's rate when an attempt begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speed {
+pub(crate) enum Speed {
     /// The configured rate. A delivery does not change it.
     Full,
     /// The rate was lower, or it was not read.

@@ -6,11 +6,12 @@ mod decision;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
+use postrider_domain::flow::{Change, Rates};
 use postrider_domain::ids::{JobId, WebhookId};
 use postrider_domain::inbound::Rejection;
 use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::source::Source;
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::{Error, Result};
 use tracing::{debug, error, info, warn};
@@ -42,6 +43,16 @@ pub(crate) fn renewal_failed(claimed: &Claimed, reason: &Error) {
         delivery_id = %claimed.delivery().id,
         %reason,
         "the lease of the delivery could not be renewed"
+    );
+}
+
+pub(crate) fn result_unwritable(claimed: &Claimed, pause: Millis, reason: &Error) {
+    error!(
+        event = "delivery.result_unwritable",
+        delivery_id = %claimed.delivery().id,
+        retry_in_ms = pause.get(),
+        %reason,
+        "the result of the attempt cannot be written; the delivery is held back and will be sent again"
     );
 }
 
@@ -148,6 +159,37 @@ pub(crate) fn report_failed(webhook: WebhookId, reason: &Error) {
         %reason,
         "the rate limit of the webhook could not be updated"
     );
+}
+
+pub(crate) fn flow_changed(webhook: WebhookId, change: Change) {
+    metrics::flow_changed(change);
+    let Rates {
+        from_milli,
+        to_milli,
+    } = change.rates();
+    match change {
+        Change::Entered(_) => info!(
+            event = "flow.limited",
+            webhook_id = %webhook,
+            from_milli,
+            to_milli,
+            "the receiver cannot keep up; the webhook is rate limited"
+        ),
+        Change::Opened(_) | Change::Reset(_) => info!(
+            event = "flow.opened",
+            webhook_id = %webhook,
+            from_milli,
+            to_milli,
+            "the receiver keeps up; the webhook is no longer rate limited"
+        ),
+        Change::Cut(_) | Change::Raised(_) => debug!(
+            event = "flow.adjusted",
+            webhook_id = %webhook,
+            from_milli,
+            to_milli,
+            "the rate of the webhook was adjusted"
+        ),
+    }
 }
 
 pub(crate) fn cycle_failed(reason: &Error) {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::Rules;
+use postrider_domain::flow::FlowStatus;
 use postrider_domain::health::{Health, PROBES, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::pace::Pace;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
@@ -14,7 +13,8 @@ use postrider_domain::webhook::{
 };
 use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
-use postrider_ports::queue::Queue;
+use postrider_ports::flow::FlowStates;
+use postrider_ports::queue::{DrainMessage, Queue};
 
 use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
@@ -29,6 +29,7 @@ pub struct ManageWebhooks {
     ports: Ports<dyn WebhookStore>,
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
+    flows: Arc<dyn FlowStates>,
     egress: Rules,
 }
 
@@ -45,24 +46,28 @@ impl ManageWebhooks {
         ports: impl Into<Ports<dyn WebhookStore>>,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
+        flows: Arc<dyn FlowStates>,
         egress: Rules,
     ) -> Self {
         Self {
             ports: ports.into(),
             webhook_cache,
             queue,
+            flows,
             egress,
         }
     }
 
-    /// The current pace of a delivery's webhook. Read only for a delivery that may be waiting for it.
-    pub async fn pace_of(&self, row: &Delivery) -> Result<Pace, GatewayError> {
-        if !row.parked {
-            return Ok(Pace::default());
-        }
-        let webhook = [row.id.webhook];
-        let paces = self.ports.store.paces(&row.tenant, &webhook).await?;
-        Ok(paces.first().copied().unwrap_or_default())
+    /// How fast each of these webhooks, of one tenant, is called now.
+    pub async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>, GatewayError> {
+        Ok(self.flows.flows(webhooks).await?)
+    }
+
+    /// How fast a webhook is called now.
+    pub async fn flow(&self, webhook: &Webhook) -> Result<FlowStatus, GatewayError> {
+        let flows = self.flows(std::slice::from_ref(webhook)).await?;
+        let unknown = || FlowStatus::unlimited(&webhook.settings.limits());
+        Ok(flows.first().copied().unwrap_or_else(unknown))
     }
 
     /// Creates a webhook with the given secret, or with a generated one.
@@ -110,16 +115,6 @@ impl ManageWebhooks {
         let mut webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
         webhooks.sort_by_key(|webhook| (webhook.created_at, webhook.id));
         Ok(webhooks)
-    }
-
-    /// The current rate limit of each of these webhooks.
-    pub async fn paces(
-        &self,
-        tenant: &TenantId,
-        webhooks: &[Webhook],
-    ) -> Result<Vec<Pace>, GatewayError> {
-        let ids: Vec<_> = webhooks.iter().map(|webhook| webhook.id).collect();
-        Ok(self.ports.store.paces(tenant, &ids).await?)
     }
 
     pub async fn get(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
@@ -211,6 +206,12 @@ impl ManageWebhooks {
     pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
         let webhook = self.set_status(tenant, id, WebhookStatus::Active).await?;
         self.release(tenant, id).await?;
+        let drain = DrainMessage {
+            tenant: tenant.clone(),
+            webhook: id,
+            not_before: self.ports.clock.now(),
+        };
+        self.queue.send(vec![drain.into()]).await;
         Ok(webhook)
     }
 

@@ -11,6 +11,7 @@ pub mod configs;
 pub mod deliveries;
 mod error;
 pub mod first_key;
+pub mod flow;
 pub mod history;
 pub mod housekeeping;
 pub mod interventions;
@@ -44,7 +45,7 @@ macro_rules! roles {
 
 roles! {
     /// To run attempts and probes.
-    AttemptStore: deliveries::Deliveries, pace::Pacing, probes::Probes;
+    AttemptStore: deliveries::Deliveries, probes::Probes;
     /// To find, rate-limit and claim due deliveries.
     WorkerStore: deliveries::Deliveries, pace::Pacing, history::History;
     /// To manage webhooks and release what waits for them.

@@ -19,16 +19,17 @@ impl Line {
         std::mem::take(&mut *self.messages.lock())
     }
 
-    /// The same, where only attempts were sent.
+    /// The attempts alone.
     ///
     /// # Panics
-    /// When another message was sent.
+    /// When a probe was sent.
     pub fn take_attempts(&self) -> Vec<AttemptMessage> {
         let attempt = |message| match message {
-            QueueMessage::Attempt(message) => message,
+            QueueMessage::Attempt(message) => Some(message),
+            QueueMessage::Drain(_) => None,
             QueueMessage::Probe(message) => panic!("{message:?}"),
         };
-        self.take().into_iter().map(attempt).collect()
+        self.take().into_iter().filter_map(attempt).collect()
     }
 
     /// Says that so many wait, whatever it holds.

@@ -9,7 +9,6 @@ use rusqlite::{Connection, Row, params};
 use super::codec;
 use super::fault::Fault;
 use super::mail_outbox;
-use super::pace;
 use super::rows;
 use super::writer::Tx;
 
@@ -88,9 +87,6 @@ pub(super) fn change(
     now: Timestamp,
 ) -> Result<(), Fault> {
     save(tx, tenant, webhook, before, after)?;
-    if before.status != after.status && after.status == WebhookStatus::Active {
-        pace::probe(tx, tenant, webhook, now)?;
-    }
     match health_notification(tenant, webhook, before, after, now) {
         Some(notification) => {
             rows::notify(tx, &notification)?;

@@ -35,6 +35,7 @@ mod schedule;
 mod sealing;
 mod sources;
 mod stats;
+mod stepping;
 mod vault;
 mod writer;
 

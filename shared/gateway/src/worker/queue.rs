@@ -98,6 +98,11 @@ impl QueueWorker {
             match message {
                 QueueMessage::Attempt(message) => attempts.push((index, message)),
                 QueueMessage::Probe(message) => probes.push((index, message)),
+                QueueMessage::Drain(_) => {
+                    if let Some(slot) = answers.get_mut(index) {
+                        *slot = Some(Ok(Handled::Dropped(Needless::Closed)));
+                    }
+                }
             }
         }
         let looks = attempts

@@ -1,7 +1,9 @@
 //! Handles claims and probes.
 
 use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
+use postrider_domain::flow::Observed;
 use postrider_domain::ids::DeliveryId;
+use postrider_domain::pace::Signal;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery};
@@ -57,7 +59,13 @@ impl QueueWorker {
         speed: Speed,
         deadline: Timestamp,
     ) -> Result<Handled> {
-        let attempt = self.attempts.attempt(delivery, speed);
+        let attempt = async {
+            let result = self.attempts.attempt(delivery).await;
+            if let Some(observation) = result.observation {
+                self.report(delivery, observation.observed, speed).await;
+            }
+            result.written
+        };
         match self.in_time(deadline, attempt).await {
             Ok(Attempted::Done(after)) => {
                 let reach = self.ports.clock.now().plus(MESSAGE_REACH);
@@ -79,6 +87,30 @@ impl QueueWorker {
                 telemetry::attempt_abandoned(&delivery.claimed, &error);
                 Err(error)
             }
+        }
+    }
+
+    /// Reports an attempt to the webhook's rate limit. At the full rate a delivery changes nothing.
+    async fn report(&self, delivery: &ClaimedDelivery, observed: Observed, speed: Speed) {
+        let signal = match (observed, speed) {
+            (Observed::TooMany | Observed::Overloaded, _) => Signal::TooFast,
+            (Observed::Delivered, Speed::MaybeSlowed) => Signal::Fine,
+            (Observed::Delivered, Speed::Full) | (Observed::Failed | Observed::Final, _) => return,
+        };
+        let row = delivery.claimed.delivery();
+        let (tenant, id, now) = (&row.tenant, row.id.webhook, self.ports.clock.now());
+        let reported = async {
+            let snapshot = self.webhook_cache.recent(tenant, now).await?;
+            match snapshot.get(id) {
+                Some(webhook) => {
+                    let rate = webhook.settings.retry_rate;
+                    self.ports.store.report(tenant, id, signal, rate, now).await
+                }
+                None => Ok(()),
+            }
+        };
+        if let Err(error) = reported.await {
+            telemetry::report_failed(id, &error);
         }
     }
 }
