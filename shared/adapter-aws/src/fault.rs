@@ -23,7 +23,7 @@ const TRANSIENT: [&str; 13] = [
 
 /// A failed call as a port error. Throttling, timeouts, lost connections and errors on the side of AWS may pass;
 /// everything else needs an operator.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the SDK's errors may grow")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add errors")]
 pub(crate) fn of<E>(error: &SdkError<E, HttpResponse>) -> Error
 where
     E: ProvideErrorMetadata,

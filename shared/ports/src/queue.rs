@@ -48,7 +48,7 @@ impl QueueMessage {
         Self::Attempt(AttemptMessage::of(row))
     }
 
-    /// Whose receiver the worker will call. Queues are fair between webhooks.
+    /// The webhook whose receiver the worker will call. Queues are fair between webhooks.
     #[must_use]
     pub const fn webhook(&self) -> WebhookId {
         match self {

@@ -165,7 +165,7 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl F
     }
 }
 
-/// So an attempt counts for the current state of its webhook, whatever the worker has cached.
+/// An attempt then counts for the current state of its webhook, whatever the worker has cached.
 pub async fn a_claim_has_the_generation_of_its_webhooks_state(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
