@@ -124,7 +124,7 @@ async fn answer(
             lanes.iter().for_each(|lane| *lane.lock() = Lane::default());
             String::new()
         }
-        other => panic!("{other} is not asked for"),
+        other => panic!("unexpected request: {other}"),
     };
     Ok(Response::new(Full::from(text)))
 }

@@ -29,10 +29,10 @@ pub struct RejectedRequestView {
     #[schema(value_type = schema::RejectedId, example = "rfd_aaaadhubu2qjqaaaaaaaaaaaaa")]
     pub id: String,
     pub at: ApiTime,
-    /// Why, for programs.
+    /// The reason, for programs.
     #[schema(value_type = schema::RejectionReason)]
     pub reason: Word<Rejection>,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub detail: String,
     pub method: String,
     pub path: String,
@@ -119,13 +119,13 @@ pub struct RejectedHeaderView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Finding)]
 pub struct FindingView {
-    /// What it is, in a sentence.
+    /// The finding in one sentence.
     pub text: String,
     /// What to do, one step per entry.
     #[serde(default)]
     #[schema(required)]
     pub advice: Vec<String>,
-    /// What it is, for programs.
+    /// The kind of finding, for programs.
     #[serde(flatten)]
     pub kind: FindingKind,
 }

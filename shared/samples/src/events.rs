@@ -9,7 +9,6 @@ pub struct SampleEvent {
     pub name: &'static str,
     /// Headers in addition to the signature headers.
     pub headers: &'static [(&'static str, &'static str)],
-    /// What the body is.
     pub content_type: &'static str,
     /// The body; its ids and timestamps are replaced when it is signed.
     pub body: &'static str,

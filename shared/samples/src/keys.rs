@@ -13,7 +13,7 @@ use postrider_domain::secret::SharedSecret;
 /// What a source stores, and the key that signs for it.
 #[derive(Clone, Debug)]
 pub struct SampleKeys {
-    /// What the source is given: a secret, or a public key.
+    /// The source's part: a secret, or a public key.
     pub secret: SharedSecret,
     private: Option<Private>,
 }

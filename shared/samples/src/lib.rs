@@ -30,7 +30,6 @@ pub struct Unsigned<'a> {
     pub id: &'a str,
     /// Headers that the provider sends in addition to the signature headers.
     pub headers: &'a [(&'static str, &'a str)],
-    /// What the body is.
     pub content_type: &'a str,
     /// The body. Values that the scheme expects in it, such as an id or a time, are already set.
     pub body: &'a [u8],

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 
 /// An object that a path names by its id.
 pub trait Identified: FromStr + Send {
-    /// What a problem calls it.
+    /// Its name in problem details.
     const WHAT: &'static str;
 }
 

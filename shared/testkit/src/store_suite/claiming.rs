@@ -209,7 +209,7 @@ pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
         Unclaimable::NotDue(after(75)),
     );
     let again = scene.attempt(id, retry_at(after(200)), after(75)).await;
-    assert!(!again.paced, "the next retry asks for a turn of its own");
+    assert!(!again.paced, "the next retry needs its own turn");
 }
 
 /// Nor one that is closed, parked or deleted.
