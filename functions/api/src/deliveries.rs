@@ -1,4 +1,4 @@
-//! Deliveries: listing them, looking at one, retrying one.
+//! Lists, shows and retries deliveries.
 
 pub(crate) mod shadow;
 

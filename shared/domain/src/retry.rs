@@ -287,7 +287,7 @@ pub struct RuntimeRetry {
 pub struct RetryBudget(pub u32);
 
 impl RetryBudget {
-    /// The effective maximum of attempts for a row.
+    /// The effective maximum number of attempts for a row.
     #[must_use]
     pub const fn effective_max(self, of_row: u32) -> u32 {
         let capped = self.0.saturating_add(1);

@@ -1,12 +1,13 @@
 //! The use cases of the gateway: publish, receive, attempt, retry, manage.
 //!
-//! Each use case is plain code over the ports (traits of `postrider-ports`: store, clock, queue, sender) and the pure rules
-//! of `postrider-domain`. It does not know SQLite, DynamoDB, SQS or the HTTP API: the adapters implement the ports, and
-//! `cli` and `functions/*` put both together.
+//! Each use case is plain code over the ports (traits of `postrider-ports`: store, clock, queue, sender) and the pure
+//! rules of `postrider-domain`. It knows nothing about SQLite, DynamoDB, SQS or the HTTP API: the adapters implement
+//! the ports, and `cli` and `functions/*` put the two together.
 //!
 //! Rules:
 //! - An event is accepted only when it is stored together with its deliveries.
-//! - One claim is one POST. A worker claims a delivery before it sends; an attempt that has lost its claim does not count.
+//! - One claim results in at most one POST. A worker claims a delivery before it sends; an attempt that has lost its
+//!   claim does not count.
 //! - An attempt is written before it is counted: its log line, its metrics and its trace follow the write.
 //! - A queue message only names a delivery; the stored row decides. A lost or repeated message is harmless.
 //! - Time, randomness and settings are handed in, so tests control them.
@@ -66,7 +67,7 @@ use crate::worker::embedded::InProcessQueue;
 
 pub use error::GatewayError;
 
-/// The ports of a use case. `S` is what it needs of the store; every use case is created from the ports of the whole
+/// The ports of a use case. `S` is what it needs from the store; every use case is created from the ports of the whole
 /// store.
 pub struct Ports<S: ?Sized = dyn Store> {
     pub store: Arc<S>,

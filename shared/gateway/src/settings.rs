@@ -34,7 +34,7 @@ pub struct WorkerSettings {
     pub per_webhook: usize,
     /// The maximum number of attempts in flight in total.
     pub total: usize,
-    /// The longest sleep between two looks for due deliveries.
+    /// The longest sleep between two checks for due deliveries.
     pub poll_interval: Millis,
     /// The gateway's own retry settings.
     pub retry: RuntimeRetry,

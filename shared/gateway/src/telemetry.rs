@@ -70,7 +70,7 @@ pub(crate) fn attempt_abandoned(claimed: &Claimed, reason: &Error) {
         event = "delivery.attempt_abandoned",
         delivery_id = %claimed.delivery().id,
         %reason,
-        "the result of the attempt cannot be written, the delivery will be attempted again"
+        "the result of the attempt cannot be written; the delivery will be attempted again"
     );
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn swept(step: &'static str, rows: usize) {
 pub(crate) fn chores_unfinished() {
     info!(
         event = "sweep.unfinished",
-        "the time was up before all chores were done, the next run continues"
+        "ran out of time before all chores were done; the next run continues"
     );
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn inbound_rejected(source: Option<&Source>, reason: Rejection) {
     );
 }
 
-/// Nothing of the request is logged: it may contain a sender's data.
+/// No part of the request is logged: it may contain a sender's data.
 pub(crate) fn rejection_not_stored(source: Option<&Source>, reason: &Error) {
     warn!(
         event = "inbound.rejection_not_stored",
@@ -280,6 +280,6 @@ pub(crate) fn inbound_accepted(source: &Source, event: &Event, published: &Publi
         body_bytes = event.body.len(),
         deliveries,
         repeated = published.repeated == Repeated::Yes,
-        "accepted an event from a source for {deliveries} webhooks"
+        "accepted an event from a source, with {deliveries} deliveries"
     );
 }

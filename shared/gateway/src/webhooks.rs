@@ -141,7 +141,7 @@ impl ManageWebhooks {
         self.store_change(webhook, settings, secrets).await
     }
 
-    /// Replaces the secret by the given one, or by a generated one. The old secret stays valid for a day.
+    /// Replaces the secret with the given one, or with a generated one. The old secret stays valid for a day.
     pub async fn rotate_secret(
         &self,
         tenant: &TenantId,

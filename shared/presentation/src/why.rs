@@ -116,7 +116,7 @@ fn ended(row: &Delivery) -> String {
             "Not retried, and the webhook was disabled.".to_owned()
         }
         Some(DeadCause::Aborted) => {
-            "Not retried: the receiver asked not to be sent it again.".to_owned()
+            "Not retried: the receiver asked not to receive it again.".to_owned()
         }
         Some(DeadCause::Blocked) => {
             "Not retried: another attempt would be blocked again.".to_owned()

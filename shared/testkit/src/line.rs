@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
-/// Hints in the order they were sent.
+/// Messages in the order they were sent.
 #[derive(Default)]
 pub struct Line {
     messages: Mutex<Vec<QueueMessage>>,
@@ -14,7 +14,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// What was sent since this was asked the last time.
+    /// The messages sent since the last call.
     pub fn take(&self) -> Vec<QueueMessage> {
         std::mem::take(&mut *self.messages.lock())
     }
@@ -32,12 +32,12 @@ impl Line {
         self.take().into_iter().filter_map(attempt).collect()
     }
 
-    /// Says that so many wait, whatever it holds.
+    /// Reports this depth, whatever the queue holds.
     pub fn pretend_depth(&self, depth: u64) {
         *self.depth.lock() = depth;
     }
 
-    /// Takes nothing any more.
+    /// Rejects every message from now on.
     pub fn close(&self) {
         *self.closed.lock() = true;
     }

@@ -1,4 +1,4 @@
-//! The state of webhooks, and the version that tells whether a plan is still based on a tenant's current webhooks.
+//! The state of webhooks, and the version that shows whether a plan is still based on a tenant's current webhooks.
 
 use postrider_domain::health::{Health, StatusReason, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};

@@ -1,4 +1,4 @@
-//! What operators and housekeeping do to rows.
+//! Changes to rows by operators and by housekeeping.
 
 use std::ops::ControlFlow;
 
