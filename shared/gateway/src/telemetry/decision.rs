@@ -71,6 +71,7 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
         jitter_bps = policy.jitter_bps,
         classifier = policy.classifier.as_str(),
         redirects = policy.redirects.as_str(),
+        retry_after = policy.retry_after.as_str(),
         on_exhausted = policy.on_exhausted.as_str(),
         retry_budget = policy.budget.0,
         jitter,
