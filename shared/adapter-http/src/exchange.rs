@@ -1,7 +1,7 @@
 //! One request and its progress, so that a timeout loses nothing that is known.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Request, header};
@@ -17,6 +17,7 @@ use crate::connection::AboutConnection;
 use crate::connector::Connector;
 use crate::dialling::{Dialling, millis, now};
 use crate::failure;
+use crate::limits::Limits;
 
 /// Longer than any legitimate media type.
 const MAX_CONTENT_TYPE_CHARS: usize = 100;
@@ -59,6 +60,14 @@ impl Exchange {
         }
     }
 
+    /// Resolves when the request has its connection, new or reused.
+    pub(crate) fn connected(&self) -> impl Future<Output = ()> + use<> {
+        let mut captured = self.captured.clone();
+        async move {
+            captured.wait_for_connection_metadata().await;
+        }
+    }
+
     /// Sends the request and reads the response as far as needed. May be cancelled at any point.
     pub(crate) async fn run(
         &mut self,
@@ -92,9 +101,9 @@ impl Exchange {
         }
     }
 
-    /// The outcome, whether the exchange ended or was cancelled after `within`. A status line decides, whatever
-    /// happened afterwards.
-    pub(crate) fn into_outcome(self, within: Duration) -> Outcome {
+    /// The outcome, whether the exchange ended or was cancelled by its limits. A status line decides, whatever happened
+    /// afterwards.
+    pub(crate) fn into_outcome(self, limits: Limits) -> Outcome {
         let timings = self.timings(now());
         let result = match self.stage {
             Stage::Answered(
@@ -116,12 +125,11 @@ impl Exchange {
             Stage::Failed(failed) => Answer::Failed(failed),
             Stage::Waiting => {
                 let sent = self.captured.connection_metadata().is_some();
-                let phase = if sent {
-                    Phase::FirstByte
+                Answer::Failed(if sent {
+                    failure::timed_out(Phase::FirstByte, limits.response)
                 } else {
-                    self.dialling.steps().phase
-                };
-                Answer::Failed(failure::timed_out(phase, within))
+                    failure::timed_out(self.dialling.steps().phase, limits.connect)
+                })
             }
         };
         Outcome { result, timings }

@@ -17,6 +17,7 @@ mod dial;
 mod dialling;
 mod exchange;
 mod failure;
+mod limits;
 mod resolve;
 mod sender;
 mod settings;

@@ -21,6 +21,7 @@ use crate::connector::{Connector, Endpoint};
 use crate::dialling::{CURRENT, Dialling, now};
 use crate::exchange::Exchange;
 use crate::failure::{self, MAX_HEAD_BYTES};
+use crate::limits::Limits;
 use crate::resolve::Names;
 use crate::settings::{HttpSetupError, SenderSettings};
 use crate::tls;
@@ -110,7 +111,10 @@ impl Sender for HttpSender {
                 };
             }
         };
-        let within = Duration::from(post.timeout);
+        let limits = Limits {
+            connect: self.connect_timeout,
+            response: post.timeout.into(),
+        };
         let length = HeaderValue::from(post.body.len());
         let mut request = Request::new(Full::new(post.body));
         *request.method_mut() = Method::POST;
@@ -119,11 +123,11 @@ impl Sender for HttpSender {
         // Sent even if it is 0: without it some receivers answer 411.
         request.headers_mut().insert(CONTENT_LENGTH, length);
 
-        let dialling = Arc::new(Dialling::new(self.connect_timeout.min(within)));
+        let dialling = Arc::new(Dialling::new(limits.connect));
         let mut exchange = Exchange::new(begun_at, Arc::clone(&dialling), &mut request);
+        let connected = exchange.connected();
         let run = CURRENT.scope(dialling, exchange.run(&self.client, request));
-        // Completed or cancelled: the exchange holds what is known.
-        let _ = timeout(within, run).await;
-        exchange.into_outcome(within)
+        limits.enforce(run, connected).await;
+        exchange.into_outcome(limits)
     }
 }

@@ -13,7 +13,7 @@ use postrider_domain::pace::Signal;
 use postrider_domain::request::signed_headers;
 use postrider_domain::retry::{Jitter, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::AttemptStore;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
@@ -27,7 +27,7 @@ use crate::{Ports, metrics, telemetry, traces};
 
 pub use probe::ProbeResult;
 
-/// How long a lease lasts beyond the timeout of the attempt.
+/// How long a lease lasts beyond the longest that its attempt takes.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
 /// The longest pause between two tries to write the result of an attempt.
 const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
@@ -223,5 +223,6 @@ impl Attempts {
 
 /// An attempt that could outlive its lease is not started.
 fn fits(timeout: Millis, lease_until: Timestamp, now: Timestamp) -> bool {
-    now.plus(timeout).plus(Millis::from_seconds(1)) <= lease_until
+    let longest = longest_attempt(timeout);
+    now.plus(longest).plus(Millis::from_seconds(1)) <= lease_until
 }

@@ -21,7 +21,7 @@ pub const FINISHED: &str = "postrider_deliveries_finished_total";
 /// From the event to its delivery, including retries.
 pub const LATENCY_SECONDS: &str = "postrider_delivery_latency_seconds";
 
-/// Histogram bounds of attempts, in seconds. No attempt takes longer than 31 s.
+/// Histogram bounds of attempts, in seconds. No attempt takes longer than 36 s.
 pub const ATTEMPT_BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];

@@ -15,15 +15,16 @@ pub struct Post {
     /// All headers except `Host` and `Content-Length`.
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// For the whole attempt, including connecting and reading the body.
+    /// From the established connection to the end of the response. Connecting has a limit of its own.
     pub timeout: Millis,
 }
 
 /// Sends requests to receivers.
 ///
 /// One call is at most one request on the wire: an implementation never retries, follows no redirect, honours no
-/// proxy variable and decodes no content encoding. It returns within the timeout and a second, whatever the receiver
-/// does, and never fails: failures are part of the [`Outcome`].
+/// proxy variable and decodes no content encoding. Whatever the receiver does, it returns at most a second after
+/// [`longest_attempt`](postrider_domain::webhook::longest_attempt), and never fails: failures are part of the
+/// [`Outcome`].
 #[async_trait]
 pub trait Sender: Send + Sync {
     async fn post(&self, request: Post) -> Outcome;

@@ -55,7 +55,7 @@ struct CommonArgs {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<Hidden>,
 
-    /// Timeout of an attempt in seconds, 1 to 30
+    /// How long to wait for a response once connected, in seconds, 1 to 30
     #[arg(long, value_name = "S")]
     timeout_seconds: Option<u32>,
 

@@ -41,7 +41,16 @@ pub(crate) fn local_sender() -> HttpSender {
     HttpSender::new(settings(&["127.0.0.1/32"])).unwrap()
 }
 
-/// The same, with this name server.
+/// Gives up connecting soon.
+pub(crate) fn hasty_sender(with: SenderSettings) -> HttpSender {
+    let settings = SenderSettings {
+        connect_timeout: SHORT,
+        ..with
+    };
+    HttpSender::new(settings).unwrap()
+}
+
+/// The same as [`local_sender`], with this name server.
 pub(crate) fn sender_asking(name_server: SocketAddr) -> HttpSender {
     let settings = SenderSettings {
         name_servers: Some(vec![name_server]),

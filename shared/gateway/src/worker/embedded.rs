@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use postrider_domain::delivery::{Lease, LeaseOwner};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::Result;
 use postrider_ports::WorkerStore;
 use postrider_ports::deliveries::ClaimedDelivery;
@@ -166,7 +166,7 @@ impl EmbeddedWorker {
         };
         Lease {
             owner,
-            until: now.plus(timeout).plus(LEASE_MARGIN),
+            until: now.plus(longest_attempt(timeout)).plus(LEASE_MARGIN),
         }
     }
 

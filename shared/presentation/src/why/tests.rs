@@ -84,6 +84,18 @@ fn a_timeout_is_explained_by_the_phase_it_happened_in() {
     assert!(title(Phase::Connect).starts_with("Connecting to"));
     assert!(title(Phase::Tls).contains("TLS"));
     assert!(title(Phase::FirstByte).contains("took too long to respond"));
+
+    let webhook = webhook(&TenantId::default(), 1);
+    let meaning = |phase| {
+        let attempt = no_answer(FailureKind::Timeout, phase);
+        let why = explain(&row, Some(&attempt), Some(&webhook), Pace::default());
+        why.unwrap().meaning
+    };
+    for phase in [Phase::Dns, Phase::Connect, Phase::Tls] {
+        assert!(meaning(phase).contains("within 5 s"), "{}", meaning(phase));
+    }
+    let silent = meaning(Phase::FirstByte);
+    assert!(silent.contains("within the timeout of 10 s"), "{silent}");
 }
 
 #[test]
