@@ -8,15 +8,13 @@ use http::{Extensions, HeaderMap, Request, header};
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
-use postrider_domain::outcome::{
-    Answer, Control, Failure, Outcome, Phase, Response, RetryAfter, Timings,
-};
+use postrider_domain::outcome::{Answer, Control, Phase, Response, RetryAfter, Timings};
 
 use crate::body::{BodyStart, Ending};
 use crate::connection::AboutConnection;
 use crate::connector::Connector;
 use crate::dialling::{Dialling, millis, now};
-use crate::failure;
+use crate::failure::{self, NoConnection};
 use crate::limits::Limits;
 
 /// Longer than any legitimate media type.
@@ -33,7 +31,14 @@ pub(crate) struct Exchange {
 enum Stage {
     Waiting,
     Answered(Head, BodyStart),
-    Failed(Failure),
+    Failed(NoConnection),
+}
+
+/// How an exchange ended.
+pub(crate) enum Ended {
+    /// The request had a connection.
+    Connected(Answer),
+    NotConnected(NoConnection),
 }
 
 /// A status line and the other parts of the head that matter.
@@ -101,11 +106,11 @@ impl Exchange {
         }
     }
 
-    /// The outcome, whether the exchange ended or was cancelled by its limits. A status line decides, whatever happened
-    /// afterwards.
-    pub(crate) fn into_outcome(self, limits: Limits) -> Outcome {
+    /// How the exchange ended, by itself or cancelled by its limits. A status line decides, whatever happened afterwards.
+    pub(crate) fn into_ended(self, limits: Limits) -> (Ended, Timings) {
         let timings = self.timings(now());
-        let result = match self.stage {
+        let was_connected = self.captured.connection_metadata().is_some();
+        let ended = match self.stage {
             Stage::Answered(
                 Head {
                     status,
@@ -115,24 +120,26 @@ impl Exchange {
                     ..
                 },
                 body,
-            ) => Answer::Response(Response {
+            ) => Ended::Connected(Answer::Response(Response {
                 status,
                 retry_after,
                 control,
                 content_type,
                 body: body.into_text(),
-            }),
-            Stage::Failed(failed) => Answer::Failed(failed),
+            })),
+            Stage::Failed(failed) if was_connected => {
+                Ended::Connected(Answer::Failed(failed.into_failure()))
+            }
+            Stage::Failed(failed) => Ended::NotConnected(failed),
+            Stage::Waiting if was_connected => Ended::Connected(Answer::Failed(
+                failure::timed_out(Phase::FirstByte, limits.response),
+            )),
             Stage::Waiting => {
-                let sent = self.captured.connection_metadata().is_some();
-                Answer::Failed(if sent {
-                    failure::timed_out(Phase::FirstByte, limits.response)
-                } else {
-                    failure::timed_out(self.dialling.steps().phase, limits.connect)
-                })
+                let phase = self.dialling.steps().phase;
+                Ended::NotConnected(failure::not_connected(phase, limits.connect))
             }
         };
-        Outcome { result, timings }
+        (ended, timings)
     }
 
     fn timings(&self, ended_at: Instant) -> Timings {

@@ -1,5 +1,6 @@
 //! One attempt: sign, post, decide, write.
 
+mod own_fault;
 mod probe;
 
 use std::convert::Infallible;
@@ -17,7 +18,7 @@ use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::AttemptStore;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
-use postrider_ports::sender::{Post, Sender};
+use postrider_ports::sender::{OwnFault, Post, Posted, Sender};
 use tokio::select;
 
 use crate::pacing::Speed;
@@ -49,6 +50,8 @@ pub enum Attempted {
     Stale,
     /// Not attempted: there was no time left in the lease, or the webhook was deleted. The lease expires.
     NotStarted,
+    /// Not sent because of a fault of the gateway's own. The row is free and due as before.
+    GivenBack(OwnFault),
 }
 
 /// A request that was sent.
@@ -101,9 +104,13 @@ impl Attempts {
             body: delivery.event.body.clone(),
             timeout: webhook.settings.timeout,
         };
-        let outcome = self
+        let posted = self
             .post_holding(&delivery.claimed, request, started_at)
             .await;
+        let outcome = match posted {
+            Ok(outcome) => outcome,
+            Err(fault) => return Ok(self.give_back(&delivery.claimed, fault).await),
+        };
         let sent = Sent {
             claimed: &delivery.claimed,
             webhook,
@@ -170,7 +177,7 @@ impl Attempts {
         claimed: &Claimed,
         request: Post,
         started_at: Timestamp,
-    ) -> Outcome {
+    ) -> Posted {
         let lease = claimed.delivery().lease_until.since(started_at);
         select! {
             biased;

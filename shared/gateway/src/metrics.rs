@@ -7,6 +7,7 @@ use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::stats::LATENCY_BOUNDS_MS;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
+use postrider_ports::sender::OwnFaultKind;
 
 use crate::attempt::Attempted;
 use crate::ingest::Repeated;
@@ -20,6 +21,9 @@ pub const ATTEMPT_SECONDS: &str = "postrider_attempt_seconds";
 pub const FINISHED: &str = "postrider_deliveries_finished_total";
 /// From the event to its delivery, including retries.
 pub const LATENCY_SECONDS: &str = "postrider_delivery_latency_seconds";
+
+/// Requests that were not sent because of a fault of the gateway's own, by kind.
+pub const OWN_FAULTS: &str = "postrider_own_faults_total";
 
 /// Histogram bounds of attempts, in seconds. No attempt takes longer than 36 s.
 pub const ATTEMPT_BOUNDS: [f64; 12] = [
@@ -44,6 +48,10 @@ pub fn describe() {
         FINISHED,
         "Deliveries that an attempt finished; status is delivered or dead"
     );
+    describe_counter!(
+        OWN_FAULTS,
+        "Requests not sent because of the gateway's own machine; kind is descriptors, memory, ports, network or setup"
+    );
     describe_histogram!(
         LATENCY_SECONDS,
         "From event to delivered, including retries"
@@ -64,10 +72,17 @@ pub(crate) fn attempted(transition: Transition, written: &Result<Attempted>, ela
         (Ok(Attempted::Done(_)), Transition::Deliver) => "delivered",
         (Ok(Attempted::Done(_)), Transition::Retry { .. }) => "failed",
         (Ok(Attempted::Done(_)), Transition::Die { .. }) => "dead",
-        (Ok(Attempted::Stale | Attempted::NotStarted) | Err(_), _) => "stale",
+        (Ok(Attempted::Stale | Attempted::NotStarted | Attempted::GivenBack(_)) | Err(_), _) => {
+            "stale"
+        }
     };
     counter!(ATTEMPTS, "outcome" => outcome).increment(1);
     histogram!(ATTEMPT_SECONDS).record(seconds(u64::from(elapsed_ms)));
+}
+
+/// Counts a request that was not sent; it is not an attempt.
+pub(crate) fn own_fault(kind: OwnFaultKind) {
+    counter!(OWN_FAULTS, "kind" => kind.as_str()).increment(1);
 }
 
 /// Counts a row after an attempt, if the attempt finished it.

@@ -84,7 +84,7 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
 pub(crate) fn outcome(transition: Transition, written: &Result<Attempted>) -> &'static str {
     match written {
         Ok(Attempted::Done(_)) => decided(transition),
-        Ok(Attempted::Stale | Attempted::NotStarted) => "stale",
+        Ok(Attempted::Stale | Attempted::NotStarted | Attempted::GivenBack(_)) => "stale",
         Err(_) => "not_written",
     }
 }
@@ -107,7 +107,7 @@ fn sentence(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempt
     };
     let attempt = format!("attempt {number} of {max}");
     match (written, decision.transition) {
-        (Ok(Attempted::Stale | Attempted::NotStarted), _) => {
+        (Ok(Attempted::Stale | Attempted::NotStarted | Attempted::GivenBack(_)), _) => {
             format!("{attempt} does not count, another process claimed the delivery: {answer}")
         }
         (Err(_), _) => format!("{attempt} could not be recorded: {answer}"),

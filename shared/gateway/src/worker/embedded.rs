@@ -1,6 +1,7 @@
 //! The embedded worker: finds due rows, claims them and runs their attempts. It limits the attempts in flight per webhook
 //! and shares slots fairly between webhooks, so that a slow or dead receiver does not delay the others.
 
+mod breather;
 mod cycle;
 mod slots;
 
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::delivery::{Delivery, Lease, LeaseOwner};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, longest_attempt};
@@ -19,6 +20,7 @@ use postrider_ports::WorkerStore;
 use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::queue::{ProbeMessage, Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
+use postrider_ports::sender::OwnFault;
 use postrider_ports::start_now::StartNow;
 use tokio::select;
 use tokio::sync::Notify;
@@ -29,6 +31,7 @@ use crate::attempt::{Attempted, Attempts, LEASE_MARGIN};
 use crate::pacing::{Speed, TurnRules};
 use crate::settings::WorkerSettings;
 use crate::webhook_cache::WebhookCache;
+use crate::worker::embedded::breather::{Breather, Pause};
 use crate::worker::embedded::slots::Slots;
 use crate::{Ports, telemetry, traces};
 
@@ -47,6 +50,7 @@ pub struct EmbeddedWorker {
     poll_interval: Millis,
     turns: TurnRules,
     slots: Slots,
+    breather: Breather,
     wake: Notify,
     /// The latest time at which the loop reads the agenda again.
     looks_again_at: AtomicI64,
@@ -93,6 +97,7 @@ impl EmbeddedWorker {
                 ahead: settings.turns_ahead(),
             },
             slots: Slots::new(settings.per_webhook, settings.total),
+            breather: Breather::default(),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
             under_way: Mutex::default(),
@@ -195,15 +200,36 @@ impl EmbeddedWorker {
                 Some(Ok(Attempted::NotStarted)) => {
                     telemetry::attempt_not_counted(&delivery.claimed, "not started");
                 }
+                Some(Ok(Attempted::GivenBack(fault))) => {
+                    worker.pause(delivery.claimed.delivery(), &fault);
+                }
                 Some(Err(error)) => telemetry::attempt_abandoned(&delivery.claimed, &error),
                 None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
             }
         });
     }
 
+    /// Starts no attempts for a moment after a fault of our own.
+    fn pause(&self, row: &Delivery, fault: &OwnFault) {
+        let (webhook, now) = ((row.tenant.clone(), row.id.webhook), self.ports.clock.now());
+        let begun = self
+            .breather
+            .begin(webhook.clone(), fault.kind.extent(), now);
+        if begun == Pause::New {
+            telemetry::worker_paused(webhook.1, fault);
+        }
+        self.note_due(self.breather.ends_at(&webhook, now));
+    }
+
+    fn is_paused(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> bool {
+        let webhook = (tenant.clone(), webhook);
+        self.breather.ends_at(&webhook, now).is_some()
+    }
+
     /// Probes a webhook if a slot is free; otherwise the next sweep asks again.
     fn probe(self: &Arc<Self>, tenant: TenantId, webhook: WebhookId) {
-        if !self.slots.take(&tenant, webhook) {
+        let now = self.ports.clock.now();
+        if self.is_paused(&tenant, webhook, now) || !self.slots.take(&tenant, webhook) {
             return;
         }
         let worker = Arc::clone(self);
@@ -262,6 +288,9 @@ pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
 
 impl StartNow for InProcessQueue {
     fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
+        if self.0.is_paused(&webhook.tenant, webhook.id, now) {
+            return None;
+        }
         self.0
             .slots
             .take(&webhook.tenant, webhook.id)

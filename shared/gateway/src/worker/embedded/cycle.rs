@@ -53,6 +53,11 @@ impl EmbeddedWorker {
         let AgendaEntry {
             tenant, webhook, ..
         } = entry;
+        let (key, now) = ((tenant.clone(), *webhook), self.ports.clock.now());
+        if let Some(ends_at) = self.breather.ends_at(&key, now) {
+            cycle.next_due_at = Some(cycle.next_due_at.map_or(ends_at, |at| at.min(ends_at)));
+            return Ok(());
+        }
         let room = self.slots.take_many(tenant, *webhook, sharers);
         if room == 0 {
             return Ok(());
