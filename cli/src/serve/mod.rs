@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod banner;
+mod descriptors;
 mod mail;
 pub(crate) mod server;
 pub(crate) mod settings;
@@ -52,6 +53,7 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     let settings = Settings::read(crate::edge::setting)?;
     start_logging(&settings)?;
     start_traces(&settings)?;
+    descriptors::ensure(&settings)?;
     let service = wiring::assemble(data, &settings)?;
     let has_keys = service.has_keys().await?;
     if !args.listen.ip().is_loopback() && settings.admin_token.is_none() && !has_keys {

@@ -30,7 +30,7 @@ pub(crate) struct Limits {
 }
 
 impl Default for Limits {
-    /// Half of the usual file descriptor limit, and more than the maximum number of streams.
+    /// More than the maximum number of streams.
     fn default() -> Self {
         Self {
             connections: 512,

@@ -92,6 +92,7 @@ verbs! {
         accept(batch: Vec<Acceptance>) -> Vec<Result<Accepted>> [one for each batch];
         claim(wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> [one for each wanted];
         renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
+        give_back([&] claimed: Claimed, now: Timestamp) -> Result<()>;
         apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
         postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
         set_aside(rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()>;

@@ -49,7 +49,8 @@ pub struct NewWebhook {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SigningSecret>)]
     pub secret: Option<String>,
-    /// The timeout of an attempt as a whole; 10 by default.
+    /// How long an attempt waits for the response once it is connected; 10 by default. Connecting has its own limit of 5
+    /// seconds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -61,7 +61,7 @@ pub(crate) const TABLE: &[Row] = &[
         name: "POSTRIDER_CONNECTIONS",
         default: "512",
         range: "16 to 100000",
-        meaning: "Maximum number of connected clients, each with a body of up to 1 MiB in memory; more wait until one disconnects. A connection is closed if no request arrives for 10 s or its client reads nothing for 30 s. Stay below the process's file descriptor limit (`ulimit -n`); each attempt in flight needs a descriptor, too.",
+        meaning: "Maximum number of connected clients, each with a body of up to 1 MiB in memory; more wait until one disconnects. A connection is closed if no request arrives for 10 s or its client reads nothing for 30 s. Each client needs one file descriptor, each attempt in flight up to two: `serve` raises its soft limit (`ulimit -n`) to the hard limit and refuses to start if that is too low.",
     },
     Row {
         name: "POSTRIDER_EGRESS_ALLOW",

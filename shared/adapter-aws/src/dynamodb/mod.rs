@@ -21,6 +21,7 @@ mod done;
 mod event;
 mod expression;
 mod follow;
+mod give_back;
 mod history;
 mod hourly;
 mod interventions;

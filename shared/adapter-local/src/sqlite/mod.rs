@@ -12,6 +12,7 @@ mod deliveries;
 mod events;
 mod expire;
 mod fault;
+mod give_back;
 mod health;
 mod history;
 mod housekeeping;

@@ -11,6 +11,7 @@ mod chores;
 mod first_key;
 mod handling;
 mod holding;
+mod own_faults;
 mod pacing;
 mod polling;
 mod recovering;

@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use postrider_domain::delivery::{Lease, LeaseOwner};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::longest_attempt;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, Wanted};
 use postrider_ports::queue::AttemptMessage;
@@ -58,7 +59,7 @@ impl QueueWorker {
         let snapshot = self.webhook_cache.recent(tenant, now).await?;
         let known = snapshot.get(webhook);
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
-        if now.plus(timeout).plus(START_MARGIN) > deadline {
+        if now.plus(longest_attempt(timeout)).plus(START_MARGIN) > deadline {
             let messages = rows.into_iter().map(message_of).collect();
             return Ok((
                 self.send_each(messages, Handled::SentAgain).await,
