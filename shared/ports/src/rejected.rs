@@ -14,10 +14,10 @@ pub trait RejectedRequests: Send + Sync {
     /// Stores a request and sends a notification if its source's limit per minute allows, otherwise counts it. Requests to
     /// unknown sources share one limit, cause no notification and are never read, but take as long. Of several concurrent
     /// requests some may only be counted although the limit allows more. Returns the id of a stored request.
-    async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>>;
+    async fn store_rejected(&self, rejected: RejectedRequest) -> Result<Option<RejectedId>>;
 
     /// The stored requests of a source, newest first.
-    async fn refused(
+    async fn rejections(
         &self,
         tenant: &TenantId,
         source: SourceId,

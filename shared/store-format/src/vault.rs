@@ -14,7 +14,7 @@ pub struct Vault {
 impl Vault {
     pub fn with_key(key: &[u8; KEY_BYTES]) -> Result<Self> {
         let key = RandomizedNonceKey::new(&AES_256_GCM, key)
-            .map_err(|_| broken("the key was refused"))?;
+            .map_err(|_| broken("the key was rejected"))?;
         Ok(Self { key })
     }
 
