@@ -5,15 +5,15 @@ use parking_lot::Mutex;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
-/// Hints in the order they were sent.
+/// Messages in the order they were sent.
 #[derive(Default)]
-pub struct Line {
+pub struct RecordingQueue {
     messages: Mutex<Vec<QueueMessage>>,
     depth: Mutex<u64>,
     closed: Mutex<bool>,
 }
 
-impl Line {
+impl RecordingQueue {
     /// What was sent since this was asked the last time.
     pub fn take(&self) -> Vec<QueueMessage> {
         std::mem::take(&mut *self.messages.lock())
@@ -43,7 +43,7 @@ impl Line {
 }
 
 #[async_trait]
-impl Queue for Line {
+impl Queue for RecordingQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let closed = *self.closed.lock();
         let sent = |message| {
