@@ -1,58 +1,72 @@
 //! Fields that depend on each other, which a derived schema cannot say: one variant per case.
 
 use postrider_api_types::retry::schema::RetryDelays;
-use postrider_api_types::schema::{PublicUrl, one_of};
+use postrider_api_types::schema::{
+    BodyPlace, PublicUrl, Signing, ValuePlace, one_of, signed_template,
+};
 use postrider_api_types::source::CustomFields;
 use postrider_api_types::word::Vocabulary;
 use postrider_domain::retry::Profile;
-use postrider_domain::scheme::{CUSTOM, Handshake, Scheme};
-use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use postrider_domain::scheme::{CUSTOM, Digest, Encoding, Handshake, KeyForm, Scheme};
+use utoipa::openapi::schema::{
+    AllOfBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+};
 use utoipa::openapi::{Components, OpenApi, Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Replaces the schemas of inputs whose fields depend on each other.
 pub(crate) fn state_relations(document: &mut OpenApi) {
     if let Some(components) = &mut document.components {
         replace(components, "RetrySettings", retry_settings);
         replace(components, "NewSource", new_source);
+        replace(components, "CustomScheme", custom_scheme);
     }
 }
 
-fn replace(components: &mut Components, name: &str, variants: fn(&Variant) -> Vec<Variant>) {
+fn replace(components: &mut Components, name: &str, relate: fn(Variant) -> Schema) {
     if let Some(RefOr::T(schema)) = components.schemas.get_mut(name)
         && let Schema::Object(object) = schema
     {
-        let mut whole = OneOfBuilder::new().description(object.description.take());
-        for Variant(object) in variants(&Variant(object.clone())) {
-            whole = whole.item(object);
-        }
-        *schema = whole.into();
+        *schema = relate(Variant(object.clone()));
     }
 }
 
+fn one_of_variants(variants: impl IntoIterator<Item = Variant>) -> OneOfBuilder {
+    let items = variants.into_iter().map(|Variant(object)| object);
+    items.fold(OneOfBuilder::new(), OneOfBuilder::item)
+}
+
 /// The profile `custom` has no delays of its own.
-fn retry_settings(all: &Variant) -> Vec<Variant> {
+fn retry_settings(mut all: Variant) -> Schema {
+    let description = all.take_description();
     let custom = Profile::Custom.name();
     let others = <Profile as Vocabulary>::names().filter(|name| *name != custom);
     let other = OneOfBuilder::new().item(one_of(others)).item(null());
-    vec![
+    let variants = [
         all.clone().with("profile", Schema::from(other)),
-        all.clone()
-            .with("profile", Schema::from(one_of([custom])))
+        all.with("profile", Schema::from(one_of([custom])))
             .with("delays_seconds", reference::<RetryDelays>())
             .require(["profile", "delays_seconds"]),
-    ]
+    ];
+    one_of_variants(variants).description(description).into()
 }
 
 /// Some fields belong to some schemes.
-fn new_source(all: &Variant) -> Vec<Variant> {
+fn new_source(mut all: Variant) -> Schema {
+    let description = all.take_description();
     let is_meta = |scheme: &Scheme| scheme.handshake == Some(Handshake::Meta);
     let names = |fits: &dyn Fn(&Scheme) -> bool| {
         let rows = Scheme::all().filter(|scheme| fits(scheme));
         Schema::from(one_of(rows.map(|scheme| scheme.name)))
     };
     let plain = all.clone().without("custom").without("verify_token");
-    vec![
+    let custom = all
+        .clone()
+        .without("verify_token")
+        .with("scheme", Schema::from(one_of([CUSTOM])))
+        .with("custom", reference::<CustomFields>())
+        .require(["custom"]);
+    let variants = [
         plain.clone().with(
             "scheme",
             names(&|scheme| !is_meta(scheme) && !scheme.signs_url()),
@@ -64,19 +78,122 @@ fn new_source(all: &Variant) -> Vec<Variant> {
         all.clone()
             .without("custom")
             .with("scheme", names(&is_meta)),
-        all.clone()
-            .without("verify_token")
-            .with("scheme", Schema::from(one_of([CUSTOM])))
-            .with("custom", reference::<CustomFields>())
-            .require(["custom"]),
-    ]
+        custom
+            .clone()
+            .with("public_url", reference::<PublicUrl>())
+            .require(["public_url"]),
+        custom.without("public_url").with("custom", without_url()),
+    ];
+    one_of_variants(variants).description(description).into()
+}
+
+/// A custom scheme that does not sign the URL.
+fn without_url() -> Schema {
+    let signed = ObjectBuilder::new()
+        .schema_type(text_or_null())
+        .pattern(Some(r"^(?!.*\{url\})"));
+    let narrowed = ObjectBuilder::new().property("signed", signed);
+    let all = AllOfBuilder::new()
+        .item(reference::<CustomFields>())
+        .item(narrowed);
+    all.into()
+}
+
+/// The digest decides about key and encoding. What is signed has a place, and what is not signed has none: a header that
+/// is not signed can be forged.
+fn custom_scheme(mut all: Variant) -> Schema {
+    let description = all.take_description();
+    let narrowed = ["digest", "encoding", "key", "signed", "timestamp", "id"];
+    let Variant(fields) = narrowed.into_iter().fold(all, Variant::with_any_text);
+    AllOfBuilder::new()
+        .description(description)
+        .item(fields)
+        .item(one_of_variants(by_digest()))
+        .item(one_of_variants(by_signing()))
+        .into()
+}
+
+const SHARED_DIGESTS: [Digest; 4] = [
+    Digest::HmacSha256,
+    Digest::HmacSha1,
+    Digest::HmacSha512,
+    Digest::Sha256,
+];
+const SHARED_KEYS: [KeyForm; 4] = [KeyForm::Text, KeyForm::Base64, KeyForm::Hex, KeyForm::Whsec];
+const ED25519_KEYS: [KeyForm; 3] = [KeyForm::Hex, KeyForm::Base64, KeyForm::Whpk];
+
+fn by_digest() -> [Variant; 4] {
+    let shared_keys = || or_null(one_of(SHARED_KEYS.map(KeyForm::name)));
+    let one = |name: &str| Schema::from(one_of([name]));
+    let encodings = [Encoding::Hex, Encoding::Base64].map(Encoding::name);
+    let encoded = Variant::default().with("encoding", or_null(one_of(encodings)));
+    let token = Variant::default()
+        .with("digest", one(Digest::Token.name()))
+        .with("encoding", one(Encoding::Text.name()))
+        .with("key", shared_keys())
+        .without("signed")
+        .require(["digest", "encoding"]);
+    let shared = encoded
+        .clone()
+        .with("digest", or_null(one_of(SHARED_DIGESTS.map(Digest::name))))
+        .with("key", shared_keys());
+    let ed25519 = encoded
+        .clone()
+        .with("digest", one(Digest::Ed25519.name()))
+        .with("key", Schema::from(one_of(ED25519_KEYS.map(KeyForm::name))))
+        .require(["digest", "key"]);
+    let ecdsa = encoded
+        .with("digest", one(Digest::EcdsaP256.name()))
+        .with("key", one(KeyForm::Base64.name()))
+        .require(["digest", "key"]);
+    [token, shared, ed25519, ecdsa]
+}
+
+fn by_signing() -> [Variant; 4] {
+    let template = |timestamp, id| signed_template(Signing { timestamp, id });
+    let place = reference::<ValuePlace>;
+    let unsigned_time = || or_null(BodyPlace::schema());
+    let body = Variant::default()
+        .with("signed", or_null(template(false, false)))
+        .with("timestamp", unsigned_time())
+        .without("id");
+    let id = Variant::default()
+        .with("signed", Schema::from(template(false, true)))
+        .with("timestamp", unsigned_time())
+        .with("id", place())
+        .require(["signed", "id"]);
+    let timestamp = Variant::default()
+        .with("signed", Schema::from(template(true, false)))
+        .with("timestamp", place())
+        .without("id")
+        .require(["signed", "timestamp"]);
+    let both = Variant::default()
+        .with("signed", Schema::from(template(true, true)))
+        .with("timestamp", place())
+        .with("id", place())
+        .require(["signed", "timestamp", "id"]);
+    [body, id, timestamp, both]
+}
+
+fn or_null(schema: impl Into<RefOr<Schema>>) -> Schema {
+    OneOfBuilder::new().item(schema).item(null()).into()
 }
 
 /// An object with some of its fields narrowed down.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Variant(Object);
 
 impl Variant {
+    fn take_description(&mut self) -> Option<String> {
+        self.0.description.take()
+    }
+
+    /// For a field that is narrowed down elsewhere.
+    fn with_any_text(self, field: &str) -> Self {
+        let text = ObjectBuilder::new().schema_type(text_or_null());
+        self.with(field, Schema::from(text))
+    }
+
     /// Narrows a field down; it keeps its description.
     fn with(mut self, field: &str, schema: impl Into<RefOr<Schema>>) -> Self {
         let description = self.0.properties.get(field).and_then(description);
@@ -92,6 +209,10 @@ impl Variant {
             RefOr::T(Schema::OneOf(mut one_of)) => {
                 one_of.description = description;
                 RefOr::T(one_of.into())
+            }
+            RefOr::T(Schema::AllOf(mut all_of)) => {
+                all_of.description = description;
+                RefOr::T(all_of.into())
             }
             other => other,
         };
@@ -110,6 +231,10 @@ impl Variant {
         self.0.required.extend(fields.map(str::to_owned));
         self
     }
+}
+
+fn text_or_null() -> SchemaType {
+    SchemaType::from_iter([Type::String, Type::Null])
 }
 
 fn null() -> Object {
@@ -134,8 +259,13 @@ fn description(of: &RefOr<Schema>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::endpoints;
+    use std::collections::BTreeSet;
+
+    use postrider_domain::scheme::{CustomDraft, Digest, Encoding, KeyForm};
     use serde_json::Value;
+
+    use super::{by_digest, by_signing};
+    use crate::endpoints;
 
     fn variants(name: &str) -> Vec<Value> {
         let document = serde_json::to_value(endpoints::document()).unwrap();
@@ -159,13 +289,13 @@ mod tests {
     #[test]
     fn every_scheme_has_its_variant_and_each_field_its_description() {
         let variants = variants("NewSource");
-        let schemes: Vec<&str> = variants
+        let schemes: BTreeSet<&str> = variants
             .iter()
             .flat_map(|variant| variant["properties"]["scheme"]["enum"].as_array().unwrap())
             .map(|name| name.as_str().unwrap())
             .collect();
         assert_eq!(schemes.len(), super::Scheme::names().count());
-        assert!(super::Scheme::names().all(|name| schemes.contains(&name)));
+        assert!(super::Scheme::names().all(|name| schemes.contains(name)));
         let custom = variants.last().unwrap();
         assert!(requires(custom, "custom"));
         for field in ["scheme", "custom"] {
@@ -174,5 +304,61 @@ mod tests {
                 "{field}"
             );
         }
+    }
+    #[test]
+    fn the_key_of_a_custom_scheme_fits_its_digest() {
+        for digest in Digest::names() {
+            let fits = by_digest()
+                .map(|variant| serde_json::to_value(variant.0).unwrap())
+                .into_iter()
+                .filter(|variant| choices(variant, "digest").contains(digest));
+            let [variant] = fits.collect::<Vec<_>>().try_into().unwrap();
+            for (encoding, key) in
+                Encoding::names().flat_map(|e| KeyForm::names().map(move |k| (e, k)))
+            {
+                let documented = choices(&variant, "encoding").contains(encoding)
+                    && choices(&variant, "key").contains(key);
+                let draft = CustomDraft {
+                    header: "x-signature".to_owned(),
+                    digest: Some(digest.to_owned()),
+                    encoding: Some(encoding.to_owned()),
+                    key: Some(key.to_owned()),
+                    ..CustomDraft::default()
+                };
+                let accepted = draft.check().is_ok();
+                assert_eq!(documented, accepted, "{digest}, {encoding}, {key}");
+            }
+        }
+    }
+
+    fn choices(variant: &Value, field: &str) -> BTreeSet<String> {
+        let schema = &variant["properties"][field];
+        let lists = [&schema["enum"], &schema["oneOf"][0]["enum"]];
+        let names = lists.into_iter().filter_map(Value::as_array).flatten();
+        names
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn what_a_custom_scheme_signs_has_a_place() {
+        let signed = by_signing()
+            .map(|variant| serde_json::to_value(variant.0).unwrap())
+            .map(|variant| (requires(&variant, "timestamp"), requires(&variant, "id")));
+        let expected = [(false, false), (false, true), (true, false), (true, true)];
+        assert_eq!(signed, expected);
+    }
+
+    #[test]
+    fn a_custom_source_that_signs_the_url_has_one() {
+        let variants = variants("NewSource");
+        let [.., with_url, without_url] = variants.as_slice() else {
+            panic!("{variants:?}");
+        };
+        assert!(requires(with_url, "public_url"));
+        assert_eq!(without_url["properties"]["public_url"]["type"], "null");
+        let narrowed = &without_url["properties"]["custom"]["allOf"][1];
+        let pattern = &narrowed["properties"]["signed"]["pattern"];
+        assert!(pattern.as_str().unwrap().contains("url"), "{narrowed}");
     }
 }
