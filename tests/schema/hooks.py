@@ -19,6 +19,7 @@ ADDRESS = re.compile(r"\s*https?:[/\\]*(?:[^/\\?#]*@)?[\[\]0-9a-fx.:]+(?=[/\\?#]
 # Fields for which a valid request may be rejected, by operation.
 REJECTED = {
     # The longest window depends on how many webhooks are stored.
+    "GET /metrics": {"window"},
     "GET /v1/stats": {"window"},
     # The URL may not be that of the stored webhook.
     "POST /v1/deliveries/{id}/shadow": {"url"},
