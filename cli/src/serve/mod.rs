@@ -22,15 +22,16 @@ use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 use crate::serve::admin::Secrets;
+use crate::serve::settings::declared::LISTEN;
 use crate::serve::settings::{LogFormat, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on
     #[arg(
-        long,
-        env = "POSTRIDER_LISTEN",
-        default_value = "127.0.0.1:8080",
+        long = LISTEN.values.flag,
+        env = LISTEN.name,
+        default_value = LISTEN.values.default,
         value_name = "ADDRESS:PORT"
     )]
     listen: SocketAddr,

@@ -159,8 +159,8 @@ verbs! {
         delete_source([&] tenant: TenantId, id: SourceId) -> Result<bool>;
     }
     RejectedRequests of store on DevStore {
-        store_rejected(refused: RejectedRequest) -> Result<Option<RejectedId>>;
-        refused([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<StoredRejection>>;
+        store_rejected(rejected: RejectedRequest) -> Result<Option<RejectedId>>;
+        rejections([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<StoredRejection>>;
         rejected_request([&] tenant: TenantId, source: SourceId, id: RejectedId, now: Timestamp)
             -> Result<Option<StoredRejection>>;
         rejection_counts([&] tenant: TenantId, source: SourceId) -> Result<RejectionCounts>;

@@ -86,7 +86,7 @@ async fn without_descriptors_no_attempt_counts_and_new_ones_wait_a_second() {
         assert_untouched(&stage.row(id).await);
         let paused = worker.cycle().await.unwrap();
         let over_at = second_after(&stage);
-        assert_eq!((paused.started, paused.next_due_at), (0, Some(over_at)));
+        assert_eq!((paused.started, paused.next_at), (0, Some(over_at)));
         stage.clock.set(over_at);
     }
     assert_eq!(health(&stage, webhook).await, before);
@@ -112,7 +112,7 @@ async fn without_ports_to_one_receiver_the_others_go_on() {
     let cycle = worker.cycle().await.unwrap();
     worker.idle().await;
     assert_eq!(
-        (cycle.started, cycle.next_due_at),
+        (cycle.started, cycle.next_at),
         (1, Some(second_after(&stage)))
     );
     assert_eq!(stage.row(delivered).await.status, Status::Delivered);

@@ -28,8 +28,8 @@ use postrider_ports::sender::Sender;
 use postrider_ports::{Result, Store};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
-use postrider_testkit::line::Line;
 use postrider_testkit::receiver::Receiver;
+use postrider_testkit::recording_queue::RecordingQueue;
 
 /// The time that a function has.
 pub(crate) const MINUTE: Millis = Millis::from_seconds(60);
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     _directory: tempfile::TempDir,
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) receiver: Receiver,
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<RecordingQueue>,
     pub(crate) gateway: Gateway,
     store: Arc<SqliteStore>,
     pub(crate) ports: Ports,
@@ -62,7 +62,7 @@ impl Stage {
             ..EgressSettings::default()
         })
         .unwrap();
-        let line = Arc::new(Line::default());
+        let line = Arc::new(RecordingQueue::default());
         let limits = GatewaySettings {
             max_body_bytes: MAX_BODY_BYTES_ON_AWS,
             egress: egress.clone(),
