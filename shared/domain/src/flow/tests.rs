@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::step::PROBE_MILLI;
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
@@ -59,7 +60,7 @@ fn second(
 ) -> Option<Change> {
     for (observed, count) in outcomes {
         for _ in 0..*count {
-            flow.observe(seen(*observed, from + 500), &LIMITS, at(from + 900));
+            flow.observe(seen(*observed, from), &LIMITS, at(from));
         }
     }
     flow.allow(AttemptKind::Retry, NOW, usize::MAX, &LIMITS, at(from + 999));
@@ -137,12 +138,12 @@ fn a_maximum_rate_holds_for_all_attempts() {
 }
 
 #[test]
-fn a_receiver_that_is_down_is_limited_to_one_attempt_per_second() {
+fn a_receiver_that_is_down_is_probed_slowly() {
     let mut flow = Flow::new(&LIMITS, NOW);
     let changes: Vec<_> = (1..=20)
         .filter_map(|n| flow.observe(seen(Observed::Failed, n), &LIMITS, at(n)))
         .collect();
-    assert_eq!(changes, [Change::Entered(rates(5, 1))]);
+    assert_eq!(changes, [Change::Entered(rates(5, PROBE_MILLI / MILLI))]);
     assert_eq!(flow.limiter().epoch, 1);
 }
 
@@ -152,7 +153,7 @@ fn failures_counted_over_all_processes_limit_a_webhook() {
     assert_eq!(flow.failed_in_a_row(9, &LIMITS, NOW), None);
     assert_eq!(
         flow.failed_in_a_row(10, &LIMITS, NOW),
-        Some(Change::Entered(rates(5, 1)))
+        Some(Change::Entered(rates(5, 2)))
     );
     assert_eq!(flow.failed_in_a_row(11, &LIMITS, NOW), None);
 }
@@ -177,7 +178,7 @@ fn three_failures_without_an_answer_are_enough_for_a_cut() {
     );
     assert_eq!(
         second(&mut flow, 1000, &[(Observed::Failed, 1)], &NOTHING),
-        Some(Change::Cut(rates(100, 1)))
+        Some(Change::Cut(rates(100, 2)))
     );
     assert_eq!(flow.limiter().good_milli, None);
 }
@@ -242,9 +243,9 @@ fn what_a_receiver_fails_at_any_rate_is_no_reason_for_a_cut() {
     let change = second(&mut flow, 1000, &outcomes, &retries_waiting());
     assert_eq!(change, Some(Change::Raised(rates(200, 400))));
     assert_eq!(flow.limiter().base, Some(700));
-    let outcomes = [(Observed::Delivered, 55), (Observed::Overloaded, 45)];
+    let outcomes = [(Observed::Delivered, 50), (Observed::Overloaded, 50)];
     let change = second(&mut flow, 2000, &outcomes, &retries_waiting());
-    assert_eq!(change, Some(Change::Cut(rates(400, 198))));
+    assert_eq!(change, Some(Change::Cut(rates(400, 45))));
 }
 
 #[test]
