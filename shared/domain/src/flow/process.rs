@@ -35,13 +35,16 @@ impl Flow {
     /// The flow to a webhook that nothing is known about.
     #[must_use]
     pub fn new(limits: &Limits, now: Timestamp) -> Self {
-        Self::of(Limiter::new(limits, now), now)
+        Self::starting(Limiter::new(limits, now), Credit::full(now), now)
     }
 
-    /// The flow in a process that reads the limiter for the first time.
+    /// The flow in a process that reads the limiter for the first time. Another process may have used up its credit just now.
     #[must_use]
     pub fn of(limiter: Limiter, now: Timestamp) -> Self {
-        let limiter = limiter.not_after(now);
+        Self::starting(limiter.not_after(now), Credit::empty(now), now)
+    }
+
+    fn starting(limiter: Limiter, credit: Credit, now: Timestamp) -> Self {
         Self {
             limiter,
             sample: Sample::default(),
@@ -50,9 +53,9 @@ impl Flow {
             demand: Demand::Met,
             began_at: now,
             stepped_at: limiter.changed_at,
-            rate_credit: Credit::full(now),
-            retry_credit: Credit::full(now),
-            max_credit: Credit::full(now),
+            rate_credit: credit,
+            retry_credit: credit,
+            max_credit: credit,
         }
     }
 

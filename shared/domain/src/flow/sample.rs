@@ -8,8 +8,8 @@ use crate::time::{Millis, Timestamp};
 /// So many failures in a row, of whatever kind, mean that the receiver is down: refused connections and 500s are how most
 /// receivers are.
 pub const FAILURES_IN_A_ROW: usize = 10;
-/// A busy webhook needs this part of a second's outcomes in a row: a receiver with a quota rejects all that comes after it.
-const BUSY_PART: usize = 4;
+/// For at least this long: a receiver with a quota rejects hundreds in a row within an instant and answers the next ones.
+const DOWN_FOR: Millis = Millis::new(250);
 /// A fifth of the last 20 are 429.
 const TOO_MANY_OF: usize = 20;
 const TOO_MANY_PART: usize = 5;
@@ -39,7 +39,8 @@ pub enum Verdict {
 pub struct Sample {
     /// Oldest first.
     last: VecDeque<(Timestamp, Observed)>,
-    failed_in_a_row: usize,
+    /// When the first of the latest failures in a row ended.
+    failing_since: Option<Timestamp>,
     slots: [Slot; SLOTS],
 }
 
@@ -66,11 +67,9 @@ impl Sample {
             self.last.pop_front();
         }
         self.last.push_back((at, observed));
-        self.failed_in_a_row = if observed.is_failure() {
-            self.failed_in_a_row.saturating_add(1)
-        } else {
-            0
-        };
+        self.failing_since = observed
+            .is_failure()
+            .then(|| self.failing_since.unwrap_or(at));
         if let Some(counts) = self.counts_of(at, now) {
             counts.add(observed);
         }
@@ -89,7 +88,7 @@ impl Sample {
     /// Forgets what was seen under other circumstances. How much was answered stays known.
     pub fn clear(&mut self) {
         self.last.clear();
-        self.failed_in_a_row = 0;
+        self.failing_since = None;
         for slot in &mut self.slots {
             slot.counts = Counts {
                 answered: slot.counts.answered,
@@ -100,9 +99,8 @@ impl Sample {
 
     #[must_use]
     pub fn verdict(&self, now: Timestamp) -> Option<Verdict> {
-        if self.failed_in_a_row == 0 {
-            None
-        } else if self.is_down(now) {
+        let failing_since = self.failing_since?;
+        if self.is_down(failing_since, now) {
             Some(Verdict::Down)
         } else if self.has_too_many(now) || self.is_overloaded(now) {
             Some(Verdict::Overloaded)
@@ -121,11 +119,10 @@ impl Sample {
         u32::try_from(answered.saturating_mul(1_000_000) / covered_ms).unwrap_or(u32::MAX)
     }
 
-    fn is_down(&self, now: Timestamp) -> bool {
+    fn is_down(&self, failing_since: Timestamp, now: Timestamp) -> bool {
         let recent = self.recent(now).take(FAILURES_IN_A_ROW);
         let failed = recent.filter(|observed| observed.is_failure()).count();
-        let busy = self.within(SECOND_SLOTS, now).all / BUSY_PART;
-        failed >= FAILURES_IN_A_ROW && self.failed_in_a_row >= busy.max(FAILURES_IN_A_ROW)
+        failed >= FAILURES_IN_A_ROW && now.since(failing_since) >= DOWN_FOR
     }
 
     fn has_too_many(&self, now: Timestamp) -> bool {
@@ -183,6 +180,7 @@ impl Sample {
     }
 
     fn forget_old(&mut self, now: Timestamp) {
+        self.failing_since = self.failing_since.map(|at| at.not_after(now));
         for (at, _) in &mut self.last {
             *at = at.not_after(now);
         }

@@ -38,8 +38,9 @@ enum Finding {
 }
 
 impl Flow {
-    /// Judges the rate by the outcomes since the last step, at most once a second. Without outcomes nothing changes: a
-    /// receiver that hangs says nothing for as long as its timeout.
+    /// Judges the rate by the outcomes since the last step, at most once a second. Call it about that often, also when
+    /// nothing waits: a webhook that is not asked about is never reset. Without outcomes the rate does not change: a receiver
+    /// that hangs says nothing for as long as its timeout.
     pub fn step(&mut self, waiting: &Waiting, limits: &Limits, now: Timestamp) -> Option<Change> {
         self.heal(now);
         if !waiting.is_empty() {

@@ -59,11 +59,11 @@ fn an_overloaded_receiver_is_used_but_not_flooded() {
             for profile in [Profile::Standard, Profile::Gateway] {
                 let receiver = Receiver::capacity(20, over, latency);
                 let case = Scenario::new(50, receiver).under(profile);
-                each(case.lasting(120, 240), |name, report| {
-                    assert!(report.delivered_per_second(20, 120) >= 17.0, "{name}");
-                    assert!(report.failed_share(20, 120) <= 0.2, "{name}");
-                    assert!(report.delivered_per_second(120, 220) >= 17.0, "{name}");
-                    assert!(report.failed_share(120, 220) <= 0.2, "{name}");
+                each(case.lasting(300, 400), |name, report| {
+                    assert!(report.delivered_per_second(20, 300) >= 17.0, "{name}");
+                    assert!(report.failed_share(20, 300) <= 0.2, "{name}");
+                    assert!(report.delivered_per_second(300, 400) >= 17.0, "{name}");
+                    assert!(report.failed_share(300, 400) <= 0.2, "{name}");
                     assert_eq!(report.dead, 0, "{name}");
                 });
             }
@@ -113,11 +113,9 @@ fn a_webhook_that_opens_with_a_backlog_does_not_flap() {
         outage: Receiver::down(Said::Refused, 0, 20).outage,
         ..Receiver::capacity(600, Said::TooMany, 80)
     };
-    let case = Scenario::new(500, receiver).lasting(120, 120);
-    each(case, |name, report| {
-        assert!(report.entered <= 3, "{name}: {}", report.entered);
-        assert!(report.delivered_per_second(60, 120) >= 480.0, "{name}");
-    });
+    let report = run(Scenario::new(500, receiver).lasting(120, 120));
+    assert!(report.entered <= 3, "{}", report.entered);
+    assert!(report.delivered_per_second(60, 120) >= 480.0);
 }
 
 #[test]

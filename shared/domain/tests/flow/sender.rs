@@ -43,11 +43,15 @@ pub(crate) struct Aws {
     drain: u64,
     /// The drain before, which has given its lease back and waits for its attempts to end.
     previous: Flow,
+    /// Of this drain and the one before: otherwise two of them would have twice the slots.
     drainer_in_flight: usize,
     workers_in_flight: usize,
-    begun_in: (u64, u64),
+    /// How many the drainer may still begin in this tenth of a second.
+    left_in: (u64, u64),
     failed_in_a_row: u32,
+    /// By a worker that saw the count; reported with the next step.
     entered: Option<Change>,
+    /// The count as workers see it, and since when.
     counted: (u64, u32),
 }
 
@@ -64,7 +68,7 @@ impl Sender {
                 previous: flow,
                 drainer_in_flight: 0,
                 workers_in_flight: 0,
-                begun_in: (0, 0),
+                left_in: (0, 0),
                 failed_in_a_row: 0,
                 entered: None,
                 counted: (0, 0),
@@ -154,17 +158,16 @@ impl Aws {
         if ms % (DRAIN_MS + HANDOVER_MS) >= DRAIN_MS {
             return (0, by);
         }
-        let second = ms / 100;
-        if self.begun_in.0 != second {
-            self.begun_in = (second, DRAINER_PER_SECOND / 10);
+        if self.left_in.0 != ms / 100 {
+            self.left_in = (ms / 100, DRAINER_PER_SECOND / 10);
         }
-        let left = usize::try_from(self.begun_in.1).unwrap();
+        let left = usize::try_from(self.left_in.1).unwrap();
         let want = want
             .min(SLOTS.saturating_sub(self.drainer_in_flight))
             .min(left);
         self.drainer.with(self.limiter, now);
         let granted = self.drainer.allow(kind, due_at, want, limits, now);
-        self.begun_in.1 -= granted as u64;
+        self.left_in.1 -= granted as u64;
         self.drainer_in_flight += granted;
         (granted, by)
     }
