@@ -154,7 +154,7 @@ impl Chores {
     /// Runs a slice of the next bulk retry, round-robin; returns whether any is left. A failing one does not hold up the
     /// others.
     async fn carry_on_job(&self, turns: &mut JobTurns) -> bool {
-        let running = match self.ports.store.running_jobs().await {
+        let running = match self.ports.store.unfinished_jobs().await {
             Ok(running) => running,
             Err(error) => {
                 telemetry::sweep_failed("retries", &error);

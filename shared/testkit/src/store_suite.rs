@@ -166,7 +166,9 @@ macro_rules! store_suite {
                 a_job_is_stored_and_continues,
                 a_cancelled_job_stays_cancelled,
                 a_finished_job_cannot_be_cancelled,
-                running_jobs_of_all_tenants_are_found,
+                unfinished_jobs_of_all_tenants_are_found,
+                progress_of_an_old_step_changes_nothing,
+                a_job_cancelled_within_a_slice_is_unfinished,
             }
             keys {
                 a_key_is_found_by_its_digest,

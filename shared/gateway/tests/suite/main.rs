@@ -7,10 +7,12 @@
     reason = "test code: a failed expectation stops the test, with its location"
 )]
 
+mod bulk_retries;
 mod chores;
 mod first_key;
 mod handling;
 mod holding;
+mod interrupted_store;
 mod pacing;
 mod polling;
 mod recovering;
