@@ -10,7 +10,7 @@ use super::DynamoStore;
 use super::calls::{Condition, Query, Step, Table, Transacted};
 use super::item::{s, seconds};
 use super::keys::{CHORES, Key};
-use crate::fault::{self, unreadable};
+use crate::fault::{self, readable, unreadable};
 
 /// How long a job is kept.
 const RETENTION: Millis = Millis::from_seconds(30 * 86_400);
@@ -51,8 +51,11 @@ impl Jobs for DynamoStore {
         let markers = Query::prefix(Table::Deliveries, CHORES, MARKER);
         let mut unfinished = Vec::new();
         for marker in self.query_all(markers).await? {
-            let (tenant, id) = read_marker(&Key::of(&marker)?)?;
-            let job = self.job(&tenant, id).await?;
+            let Some((tenant, id)) = readable(Key::of(&marker).and_then(|key| read_marker(&key)))?
+            else {
+                continue;
+            };
+            let job = readable(self.job(&tenant, id).await)?.flatten();
             unfinished.extend(job.filter(RetryJob::is_unfinished).map(|job| (tenant, job)));
         }
         unfinished.sort_by_key(|(_, job)| job.created_at);

@@ -4,9 +4,10 @@ use async_trait::async_trait;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_ports::Result;
 use postrider_ports::jobs::{JobState, Jobs, RetryJob};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
+use super::unreadable::readable;
 use super::writer::Tx;
 use super::{SqliteStore, codec};
 
@@ -62,12 +63,17 @@ impl Jobs for SqliteStore {
     async fn unfinished_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
         self.readers
             .read(move |db| {
-                codec::all(&mut *db.prepare_cached(UNFINISHED)?, &[], |row| {
-                    Ok((codec::text(row, 0)?, codec::json(row, 1)?))
-                })
+                let found = codec::all(&mut *db.prepare_cached(UNFINISHED)?, &[], |row| {
+                    readable("jobs", "unfinished", read(row))
+                })?;
+                Ok(found.into_iter().flatten().collect())
             })
             .await
     }
+}
+
+fn read(row: &Row<'_>) -> std::result::Result<(TenantId, RetryJob), Fault> {
+    Ok((codec::text(row, 0)?, codec::json(row, 1)?))
 }
 
 fn find(

@@ -35,6 +35,7 @@ mod schedule;
 mod sealing;
 mod sources;
 mod stats;
+mod unreadable;
 mod vault;
 mod writer;
 
@@ -51,6 +52,7 @@ pub use locks::ServeLock;
 pub use open::SqliteOptions;
 use open::{make_private_directory, private, random, settle};
 use readers::Readers;
+pub use unreadable::describe_metrics;
 use writer::Writer;
 
 /// Everything that the embedded gateway stores, in one directory.

@@ -308,3 +308,29 @@ async fn a_failed_row_that_a_worker_attempts_meanwhile_is_not_counted_as_requeue
     let job = finish(&room.retries(room.store()), job).await.unwrap();
     assert_eq!(counts(&job), (JobState::Done, Count::Exactly(1), 0, 1));
 }
+
+/// The row becomes unreadable after its slice was listed.
+#[tokio::test]
+async fn an_unreadable_row_does_not_stop_a_bulk_retry() {
+    let room = Mailroom::new();
+    let webhook = room.scene.webhook().await.id;
+    let ids = room.dead(webhook, 3).await;
+    let mut store = InterruptedStore::new(room.store(), FOREVER, LastCall::Lost);
+    store.unreadable = Some(ids[1]);
+    let retries = room.retries(Arc::new(store));
+    let begun = retries.begin(&tenant(), Filter::default()).await.unwrap();
+    let job = finish(&retries, begun).await.unwrap();
+    assert_eq!(counts(&job), (JobState::Done, Count::Exactly(3), 2, 1));
+}
+
+/// Such a filter may examine very many rows and match few.
+#[tokio::test]
+async fn a_dry_run_ends_after_a_while() {
+    let room = Mailroom::new();
+    many_dead(&room, 2_500).await;
+    let mut store = InterruptedStore::new(room.store(), FOREVER, LastCall::Lost);
+    store.slow = Some(Arc::clone(&room.clock));
+    let retries = room.retries(Arc::new(store));
+    let counted = retries.count(&tenant(), Filter::default()).await.unwrap();
+    assert_eq!(counted, Count::AtLeast(2_000));
+}

@@ -8,12 +8,13 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Delivery, Force};
 use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, TenantId, WebhookId};
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::queue::AttemptMessage;
 use postrider_ports::{Error, Result, Store};
+use postrider_testkit::clock::SteppedClock;
 
 /// What becomes of the call at which the process is killed.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,10 @@ pub(crate) struct InterruptedStore {
     last: LastCall,
     pub(crate) most_listed: AtomicUsize,
     pub(crate) requeued: AtomicUsize,
+    /// A row that cannot be read.
+    pub(crate) unreadable: Option<DeliveryId>,
+    /// Each list takes five seconds of this clock.
+    pub(crate) slow: Option<Arc<SteppedClock>>,
 }
 
 impl InterruptedStore {
@@ -40,6 +45,8 @@ impl InterruptedStore {
             last,
             most_listed: AtomicUsize::new(0),
             requeued: AtomicUsize::new(0),
+            unreadable: None,
+            slow: None,
         }
     }
 
@@ -66,6 +73,9 @@ impl InterruptedStore {
 #[async_trait]
 impl History for InterruptedStore {
     async fn delivery(&self, tenant: &TenantId, id: DeliveryId) -> Result<Option<Delivery>> {
+        if self.unreadable == Some(id) {
+            return Err(Error::Broken("the row cannot be read".to_owned()));
+        }
         self.call(self.store.delivery(tenant, id)).await
     }
 
@@ -91,6 +101,9 @@ impl History for InterruptedStore {
         let page = self
             .call(self.store.list(tenant, filter, limit, cursor))
             .await?;
+        if let Some(clock) = &self.slow {
+            clock.advance(Millis::from_seconds(5));
+        }
         self.most_listed
             .fetch_max(page.items.len(), Ordering::SeqCst);
         Ok(page)
