@@ -58,7 +58,7 @@ impl Chores {
         let mut may_release = true;
         let is_deep = self.is_deep().await;
         loop {
-            if self.ports.clock.now() >= ask_at {
+            if ask_at.is_due(self.ports.clock.now(), ASK_EVERY) {
                 self.ask_for_probes().await;
                 ask_at = self.ports.clock.now().plus(ASK_EVERY);
             }
