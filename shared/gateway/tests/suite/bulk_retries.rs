@@ -334,3 +334,16 @@ async fn a_dry_run_ends_after_a_while() {
     let counted = retries.count(&tenant(), Filter::default()).await.unwrap();
     assert_eq!(counted, Count::AtLeast(2_000));
 }
+
+#[tokio::test]
+async fn a_bulk_retry_started_by_a_clock_that_ran_ahead_ends() {
+    let room = Mailroom::new();
+    let webhook = room.scene.webhook().await.id;
+    room.dead(webhook, 5).await;
+    room.clock.set(after(86_400));
+    let retries = room.retries(room.store()).in_slices_of(2);
+    let begun = retries.begin(&tenant(), Filter::default()).await.unwrap();
+    room.clock.set(after(1));
+    let job = finish(&retries, begun).await.unwrap();
+    assert_eq!(counts(&job), (JobState::Done, Count::Exactly(5), 5, 0));
+}

@@ -9,6 +9,7 @@
 
 mod bulk_retries;
 mod chores;
+mod clock_ahead;
 mod first_key;
 mod handling;
 mod holding;
