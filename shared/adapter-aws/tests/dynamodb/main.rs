@@ -10,6 +10,7 @@ mod many;
 mod pages;
 mod rejecting;
 mod releasing;
+mod retrying;
 mod sealing;
 mod sent_log;
 mod services;

@@ -11,7 +11,7 @@ use postrider_domain::webhook::WebhookDraft;
 use postrider_ports::Result;
 use postrider_ports::clock::Clock;
 use postrider_ports::history::Filter;
-use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::jobs::RetryJob;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_testkit::clock::SteppedClock;
 use postrider_testkit::receiver::Answer;
@@ -78,20 +78,12 @@ async fn bulk_retry(stage: &Stage, n: u8) -> DeliveryId {
     stage.receiver.answer(Answer::status(500));
     stage.handle(stage.line.take()).await;
     assert_eq!(stage.row(id).await.status, Status::Dead);
-    let job = RetryJob {
-        id: JobId::from_bytes([n; 16]),
-        filter: Filter {
-            status: Some(Status::Dead),
-            webhook_id: Some(webhook),
-            ..Filter::default()
-        },
-        state: JobState::Running,
-        matched: 1,
-        done: 0,
-        failed: 0,
-        cursor: None,
-        created_at: stage.clock.now(),
+    let filter = Filter {
+        status: Some(Status::Dead),
+        webhook_id: Some(webhook),
+        ..Filter::default()
     };
+    let job = RetryJob::new(JobId::from_bytes([n; 16]), filter, stage.clock.now());
     let store = &stage.gateway.ports.store;
     store.create_job(&tenant(), job).await.unwrap();
     id
