@@ -5,7 +5,6 @@ use std::sync::Arc;
 use postrider_domain::delivery::DeadCause;
 use postrider_domain::health::{StatusReason, WebhookStatus};
 use postrider_domain::ids::WebhookId;
-use postrider_domain::pace::FLOOR_MILLI;
 use postrider_domain::time::Timestamp;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -120,11 +119,10 @@ pub async fn a_successful_probe_resumes_the_webhook(fixture: impl Fixture) {
     );
     assert!(health.on_probation && health.next_probe_at.is_none());
     assert_eq!(health.reason, Some(StatusReason::AutoResumed));
-    let pace = scene.paces(&scene.tenant, &[webhook]).await.unwrap()[0];
-    assert_eq!(pace.rate_milli(5), FLOOR_MILLI);
     let kinds = scene.notification_kinds().await;
     assert_eq!(kinds.last().map(String::as_str), Some("webhook.resumed"));
-    assert_eq!(scene.released(10, after(61)).await, [waiting]);
+    scene.released(10, after(61)).await;
+    scene.claimed(waiting, after(61)).await;
     assert_eq!(due(&scene, after(10_000)).await, []);
 }
 
