@@ -180,6 +180,13 @@ impl Flow {
         }
     }
 
+    /// Leaves no credit. Another process may have used it up until now.
+    pub fn spend_all(&mut self, now: Timestamp) {
+        self.rate_credit = Credit::empty(now);
+        self.retry_credit = Credit::empty(now);
+        self.max_credit = Credit::empty(now);
+    }
+
     #[must_use]
     pub const fn limiter(&self) -> &Limiter {
         &self.limiter

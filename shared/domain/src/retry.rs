@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flow::Ramp;
 use crate::invalid::Invalid;
 use crate::time::Millis;
 
@@ -79,6 +80,13 @@ impl Profile {
         match self {
             Self::Gateway | Self::Custom | Self::PublicApi => Redirects::Delivered,
             Self::Standard => Redirects::Failure,
+        }
+    }
+
+    pub(crate) const fn ramp(self) -> Ramp {
+        match self {
+            Self::Gateway | Self::Custom => Ramp::Off,
+            Self::PublicApi | Self::Standard => Ramp::On,
         }
     }
 

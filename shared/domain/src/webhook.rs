@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::egress::Rules;
+use crate::flow::Limits;
 use crate::headers::CustomHeaders;
 use crate::health::{Health, WebhookStatus};
 use crate::ids::{TenantId, WebhookId};
@@ -68,6 +69,19 @@ pub struct WebhookSettings {
     /// Whether a failed webhook is probed and resumed automatically.
     pub auto_resume: bool,
     pub retry: RetrySettings,
+}
+
+impl WebhookSettings {
+    /// What limits the attempts of the webhook.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        Limits {
+            retry_rate: self.retry_rate,
+            ramp: self.retry.profile.ramp(),
+            max_rate: None,
+            max_in_flight: None,
+        }
+    }
 }
 
 /// A webhook's settings as submitted, not validated.

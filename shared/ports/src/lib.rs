@@ -9,12 +9,14 @@ pub mod backlog;
 pub mod clock;
 pub mod configs;
 pub mod deliveries;
+pub mod drains;
 mod error;
 pub mod first_key;
 pub mod history;
 pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
+pub mod limiters;
 pub mod mail;
 pub mod mail_outbox;
 pub mod notifications;
@@ -46,7 +48,8 @@ roles! {
     /// To run attempts and probes.
     AttemptStore: deliveries::Deliveries, pace::Pacing, probes::Probes;
     /// To find, rate-limit and claim due deliveries.
-    WorkerStore: deliveries::Deliveries, pace::Pacing, history::History;
+    WorkerStore: deliveries::Deliveries, pace::Pacing, history::History, limiters::Limiters, drains::Drains,
+        backlog::Backlog;
     /// To manage webhooks and release what waits for them.
     WebhookStore: configs::Webhooks, pace::Pacing, interventions::Interventions;
     /// To verify and diagnose inbound requests.
@@ -57,6 +60,8 @@ roles! {
     RetryStore: history::History, interventions::Interventions, jobs::Jobs;
     /// To release, probe, end and requeue deliveries in the background.
     ChoreStore: RetryStore, probes::Probes;
+    /// To find backlogs that nothing drains.
+    BacklogStore: backlog::Backlog, limiters::Limiters, drains::Drains;
     /// To report stats.
     StatsStore: history::History, configs::Webhooks, backlog::Backlog;
 }
@@ -66,6 +71,8 @@ pub trait Store:
     deliveries::Deliveries
     + backlog::Backlog
     + pace::Pacing
+    + limiters::Limiters
+    + drains::Drains
     + interventions::Interventions
     + history::History
     + configs::Webhooks
@@ -83,6 +90,7 @@ pub trait Store:
     + ShadowStore
     + RetryStore
     + ChoreStore
+    + BacklogStore
     + StatsStore
 {
 }
@@ -91,6 +99,8 @@ impl<T> Store for T where
     T: deliveries::Deliveries
         + backlog::Backlog
         + pace::Pacing
+        + limiters::Limiters
+        + drains::Drains
         + interventions::Interventions
         + history::History
         + configs::Webhooks

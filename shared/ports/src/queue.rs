@@ -19,6 +19,8 @@ pub enum QueueMessage {
     Attempt(AttemptMessage),
     /// A failed webhook is due for a probe.
     Probe(ProbeMessage),
+    /// A webhook has a backlog to drain.
+    Drain(DrainMessage),
 }
 
 /// Names a delivery and the time it is due.
@@ -41,6 +43,15 @@ pub struct ProbeMessage {
     pub webhook: WebhookId,
 }
 
+/// Names a webhook with a backlog.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainMessage {
+    pub tenant: TenantId,
+    pub webhook: WebhookId,
+    /// When there will be something to do.
+    pub not_before: Timestamp,
+}
+
 impl QueueMessage {
     /// The message that this row is due.
     #[must_use]
@@ -48,12 +59,13 @@ impl QueueMessage {
         Self::Attempt(AttemptMessage::of(row))
     }
 
-    /// Whose receiver the worker will call. Queues are fair between webhooks.
+    /// Whose receiver the worker will call.
     #[must_use]
     pub const fn webhook(&self) -> WebhookId {
         match self {
             Self::Attempt(message) => message.id.webhook,
             Self::Probe(message) => message.webhook,
+            Self::Drain(message) => message.webhook,
         }
     }
 
@@ -63,6 +75,7 @@ impl QueueMessage {
         match self {
             Self::Attempt(message) => Some(message.next_retry_at),
             Self::Probe(_) => None,
+            Self::Drain(message) => Some(message.not_before),
         }
     }
 }
@@ -72,6 +85,7 @@ impl fmt::Display for QueueMessage {
         match self {
             Self::Attempt(message) => write!(f, "an attempt of {}", message.id),
             Self::Probe(message) => write!(f, "a probe of {}", message.webhook),
+            Self::Drain(message) => write!(f, "a drain of {}", message.webhook),
         }
     }
 }
@@ -85,6 +99,12 @@ impl From<AttemptMessage> for QueueMessage {
 impl From<ProbeMessage> for QueueMessage {
     fn from(message: ProbeMessage) -> Self {
         Self::Probe(message)
+    }
+}
+
+impl From<DrainMessage> for QueueMessage {
+    fn from(message: DrainMessage) -> Self {
+        Self::Drain(message)
     }
 }
 

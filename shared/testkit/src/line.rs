@@ -26,7 +26,7 @@ impl Line {
     pub fn take_attempts(&self) -> Vec<AttemptMessage> {
         let attempt = |message| match message {
             QueueMessage::Attempt(message) => message,
-            QueueMessage::Probe(message) => panic!("{message:?}"),
+            other @ (QueueMessage::Probe(_) | QueueMessage::Drain(_)) => panic!("{other:?}"),
         };
         self.take().into_iter().map(attempt).collect()
     }

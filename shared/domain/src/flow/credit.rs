@@ -26,6 +26,14 @@ impl Credit {
         }
     }
 
+    #[must_use]
+    pub const fn empty(now: Timestamp) -> Self {
+        Self {
+            level_micro: 0,
+            at: now,
+        }
+    }
+
     /// Takes credit for up to `want` attempts and returns for how many.
     pub fn take(&mut self, rate_milli: u32, want: usize, now: Timestamp) -> usize {
         let granted = self.available(rate_milli, now).min(want);

@@ -283,7 +283,7 @@ impl Queue for InProcessQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let deliver = |message| match message {
             // The loop reads the agenda anyway.
-            QueueMessage::Attempt(_) => Ok(()),
+            QueueMessage::Attempt(_) | QueueMessage::Drain(_) => Ok(()),
             QueueMessage::Probe(ProbeMessage { tenant, webhook }) => {
                 self.0.probe(tenant, webhook);
                 Ok(())

@@ -98,6 +98,7 @@ impl QueueWorker {
             match message {
                 QueueMessage::Attempt(message) => attempts.push((index, message)),
                 QueueMessage::Probe(message) => probes.push((index, message)),
+                QueueMessage::Drain(_) => {}
             }
         }
         let looks = attempts
