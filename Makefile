@@ -92,12 +92,12 @@ screenshots: ## take screenshots of the Inspector for docs/images (not in the ga
 	$(LINTED) cargo build --locked --workspace --all-targets
 	node tests/inspector/screenshots.mjs $(TARGET)/debug/postrider docs/images
 
-schema: ## check a gateway against its OpenAPI document at length: make schema ARGS="--examples 500" (not in the gate)
+schema: ## check the API against its OpenAPI document at length: make schema ARGS="--examples 500" (not in the gate)
 	@tools/setup schema
 	$(LINTED) cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/schema $(ARGS)
 
-simulate: ## simulate a receiver back after a day, a burst of retries and ten million waiting rows (not in the gate)
+simulate: ## simulate a receiver that is back after a day, a burst of retries and ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate
 
 words: ## list phrases worth another look in docs, comments and messages (not in the gate)

@@ -1,4 +1,4 @@
-//! The command's access to the outside: the clock, randomness, the environment, prompts, waiting and signals.
+//! The command's access to the outside world: the clock, randomness, the environment, prompts, waiting and signals.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, SystemTime};

@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on stops there"
+    reason = "test code: a failed expectation stops the test, with its location"
 )]
 
 mod stub;

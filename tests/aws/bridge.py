@@ -14,7 +14,7 @@ def client(service):
 
 
 def plain(value):
-    """What JSON cannot hold: the body of an invocation's answer is read, times become text."""
+    """Converts values that JSON does not have: the body of an invocation's response is read, times become text."""
     return value.read().decode() if isinstance(value, botocore.response.StreamingBody) else str(value)
 
 

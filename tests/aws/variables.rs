@@ -15,7 +15,8 @@ use super::template::template;
 
 /// Read only by functions built for `postrider dev`.
 const DEV_ONLY: &str = "POSTRIDER_DEV_URL";
-/// What the receiver reads with its limits but has no use for: it creates no webhook and sends nothing to one.
+/// Settings that the receiver reads along with its limits but does not use: it creates no webhooks and sends nothing to
+/// them.
 const NOT_FOR_THE_RECEIVER: [&str; 5] = [
     "POSTRIDER_EGRESS_ALLOW",
     "POSTRIDER_EGRESS_HTTP",

@@ -1,4 +1,4 @@
-//! The receiver's process, and what it says has arrived.
+//! The receiver's process, and the arrivals that it reports.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio::process::{Child, ChildStdin, Command};
 use crate::receiver::LANES;
 use crate::samples::Samples;
 
-/// How long nothing new may arrive before what is missing counts as lost.
+/// If nothing new arrives for this long, missing messages count as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The receiver. It ends with this value.
+/// The receiver. It ends when this value is dropped.
 pub(crate) struct Arrivals {
     _process: Child,
     _standard_input: ChildStdin,
@@ -29,14 +29,14 @@ struct Ports {
     control: u16,
 }
 
-/// What came to one port.
+/// What arrived at one port.
 #[derive(Clone, Copy, Deserialize)]
 pub(crate) struct Count {
-    /// Different messages.
+    /// Distinct messages.
     pub(crate) distinct: u64,
     /// Requests.
     pub(crate) total: u64,
-    /// When the last new message came, in microseconds since the epoch.
+    /// When the last new message arrived, in microseconds since the epoch.
     pub(crate) last_new_at: u64,
 }
 
@@ -59,12 +59,12 @@ impl Arrivals {
         }
     }
 
-    /// Where to send what the `n`-th port counts.
+    /// The URL of the `n`-th port.
     pub(crate) fn url(&self, lane: usize) -> String {
         format!("http://127.0.0.1:{}/hook", self.ports.lanes[lane])
     }
 
-    /// Where nothing is answered for a while.
+    /// The URL of the port that takes long to respond.
     pub(crate) fn hanging_url(&self) -> String {
         self.url(LANES)
     }
@@ -73,7 +73,7 @@ impl Arrivals {
         serde_json::from_value(self.ask("counts").await).unwrap()
     }
 
-    /// How long messages took from being published to arriving, for each port.
+    /// How long messages took from publication to arrival, for each port.
     pub(crate) async fn latencies(&self) -> Vec<Samples> {
         let lanes: Vec<Vec<u32>> = serde_json::from_value(self.ask("latencies").await).unwrap();
         lanes
@@ -87,8 +87,8 @@ impl Arrivals {
         self.ask("forget").await;
     }
 
-    /// Waits until so many different messages have come to each of the first ports, or nothing new comes any more;
-    /// returns what has come to these ports.
+    /// Waits until this many distinct messages have arrived at each of the first ports, or until no more arrive.
+    /// Returns the arrivals at these ports.
     pub(crate) async fn wait(&self, lanes: usize, messages_each: u64) -> Vec<Count> {
         let mut idle = Duration::ZERO;
         let mut looks = tokio::time::interval(LOOK_EVERY);

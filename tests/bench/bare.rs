@@ -1,4 +1,5 @@
-//! A client without a gateway: the same kind of client, the same number of connections, straight at the receiver.
+//! A client without a gateway: the same kind of client with the same number of connections, posting directly to the
+//! receiver.
 
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use crate::report::Report;
 use crate::samples::Samples;
 use crate::scale::Bare;
 
-/// How many requests are sent one after the other.
+/// How many requests are sent one after another.
 const ALONE: u64 = 1000;
 
 type Plain = Client<HttpConnector, Full<Bytes>>;

@@ -1,4 +1,4 @@
-//! What jitter costs, and what it does.
+//! The cost of jitter, and its effect.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -92,7 +92,7 @@ fn drawn() -> Jitter {
     Jitter(u32::from_ne_bytes(entropy.bytes()))
 }
 
-/// How long one call takes: the best of a few rounds, which others on the machine disturbed least.
+/// How long one call takes: the best of a few rounds, the one least disturbed by other processes.
 fn nanoseconds<T>(call: impl Fn(u32) -> T) -> f64 {
     let round = || {
         let began = Instant::now();
@@ -104,7 +104,7 @@ fn nanoseconds<T>(call: impl Fn(u32) -> T) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-/// In which second after their common failure rows are due.
+/// How many seconds after their common failure each row is due.
 fn spread(failed: &Failed, policy: &Policy) -> Vec<(String, usize)> {
     let waits: Vec<u64> = (0..ROWS)
         .map(|_| failed.wait(policy, drawn()).get() / 1000)

@@ -11,7 +11,7 @@ use crate::samples::Samples;
 
 const PAGE: [u8; 4096] = [7; 4096];
 
-/// The middle of many, in milliseconds.
+/// The median of many, in milliseconds.
 pub(crate) fn measure(plan: &Plan, disk: &Path, report: &mut Report) -> f64 {
     let times = appends(plan.syncs, Duration::ZERO, disk);
     let mut of = report.of("This machine");
@@ -20,7 +20,7 @@ pub(crate) fn measure(plan: &Plan, disk: &Path, report: &mut Report) -> f64 {
     times.p50_ms()
 }
 
-/// How long each of so many appends took, begun this far apart.
+/// How long each of this many appends took, started at this interval.
 pub(crate) fn appends(count: usize, apart: Duration, disk: &Path) -> Samples {
     let mut file = File::create(disk.join("appended")).unwrap();
     let mut times = Samples::default();

@@ -1,4 +1,4 @@
-//! Publishing one by one, as fast as it goes.
+//! Publishing one by one, as fast as possible.
 
 use crate::line::Line;
 use crate::plan::Plan;

@@ -1,4 +1,4 @@
-//! The real gateway, in a process of its own, on a directory of its own.
+//! The real gateway, in its own process, on its own directory.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ const SETTINGS: [(&str, &str); 1] = [("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32")]
 const OPEN_ROWS: &str = "SELECT (SELECT count(*) FROM webhook_deliveries WHERE wake_at IS NOT NULL) \
      + (SELECT count(*) FROM webhook_deliveries WHERE lease_process IS NOT NULL)";
 
-/// A gateway that runs.
+/// A running gateway.
 pub(crate) struct Gateway {
     serve: Serve,
     data: TempDir,
@@ -36,14 +36,14 @@ impl Gateway {
         address.parse().unwrap()
     }
 
-    /// Makes a webhook; returns its id.
+    /// Creates a webhook; returns its id.
     pub(crate) async fn webhook(&self, url: &str) -> String {
         self.serve
             .webhook(url, &json!({"profile": "gateway"}))
             .await
     }
 
-    /// Returns when no row is due or held any more.
+    /// Returns when no row is due or held.
     pub(crate) async fn idle(&self) {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = self.data.path().join("postrider.db");
@@ -60,13 +60,13 @@ impl Gateway {
             .expect("it finishes its work");
     }
 
-    /// Ends it at once; what it has not delivered is not delivered.
+    /// Kills it; open deliveries stay undelivered.
     pub(crate) async fn kill(mut self) {
         self.serve.kill().await;
     }
 
-    /// Ends it in good order.
+    /// Shuts it down cleanly.
     pub(crate) async fn stop(mut self) {
-        assert!(self.serve.terminate().await, "it ends well");
+        assert!(self.serve.terminate().await, "it shuts down cleanly");
     }
 }

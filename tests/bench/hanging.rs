@@ -1,4 +1,4 @@
-//! One receiver of ten that hangs: what the other nine notice of it.
+//! One receiver of ten hangs: how that affects the other nine.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use crate::receiver::LANES;
 use crate::report::{Bar, Report};
 use crate::samples::Samples;
 
-const OF: &str = "Ten receivers, 100 messages a second: published → arrived at nine of them";
+const OF: &str = "Ten receivers, 100 messages per second: published → arrived at nine of them";
 const RATE: u64 = 100;
 const OTHERS: usize = LANES - 1;
 
 pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, report: &mut Report) {
     let (mut without, mut with) = (Vec::new(), Vec::new());
-    // In turns, so that what else goes on on the machine meets both.
+    // Alternating, so that other load on the machine affects both.
     for _ in 0..plan.rounds {
         without.push(round(plan, disk, arrivals, &arrivals.url(OTHERS), report).await);
         with.push(round(plan, disk, arrivals, &arrivals.hanging_url(), report).await);
@@ -36,14 +36,14 @@ pub(crate) async fn measure(plan: &Plan, disk: &Path, arrivals: &Arrivals, repor
     of.against(Bar::AtMost(1.1), "p99, hangs ÷ answers", ratio, "");
 }
 
-/// The middle of the rounds, so that one hiccup of the disk does not decide.
+/// The median of the rounds, so that one hiccup of the disk does not decide.
 fn middle(rounds: &[Samples], of_round: fn(&Samples) -> f64) -> f64 {
     let mut measurements: Vec<f64> = rounds.iter().map(of_round).collect();
     measurements.sort_by(f64::total_cmp);
     measurements[measurements.len() / 2]
 }
 
-/// How far rounds of the same kind lie apart: a ratio within this says nothing.
+/// How much rounds of the same kind differ: a ratio within this range says nothing.
 fn noise(rounds: &[Samples]) -> f64 {
     let p99s = || rounds.iter().map(Samples::p99_ms);
     p99s().fold(0.0, f64::max) / p99s().fold(f64::INFINITY, f64::min)
@@ -72,7 +72,7 @@ async fn round(
     for times in arrivals.latencies().await.into_iter().take(OTHERS) {
         all.append(times);
     }
-    // What the hanging one still holds is not waited for.
+    // Does not wait for the messages that the hanging receiver still holds.
     gateway.kill().await;
     arrivals.forget().await;
     all

@@ -1,4 +1,4 @@
-//! What the Inspector's pages cost when many rows are stored.
+//! The cost of the Inspector's pages when many rows are stored.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +46,7 @@ pub(crate) struct Inspected {
 }
 
 impl Inspected {
-    /// Logs in over this store, at this instant, and looks at this delivery among others.
+    /// Logs in over this store, at this instant. One of the pages shows this delivery.
     pub(crate) async fn over(store: &Arc<SqliteStore>, now: Timestamp, id: DeliveryId) -> Self {
         let ports = Ports {
             store: Arc::clone(store) as _,
@@ -90,7 +90,7 @@ impl Inspected {
             .unwrap()
     }
 
-    /// Looks at each page a few times.
+    /// Loads each page a few times.
     pub(crate) async fn round(&mut self) {
         for at in 0..self.pages.len() {
             for _ in 0..LOOKS {
@@ -121,11 +121,11 @@ fn pages(id: DeliveryId) -> Vec<Timed> {
             format!("/deliveries?webhook_id={}", id.webhook),
         ),
         (
-            "deliveries of a type that is nowhere",
+            "deliveries of a type that does not exist",
             "/deliveries?event_type=no.where".to_owned(),
         ),
         (
-            "deliveries of a session that is nowhere",
+            "deliveries of a session that does not exist",
             "/deliveries?session_id=unknown".to_owned(),
         ),
         ("one delivery", format!("/deliveries/{id}")),
@@ -142,7 +142,7 @@ fn pages(id: DeliveryId) -> Vec<Timed> {
     .into()
 }
 
-/// Compares what each page cost over the two stores.
+/// Compares the cost of each page between the two stores.
 pub(crate) fn compare(few: &Inspected, many: &Inspected, report: &mut Report) {
     let mut of = report.of(OF);
     for (few, many) in few.pages.iter().zip(&many.pages) {

@@ -1,4 +1,4 @@
-//! A gateway with one webhook, through which messages are published as fast as they are taken.
+//! A gateway with one webhook, through which messages are published as fast as they are accepted.
 
 use std::path::Path;
 use std::time::Instant;
@@ -8,10 +8,10 @@ use crate::gateway::Gateway;
 use crate::samples::Samples;
 use crate::{load, message};
 
-/// Events before the measured ones: connections are made, statements are parsed.
+/// Events before the measured ones: connections are opened, statements are prepared.
 const WARM_UP: u64 = 1000;
 
-/// The gateway, its webhook and what was published so far.
+/// The gateway, its webhook and the number of messages published so far.
 pub(crate) struct Line<'a> {
     pub(crate) gateway: Gateway,
     webhook: String,
@@ -19,7 +19,7 @@ pub(crate) struct Line<'a> {
     pub(crate) published: u64,
 }
 
-/// How a number of messages went through.
+/// The result of publishing a number of messages.
 pub(crate) struct Run {
     /// How long each took to be accepted.
     pub(crate) accept: Samples,
@@ -43,7 +43,7 @@ impl<'a> Line<'a> {
         line
     }
 
-    /// Publishes so many messages and waits until they have arrived and the gateway is idle.
+    /// Publishes this many messages and waits until they have arrived and the gateway is idle.
     pub(crate) async fn publish(&mut self, messages: u64) -> Run {
         let numbers = self.published..self.published + messages;
         self.published = numbers.end;
@@ -59,7 +59,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What has arrived when everything has, or nothing comes any more.
+    /// The arrivals, once everything has arrived or no more messages arrive.
     pub(crate) async fn arrived(&self) -> Count {
         self.arrivals.wait(1, self.published).await[0]
     }

@@ -1,4 +1,4 @@
-//! Publishers: each has one connection and waits for its answer before it sends the next event.
+//! Publishers: each has one connection and waits for the response before it sends the next event.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl Connection {
         Self { to, requests }
     }
 
-    /// Publishes and waits for the whole answer.
+    /// Publishes and waits for the complete response.
     async fn publish(&mut self, event: Bytes) {
         let request = Request::post("/v1/events")
             .header("host", self.to.to_string())
@@ -52,7 +52,7 @@ impl Connection {
     }
 }
 
-/// Publishes the messages of these numbers for one webhook, as fast as they are taken; returns how long each took.
+/// Publishes the messages with these numbers for one webhook, as fast as they are accepted; returns how long each took.
 pub(crate) async fn flat_out(to: SocketAddr, webhook: &str, numbers: Range<u64>) -> Samples {
     let next = Arc::new(AtomicU64::new(numbers.start));
     let mut publishers = JoinSet::new();
@@ -83,15 +83,15 @@ struct Ticket {
     due: Instant,
 }
 
-/// What was published at a steady pace.
+/// The result of publishing at a steady rate.
 pub(crate) struct Paced {
-    /// From when a message was to be published to its answer, the wait for a free connection included.
+    /// From when a message was scheduled to its response, including the wait for a free connection.
     pub(crate) accept: Samples,
-    /// How many there were.
+    /// How many messages were published.
     pub(crate) messages: u64,
 }
 
-/// Publishes `rate` messages a second for the webhooks in turn.
+/// Publishes `rate` messages per second, for the webhooks in turn.
 pub(crate) async fn paced(
     to: SocketAddr,
     webhooks: &[String],
@@ -120,7 +120,7 @@ pub(crate) async fn paced(
             }
         });
     }
-    // A thread of its own: the runtime's timer counts in whole milliseconds.
+    // On its own thread, because the runtime's timer counts in whole milliseconds.
     let pacing = tokio::task::spawn_blocking(move || {
         let (began, step) = (Instant::now(), Duration::from_secs(1) / rate as u32);
         for number in 0..messages {

@@ -1,7 +1,7 @@
 //! Benchmarks, measured in one run on this machine: `make bench`.
 //!
-//! Times are compared with other times of the same run, because machines and disks differ. A missed bar is printed and
-//! changes nothing about the exit code; a lost message does.
+//! Times are compared with other times of the same run, because machines and disks differ. A missed target is printed
+//! but does not change the exit code; a lost message does.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -50,16 +50,16 @@ use crate::plan::Plan;
 use crate::report::Report;
 use crate::scale::Scale;
 
-/// Measure the gateway and compare it with its bars
+/// Measure the gateway and compare the results with their targets
 #[derive(Parser)]
 struct Arguments {
-    /// Less of everything: under a minute, and noisier
+    /// A shorter run: under a minute, and noisier
     #[arg(long, conflicts_with = "million")]
     quick: bool,
-    /// A million deliveries and a million stored rows
+    /// Use a million deliveries and a million stored rows
     #[arg(long)]
     million: bool,
-    /// Only this part, with what it is compared to
+    /// Run only this part, and the baseline it is compared with
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
     /// Where to write the results as JSON [default: bench.json in the target directory]
@@ -71,24 +71,24 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Role {
-    /// Take requests and count them until standard input ends
+    /// Accept and count requests until standard input ends
     #[command(hide = true)]
     Receiver,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Publishing as fast as it goes, and memory
+    /// Publishing as fast as possible, and memory
     FlatOut,
-    /// Publishing at a steady pace
+    /// Publishing at a steady rate
     Paced,
     /// One receiver of ten that hangs
     Hanging,
     /// Many delivered rows
     Pages,
-    /// What jitter costs
+    /// The cost of jitter
     Jitter,
-    /// What it takes to verify a request of a source
+    /// The cost of verifying a request to a source
     Verification,
 }
 
@@ -132,7 +132,7 @@ async fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// One measurement at a time: nothing else of this run is active meanwhile.
+/// One measurement at a time, so that measurements do not affect each other.
 async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     let plan = if arguments.million {
         Plan::MILLION
@@ -149,7 +149,7 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     let bare = bare::measure(&plan, &arrivals, &mut report).await;
     let scale = Scale { fsync, bare };
     if wanted(Part::FlatOut) {
-        eprintln!("publishing as fast as it goes");
+        eprintln!("publishing as fast as possible");
         let mut line = Line::start(disk, &arrivals).await;
         flat_out::measure(&plan, &mut line, &scale, &mut report).await;
         memory::idle(disk, &mut report).await;
@@ -157,7 +157,7 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
         line.stop().await;
     }
     if wanted(Part::Paced) {
-        eprintln!("publishing at a steady pace");
+        eprintln!("publishing at a steady rate");
         paced::measure(&plan, disk, &arrivals, &scale, &mut report).await;
     }
     if wanted(Part::Hanging) {
@@ -173,7 +173,7 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
         decision::measure(&scale, &mut report);
     }
     if wanted(Part::Verification) {
-        eprintln!("verifying requests of sources");
+        eprintln!("verifying requests to sources");
         verification::measure(&plan, &mut report);
     }
     report

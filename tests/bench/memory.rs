@@ -1,4 +1,4 @@
-//! The gateway's memory: when it has just started, and while it delivers a great deal.
+//! The gateway's memory: right after the start, and after many deliveries.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::procfs;
 use crate::report::{Bar, Report};
 
 const OF: &str = "Memory";
-/// How long a started gateway is left alone before its memory is read.
+/// How long to wait after the start before memory is read.
 const SETTLE: Duration = Duration::from_secs(1);
-/// In how many parts memory is watched. After the first, caches are full.
+/// The number of parts after which memory is read. After the first, the caches are full.
 const PARTS: u64 = 10;
 
-/// Of a gateway that has nothing to do.
+/// The memory of an idle gateway.
 pub(crate) async fn idle(disk: &Path, report: &mut Report) {
     let gateway = Gateway::start(disk).await;
     tokio::time::sleep(SETTLE).await;
@@ -26,7 +26,7 @@ pub(crate) async fn idle(disk: &Path, report: &mut Report) {
     gateway.stop().await;
 }
 
-/// Of one that is idle again after each part of many deliveries.
+/// The memory of a gateway that is idle again after each part of many deliveries.
 pub(crate) async fn growth(plan: &Plan, line: &mut Line<'_>, report: &mut Report) {
     let pid = line.gateway.pid();
     let mut seen = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) async fn growth(plan: &Plan, line: &mut Line<'_>, report: &mut Report
     let mut of = report.of(OF);
     of.measurement("deliveries, early", few as f64, "");
     of.measurement("idle after these", early, "MB");
-    of.measurement("deliveries in all", all as f64, "");
+    of.measurement("deliveries in total", all as f64, "");
     of.measurement("idle after these, too", late, "MB");
     of.measurement("peak", procfs::peak_memory_mb(pid), "MB");
     let ratio = late / early;

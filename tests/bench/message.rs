@@ -1,10 +1,10 @@
-//! The payload of every message: 1 KiB of JSON that says which one it is and when it was published.
+//! The payload of every message: 1 KiB of JSON with the message's number and its publication time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
-/// How long a payload is.
+/// The length of a payload.
 pub(crate) const BYTES: usize = 1024;
 
 const NUMBER_AT: usize = r#"{"n":""#.len();
@@ -27,7 +27,7 @@ pub(crate) fn event(webhook: &str, number: u64, at: u64) -> Bytes {
     format!(r#"{{"type":"bench.event","webhook_id":"{webhook}","payload":{payload}}}"#).into()
 }
 
-/// Which message a payload is, and when it was published.
+/// The number and publication time of the message with this payload.
 pub(crate) fn read(payload: &[u8]) -> Option<(u64, u64)> {
     let digits = |at: usize, count: usize| {
         let text = payload.get(at..at + count)?;

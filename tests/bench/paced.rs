@@ -1,4 +1,4 @@
-//! Publishing at a steady pace while everything is delivered.
+//! Publishing at a steady rate while everything is delivered.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::samples::Samples;
 use crate::scale::Scale;
 use crate::{disk, load};
 
-const OF: &str = "Accept at 1,000 a second, while delivering";
+const OF: &str = "Accept at 1,000 per second, while delivering";
 const RATE: u64 = 1000;
 
 pub(crate) async fn measure(
@@ -46,7 +46,7 @@ pub(crate) async fn measure(
     arrivals.forget().await;
 }
 
-/// What the disk does at this pace without a gateway: a long tail there is a long tail in every accept.
+/// How long the disk takes at this rate without a gateway: a long tail there is a long tail in every accept.
 fn disk_alone(plan: &Plan, disk: &Path) -> Samples {
     let appends = plan.paced.as_secs() * RATE / 4;
     disk::appends(appends as usize, Duration::from_secs(1) / RATE as u32, disk)

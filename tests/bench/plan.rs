@@ -1,8 +1,8 @@
-//! How much of everything a run does.
+//! The size of each part of a run.
 
 use std::time::Duration;
 
-/// How many publishers there are, each with a connection of its own.
+/// How many publishers there are, each with its own connection.
 pub(crate) const CONNECTIONS: usize = 32;
 
 /// The amounts of one run.
@@ -11,11 +11,11 @@ pub(crate) struct Plan {
     pub(crate) syncs: usize,
     /// How long the bare client posts.
     pub(crate) bare: Duration,
-    /// Events that are published as fast as they are taken.
+    /// Events that are published as fast as they are accepted.
     pub(crate) flat_out: u64,
-    /// Events that are published after those on the same gateway, while its memory is watched.
+    /// Further events on the same gateway, while its memory is watched.
     pub(crate) growth: u64,
-    /// How long events are published at a steady pace.
+    /// How long events are published at a steady rate.
     pub(crate) paced: Duration,
     /// How long each round with and without a hanging receiver takes.
     pub(crate) hanging: Duration,
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     /// Delivered rows in the larger of two stores.
     pub(crate) many_rows: u32,
-    /// How long a call is repeated to find out how quick it is.
+    /// How long a call is repeated to measure it.
     pub(crate) calls: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What a process has used, as Linux counts it.
+//! The resources that a process has used, as Linux counts them.
 
 /// Ticks in a second of `/proc/<pid>/stat`; the same on every Linux.
 const TICKS: f64 = 100.0;
@@ -6,7 +6,7 @@ const TICKS: f64 = 100.0;
 /// CPU time of all its threads, in user and kernel mode, in seconds.
 pub(crate) fn cpu_seconds(pid: u32) -> f64 {
     let stat = read(pid, "stat");
-    // The name of the program stands in parentheses and may hold anything; utime and stime are fields 14 and 15.
+    // The program's name is in parentheses and may contain anything; utime and stime are fields 14 and 15.
     let after_name = stat.rsplit_once(')').expect("a name").1;
     let ticks = after_name.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.map(|field| field.parse::<u64>().unwrap()).sum();
@@ -18,7 +18,7 @@ pub(crate) fn memory_mb(pid: u32) -> f64 {
     status(pid, "VmRSS:")
 }
 
-/// The most memory that was ever in use, in MB.
+/// Peak memory, in MB.
 pub(crate) fn peak_memory_mb(pid: u32) -> f64 {
     status(pid, "VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! The receiver, in a process of its own: takes requests on several ports and keeps a list of what came to each.
+//! The receiver, in its own process: accepts requests on several ports and records what arrived at each.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -18,12 +18,12 @@ use tokio::net::TcpListener;
 
 use crate::message;
 
-/// Ports that answer at once. One more comes after them, which does not.
+/// Ports that respond at once. One more follows that does not.
 pub(crate) const LANES: usize = 10;
-/// How long that one takes to answer.
+/// How long that one takes to respond.
 pub(crate) const HANG: Duration = Duration::from_secs(10);
 
-/// What came to one port.
+/// What arrived at one port.
 #[derive(Default)]
 struct Lane {
     seen: Vec<u64>,
@@ -88,7 +88,7 @@ where
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
         let service = service_fn(respond.clone());
-        // A sender that breaks off is its own affair.
+        // Errors are ignored: a sender may disconnect at any time.
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }
@@ -124,7 +124,7 @@ async fn answer(
             lanes.iter().for_each(|lane| *lane.lock() = Lane::default());
             String::new()
         }
-        other => panic!("{other} is not asked for"),
+        other => panic!("unexpected request: {other}"),
     };
     Ok(Response::new(Full::from(text)))
 }

@@ -1,10 +1,10 @@
-//! The results, each with its bar.
+//! The results, each with its target.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-/// What was found.
+/// All results of a run.
 #[derive(Default)]
 pub(crate) struct Report {
     measurements: Vec<Measurement>,
@@ -20,12 +20,12 @@ struct Measurement {
     bar: Option<Bar>,
 }
 
-/// What a result must reach.
+/// The target of a result.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
-    /// No less.
+    /// At least this.
     AtLeast(f64),
-    /// No more.
+    /// At most this.
     AtMost(f64),
 }
 
@@ -50,12 +50,12 @@ impl Bar {
 }
 
 impl Report {
-    /// The part that is about something.
+    /// The part with this heading.
     pub(crate) fn of(&mut self, of: &'static str) -> Part<'_> {
         Part { of, report: self }
     }
 
-    /// How many rows fall into each part of the time.
+    /// How many rows are due in each part of the time.
     pub(crate) fn spread(&mut self, parts: Vec<(String, usize)>) {
         self.spread = parts;
     }
@@ -115,7 +115,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// A result without a bar.
+    /// A result without a target.
     pub(crate) fn measurement(
         &mut self,
         name: impl Into<Cow<'static, str>>,
@@ -125,7 +125,7 @@ impl Part<'_> {
         self.keep(name.into(), value, unit, None);
     }
 
-    /// A result with a bar.
+    /// A result with a target.
     pub(crate) fn against(&mut self, bar: Bar, name: &'static str, value: f64, unit: &'static str) {
         self.keep(name.into(), value, unit, Some(bar));
     }
@@ -160,7 +160,7 @@ fn as_json(measurement: &Measurement) -> Value {
     json!({"of": measurement.of, "name": measurement.name, "value": measurement.value, "unit": measurement.unit, "bar": bar})
 }
 
-/// Three digits that matter, and no more.
+/// Three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

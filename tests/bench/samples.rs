@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Times, of which quantiles are asked.
+/// Times, from which quantiles are computed.
 #[derive(Default)]
 pub(crate) struct Samples(Vec<u32>);
 
@@ -21,12 +21,12 @@ impl Samples {
         self.0.extend(other.0);
     }
 
-    /// The middle, in milliseconds.
+    /// The median, in milliseconds.
     pub(crate) fn p50_ms(&self) -> f64 {
         self.quantile_ms(0.50)
     }
 
-    /// What one of a hundred exceeds, in milliseconds.
+    /// The 99th percentile, in milliseconds.
     pub(crate) fn p99_ms(&self) -> f64 {
         self.quantile_ms(0.99)
     }

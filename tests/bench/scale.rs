@@ -1,11 +1,11 @@
-//! What this machine can do without the gateway.
+//! The speed of this machine without the gateway.
 
 use crate::plan::CONNECTIONS;
 
-/// How many syncs' time a publisher waits for one answer, at best: its request just misses a commit every other time.
+/// How many syncs a publisher waits for a response, at best: its request just misses a commit every other time.
 const SYNCS_PER_ACCEPT: f64 = 1.5;
 
-/// What results are compared to.
+/// The baseline that results are compared with.
 pub(crate) struct Scale {
     /// How long the disk takes to sync, in milliseconds.
     pub(crate) fsync: f64,
@@ -13,17 +13,17 @@ pub(crate) struct Scale {
     pub(crate) bare: Bare,
 }
 
-/// A client that posts straight at the receiver.
+/// A client that posts directly to the receiver.
 pub(crate) struct Bare {
-    /// Requests in a second, over all connections.
+    /// Requests per second, over all connections.
     pub(crate) rate: f64,
-    /// How long one request takes when nothing else is under way, in milliseconds.
+    /// How long one request takes when no other is in flight, in milliseconds.
     pub(crate) post: f64,
 }
 
 impl Scale {
-    /// What a gateway that costs nothing could deliver in a second: as fast as the receiver takes it, and no faster
-    /// than the disk lets publishers go on.
+    /// How many deliveries per second a gateway without any cost could reach: as many as the receiver accepts, and no
+    /// more than the disk allows publishers to send.
     pub(crate) fn ceiling(&self) -> f64 {
         let accepted = CONNECTIONS as f64 * 1000.0 / (SYNCS_PER_ACCEPT * self.fsync);
         self.bare.rate.min(accepted)

@@ -1,4 +1,4 @@
-//! The cost of verifying a request of a source, compared to one HMAC over the same body.
+//! The cost of verifying a request to a source, compared with one HMAC over the same body.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -25,7 +25,7 @@ const SCHEMES: [&str; 6] = [
 ];
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) {
-    let mut of = report.of("Verifying a request of a source");
+    let mut of = report.of("Verifying a request to a source");
     for (size, bytes) in SIZES {
         for scheme in SCHEMES {
             let (mac, verification) = best(plan, &Case::new(scheme, bytes));
@@ -43,8 +43,8 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) {
     }
 }
 
-/// The quickest call of each, in microseconds: others on the machine disturb every call but that one. In turns, so that
-/// they fall on both alike.
+/// The fastest call of each, in microseconds: the one least disturbed by other processes. Alternating, so that other
+/// load affects both.
 fn best(plan: &Plan, case: &Case) -> (f64, f64) {
     let began = Instant::now();
     let mut best = (f64::INFINITY, f64::INFINITY);
@@ -113,7 +113,7 @@ impl Case {
     }
 }
 
-/// A sample's body with more of what such bodies hold: records in JSON, fields in a form.
+/// A sample's body, extended with more of the same: records in JSON, fields in a form.
 fn grown(body: &str, bytes: usize) -> String {
     let (head, tail, separator) = match body.chars().last() {
         Some(']') => (&body[..body.len() - 1], "]", ","),
@@ -128,7 +128,7 @@ fn grown(body: &str, bytes: usize) -> String {
     };
     let between = if tail.is_empty() { "&" } else { "," };
     let mut grown = format!("{head}{separator}{}", record(0));
-    // Twilio signs at most a thousand fields; a single long one stands for the rest.
+    // Twilio signs at most a thousand fields; a single long field replaces the rest.
     let most = if tail.is_empty() { 900 } else { usize::MAX };
     for n in 1..most {
         if grown.len() >= bytes {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run as `.tools/venv/bin/python tests/conformance/collector.py` (`make setup` makes the venv): an OTLP/HTTP receiver on
+"""Run as `.tools/venv/bin/python tests/conformance/collector.py` (`make setup` creates the venv): an OTLP/HTTP receiver on
 a free port of 127.0.0.1, which reads what it is sent with the messages that the OpenTelemetry project publishes.
 
 Out, a line each: {"port": 4318} first, then each span as it comes:

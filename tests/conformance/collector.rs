@@ -9,11 +9,11 @@ use tokio::process::{Child, ChildStdout, Command};
 use super::repository;
 use crate::command::PATIENCE;
 
-/// An OTLP receiver that runs, ended when dropped.
+/// A running OTLP receiver, stopped when dropped.
 pub(crate) struct Collector {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    /// What to set as the endpoint.
+    /// The value for the endpoint setting.
     pub(crate) url: String,
 }
 
@@ -27,7 +27,7 @@ impl Collector {
             .spawn()
             .expect("the collector starts; `make setup` installs what it needs");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = next(&mut lines).await.expect("it says where it listens");
+        let first = next(&mut lines).await.expect("it prints its address");
         Self {
             child,
             lines,
@@ -35,12 +35,12 @@ impl Collector {
         }
     }
 
-    /// The next span that it gets.
+    /// The next span that it receives.
     pub(crate) async fn span(&mut self) -> Value {
         next(&mut self.lines).await.expect("a span")
     }
 
-    /// The spans that it got until now, without those that were taken.
+    /// The spans received so far, without those already taken.
     pub(crate) async fn end(mut self) -> Vec<Value> {
         drop(self.child.stdin.take());
         let mut spans = Vec::new();
@@ -53,6 +53,6 @@ impl Collector {
 
 async fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Option<Value> {
     let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
-    let line = line.expect("it goes on or ends").unwrap()?;
+    let line = line.expect("it continues or ends").unwrap()?;
     Some(serde_json::from_str(&line).unwrap())
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Run as `node tests/conformance/libraries.mjs` (`make setup` installs the libraries, which are found from where this
-// file stands, whatever the working directory). Lines in and out are those of libraries.py.
+// Run as `node tests/conformance/libraries.mjs` (`make setup` installs the libraries, which are found relative to this
+// file, whatever the working directory). Lines in and out are those of libraries.py.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createRequire } from "node:module";
@@ -43,7 +43,7 @@ const standardwebhooks = {
   },
 };
 
-// No library's: `sha256=<hex>` over the body, keyed with the whole secret, as the README says.
+// Without a library: `sha256=<hex>` over the body, keyed with the whole secret, as the README says.
 const plain = {
   verify: ({ secret, body, headers }) => {
     const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);
@@ -54,7 +54,7 @@ const plain = {
 
 const libraries = { "@octokit/webhooks": octokit, plain, standardwebhooks, stripe };
 
-// Whatever goes wrong is an answer: a caller that gets one line per line never waits for a dead process.
+// Every error is answered: a caller that gets one line per line never waits for a dead process.
 async function answer(line) {
   try {
     const asked = JSON.parse(line);

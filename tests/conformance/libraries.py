@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run as `.tools/venv/bin/python tests/conformance/libraries.py` (`make setup` makes the venv); JSON lines in, JSON
+"""Run as `.tools/venv/bin/python tests/conformance/libraries.py` (`make setup` creates the venv); JSON lines in, JSON
 lines out: the providers' own libraries sign and verify requests.
 
 In:  {"do": "sign" | "verify", "library": "stripe", "secret": "…", "url": "https://…", "content_type": "…", "body": "…",
@@ -7,7 +7,7 @@ In:  {"do": "sign" | "verify", "library": "stripe", "secret": "…", "url": "htt
 Out: {"ok": true, "headers": {…}, "url": "…"} for what was signed, {"ok": true} for what is genuine,
      {"ok": false, "error": "…"} for what is not; one line per line read, in order, flushed at once.
 
-Each library is imported when it is asked for, because some take a second.
+Each library is imported on first use, because some take a second.
 """
 
 import functools
@@ -57,7 +57,7 @@ class Slack:
 
 
 class Fields(dict):
-    """A form in which a name may stand more than once, as Twilio's library asks for its values."""
+    """A form in which a name may occur more than once, as Twilio's library expects it."""
 
     @classmethod
     def of(cls, form):
@@ -121,7 +121,7 @@ class Svix(StandardWebhooks):
 
 
 class Plain:
-    """No library's: `sha256=<hex>` over the body, keyed with the whole secret, as the README says."""
+    """Without a library: `sha256=<hex>` over the body, keyed with the whole secret, as the README says."""
 
     def verify(self, asked):
         digest = hmac.new(asked["secret"].encode(), asked["body"].encode(), hashlib.sha256).hexdigest()
@@ -144,7 +144,7 @@ def library(name):
 
 
 def answer(line):
-    # Whatever goes wrong is an answer: a caller that gets one line per line never waits for a dead process.
+    # Every error is answered: a caller that gets one line per line never waits for a dead process.
     try:
         asked = json.loads(line)
         if asked["do"] == "sign":

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Run as `.tools/venv/bin/python tests/conformance/metrics.py` (`make setup` makes the venv); the text of `/metrics` in,
+"""Run as `.tools/venv/bin/python tests/conformance/metrics.py` (`make setup` creates the venv); the text of `/metrics` in,
 one JSON document out.
 
 Out: {"<family>": {"type": "gauge", "help": "…", "samples": [["<name>", {"<label>": "<value>"}, 1.0], …]}, …}
 
-The text is parsed by the library of the Prometheus project. What its parser lets pass although Prometheus would not like
-it is refused here: a family that comes twice or explains nothing, a series that comes twice, a histogram whose buckets
-do not add up.
+The text is parsed by the library of the Prometheus project. Some errors that its parser accepts are rejected here: a
+family that occurs twice or has no help text, a series that occurs twice, a histogram whose buckets do not add up.
 """
 
 import json

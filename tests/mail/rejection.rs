@@ -15,7 +15,7 @@ use postrider_ports::mail::{Email, Mail};
 use postrider_ports::mail_outbox::MailOutbox;
 use postrider_testkit::builders::{self, NOW};
 use postrider_testkit::clock::SteppedClock;
-use postrider_testkit::store_suite::{Handle, Scene};
+use postrider_testkit::store_suite::{Handle, Scene, WaitingRows};
 use serde_json::{Value, json};
 
 use super::server::SmtpServer;
@@ -43,6 +43,7 @@ impl Stage {
             store: Arc::clone(&store) as _,
             process,
             embedded: None,
+            waiting_rows: WaitingRows::Unmarked,
         });
         for (n, owner) in (1_u32..).zip(owners) {
             let at = NOW.plus(Millis::new(u64::from(n)));

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A real SMTP server for the tests: `.tools/venv/bin/python tests/mail/server.py OPTIONS` (`make setup` makes the venv).
+"""A real SMTP server for the tests: `.tools/venv/bin/python tests/mail/server.py OPTIONS` (`make setup` creates the venv).
 
 OPTIONS is a JSON object: {"port": 0, "tls": null | "starttls" | "wrapped", "certificate": "…pem", "key": "…pem",
 "login": null | ["user", "password"], "refused": ["address that gets 550", …], "busy": ["address that gets 451", …]}.
 
-Out, one JSON document a line: first {"port": …}, then for each mail that was taken
+Out, one JSON document per line: first {"port": …}, then for each accepted e-mail
 {"from", "to", "tls", "user", "headers": {"subject": …}, "parts": [["text/plain", "…"], ["text/html", "…"]], "defects"},
-as Python's email library reads it, and {"refused": address} for each recipient that was not.
+as Python's email library reads it, and {"refused": address} for each rejected recipient.
 """
 
 import asyncio

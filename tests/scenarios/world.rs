@@ -8,6 +8,7 @@ use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::event::Origin;
+use postrider_domain::flow::FlowStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::retry::{RetrySettings, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
@@ -263,22 +264,25 @@ impl World {
             if cycle.started > 0 {
                 *sent_at.entry(now).or_default() += cycle.started;
             }
-            if cycle.started + cycle.postponed + cycle.set_aside > 0 {
+            if cycle.started + cycle.ended > 0 {
                 continue;
             }
             if now >= end {
                 return sent_at;
             }
-            let next = cycle.next_due_at.unwrap_or(end);
+            let next = cycle.next_at.unwrap_or(end);
             self.clock.set(next.min(sweep_at).min(end));
         }
     }
 
+    pub(crate) async fn flow(&self, id: WebhookId) -> FlowStatus {
+        let webhook = self.hook(id).await;
+        self.gateway().manage.flow(&webhook).await.unwrap()
+    }
+
     /// The current rate of a webhook, in thousandths of attempts per second.
     pub(crate) async fn rate(&self, id: WebhookId) -> u32 {
-        let webhook = self.hook(id).await;
-        let paces = self.store().paces(&webhook.tenant, &[id]).await.unwrap();
-        paces[0].rate_milli(webhook.settings.retry_rate)
+        self.flow(id).await.rate_milli
     }
 
     pub(crate) async fn resume(&self, id: WebhookId) -> Webhook {

@@ -99,7 +99,7 @@ impl Embedded {
         loop {
             let cycle = self.worker.cycle().await.unwrap();
             self.worker.idle().await;
-            if cycle.started + cycle.postponed + cycle.set_aside > 0 {
+            if cycle.started + cycle.ended > 0 {
                 continue;
             }
             let now = clock.now();
@@ -111,7 +111,7 @@ impl Embedded {
                 sweep_at = now.plus(sweep_every);
                 continue;
             }
-            let next = cycle.next_due_at.unwrap_or(until);
+            let next = cycle.next_at.unwrap_or(until);
             clock.set(next.min(sweep_at).min(until).max(now.plus(Millis::new(1))));
         }
     }

@@ -51,7 +51,7 @@ impl FilterArgs {
         }
     }
 
-    /// Whether a change matches, as far as its notification tells. A notification does not include when the delivery
+    /// Whether a change matches, as far as its notification shows. A notification does not include when the delivery
     /// was accepted.
     pub(crate) fn wants(&self, change: &Change) -> bool {
         let fits = |wanted: &Option<String>, is: Option<&str>| {

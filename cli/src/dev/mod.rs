@@ -46,15 +46,15 @@ pub(crate) struct DevArgs {
     #[arg(long, default_value = "127.0.0.1:8090", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
 
-    /// Address where functions are invoked, such as of cargo lambda watch or sam local start-lambda
+    /// Address at which functions are invoked, such as that of cargo lambda watch or sam local start-lambda
     #[arg(long, default_value = "http://127.0.0.1:9000", value_name = "URL")]
     invoke: Url,
 
-    /// Full Invoke API URL of the dispatcher, if it has another name
+    /// Full Invoke API URL of the dispatcher, if it has a different name
     #[arg(long, value_name = "URL")]
     dispatcher: Option<Url>,
 
-    /// Full Invoke API URL of the poller, if it has another name
+    /// Full Invoke API URL of the poller, if it has a different name
     #[arg(long, value_name = "URL")]
     poller: Option<Url>,
 

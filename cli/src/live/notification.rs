@@ -1,4 +1,4 @@
-//! Changes of deliveries, from the gateway's notifications.
+//! Changes to deliveries, from the gateway's notifications.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -12,7 +12,7 @@ const REMEMBERED: usize = 4096;
 /// How the kinds of a delivery's notifications start.
 const PREFIX: &str = "delivery.";
 
-/// A change of a delivery.
+/// A change to a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) kind: Word<NotificationKind>,
@@ -28,7 +28,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The change of a delivery, if the notification is about one.
+    /// The change to a delivery, if the notification is about one.
     pub(crate) fn of(notification: NotificationView) -> Option<Self> {
         let NotificationView {
             kind, time, data, ..

@@ -227,7 +227,7 @@ impl Service {
         {
             warn!(
                 event = "serve.attempts_unfinished",
-                "some attempts did not finish in time, they run again at the next start"
+                "some attempts did not finish in time; they run again at the next start"
             );
             self.worker.abandon();
         }

@@ -1,4 +1,4 @@
-//! Deliveries: listing them, looking at one, retrying one.
+//! Lists, shows and retries deliveries.
 
 pub(crate) mod shadow;
 
@@ -77,8 +77,12 @@ pub(crate) async fn get(
     let event = history.event(tenant, id.event).await?;
     let attempts = history.attempts(tenant, id).await?;
     let webhook = history.webhook(tenant, id.webhook).await?;
-    let pace = api.gateway.manage.pace_of(&row).await?;
-    let why = why::explain(&row, attempts.last(), webhook.as_ref(), pace);
+    let flow = match &webhook {
+        Some(webhook) => Some((webhook, api.gateway.manage.flow(webhook).await?)),
+        None => None,
+    };
+    let now = api.gateway.ports.clock.now();
+    let why = why::explain(&row, attempts.last(), flow, now);
     let request = Sent::of(&row, event.as_deref(), webhook.as_ref()).into();
     let detail = DeliveryDetail::new(&row, event.as_deref(), attempts, why, request);
     Ok(Json(detail))

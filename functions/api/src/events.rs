@@ -60,9 +60,9 @@ pub(crate) enum PublishAnswer {
 
 /// Publish one event, or up to 100
 ///
-/// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever that subscribes to. It is
-/// stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the n-th
-/// event (from 0) has the key `<key>#<n>`. The payload of one event may have 1 MiB (350 KiB on AWS), a request 4 MiB.
+/// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever its subscriptions. It
+/// is stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the
+/// n-th event (from 0) has the key `<key>#<n>`. A payload may have up to 1 MiB (350 KiB on AWS), a request up to 4 MiB.
 #[utoipa::path(
     post, path = "/v1/events", operation_id = "publish_events", tag = "events", security(("token" = ["publish"])),
     params(IdempotencyKey),
@@ -151,7 +151,8 @@ impl IntoParams for IdempotencyKey {
     }
 }
 
-/// The key of the call. Also checked here, because a batch makes longer keys of it: an empty one would pass as `#0`.
+/// The key of the call. Also checked here, because a batch derives longer keys from it: an empty one would pass as
+/// `#0`.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {

@@ -91,7 +91,7 @@ mod tests {
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "read for their faults only")]
+    #[expect(dead_code, reason = "read only for their errors")]
     struct Outer<'a> {
         name: String,
         #[serde(default, deserialize_with = "strict::<_, Option<Whole>>")]
@@ -108,7 +108,7 @@ mod tests {
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "read for their faults only")]
+    #[expect(dead_code, reason = "read only for their errors")]
     struct Inner {
         #[serde(deserialize_with = "strict::<_, Name<Redirects>>")]
         redirects: Redirects,

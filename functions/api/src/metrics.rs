@@ -58,13 +58,13 @@ pub(crate) async fn get(
     faults.into_result()?;
     let tenant = caller.tenant();
     let report = stats::report(ports, tenant, None, window).await?;
-    let ids: Vec<_> = report
+    let webhooks: Vec<_> = report
         .webhooks
         .iter()
-        .map(|(webhook, _)| webhook.id)
+        .map(|(webhook, _)| webhook.clone())
         .collect();
-    let paces = ports.store.paces(tenant, &ids).await?;
-    let mut text = gauges::of_tenant(&report, &paces);
+    let flows = api.gateway.manage.flows(&webhooks).await?;
+    let mut text = gauges::of_tenant(&report, &flows);
     // The metrics of the process cover every tenant, so only its operator may see them.
     if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
         let oldest_due_age = stats::oldest_due_age(ports, now).await?;

@@ -72,11 +72,11 @@ pub(crate) enum Problems {
     Unavailable(ProblemBody),
 }
 
-/// The problem of an operation on something that its path names.
+/// The problem of an operation on an object that its path names.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "describes responses of other types")]
 pub(crate) enum NotFound {
-    /// Nothing has this id.
+    /// No object has this id.
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(ProblemBody),
 }

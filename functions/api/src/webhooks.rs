@@ -57,10 +57,10 @@ pub(crate) async fn list(
     _: Query<()>,
 ) -> Result<Json<WebhookListView>, Problem> {
     let webhooks = api.gateway.manage.list(caller.tenant()).await?;
-    let paces = api.gateway.manage.paces(caller.tenant(), &webhooks).await?;
+    let flows = api.gateway.manage.flows(&webhooks).await?;
     let runtime = api.gateway.settings.retry;
-    let views = webhooks.iter().zip(&paces);
-    let views = views.map(|(webhook, pace)| WebhookView::of(webhook, pace, runtime));
+    let views = webhooks.iter().zip(flows);
+    let views = views.map(|(webhook, flow)| WebhookView::of(webhook, flow, runtime));
     Ok(Json(WebhookListView {
         items: views.collect(),
         next_cursor: None,
@@ -69,13 +69,8 @@ pub(crate) async fn list(
 
 /// The webhook with its current rate.
 async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem> {
-    let paces = api
-        .gateway
-        .manage
-        .paces(&webhook.tenant, std::slice::from_ref(&webhook))
-        .await?;
-    let pace = paces.first().copied().unwrap_or_default();
-    let view = WebhookView::of(&webhook, &pace, api.gateway.settings.retry);
+    let flow = api.gateway.manage.flow(&webhook).await?;
+    let view = WebhookView::of(&webhook, flow, api.gateway.settings.retry);
     Ok(Json(view))
 }
 

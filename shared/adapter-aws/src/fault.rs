@@ -1,4 +1,4 @@
-//! What can go wrong in calls to AWS, and the port error it becomes.
+//! Errors of calls to AWS, and the port errors they become.
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -21,9 +21,9 @@ const TRANSIENT: [&str; 13] = [
     "KMSInternalException",
 ];
 
-/// A failed call as a port error. Throttling, timeouts, lost connections and errors on the side of AWS may pass;
-/// everything else needs an operator.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the SDK's errors may grow")]
+/// A failed call as a port error. Throttling, timeouts, lost connections and errors inside AWS may go away; everything
+/// else needs an operator.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add errors")]
 pub(crate) fn of<E>(error: &SdkError<E, HttpResponse>) -> Error
 where
     E: ProvideErrorMetadata,

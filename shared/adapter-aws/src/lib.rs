@@ -1,7 +1,7 @@
 //! The ports on AWS: DynamoDB stores everything, SQS carries queue messages, SNS publishes notifications, SES sends
 //! e-mail.
 //!
-//! Two rules carry most of the design. Every change is one conditional write or one transaction, and calls that need
+//! Two rules shape most of the design. Every change is one conditional write or one transaction, and calls that need
 //! several order them so that repeating an interrupted call completes it. So any number of functions can work on the
 //! tables at once, and a crash loses nothing that was acknowledged. And the queue carries only ids: DynamoDB is the
 //! source of truth, the poller replaces a lost message, and a duplicate finds nothing to claim. What follows from a

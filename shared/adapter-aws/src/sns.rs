@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::fault;
 
-/// The most messages of one call.
-/// <https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html>
+/// The maximum number of messages per call. <https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html>
 const BATCH: usize = 10;
 
 /// A topic that receives every notification as CloudEvents JSON. Type, tenant, webhook, session and source are also

@@ -17,7 +17,7 @@ use postrider_ports::{Error, Result};
 
 use crate::fault;
 
-/// The most messages of one call.
+/// The maximum number of messages per call.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 const BATCH: usize = 10;
 /// How many calls one `send` makes concurrently.

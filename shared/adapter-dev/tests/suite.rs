@@ -15,7 +15,7 @@ use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
-use postrider_testkit::store_suite::{Fixture, Handle};
+use postrider_testkit::store_suite::{Fixture, Handle, WaitingRows};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -86,6 +86,7 @@ async fn serve(dir: &TempDir, queue: Arc<RecordingQueue>) -> String {
 fn handle(store: &Arc<DevStore>) -> Handle {
     Handle {
         embedded: None,
+        waiting_rows: WaitingRows::Unmarked,
         process: store.process().to_owned(),
         store: Arc::clone(store) as _,
     }

@@ -28,7 +28,7 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// What the client passes on about the connection that carried a request.
+/// Information about the connection that carried a request, passed on by the client.
 #[derive(Clone)]
 pub(crate) struct AboutConnection {
     dialled_by: Arc<Dialling>,

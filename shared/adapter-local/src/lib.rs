@@ -1,7 +1,7 @@
 //! The SQLite store of the embedded gateway: one directory that holds one database file, one key file and the lock
 //! files.
 //!
-//! Two rules carry most of the design. A call returns `Ok` only after its commit is on disk: a single thread writes,
+//! Two rules shape most of the design. A call returns `Ok` only after its commit is on disk: a single thread writes,
 //! groups whatever has queued up into one transaction, and answers its callers after the sync. And a lease is only as
 //! good as the process behind it: every process holds an operating-system lock, so after a crash the rows it had
 //! claimed are free at once, without waiting for a lease to run out.

@@ -19,20 +19,21 @@ use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Unclaimable};
 use postrider_domain::event::Event;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::secret::{SecretRing, SigningSecret};
-use postrider_domain::time::Millis;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, WebhookSettings};
 use postrider_ports::Error;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
-use postrider_ports::schedule::Schedule;
+use postrider_ports::schedule::{Ask, Schedule};
 use postrider_testkit::builders::{self, NOW, after};
-use postrider_testkit::store_suite::{Handle, Scene};
+use postrider_testkit::store_suite::{Handle, Scene, WaitingRows};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -43,6 +44,7 @@ fn open(dir: &Path) -> Arc<SqliteStore> {
 fn scene(store: &Arc<SqliteStore>) -> Scene {
     Scene::of(Handle {
         embedded: None,
+        waiting_rows: WaitingRows::Unmarked,
         store: store.clone(),
         process: store.process().to_owned(),
     })
@@ -190,7 +192,7 @@ async fn rows_held_by_a_closed_process_are_free_immediately() {
     drop(claims);
     drop(theirs);
     assert_eq!(due(&store, webhook).await, [held, failed]);
-    let agenda = store.agenda(after(61)).await.unwrap();
+    let agenda = store.agenda(None, 100, after(61)).await.unwrap();
     assert_eq!((agenda.len(), agenda[0].due_at), (1, NOW));
     let requeued = ours
         .requeue(&ours.tenant, failed, Force::No, after(61))
@@ -200,11 +202,15 @@ async fn rows_held_by_a_closed_process_are_free_immediately() {
     assert!(taken.version() > claimed.version());
 }
 
+async fn due_at(store: &SqliteStore, webhook: WebhookId, now: Timestamp) -> Vec<DeliveryId> {
+    let asks = [AttemptKind::First, AttemptKind::Retry].map(|kind| Ask::all(kind, 10));
+    let found = store.due(&TenantId::default(), webhook, &asks, now).await;
+    let rows = found.unwrap().into_iter().flat_map(|found| found.rows);
+    rows.map(|row| row.id).collect()
+}
+
 async fn due(store: &SqliteStore, webhook: WebhookId) -> Vec<DeliveryId> {
-    let rows = store
-        .due(&TenantId::default(), webhook, after(61), 10)
-        .await;
-    rows.unwrap().into_iter().map(|row| row.id).collect()
+    due_at(store, webhook, after(61)).await
 }
 
 #[tokio::test]
@@ -237,8 +243,7 @@ async fn rows_held_by_a_killed_process_are_due_in_the_first_cycle() {
     let before = scene.stored(id).await;
     child.kill().unwrap();
     child.wait().unwrap();
-    let due = store.due(&scene.tenant, id.webhook, NOW, 10).await.unwrap();
-    assert_eq!(due.len(), 1);
+    assert_eq!(due_at(&store, id.webhook, NOW).await, [id]);
     assert_eq!(scene.stored(id).await, before, "finding it writes nothing");
     scene.claimed(id, NOW).await;
 }
@@ -271,10 +276,8 @@ async fn opening_a_store_writes_nothing() {
     let file = dir.path().join("postrider.db");
     let before = fs::read(&file).unwrap();
     let store = open(dir.path());
-    let scene = scene(&store);
-    assert_eq!(store.agenda(after(60)).await.unwrap().len(), 1);
-    let due = store.due(&scene.tenant, id.webhook, after(60), 10).await;
-    assert_eq!(due.unwrap().len(), 1);
+    assert_eq!(store.agenda(None, 100, after(60)).await.unwrap().len(), 1);
+    assert_eq!(due_at(&store, id.webhook, after(60)).await, [id]);
     let log = fs::metadata(dir.path().join("postrider.db-wal"));
     assert_eq!(log.map_or(0, |log| log.len()), 0);
     assert!(fs::read(&file).unwrap() == before);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_ports::EmbeddedStore;
-use postrider_testkit::store_suite::{EmbeddedFixture, Fixture, Handle};
+use postrider_testkit::store_suite::{EmbeddedFixture, Fixture, Handle, WaitingRows};
 use tempfile::TempDir;
 
 struct Sqlite {
@@ -32,6 +32,7 @@ fn handle(store: &Arc<SqliteStore>) -> Handle {
     Handle {
         store: Arc::clone(store) as _,
         embedded: Some(Arc::clone(store) as _),
+        waiting_rows: WaitingRows::Unmarked,
         process,
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn span(span: Span, scope: InstrumentationScope) -> SpanData {
             TraceState::NONE,
         ),
         parent_span_id: parent,
-        // The parent may belong to another process; a span does not say.
+        // The parent may belong to another process; the span does not record that.
         parent_span_is_remote: span.parent.is_some(),
         span_kind: kind(span.kind),
         name: span.name.into(),

@@ -1,7 +1,7 @@
 //! Exports spans to an OpenTelemetry collector, over OTLP/HTTP.
 //!
-//! Spans are queued, up to a limit, and sent in batches by a separate thread. A collector that is slow or down costs
-//! spans, never the time of the code that recorded them.
+//! Spans are queued, up to a limit, and sent in batches by a separate thread. If the collector is slow or down, spans
+//! are lost, but the code that records them never waits.
 
 mod client;
 mod collector;

@@ -44,7 +44,7 @@ impl Server {
     pub fn parse(text: &str) -> Result<Self, BadServer> {
         const FORM: BadServer = BadServer(
             "must be smtps://user:password@host:port or smtp://user:password@host:port; \
-             what is special in a URL is written %XX",
+             percent-encode special characters, such as %40 for @",
         );
         let url = Url::parse(text).map_err(|_| FORM)?;
         let is_bare = matches!(url.path(), "" | "/") && url.fragment().is_none();

@@ -17,7 +17,7 @@ use crate::schema;
 pub struct NewEvent<'a> {
     #[serde(rename = "type")]
     pub event_type: String,
-    // Raw, so that it is sent on byte for byte; `null` is a payload.
+    // Raw, so that it is delivered byte for byte; `null` is a payload.
     #[serde(
         borrow,
         default,
@@ -35,7 +35,7 @@ pub struct NewEvent<'a> {
     pub webhook_id: Option<String>,
 }
 
-/// What an event says besides its payload.
+/// The fields of an event other than its payload.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes fields that `NewEvent` reads")]
 struct EventFields {
@@ -49,14 +49,14 @@ struct EventFields {
     /// The session it belongs to.
     #[schema(value_type = Option<schema::Label>)]
     session_id: Option<String>,
-    /// The only webhook it goes to, whatever that subscribes to.
+    /// The only webhook it goes to, whatever its subscriptions.
     #[schema(value_type = Option<schema::WebhookId>)]
     webhook_id: Option<String>,
 }
 
 fn with_payload(name: &str, mut payload: Object, other: Option<(&str, Object)>) -> Schema {
     payload.description = Some(match name {
-        "payload" => "Any JSON, sent on byte for byte as written here.".to_owned(),
+        "payload" => "Any JSON, delivered byte for byte as written here.".to_owned(),
         _ => "Any bytes in base64 with padding.".to_owned(),
     });
     let mut object = match EventFields::schema() {

@@ -1,4 +1,4 @@
-//! How inputs are read from JSON: strictly, and so that an error names its field and the limit.
+//! How inputs are read from JSON: strictly, with errors that name the field and its limit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -101,8 +101,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A whole number. One out of range is read as the largest possible, so that the field's own check rejects it and names
-/// the limit.
+/// A whole number. A number out of range is read as the largest possible one, so that the field's own check rejects it
+/// and names the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole(pub u32);
 

@@ -15,17 +15,18 @@ use crate::word::Word;
 #[serde(deny_unknown_fields)]
 #[schema(as = NewKey)]
 pub struct NewApiKey {
-    /// 1 to 100 characters; space around it is cut off.
+    /// 1 to 100 characters; surrounding whitespace is removed.
     #[schema(value_type = schema::Name)]
     pub name: String,
-    /// What it may do.
+    /// What the key may do.
     #[serde(
         serialize_with = "names",
         deserialize_with = "strict::<_, Vec<Name<Scope>>>"
     )]
     #[schema(value_type = schema::Scopes)]
     pub scopes: Vec<Scope>,
-    /// The tenant whose data it opens: the caller's by default, another one only with a key of the tenant `default`.
+    /// The tenant whose data it gives access to: the caller's by default; another one only with a key of the tenant
+    /// `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TenantName>)]
     pub tenant: Option<String>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::ApiTime;
 use crate::word::Word;
 
-/// One notification: a CloudEvent, as far as clients of this repository read it.
+/// One notification: a CloudEvent, with the fields that clients in this repository read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationView {
     /// The same for every copy: notifications are sent at least once.
@@ -17,7 +17,7 @@ pub struct NotificationView {
     pub data: NotificationData,
 }
 
-/// The facts of a notification. Which of them are there depends on its kind.
+/// The data of a notification. Which fields are present depends on its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NotificationData {

@@ -1,6 +1,6 @@
 //! JSON, indented for people.
 
-/// Indents JSON without reading numbers or sorting keys: what is shown has exactly the tokens that were sent. `None` for a
+/// Indents JSON without parsing numbers or sorting keys: the output has exactly the tokens that were sent. `None` for a
 /// text that is not JSON.
 #[must_use]
 pub fn indented(text: &str) -> Option<String> {

@@ -25,10 +25,10 @@ pub struct ProblemBody {
     #[serde(default)]
     #[schema(required)]
     pub status: u16,
-    /// What went wrong, in words that may change.
+    /// A description of the error; its wording may change.
     #[schema(required, value_type = String)]
     pub detail: Option<String>,
-    /// What went wrong, for programs. Codes never change.
+    /// The machine-readable code, which never changes.
     #[schema(required, value_type = schema::ProblemCode)]
     pub code: Option<Word<Code>>,
     /// The invalid fields; empty if there are none.
@@ -44,6 +44,6 @@ pub struct InvalidField {
     /// The path of the field, such as `retry.delays_seconds`; the name of a header or parameter; or `body` for the whole
     /// body.
     pub field: String,
-    /// What the field must be, including the limit.
+    /// The rule that the field violates, including the limit.
     pub message: String,
 }

@@ -10,12 +10,12 @@ use crate::schema;
 use crate::time::ApiTime;
 use crate::word::Word;
 
-/// How many requests a list has unless the request says otherwise.
+/// How many requests a list has by default.
 pub const DEFAULT_LIST: usize = 20;
 pub const MAX_LIST: usize = 100;
 
 parameters! {
-    /// How much of a list.
+    /// The size of a list.
     pub struct RejectedParameters as "RejectedParameters" {
         /// The maximum number of requests; 20 by default.
         limit: schema::RejectedLimit,
@@ -29,10 +29,10 @@ pub struct RejectedRequestView {
     #[schema(value_type = schema::RejectedId, example = "rfd_aaaadhubu2qjqaaaaaaaaaaaaa")]
     pub id: String,
     pub at: ApiTime,
-    /// Why, for programs.
+    /// The reason, for programs.
     #[schema(value_type = schema::RejectionReason)]
     pub reason: Word<Rejection>,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub detail: String,
     pub method: String,
     pub path: String,
@@ -79,7 +79,7 @@ pub struct RejectedRequestDetail {
     /// The body in base64, if it is not UTF-8.
     #[schema(required)]
     pub body_base64: Option<String>,
-    /// Whether it was cut, because it was larger than the 32 KB that are stored.
+    /// Whether it was truncated, because it was larger than the 32 KiB that are stored.
     #[serde(default)]
     #[schema(required)]
     pub is_cut: bool,
@@ -109,7 +109,8 @@ impl From<RejectedRequestView> for RejectedRequestDetail {
 #[schema(as = RejectedHeader)]
 pub struct RejectedHeaderView {
     pub name: String,
-    /// `null` where it may be a secret: `authorization`, cookies, and what a scheme sends in place of a signature.
+    /// `null` if it may be a secret: `authorization`, cookies, and the header in which a scheme sends the secret
+    /// itself.
     #[schema(required)]
     pub value: Option<String>,
 }
@@ -118,13 +119,13 @@ pub struct RejectedHeaderView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Finding)]
 pub struct FindingView {
-    /// What it is, in a sentence.
+    /// The finding in one sentence.
     pub text: String,
     /// What to do, one step per entry.
     #[serde(default)]
     #[schema(required)]
     pub advice: Vec<String>,
-    /// What it is, for programs.
+    /// The kind of finding, for programs.
     #[serde(flatten)]
     pub kind: FindingKind,
 }
@@ -145,31 +146,32 @@ impl From<&Finding> for FindingView {
 pub enum FindingKind {
     /// It matches now.
     Matches,
-    /// The signature is right, but the time is this many seconds after the gateway's, or before it if negative.
+    /// The signature is valid, but the timestamp is this many seconds after the gateway's time, or before it if
+    /// negative.
     Clock { seconds_off: i64 },
-    /// The signature is right, but the time is missing or malformed.
+    /// The signature is valid, but the timestamp is missing or malformed.
     BadTime,
     /// It was signed with a secret that has expired.
     OldSecret,
     /// It was signed with the source's secret in another scheme.
     OtherScheme { scheme: String },
-    /// The signature is right for the body before it was changed in this way.
+    /// The signature is valid for the body as it was before this change.
     ChangedBody {
         #[schema(value_type = schema::BodyChange)]
         change: Word<BodyChange>,
     },
-    /// The signature is right for another URL than the source's.
+    /// The signature is valid for a URL other than the source's.
     ChangedUrl {
         #[schema(value_type = schema::UrlChange)]
         change: Word<UrlChange>,
     },
     /// Something that the scheme requires is missing.
     Missing { expected: String },
-    /// There is something in place of a signature that is not one.
+    /// There is a value in place of a signature, but it is not in the signature's format.
     OtherForm { expected: String },
     /// The stored body is not complete, so no signature over it can be checked.
     BodyCut,
-    /// Nothing that was tried matches: another secret, or another body.
+    /// No check matched: the sender used a different secret or signed a different body.
     Nothing,
     /// A finding that this client does not know; the gateway never sends it.
     #[serde(other)]

@@ -1,4 +1,4 @@
-//! Retry settings: as input, as flags of the CLI, as fields of a form, and as they apply to a webhook.
+//! Retry settings: as input, as CLI flags, as form fields, and as they apply to a webhook.
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{
@@ -65,7 +65,7 @@ pub struct RetryFields {
     #[schema(value_type = Option<schema::MaxAttempts>)]
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub max_attempts: Option<u32>,
-    /// How far a delay may deviate from the schedule, either way, in basis points (0 to 10000).
+    /// How far a delay may deviate from the schedule in either direction, in basis points (0 to 10000).
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -142,7 +142,7 @@ impl RetryFields {
         *self == Self::default()
     }
 
-    /// `base` with these settings changed. A profile brings its own defaults, so it replaces all of `base`.
+    /// `base` with these settings changed. A profile has its own defaults, so it replaces all of `base`.
     #[must_use]
     pub fn over(self, base: Self) -> Self {
         if self.profile.is_some() {
@@ -160,7 +160,7 @@ impl RetryFields {
         }
     }
 
-    /// Reads the fields of a form, in which an empty text is a default. Errors are named `retry.<field>`.
+    /// Reads the fields of a form, in which an empty text means the default. Errors are named `retry.<field>`.
     pub fn from_form<'a>(field: impl Fn(&str) -> &'a str, faults: &mut Invalid) -> Self {
         Self {
             profile: chosen(faults, "profile", &field),
@@ -284,7 +284,7 @@ pub struct RetryView {
 }
 
 impl RetryView {
-    /// What these settings result in, under the gateway's own.
+    /// The effective policy of these settings, combined with the gateway's own.
     #[must_use]
     pub fn of(settings: &RetrySettings, runtime: RuntimeRetry) -> Self {
         let policy = settings.policy(runtime);
@@ -305,8 +305,8 @@ impl RetryView {
         }
     }
 
-    /// The settings that override the profile, because a setting that a webhook has stays when the defaults or the
-    /// gateway's own settings change. `None` for a policy of a newer gateway.
+    /// The settings that override the profile. They are kept separate, because a webhook's own setting stays when the
+    /// defaults or the gateway's own settings change. `None` for a policy of a newer gateway.
     #[must_use]
     pub fn overrides(&self) -> Option<RetryFields> {
         let profile = self.profile.known()?;

@@ -1,5 +1,5 @@
-//! What values may look like, for the OpenAPI document. Limits come from the constants that the checks use; a test lets
-//! the checks read what the patterns allow.
+//! The permitted values, for the OpenAPI document. Limits come from the constants that the checks use; a test passes
+//! values that the patterns allow to the checks.
 
 use postrider_domain::delivery::Status;
 use postrider_domain::egress::MAX_URL_CHARS;
@@ -140,7 +140,7 @@ const B64: &str = "[A-Za-z0-9+/]";
 /// 16 bytes are 25 letters of base32 and three bits more.
 const LAST_OF_16: &str = "aeimquy4";
 const LABEL: &str = "^[!-~](?:[ -~]*[!-~])?$";
-/// What Unicode and Rust call white space.
+/// Whitespace as Unicode and Rust define it.
 const SPACE: &str = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
 const CONTROL: &str = r"\x00-\x1f\x7f-\x9f";
 
@@ -238,12 +238,12 @@ fn url(max: usize) -> Object {
         .build()
 }
 
-/// An id has one spelling: the bits behind its last byte are zero.
+/// An id has one spelling: the bits after its last byte are zero.
 fn id(prefix: &str, letters: usize, last: &str) -> Object {
     text(&format!("^{prefix}[a-z2-7]{{{letters}}}[{last}]$"))
 }
 
-/// Space around a name is cut off before it is checked.
+/// Whitespace around a name is removed before it is checked.
 fn name() -> String {
     let edge = format!("[^{SPACE}{CONTROL}]");
     let inner = MAX_NAME_CHARS - 2;
@@ -276,7 +276,7 @@ fn signing_secret() -> String {
     format!("^whsec_(?:{whole}|{one_more}|{two_more})$")
 }
 
-/// The body is always signed, and text follows an id.
+/// The body is always signed, and an id is always followed by text.
 fn signed_template() -> String {
     let text = "[ -z|~]";
     let part = format!(r"(?:{text}|\{{(?:timestamp|method|url|body|form)\}}|\{{id\}}{text})*");

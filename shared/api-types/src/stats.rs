@@ -12,7 +12,7 @@ use crate::time::ApiTime;
 use crate::word::Word;
 
 parameters! {
-    /// Which webhooks, and when.
+    /// Which webhooks and hours to report.
     pub struct StatsParameters as "StatsParameters" {
         /// Start at this RFC 3339 time.
         from: ApiTime,
@@ -62,7 +62,7 @@ pub struct KeyStatsView {
 }
 
 impl KeyStatsView {
-    /// The key stats of these counters, of which so many webhooks are failed now.
+    /// The key stats of these counters; `failed_webhooks` is how many of the webhooks are failed now.
     #[must_use]
     pub fn of(totals: &StatTotals, failed_webhooks: u64) -> Self {
         let view = |key_stat: KeyStat| KeyStatView::of(key_stat, totals, failed_webhooks);
@@ -77,7 +77,7 @@ impl KeyStatsView {
     }
 }
 
-/// A key stat, and whether it calls for attention.
+/// A key stat, and whether it needs attention.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = KeyStat)]
 pub struct KeyStatView {

@@ -1,9 +1,9 @@
 //! Webhooks: settings, state, and secrets that are shown once.
 
+use postrider_domain::flow::FlowStatus;
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::{LastFailure, WebhookStatus};
 use postrider_domain::invalid::Invalid;
-use postrider_domain::pace::Pace;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::webhook::{Webhook, WebhookDraft};
 use serde::de::IgnoredAny;
@@ -282,7 +282,7 @@ pub struct WebhookView {
 impl WebhookView {
     /// The webhook at its current rate, under the gateway's own retry settings.
     #[must_use]
-    pub fn of(webhook: &Webhook, pace: &Pace, runtime: RuntimeRetry) -> Self {
+    pub fn of(webhook: &Webhook, flow: FlowStatus, runtime: RuntimeRetry) -> Self {
         let (settings, health) = (&webhook.settings, &webhook.health);
         let next_probe_at = health.next_probe_at.filter(|_| settings.auto_resume);
         let types = settings.event_types.iter();
@@ -296,7 +296,7 @@ impl WebhookView {
             headers: shown_headers(&settings.headers),
             timeout_seconds: u32::try_from(settings.timeout.get() / 1000).unwrap_or(u32::MAX),
             retry_rate: settings.retry_rate,
-            current_rate: f64::from(pace.rate_milli(settings.retry_rate)) / 1000.0,
+            current_rate: flow.per_second(),
             auto_resume: settings.auto_resume,
             retry: RetryView::of(&settings.retry, runtime),
             status: health.status.into(),
@@ -375,7 +375,11 @@ impl CreatedWebhook {
     #[must_use]
     pub fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
         Self {
-            webhook: WebhookView::of(webhook, &Pace::default(), runtime),
+            webhook: WebhookView::of(
+                webhook,
+                FlowStatus::unlimited(&webhook.settings.limits()),
+                runtime,
+            ),
             secret: webhook.secrets.current.expose().to_owned().into(),
         }
     }

@@ -63,7 +63,7 @@ vocabulary! {
     WebhookStatus, as_str;
 }
 
-/// Declares the names of an enum that has none of its own. The match makes the compiler ask for new values.
+/// Declares the names of an enum that has none of its own. The match makes the compiler reject a missing value.
 macro_rules! named {
     ($($type:ident { $($value:ident => $name:literal,)+ })+) => {$(
         impl Vocabulary for $type {

@@ -6,7 +6,7 @@ use crate::delivery::ERROR_DETAIL_BYTES;
 use crate::outcome::{Answer, FailureKind, KEPT_BODY_BYTES, Outcome, Phase, Timings};
 use crate::time::Timestamp;
 
-/// One POST of a delivery, with what came back.
+/// One POST of a delivery, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Starts at 1 and keeps counting after a requeue.

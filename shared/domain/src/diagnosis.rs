@@ -1,7 +1,7 @@
 //! Why a request was rejected: what would have matched.
 //!
 //! Changes one thing at a time (secret, scheme, body or URL) and checks the signature as usual, ignoring its timestamp.
-//! The work is bounded: each check costs one digest of the body per way and secret, and there are at most
+//! The work is bounded: each check computes one digest of the body per way and secret, and there are at most
 //! [`MAX_LOOKS`] checks.
 
 mod bodies;

@@ -9,6 +9,7 @@ mod limiter;
 mod limits;
 mod observed;
 mod sample;
+mod status;
 mod tally;
 
 pub use credit::Credit;
@@ -16,6 +17,7 @@ pub use limiter::Limiter;
 pub use limits::{Limits, Ramp};
 pub use observed::{Observation, Observed};
 pub use sample::{FAILURES_IN_A_ROW, Sample};
+pub use status::{FlowStatus, WaitingFor};
 
 use serde::{Deserialize, Serialize};
 
@@ -232,6 +234,24 @@ impl Flow {
             }
         }
         granted
+    }
+
+    /// For how many attempts there is credit now. Takes none: [`Flow::allow`] does, when it is known how many there are.
+    #[must_use]
+    pub fn available(
+        &self,
+        kind: AttemptKind,
+        due_at: Timestamp,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> usize {
+        let [rate, retry, max] = self.needed(kind, due_at, limits);
+        let of = |credit: &Credit, rate: Option<u32>| {
+            rate.map_or(usize::MAX, |rate| credit.available(rate, now))
+        };
+        of(&self.rate_credit, rate)
+            .min(of(&self.retry_credit, retry))
+            .min(of(&self.max_credit, max))
     }
 
     /// When an attempt of this kind that was due at `due_at` may begin; `now` if it may already.

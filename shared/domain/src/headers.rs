@@ -1,4 +1,4 @@
-//! A webhook's own headers: parsed, limited, and none that the gateway sets.
+//! A webhook's own headers: parsed and limited, and never one that the gateway sets.
 
 use http::{HeaderName, HeaderValue};
 

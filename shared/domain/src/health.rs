@@ -15,7 +15,7 @@ pub use reason::StatusReason;
 /// How many failures in a row cause a warning.
 pub const WARNING_AT: u32 = 3;
 
-/// If this many first attempts after a resume fail, all of them, the webhook is failed again.
+/// If all of this many first attempts after a resume fail, the webhook fails again.
 pub const PROBES: u32 = 3;
 
 /// The maximum number of probes for a failed webhook: about a week's worth.
@@ -104,7 +104,7 @@ pub struct Health {
     #[serde(default, deserialize_with = "reason::stored")]
     pub reason: Option<StatusReason>,
     pub changed_at: Option<Timestamp>,
-    /// It failed and was resumed, and nothing was delivered since.
+    /// It failed and was resumed, and nothing has been delivered since.
     #[serde(default)]
     pub on_probation: bool,
     /// It failed again on probation. Its owner was already notified of the first failure.

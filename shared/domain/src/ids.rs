@@ -128,9 +128,9 @@ id!(
 );
 
 impl SourceId {
-    /// No source has this id: it is not a UUIDv7. A request to an unknown source is looked up, stored and counted under it
-    /// like any other, in the same tables and with the same writes, so that the response time does not tell a sender
-    /// which sources exist. An `Option` would give such requests a path of their own.
+    /// No source has this id: it is not a UUIDv7. A request to an unknown source is looked up, stored and counted under
+    /// it like any other, in the same tables and with the same writes, so that the response time does not reveal which
+    /// sources exist. An `Option` would give such requests a separate code path.
     pub const UNKNOWN: Self = Self([0; 16]);
 }
 

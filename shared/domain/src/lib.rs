@@ -1,7 +1,7 @@
 //! Pure decisions of the webhook gateway: no I/O, no clock, no randomness.
 //!
-//! Everything that decides anything lives here and is used by every way of running the gateway. Time, randomness and
-//! the outside world come in as values.
+//! All decisions are made here, for both ways of running the gateway. Time, randomness and the outside world come in as
+//! values.
 
 pub mod alert;
 pub mod attempt;

@@ -1,5 +1,5 @@
-//! The notifications about a change on `gateway:webhooks`, and its effect on the webhook: derived from the row before and
-//! after by one pure function, so that every store sends the same ones.
+//! The notifications about a change, and its effect on the webhook. One pure function derives both from the row before
+//! and after, so every store sends the same notifications.
 
 mod inbound;
 
@@ -204,7 +204,7 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
     }
 }
 
-/// Everything that follows from one change of a delivery.
+/// Everything that follows from one change to a delivery.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
     /// Notifications about the delivery, in order.
@@ -214,7 +214,7 @@ pub struct Effects {
     pub stats: Option<StatsDelta>,
 }
 
-/// Everything that follows from a change of a delivery whose webhook is in the state `health`.
+/// Everything that follows from a change to a delivery whose webhook is in the state `health`.
 #[must_use]
 pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timestamp) -> Effects {
     let mut effects = Effects {
@@ -272,7 +272,7 @@ pub fn health_notification(
         _ => return None,
     };
     let mut notification = Notification::of_webhook(kind, tenant, webhook, after, at);
-    // It was resumed and failed at once: its owner already knows.
+    // It was resumed and failed again at once: its owner already knows.
     if let (NotificationKind::WebhookFailed, true, Some(fields)) =
         (kind, after.again, notification.data.as_object_mut())
     {

@@ -50,8 +50,8 @@ impl RejectedRequest {
         Self::bounded(source.tenant.clone(), source.id, request, reason, at)
     }
 
-    /// The placeholder for a request to a source that does not exist: just as long, but blank. It has no owner to be
-    /// stored for, but answering it must not take less time than others.
+    /// The placeholder for a request to a source that does not exist: just as long, but blank. There is no owner to
+    /// store it for, but the response must not take less time than others.
     #[must_use]
     pub fn to_unknown_source(request: Inbound, reason: Rejection, at: Timestamp) -> Self {
         let mut blank = Self::bounded(TenantId::default(), SourceId::UNKNOWN, request, reason, at);

@@ -53,6 +53,14 @@ impl Profile {
         }
     }
 
+    /// The document behind `gateway` allows no more than its retry rate.
+    pub(crate) const fn retry_ramp(self) -> Ramp {
+        match self {
+            Self::PublicApi | Self::Standard => Ramp::On,
+            Self::Gateway | Self::Custom => Ramp::Off,
+        }
+    }
+
     const fn max_attempts(self) -> u32 {
         match self {
             Self::Gateway | Self::Custom => 5,
@@ -80,13 +88,6 @@ impl Profile {
         match self {
             Self::Gateway | Self::Custom | Self::PublicApi => Redirects::Delivered,
             Self::Standard => Redirects::Failure,
-        }
-    }
-
-    pub(crate) const fn ramp(self) -> Ramp {
-        match self {
-            Self::Gateway | Self::Custom => Ramp::Off,
-            Self::PublicApi | Self::Standard => Ramp::On,
         }
     }
 
@@ -286,7 +287,7 @@ pub struct RuntimeRetry {
 pub struct RetryBudget(pub u32);
 
 impl RetryBudget {
-    /// The effective maximum of attempts for a row.
+    /// The effective maximum number of attempts for a row.
     #[must_use]
     pub const fn effective_max(self, of_row: u32) -> u32 {
         let capped = self.0.saturating_add(1);

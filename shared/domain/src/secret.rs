@@ -15,8 +15,7 @@ pub const MAX_SHARED_BYTES: usize = 1024;
 /// A secret that can be rotated; the old one stays valid for a while.
 pub trait Rotating: Clone {
     const MAX_LIVE: usize;
-    /// How many expired secrets are stored. They verify nothing; they only help to recognise a sender that still uses
-    /// one.
+    /// How many expired secrets are stored. They verify nothing; they only identify a sender that still uses one.
     const MAX_REMEMBERED: usize;
 }
 

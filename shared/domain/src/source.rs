@@ -74,7 +74,7 @@ pub struct SourceDraft {
 }
 
 impl SourceDraft {
-    /// Checks every field. `exists` tells whether the tenant has a webhook with this id.
+    /// Checks every field. `exists` returns whether the tenant has a webhook with this id.
     ///
     /// # Errors
     /// All errors at once.

@@ -72,12 +72,12 @@ pub struct WebhookSettings {
 }
 
 impl WebhookSettings {
-    /// What limits the attempts of the webhook.
+    /// What limits its attempts.
     #[must_use]
     pub const fn limits(&self) -> Limits {
         Limits {
             retry_rate: self.retry_rate,
-            ramp: self.retry.profile.ramp(),
+            ramp: self.retry.profile.retry_ramp(),
             max_rate: None,
             max_in_flight: None,
         }

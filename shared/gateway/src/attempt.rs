@@ -5,24 +5,22 @@ mod probe;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use postrider_domain::attempt::{Attempt, Verdict};
+use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::decide;
 use postrider_domain::delivery::{Claimed, Completion, Delivery};
+use postrider_domain::flow::{Observation, Observed};
 use postrider_domain::outcome::Outcome;
-use postrider_domain::pace::Signal;
 use postrider_domain::request::signed_headers;
 use postrider_domain::retry::{Jitter, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
-use postrider_ports::AttemptStore;
-use postrider_ports::Result;
 use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
 use postrider_ports::sender::{Post, Sender};
+use postrider_ports::{AttemptStore, Error, Result};
 use tokio::select;
 
-use crate::pacing::Speed;
 use crate::telemetry::Decision;
-use crate::webhook_cache::WebhookCache;
+use crate::webhook_cache::{Snapshot, WebhookCache};
 use crate::{Ports, metrics, telemetry, traces};
 
 pub use probe::ProbeResult;
@@ -31,6 +29,9 @@ pub use probe::ProbeResult;
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
 /// The longest pause between two tries to write the result of an attempt.
 const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
+/// How long a row whose result cannot be written is held back.
+const MIN_HOLD_BACK: Millis = Millis::from_seconds(60);
+const MAX_HOLD_BACK: Millis = Millis::from_seconds(3600);
 
 /// Runs attempts and probes.
 pub struct Attempts {
@@ -38,6 +39,14 @@ pub struct Attempts {
     sender: Arc<dyn Sender>,
     webhook_cache: Arc<WebhookCache>,
     retry: RuntimeRetry,
+}
+
+/// What came of a claimed row.
+#[derive(Debug)]
+pub struct AttemptResult {
+    pub written: Result<Attempted>,
+    /// What the attempt says about its receiver, even if its result could not be written; `None` if no request was sent.
+    pub observation: Option<Observation>,
 }
 
 /// The result of attempting a claimed row.
@@ -75,23 +84,24 @@ impl Attempts {
         }
     }
 
-    /// Attempts a claimed row once and writes the result. `speed` says what is known about its webhook's rate.
-    ///
-    /// # Errors
-    /// The webhook could not be read, or the result could not be written. The lease expires, and the row is attempted again.
-    pub async fn attempt(&self, delivery: &ClaimedDelivery, speed: Speed) -> Result<Attempted> {
+    /// Attempts a claimed row once and writes the result. If the webhook cannot be read or the result cannot be written, the
+    /// lease expires and the row is attempted again.
+    pub async fn attempt(&self, delivery: &ClaimedDelivery) -> AttemptResult {
+        let unsent = |written| AttemptResult {
+            written,
+            observation: None,
+        };
         let row = delivery.claimed.delivery();
         let started_at = self.ports.clock.now();
-        let mut snapshot = self.webhook_cache.recent(&row.tenant, started_at).await?;
-        // The webhook may be newer than the cache.
-        if snapshot.get(row.id.webhook).is_none() {
-            snapshot = self.webhook_cache.current(&row.tenant, started_at).await?;
-        }
+        let snapshot = match self.webhooks_with(row, started_at).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => return unsent(Err(error)),
+        };
         let Some(webhook) = snapshot.get(row.id.webhook) else {
-            return Ok(Attempted::NotStarted);
+            return unsent(Ok(Attempted::NotStarted));
         };
         if !fits(webhook.settings.timeout, row.lease_until, started_at) {
-            return Ok(Attempted::NotStarted);
+            return unsent(Ok(Attempted::NotStarted));
         }
         let mut signed = signed_headers(row, &delivery.event, webhook, started_at);
         traces::propagate(&delivery.claimed, &mut signed.headers);
@@ -110,14 +120,20 @@ impl Attempts {
             signature: signed.signature,
             started_at,
         };
-        let (written, verdict) = self.finish(sent, &outcome).await;
-        self.report(webhook, Signal::of(&outcome, verdict), speed)
-            .await;
-        written
+        self.finish(sent, &outcome).await
+    }
+
+    /// The webhooks of the row's tenant. Its own may be newer than the cache.
+    async fn webhooks_with(&self, row: &Delivery, now: Timestamp) -> Result<Arc<Snapshot>> {
+        let snapshot = self.webhook_cache.recent(&row.tenant, now).await?;
+        if snapshot.get(row.id.webhook).is_some() {
+            return Ok(snapshot);
+        }
+        self.webhook_cache.current(&row.tenant, now).await
     }
 
     /// Decides what follows from an outcome, writes it, and reports the attempt with the result of the write.
-    async fn finish(&self, sent: Sent<'_>, outcome: &Outcome) -> (Result<Attempted>, Verdict) {
+    async fn finish(&self, sent: Sent<'_>, outcome: &Outcome) -> AttemptResult {
         let Sent {
             claimed, webhook, ..
         } = sent;
@@ -128,6 +144,11 @@ impl Attempts {
         let transition = decide(claimed, outcome, &policy, decided_at, jitter);
         let number = row.attempts_total.saturating_add(1);
         let (version, verdict) = (claimed.version(), transition.verdict());
+        let observation = Observation {
+            began_at: sent.started_at,
+            ended_at: decided_at,
+            observed: Observed::of(outcome, transition),
+        };
         let completion = Completion {
             attempt: Attempt::record(number, version, sent.started_at, outcome, verdict),
             transition,
@@ -147,20 +168,9 @@ impl Attempts {
         };
         telemetry::attempted(&decision, &completion.attempt, &written);
         traces::attempted(claimed, webhook, &completion, &written);
-        (written, verdict)
-    }
-
-    /// Reports an attempt to the webhook's rate limit. At the full rate a delivery changes nothing.
-    async fn report(&self, webhook: &Webhook, signal: Option<Signal>, speed: Speed) {
-        let signal = match (signal, speed) {
-            (None, _) | (Some(Signal::Fine), Speed::Full) => return,
-            (Some(signal), _) => signal,
-        };
-        let Webhook { tenant, id, .. } = webhook;
-        let (rate, now) = (webhook.settings.retry_rate, self.ports.clock.now());
-        let reported = self.ports.store.report(tenant, *id, signal, rate, now);
-        if let Err(error) = reported.await {
-            telemetry::report_failed(*id, &error);
+        AttemptResult {
+            written,
+            observation: Some(observation),
         }
     }
 
@@ -215,8 +225,24 @@ impl Attempts {
                     self.ports.clock.sleep_until(now.plus(pause)).await;
                     pause = pause.plus(pause).min(MAX_WRITE_PAUSE);
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.hold_back(claimed, &error, now).await;
+                    return Err(error);
+                }
             }
+        }
+    }
+
+    /// A result that cannot be written would be sent again as soon as the lease ends, forever. The row is held for as long
+    /// as it is overdue already, so the pauses double.
+    async fn hold_back(&self, claimed: &Claimed, error: &Error, now: Timestamp) {
+        let row = claimed.delivery();
+        let overdue = now.since(row.next_retry_at.unwrap_or(row.created_at));
+        let pause = overdue.clamp(MIN_HOLD_BACK, MAX_HOLD_BACK);
+        metrics::unwritable();
+        telemetry::result_unwritable(claimed, pause, error);
+        if let Err(error) = self.ports.store.renew(claimed, now.plus(pause)).await {
+            telemetry::renewal_failed(claimed, &error);
         }
     }
 }

@@ -44,7 +44,7 @@ pub enum Conflict {
     #[error("the webhook is disabled or deleted; if it is disabled, resume it first")]
     WebhookDisabled,
     #[error(
-        "the webhook of this delivery was deleted, and with it the secrets to sign the request"
+        "the webhook of this delivery was deleted, along with the secrets that sign the request"
     )]
     WebhookDeleted,
     #[error("the payload of this delivery is no longer stored")]

@@ -170,7 +170,7 @@ impl Ingest {
     }
 
     /// A named webhook that cannot be delivered to may have been created or resumed since the snapshot. A repeated call
-    /// gets the answer of the first one even if the webhook was deleted since.
+    /// gets the same answer as the first one even if the webhook has been deleted since.
     async fn reconsider(
         &self,
         tenant: &TenantId,

@@ -15,7 +15,7 @@ use postrider_ports::first_key::FirstKey;
 
 use crate::{GatewayError, Ports};
 
-/// The most keys of one tenant.
+/// The maximum number of keys per tenant.
 pub const MAX_KEYS: usize = 100;
 /// How long a key is cached before the store is asked again.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
@@ -59,7 +59,7 @@ impl Keyring {
 
     /// Accepts the deployment's first key. On first use it is stored with all scopes for the default tenant.
     pub fn welcome(&self, first: Arc<dyn FirstKey>) {
-        // Not expected twice; the first stays.
+        // Called at most once; a second call has no effect.
         let _ = self.first.set(first);
     }
 
@@ -68,7 +68,7 @@ impl Keyring {
         self.known_or(KeyDigest::of(token), Some(token)).await
     }
 
-    /// The key with this digest, unless it was revoked: for a session whose user signed in with the key before.
+    /// The key with this digest, unless it was revoked: for a session whose user logged in with that key.
     pub async fn recognise_again(
         &self,
         digest: KeyDigest,

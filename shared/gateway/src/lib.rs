@@ -1,12 +1,13 @@
 //! The use cases of the gateway: publish, receive, attempt, retry, manage.
 //!
-//! Each use case is plain code over the ports (traits of `postrider-ports`: store, clock, queue, sender) and the pure rules
-//! of `postrider-domain`. It does not know SQLite, DynamoDB, SQS or the HTTP API: the adapters implement the ports, and
-//! `cli` and `functions/*` put both together.
+//! Each use case is plain code over the ports (traits of `postrider-ports`: store, clock, queue, sender) and the pure
+//! rules of `postrider-domain`. It knows nothing about SQLite, DynamoDB, SQS or the HTTP API: the adapters implement
+//! the ports, and `cli` and `functions/*` put the two together.
 //!
 //! Rules:
 //! - An event is accepted only when it is stored together with its deliveries.
-//! - One claim is one POST. A worker claims a delivery before it sends; an attempt that has lost its claim does not count.
+//! - One claim results in at most one POST. A worker claims a delivery before it sends; an attempt that has lost its
+//!   claim does not count.
 //! - An attempt is written before it is counted: its log line, its metrics and its trace follow the write.
 //! - A queue message only names a delivery; the stored row decides. A lost or repeated message is harmless.
 //! - Time, randomness and settings are handed in, so tests control them.
@@ -16,12 +17,12 @@
 
 pub mod attempt;
 pub mod chores;
+mod drains;
 pub mod error;
 pub mod ingest;
 pub mod keyring;
 pub mod mail;
 pub mod metrics;
-mod pacing;
 pub mod poll;
 pub mod receive;
 pub mod rejected;
@@ -42,6 +43,7 @@ use std::sync::Arc;
 
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::configs::ApiKeys;
+use postrider_ports::flow::FlowStates;
 use postrider_ports::history::History;
 use postrider_ports::queue::Queue;
 use postrider_ports::sources::Sources;
@@ -51,6 +53,7 @@ use postrider_ports::{
     WorkerStore,
 };
 
+use crate::drains::SharedFlows;
 use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
 use crate::receive::Receive;
@@ -64,7 +67,7 @@ use crate::worker::embedded::InProcessQueue;
 
 pub use error::GatewayError;
 
-/// The ports of a use case. `S` is what it needs of the store; every use case is created from the ports of the whole
+/// The ports of a use case. `S` is what it needs from the store; every use case is created from the ports of the whole
 /// store.
 pub struct Ports<S: ?Sized = dyn Store> {
     pub store: Arc<S>,
@@ -132,7 +135,8 @@ impl Gateway {
         settings: GatewaySettings,
     ) -> Self {
         let handoff = Handoff::new(Arc::clone(&ports.store) as _, Arc::clone(&queue), None);
-        Self::over(ports, webhook_cache, queue, handoff, settings)
+        let flows = Arc::new(SharedFlows(Arc::clone(&ports.store) as _));
+        Self::over(ports, webhook_cache, queue, flows, handoff, settings)
     }
 
     /// A gateway whose worker runs in the same process, and starts first attempts immediately while it has free slots.
@@ -145,16 +149,18 @@ impl Gateway {
         settings: GatewaySettings,
     ) -> Self {
         let queue: Arc<dyn Queue> = Arc::clone(&worker) as _;
+        let flows: Arc<dyn FlowStates> = Arc::clone(&worker) as _;
         let fast_path = FastPath { worker, store };
         let store = Arc::clone(&ports.store);
         let handoff = Handoff::new(store as _, Arc::clone(&queue), Some(fast_path));
-        Self::over(ports, webhook_cache, queue, handoff, settings)
+        Self::over(ports, webhook_cache, queue, flows, handoff, settings)
     }
 
     fn over(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
+        flows: Arc<dyn FlowStates>,
         handoff: Handoff,
         settings: GatewaySettings,
     ) -> Self {
@@ -176,6 +182,7 @@ impl Gateway {
                 ports.clone(),
                 webhook_cache,
                 Arc::clone(&queue),
+                flows,
                 settings.egress.clone(),
             ),
             rejected: Rejections::new(ports.clone()),

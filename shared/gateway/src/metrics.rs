@@ -4,6 +4,7 @@
 use metrics::{counter, describe_counter, describe_histogram, histogram};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::flow::Change;
 use postrider_domain::stats::LATENCY_BOUNDS_MS;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -20,6 +21,12 @@ pub const ATTEMPT_SECONDS: &str = "postrider_attempt_seconds";
 pub const FINISHED: &str = "postrider_deliveries_finished_total";
 /// From the event to its delivery, including retries.
 pub const LATENCY_SECONDS: &str = "postrider_delivery_latency_seconds";
+
+/// Results that could not be written for good: the store is damaged, or holds something that this version cannot read.
+pub const UNWRITABLE: &str = "postrider_unwritable_results_total";
+
+/// Changes of webhooks' rate limits, by kind.
+pub const FLOW_CHANGES: &str = "postrider_rate_limit_changes_total";
 
 /// Histogram bounds of attempts, in seconds. No attempt takes longer than 31 s.
 pub const ATTEMPT_BOUNDS: [f64; 12] = [
@@ -48,6 +55,22 @@ pub fn describe() {
         LATENCY_SECONDS,
         "From event to delivered, including retries"
     );
+    describe_counter!(
+        FLOW_CHANGES,
+        "Changes of webhooks' rate limits; change is entered, cut, raised, opened or reset"
+    );
+    describe_counter!(
+        UNWRITABLE,
+        "Results of attempts that the store rejected; their deliveries are sent again, ever less often"
+    );
+}
+
+pub(crate) fn flow_changed(change: Change) {
+    counter!(FLOW_CHANGES, "change" => change.as_str()).increment(1);
+}
+
+pub(crate) fn unwritable() {
+    counter!(UNWRITABLE).increment(1);
 }
 
 pub(crate) fn accepted(repeated: Repeated) {

@@ -27,7 +27,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// `queue` gets the messages of requeued deliveries.
+    /// `queue` gets the messages for requeued deliveries.
     #[must_use]
     pub fn new(ports: impl Into<Ports<dyn RetryStore>>, queue: Arc<dyn Queue>) -> Self {
         Self {

@@ -34,26 +34,11 @@ pub struct WorkerSettings {
     pub per_webhook: usize,
     /// The maximum number of attempts in flight in total.
     pub total: usize,
-    /// The longest sleep between two looks for due deliveries.
+    /// The longest sleep between two checks for due deliveries.
     pub poll_interval: Millis,
     /// The gateway's own retry settings.
     pub retry: RuntimeRetry,
     pub retention: Retention,
-}
-
-impl WorkerSettings {
-    /// How far ahead due rows get turns: until the next sweep, which gives the following ones.
-    #[must_use]
-    pub fn turns_ahead(&self) -> Millis {
-        self.poll_interval.max(Millis::from_seconds(5))
-    }
-
-    /// How far ahead a sweep gives turns to rows that were set aside: until the sweep after the next, so that there is no
-    /// gap, and no turn is left for rows that came later.
-    #[must_use]
-    pub fn released_ahead(&self) -> Millis {
-        self.turns_ahead().plus(self.turns_ahead())
-    }
 }
 
 impl Default for WorkerSettings {

@@ -18,7 +18,8 @@ use crate::{GatewayError, Ports};
 const HOUR: Millis = Millis::from_seconds(3600);
 /// The longest window of one report.
 pub const MAX_SPAN: Millis = Millis::from_seconds(31 * 86_400);
-/// The most counters that one report reads: hours times webhooks. A month of 67 webhooks, or two days of a thousand.
+/// The maximum number of counters that one report reads: hours times webhooks. A month of 67 webhooks, or two days of a
+/// thousand.
 pub const MAX_COUNTERS: u64 = 50_000;
 
 /// Whole hours, the resolution of the counters.
@@ -76,7 +77,7 @@ impl CountedStats {
 #[derive(Clone, Debug)]
 pub struct Report {
     pub window: Window,
-    /// Includes webhooks that were deleted since.
+    /// Includes webhooks that have been deleted since.
     pub total: CountedStats,
     /// Existing webhooks, oldest first.
     pub webhooks: Vec<(Webhook, CountedStats)>,

@@ -6,11 +6,12 @@ mod decision;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
+use postrider_domain::flow::{Change, Rates};
 use postrider_domain::ids::{JobId, WebhookId};
 use postrider_domain::inbound::Rejection;
 use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::source::Source;
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::{Error, Result};
 use tracing::{debug, error, info, warn};
@@ -18,6 +19,7 @@ use tracing::{debug, error, info, warn};
 use crate::attempt::Attempted;
 use crate::ingest::{Published, Repeated};
 use crate::poll::Ticked;
+use crate::poll::backlogs::BacklogsSeen;
 use crate::{GatewayError, metrics};
 
 pub(crate) use decision::{Decision, outcome};
@@ -45,6 +47,16 @@ pub(crate) fn renewal_failed(claimed: &Claimed, reason: &Error) {
     );
 }
 
+pub(crate) fn result_unwritable(claimed: &Claimed, pause: Millis, reason: &Error) {
+    error!(
+        event = "delivery.result_unwritable",
+        delivery_id = %claimed.delivery().id,
+        retry_in_ms = pause.get(),
+        %reason,
+        "the result of the attempt cannot be written; the delivery is held back and will be sent again"
+    );
+}
+
 pub(crate) fn write_failed(claimed: &Claimed, reason: &Error) {
     warn!(
         event = "delivery.write_failed",
@@ -59,7 +71,7 @@ pub(crate) fn attempt_abandoned(claimed: &Claimed, reason: &Error) {
         event = "delivery.attempt_abandoned",
         delivery_id = %claimed.delivery().id,
         %reason,
-        "the result of the attempt cannot be written, the delivery will be attempted again"
+        "the result of the attempt cannot be written; the delivery will be attempted again"
     );
 }
 
@@ -141,13 +153,44 @@ pub(crate) fn probe_failed(webhook: WebhookId, reason: &Error) {
     );
 }
 
-pub(crate) fn report_failed(webhook: WebhookId, reason: &Error) {
+pub(crate) fn drain_failed(webhook: WebhookId, reason: &Error) {
     warn!(
-        event = "rate_limit.update_failed",
+        event = "flow.update_failed",
         webhook_id = %webhook,
         %reason,
-        "the rate limit of the webhook could not be updated"
+        "the limiter or the backlog of the webhook could not be updated"
     );
+}
+
+pub(crate) fn flow_changed(webhook: WebhookId, change: Change) {
+    metrics::flow_changed(change);
+    let Rates {
+        from_milli,
+        to_milli,
+    } = change.rates();
+    match change {
+        Change::Entered(_) => info!(
+            event = "flow.limited",
+            webhook_id = %webhook,
+            from_milli,
+            to_milli,
+            "the receiver cannot keep up; the webhook is rate limited"
+        ),
+        Change::Opened(_) | Change::Reset(_) => info!(
+            event = "flow.opened",
+            webhook_id = %webhook,
+            from_milli,
+            to_milli,
+            "the receiver keeps up; the webhook is no longer rate limited"
+        ),
+        Change::Cut(_) | Change::Raised(_) => debug!(
+            event = "flow.adjusted",
+            webhook_id = %webhook,
+            from_milli,
+            to_milli,
+            "the rate of the webhook was adjusted"
+        ),
+    }
 }
 
 pub(crate) fn cycle_failed(reason: &Error) {
@@ -176,7 +219,7 @@ pub(crate) fn swept(step: &'static str, rows: usize) {
 pub(crate) fn chores_unfinished() {
     info!(
         event = "sweep.unfinished",
-        "the time was up before all chores were done, the next run continues"
+        "ran out of time before all chores were done; the next run continues"
     );
 }
 
@@ -190,6 +233,17 @@ pub(crate) fn ticked(ticked: &Ticked) {
         ended = ?ticked.ended,
         "the poller sent {} queue messages",
         ticked.messages_sent
+    );
+}
+
+pub(crate) fn backlogs_seen(seen: &BacklogsSeen) {
+    info!(
+        event = "poll.backlogs",
+        backlogs = seen.backlogs,
+        drains_sent = seen.drains_sent,
+        oldest_due_age_ms = seen.oldest_due_age.get(),
+        complete = seen.is_complete,
+        "looked at the backlogs"
     );
 }
 
@@ -208,7 +262,7 @@ pub(crate) fn inbound_rejected(source: Option<&Source>, reason: Rejection) {
     );
 }
 
-/// Nothing of the request is logged: it may contain a sender's data.
+/// No part of the request is logged: it may contain a sender's data.
 pub(crate) fn rejection_not_stored(source: Option<&Source>, reason: &Error) {
     warn!(
         event = "inbound.rejection_not_stored",
@@ -238,6 +292,6 @@ pub(crate) fn inbound_accepted(source: &Source, event: &Event, published: &Publi
         body_bytes = event.body.len(),
         deliveries,
         repeated = published.repeated == Repeated::Yes,
-        "accepted an event from a source for {deliveries} webhooks"
+        "accepted an event from a source, with {deliveries} deliveries"
     );
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use postrider_domain::delivery::Delivery;
 use postrider_domain::egress::Rules;
-use postrider_domain::health::{Health, PROBES, WebhookStatus};
+use postrider_domain::flow::FlowStatus;
+use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::pace::Pace;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
@@ -14,21 +13,20 @@ use postrider_domain::webhook::{
 };
 use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
-use postrider_ports::queue::Queue;
+use postrider_ports::flow::FlowStates;
+use postrider_ports::queue::{DrainMessage, Queue};
 
 use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports};
 
-/// How many rows a resume releases, or a delete ends, before it returns; the sweep does the rest.
+/// How many rows a delete ends before it returns; housekeeping does the rest.
 const SLICE: usize = 500;
-/// How long the first attempts after a resume take, at 1/s. Their results decide whether others follow.
-const PROBES_TAKE: Millis = Millis::from_seconds(PROBES as u64 - 1);
-
 pub struct ManageWebhooks {
     ports: Ports<dyn WebhookStore>,
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
+    flows: Arc<dyn FlowStates>,
     egress: Rules,
 }
 
@@ -45,24 +43,28 @@ impl ManageWebhooks {
         ports: impl Into<Ports<dyn WebhookStore>>,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
+        flows: Arc<dyn FlowStates>,
         egress: Rules,
     ) -> Self {
         Self {
             ports: ports.into(),
             webhook_cache,
             queue,
+            flows,
             egress,
         }
     }
 
-    /// The current pace of a delivery's webhook. Read only for a delivery that may be waiting for it.
-    pub async fn pace_of(&self, row: &Delivery) -> Result<Pace, GatewayError> {
-        if !row.parked {
-            return Ok(Pace::default());
-        }
-        let webhook = [row.id.webhook];
-        let paces = self.ports.store.paces(&row.tenant, &webhook).await?;
-        Ok(paces.first().copied().unwrap_or_default())
+    /// How fast each of these webhooks, of one tenant, is called now.
+    pub async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>, GatewayError> {
+        Ok(self.flows.flows(webhooks).await?)
+    }
+
+    /// How fast a webhook is called now.
+    pub async fn flow(&self, webhook: &Webhook) -> Result<FlowStatus, GatewayError> {
+        let flows = self.flows(std::slice::from_ref(webhook)).await?;
+        let unknown = || FlowStatus::unlimited(&webhook.settings.limits());
+        Ok(flows.first().copied().unwrap_or_else(unknown))
     }
 
     /// Creates a webhook with the given secret, or with a generated one.
@@ -112,16 +114,6 @@ impl ManageWebhooks {
         Ok(webhooks)
     }
 
-    /// The current rate limit of each of these webhooks.
-    pub async fn paces(
-        &self,
-        tenant: &TenantId,
-        webhooks: &[Webhook],
-    ) -> Result<Vec<Pace>, GatewayError> {
-        let ids: Vec<_> = webhooks.iter().map(|webhook| webhook.id).collect();
-        Ok(self.ports.store.paces(tenant, &ids).await?)
-    }
-
     pub async fn get(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
         self.ports
             .store
@@ -146,7 +138,7 @@ impl ManageWebhooks {
         self.store_change(webhook, settings, secrets).await
     }
 
-    /// Replaces the secret by the given one, or by a generated one. The old secret stays valid for a day.
+    /// Replaces the secret with the given one, or with a generated one. The old secret stays valid for a day.
     pub async fn rotate_secret(
         &self,
         tenant: &TenantId,
@@ -210,21 +202,13 @@ impl ManageWebhooks {
     /// Resumes a paused, failed or disabled webhook and releases its deliveries on hold. Dead deliveries stay dead.
     pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
         let webhook = self.set_status(tenant, id, WebhookStatus::Active).await?;
-        self.release(tenant, id).await?;
+        let drain = DrainMessage {
+            tenant: tenant.clone(),
+            webhook: id,
+            not_before: self.ports.clock.now(),
+        };
+        self.queue.send(vec![drain.into()]).await;
         Ok(webhook)
-    }
-
-    /// Releases the webhook's first rows that wait for nothing but a turn.
-    async fn release(&self, tenant: &TenantId, id: WebhookId) -> Result<(), GatewayError> {
-        let now = self.ports.clock.now();
-        let until = now.plus(PROBES_TAKE);
-        let store = &self.ports.store;
-        let freed = store.release_webhook(tenant, id, SLICE, until, now).await?;
-        if !freed.is_empty() {
-            let messages = freed.into_iter().map(Into::into).collect();
-            self.queue.send(messages).await;
-        }
-        Ok(())
     }
 
     async fn set_status(
@@ -252,7 +236,6 @@ impl ManageWebhooks {
         if !was_there {
             return Err(GatewayError::NotFound { what: "webhook" });
         }
-        self.release(tenant, id).await?;
         self.ports
             .store
             .end_deliveries_of_deleted_webhooks(SLICE, now)

@@ -50,7 +50,7 @@ fn trimmed(value: f64, digits: usize) -> String {
     }
 }
 
-/// The chart of a key stat. Bars beyond the threshold are highlighted; hours without data get a thin gray line.
+/// The chart of a key stat. Bars beyond the threshold are highlighted; hours without data get a thin grey line.
 pub(super) fn chart(key_stat: KeyStat, bars: &[Bar]) -> Markup {
     let values: Vec<_> = bars
         .iter()

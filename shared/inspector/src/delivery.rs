@@ -80,7 +80,11 @@ pub(super) async fn show(
     let event = store.event(tenant, id.event).await?;
     let attempts = store.attempts(tenant, id).await?;
     let webhook = store.webhook(tenant, id.webhook).await?;
-    let pace = app.gateway.manage.pace_of(&row).await?;
+    let flow = match &webhook {
+        Some(webhook) => Some((webhook, app.gateway.manage.flow(webhook).await?)),
+        None => None,
+    };
+    let now = app.gateway.ports.clock.now();
     let (steps, earlier_steps) = timeline::steps(&attempts);
     let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
     let page = DeliveryPage {
@@ -102,7 +106,7 @@ pub(super) async fn show(
             row.next_retry_at
                 .filter(|_| row.status.is_open() && !row.parked),
         ),
-        why: why::explain(&row, attempts.last(), webhook.as_ref(), pace),
+        why: why::explain(&row, attempts.last(), flow, now),
         steps,
         earlier_steps,
         sent: Sent::of(&row, event.as_deref(), webhook.as_ref()),

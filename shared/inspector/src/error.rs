@@ -1,4 +1,4 @@
-//! The error page: what went wrong, what to do, and where to go. It keeps the menu for a logged-in user.
+//! The error page: what went wrong, what to do, and where to go. Logged-in users still see the menu.
 
 use askama::Template;
 use axum::extract::{Request, State};

@@ -164,7 +164,7 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
         "source-saved" => "Saved. Changes apply from the next request.",
         "source-deleted" => "Source deleted. Its events are kept.",
         "rotated" => "Secret rotated. The previous one stays valid for 24 hours.",
-        "cancelled" => "Bulk retry canceled. Deliveries already requeued are not undone.",
+        "cancelled" => "Bulk retry cancelled. Deliveries already requeued are not undone.",
         "selected" => {
             let (done, failed) = (number("n")?, number("failed").unwrap_or(0));
             let not = match failed {

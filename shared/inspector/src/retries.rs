@@ -1,4 +1,4 @@
-//! Bulk retries: starting one, its progress, canceling it.
+//! Bulk retries: starting one, its progress, cancelling it.
 
 use askama::Template;
 use axum::extract::State;
@@ -37,7 +37,7 @@ impl RetryPage {
         let (class, text) = match job.state {
             JobState::Running => ("pending", "Running"),
             JobState::Done => ("delivered", "Done"),
-            JobState::Cancelled => ("parked", "Canceled"),
+            JobState::Cancelled => ("parked", "Cancelled"),
         };
         // Some rows may have been retried individually in the meantime.
         let seen = match job.state {

@@ -126,7 +126,7 @@ fn picture(times: &[(Millis, Millis)]) -> Markup {
             svg,
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{LINE_Y}\" r=\"6\"/>"
         );
-        // The last attempt is always labeled, so those just before it are not.
+        // The last attempt is always labelled, so those just before it are not.
         if is_last || (x - labelled_to >= LABEL_WIDTH && end - x >= LABEL_WIDTH) {
             labelled_to = x;
             let since = if n == 0 {

@@ -88,7 +88,7 @@ pub(super) fn reason(health: &Health) -> String {
     sentence(&reason.unwrap_or_default())
 }
 
-/// Capitalizes a text: stored reasons begin in lower case.
+/// Capitalises a text: stored reasons begin in lower case.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {

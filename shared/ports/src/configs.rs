@@ -14,7 +14,7 @@ use crate::Result;
 /// The webhooks of a tenant with their version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookList {
-    /// Incremented by every change of a webhook's settings, secrets or status.
+    /// Incremented by every change to a webhook's settings, secrets or status.
     pub version: u64,
     /// Ordered by id.
     pub webhooks: Vec<Webhook>,
@@ -28,7 +28,7 @@ pub enum Created {
     TooMany,
 }
 
-/// A change of a webhook, except its state.
+/// A change to a webhook, except its state.
 #[derive(Clone, Debug)]
 pub struct WebhookChange {
     /// The `updated_at` that the change is based on; a different one means that another change was faster.

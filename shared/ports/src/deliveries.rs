@@ -93,12 +93,12 @@ pub enum Renewed {
 pub struct Move {
     pub tenant: TenantId,
     pub id: DeliveryId,
-    /// The `next_retry_at` that the caller saw; a different one means that the row was changed since.
+    /// The `next_retry_at` that the caller saw; a different one means that the row has changed since.
     pub seen: Timestamp,
     pub to: Timestamp,
 }
 
-/// Accepts events and carries their rows from acceptance to the end.
+/// Accepts events and takes their rows from acceptance to the end.
 ///
 /// Batch methods return one result per item, in order; an error for one item says nothing about the others. Each item is
 /// atomic. Concurrent callers are serialised per row: of any number of claimers of one row exactly one wins, and an

@@ -11,7 +11,7 @@ pub enum Error {
     /// Not a cursor of this store.
     #[error("not a cursor of this list")]
     InvalidCursor,
-    /// It will not succeed without intervention: stored data cannot be read, a key does not fit.
+    /// It will not succeed without intervention: stored data cannot be read, or a key does not match.
     #[error("{0}")]
     Broken(String),
 }

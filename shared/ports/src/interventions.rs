@@ -1,4 +1,4 @@
-//! Changes of rows by operators and by housekeeping.
+//! Changes to rows by operators and by housekeeping.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force};

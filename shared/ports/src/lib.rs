@@ -12,6 +12,7 @@ pub mod deliveries;
 pub mod drains;
 mod error;
 pub mod first_key;
+pub mod flow;
 pub mod history;
 pub mod housekeeping;
 pub mod interventions;
@@ -34,7 +35,7 @@ pub mod traces;
 
 pub use error::{Error, Result};
 
-/// What one kind of use case needs of a store: a name for several traits, implemented by every store that has them.
+/// What one kind of use case needs from a store: a name for several traits, implemented by every store that has them.
 macro_rules! roles {
     ($($(#[$doc:meta])* $role:ident: $first:path $(, $more:path)*;)+) => {$(
         $(#[$doc])*
@@ -46,11 +47,11 @@ macro_rules! roles {
 
 roles! {
     /// To run attempts and probes.
-    AttemptStore: deliveries::Deliveries, pace::Pacing, probes::Probes;
+    AttemptStore: deliveries::Deliveries, probes::Probes;
     /// To find, rate-limit and claim due deliveries.
     WorkerStore: deliveries::Deliveries, pace::Pacing, history::History, limiters::Limiters, drains::Drains,
         backlog::Backlog;
-    /// To manage webhooks and release what waits for them.
+    /// To manage webhooks and release the deliveries that wait for them.
     WebhookStore: configs::Webhooks, pace::Pacing, interventions::Interventions;
     /// To verify and diagnose inbound requests.
     InboundStore: sources::Sources, rejected::RejectedRequests;
@@ -114,8 +115,8 @@ impl<T> Store for T where
 {
 }
 
-/// A store in the process that also sends: it knows when rows are due and who listens. It deletes nothing on its own;
-/// the sweep calls [`Housekeeping`](housekeeping::Housekeeping).
+/// A store in the process that also sends: it knows when rows are due and which subscribers are listening. It deletes
+/// nothing on its own; the sweep calls [`Housekeeping`](housekeeping::Housekeeping).
 pub trait EmbeddedStore:
     Store
     + schedule::Schedule

@@ -22,7 +22,7 @@ pub trait Contacts: Send + Sync {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Email {
-    /// The same when it is sent again, so that a mailbox can recognise a duplicate.
+    /// Unchanged when it is sent again, so that a mailbox can recognise a duplicate.
     pub id: String,
     pub to: String,
     /// One line.
@@ -33,8 +33,9 @@ pub struct Email {
     pub html: String,
 }
 
-/// Sends e-mail. On `Ok` a mail server has accepted the message; it may arrive twice if a response was lost. A transient
-/// error concerns the service, which may accept it later; any other error concerns this message only.
+/// Sends e-mail. On `Ok` a mail server has accepted the message; it may arrive twice if a response was lost. A
+/// transient error is about the service, which may accept the message later; any other error is about this message
+/// only.
 #[async_trait]
 pub trait Mail: Send + Sync {
     async fn send(&self, email: Email) -> Result<()>;

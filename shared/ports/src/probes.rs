@@ -13,7 +13,8 @@ pub trait Probes: Send + Sync {
     /// Up to `limit` failed webhooks of all tenants that have `auto_resume` and whose next probe is due.
     async fn probes_due(&self, limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;
 
-    /// Starts a probe by [`Health::probe_begun`]: of any number of callers one does. `None` if no probe is due.
+    /// Starts a probe by [`Health::probe_begun`]: of any number of callers, only one succeeds. `None` if no probe is
+    /// due.
     async fn begin_probe(
         &self,
         tenant: &TenantId,

@@ -11,9 +11,10 @@ use crate::Result;
 /// [`KEPT_FOR`](postrider_domain::rejected::KEPT_FOR). Their content is encrypted at rest.
 #[async_trait]
 pub trait RejectedRequests: Send + Sync {
-    /// Stores a request and sends a notification if its source's limit per minute allows, otherwise counts it. Requests to
-    /// unknown sources share one limit, cause no notification and are never read, but take as long. Of several concurrent
-    /// requests some may only be counted although the limit allows more. Returns the id of a stored request.
+    /// Stores a request and sends a notification if its source's limit per minute allows, otherwise counts it. Requests
+    /// to unknown sources share one limit, cause no notification and are never read, but take as long. If several
+    /// requests are concurrent, some may only be counted although the limit allows more. Returns the id of a stored
+    /// request.
     async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>>;
 
     /// The stored requests of a source, newest first.

@@ -1,6 +1,7 @@
 //! Which rows are due, and when the next ones will be.
 
 use async_trait::async_trait;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 
@@ -43,18 +44,68 @@ impl Turn {
     }
 }
 
+/// Which rows of a webhook to read: those of one kind that are due in a range of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    pub kind: AttemptKind,
+    /// Inclusive.
+    pub from: Timestamp,
+    /// Exclusive.
+    pub until: Timestamp,
+    pub limit: usize,
+}
+
+impl Ask {
+    /// The first rows of a kind.
+    #[must_use]
+    pub const fn all(kind: AttemptKind, limit: usize) -> Self {
+        Self {
+            kind,
+            from: Timestamp::from_millis(i64::MIN),
+            until: Timestamp::from_millis(i64::MAX),
+            limit,
+        }
+    }
+
+    #[must_use]
+    pub fn wants(&self, row: &DueRow) -> bool {
+        let kind = if row.is_retry {
+            AttemptKind::Retry
+        } else {
+            AttemptKind::First
+        };
+        kind == self.kind && (self.from..self.until).contains(&row.next_retry_at)
+    }
+}
+
+/// The first due rows that an [`Ask`] describes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueRows {
+    /// The most overdue first.
+    pub rows: Vec<DueRow>,
+    /// When the row after these is due. In the past if more rows are due than were asked for.
+    pub next_at: Option<Timestamp>,
+}
+
 /// Finds open rows that are free and not parked. Read-only; the result may be outdated, and the claim decides.
 #[async_trait]
 pub trait Schedule: Send + Sync {
-    /// One entry per webhook with open rows, including overdue ones. Rows held by dead processes count as free.
-    async fn agenda(&self, now: Timestamp) -> Result<Vec<AgendaEntry>>;
+    /// One entry per webhook with open rows, including overdue ones: up to `limit` webhooks with free rows, in order,
+    /// starting after the given one. The first page also has an entry for each webhook with held rows. Rows held by dead
+    /// processes count as free.
+    async fn agenda(
+        &self,
+        after: Option<&(TenantId, WebhookId)>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Vec<AgendaEntry>>;
 
-    /// The rows of one webhook that are due at `now`, the most overdue first.
+    /// The rows of one webhook that are due at `now`; one result per ask, in order. Costs the same however many rows wait.
     async fn due(
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
+        asks: &[Ask],
         now: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<DueRow>>;
+    ) -> Result<Vec<DueRows>>;
 }

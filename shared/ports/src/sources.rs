@@ -9,7 +9,7 @@ use postrider_domain::time::Timestamp;
 use crate::Result;
 use crate::configs::{Changed, Created};
 
-/// A change of a source.
+/// A change to a source.
 #[derive(Clone, Debug)]
 pub struct SourceChange {
     /// The `updated_at` that the change is based on; a different one means that another change was faster.
@@ -35,7 +35,7 @@ pub trait Sources: Send + Sync {
     /// Stores a new source, up to [`MAX_SOURCES`](postrider_domain::source::MAX_SOURCES) per tenant.
     async fn create_source(&self, source: Source) -> Result<Created>;
 
-    /// Changes settings and secrets and sends `webhook.updated`.
+    /// Changes settings and secrets.
     async fn change_source(
         &self,
         tenant: &TenantId,

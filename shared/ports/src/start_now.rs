@@ -1,5 +1,5 @@
-//! The embedded fast path: a first attempt starts in the process that accepted the event, without a queue message.
-//! Only a store and a worker of the same process have it; on AWS the functions that accept do not send.
+//! The embedded fast path: a first attempt starts in the process that accepted the event, without a queue message. Only
+//! a store and a worker of the same process have it; on AWS the functions that accept events do not send them.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::Lease;

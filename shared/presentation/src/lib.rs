@@ -1,4 +1,4 @@
-//! Texts that the API, the Inspector and the CLI share. Pure: everything they say is derived from values.
+//! Texts that the API, the Inspector and the CLI share. Pure: every text is derived from values.
 
 pub mod redact;
 pub mod rejected;

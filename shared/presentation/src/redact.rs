@@ -10,8 +10,7 @@ const HIDDEN_SIGNATURE: &str = "sha256=***";
 /// Meta's handshake carries the token here; it is never shown.
 const VERIFY_TOKEN: &str = "hub.verify_token";
 
-/// A row as this key may see it. A body with its signature can be sent to the receiver again and again, which is more than
-/// reading.
+/// A row as this key may see it. A body with its signature can be replayed to the receiver, which is more than reading.
 #[must_use]
 pub fn seen_with(key: &ApiKey, row: Delivery) -> Delivery {
     let is_hidden = !key.allows(Scope::Manage) && !row.signature.is_empty();
@@ -25,8 +24,8 @@ pub fn seen_with(key: &ApiKey, row: Delivery) -> Delivery {
     }
 }
 
-/// Whether a header of this name may hold a secret, in any scheme: a sender that has the right secret may use another
-/// scheme than its source.
+/// Whether a header of this name may hold a secret, in any scheme: a sender that has the right secret may use a
+/// different scheme from its source.
 #[must_use]
 pub fn is_secret(scheme: &Scheme, name: &HeaderName) -> bool {
     [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)

@@ -93,7 +93,7 @@ fn advice(finding: &Finding, source: &str) -> Vec<String> {
         Finding::Matches => &["Have the sender send it again."],
         Finding::Clock { .. } => &[
             "Correct the clock that is wrong: the sender's or the gateway's (`postrider doctor` checks it).",
-            "If this is an old request sent again, it was rejected correctly.",
+            "If this is a replay of an old request, it was rejected correctly.",
         ],
         Finding::BadTime => &["Have the sender include the timestamp in the scheme's format."],
         Finding::OldSecret => &[

@@ -1,4 +1,4 @@
-//! The request as it was sent last, as far as it is known.
+//! The last request, as far as it is known.
 
 use postrider_api_types::delivery::{HeaderView, RequestView};
 use postrider_api_types::webhook::{HIDDEN, shown_headers};
@@ -26,8 +26,8 @@ impl Sent {
             set("webhook-signature", format!("v1,{HIDDEN}"));
             set("x-observatory-signature", row.signature.clone());
             set("x-webhook-signature", row.signature.clone());
-            // A retry by an operator starts the count again: until the next attempt, the number that the last one
-            // carried is not known.
+            // A retry by an operator restarts the count: until the next attempt, the number that the last one sent is
+            // not known.
             if let Some(retries) = row.attempt_count.checked_sub(1) {
                 set("x-webhook-retry", retries.to_string());
             }

@@ -7,32 +7,40 @@ mod status;
 use postrider_api_types::why::WhyView;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
-use postrider_domain::pace::Pace;
+use postrider_domain::flow::FlowStatus;
+use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
+
+use self::held::Held;
 
 /// Title, meaning and advice.
 type Explanation = (String, String, Vec<String>);
 
-/// Explains a delivery that has not arrived. None if it was delivered or not attempted yet.
+/// Explains a delivery that has not arrived. `None` if it was delivered or not attempted yet. Without a webhook, its webhook
+/// was deleted.
 #[must_use]
 pub fn explain(
     row: &Delivery,
     last: Option<&Attempt>,
-    webhook: Option<&Webhook>,
-    pace: Pace,
+    webhook: Option<(&Webhook, FlowStatus)>,
+    now: Timestamp,
 ) -> Option<WhyView> {
+    let held = Held::of(row, webhook, now);
+    let webhook = webhook.map(|(webhook, _)| webhook);
     let (title, meaning, advice) = match (row.status, row.dead_cause) {
         (Status::Delivered, _) => return None,
         (Status::Dead, Some(DeadCause::Expired)) => expired(),
         (Status::Dead, Some(DeadCause::WebhookDeleted)) => deleted(),
-        (Status::Pending | Status::Failed, _) if row.parked => held::explain(webhook, pace),
-        (Status::Pending | Status::Failed | Status::Dead, _) => failed(row, last?, webhook)?,
+        (Status::Pending | Status::Failed | Status::Dead, _) => match &held {
+            Some(held) => held.explain(),
+            None => failed(row, last?, webhook)?,
+        },
     };
     Some(WhyView {
         title,
         meaning,
         advice,
-        outlook: outlook(row, webhook),
+        outlook: held.map_or_else(|| outlook(row, webhook), |held| held.outlook().to_owned()),
     })
 }
 
@@ -75,7 +83,6 @@ fn expired() -> Explanation {
 fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
     match row.status {
         Status::Delivered => String::new(),
-        Status::Pending | Status::Failed if row.parked => held::outlook(webhook).to_owned(),
         Status::Pending => "It will be attempted as soon as a worker is free.".to_owned(),
         Status::Failed => format!(
             "It will be retried automatically: {} of {} attempts used.",
@@ -109,7 +116,7 @@ fn ended(row: &Delivery) -> String {
             "Not retried, and the webhook was disabled.".to_owned()
         }
         Some(DeadCause::Aborted) => {
-            "Not retried: the receiver asked not to be sent it again.".to_owned()
+            "Not retried: the receiver asked not to receive it again.".to_owned()
         }
         Some(DeadCause::Blocked) => {
             "Not retried: another attempt would be blocked again.".to_owned()

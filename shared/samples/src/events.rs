@@ -1,15 +1,14 @@
-//! A few events of every scheme, as small as they still look real.
+//! A few events of every scheme, as small as possible while still realistic.
 
 use postrider_domain::scheme::Scheme;
 
 /// One event that a provider may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleEvent {
-    /// The type under which it will arrive.
+    /// The event type that the gateway reads from it.
     pub name: &'static str,
     /// Headers in addition to the signature headers.
     pub headers: &'static [(&'static str, &'static str)],
-    /// What the body is.
     pub content_type: &'static str,
     /// The body; its ids and timestamps are replaced when it is signed.
     pub body: &'static str,
@@ -35,7 +34,7 @@ const fn form(name: &'static str, body: &'static str) -> SampleEvent {
     }
 }
 
-/// The events of a scheme; for one that its user describes, one that says little.
+/// The events of a scheme; for a custom scheme, one minimal event.
 #[must_use]
 pub fn events(scheme: &Scheme) -> &'static [SampleEvent] {
     let found = EVENTS.iter().find(|(name, _)| *name == scheme.name);

@@ -10,10 +10,10 @@ use zeroize::Zeroizing;
 use postrider_domain::scheme::{Digest, KeyForm, Scheme, SignedMessage, Way};
 use postrider_domain::secret::SharedSecret;
 
-/// What a source keeps, and what signs for it.
+/// What a source stores, and the key that signs for it.
 #[derive(Clone, Debug)]
 pub struct SampleKeys {
-    /// What the source is given: a secret, or a public key.
+    /// The source's part: a secret, or a public key.
     pub secret: SharedSecret,
     private: Option<Private>,
 }
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Private {
 }
 
 impl SampleKeys {
-    /// Keys of a source whose secret is known; schemes with public keys cannot be signed for.
+    /// The keys of a source whose secret is known. Requests in schemes with public keys cannot be signed this way.
     #[must_use]
     pub const fn of(secret: SharedSecret) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl SampleKeys {
         }
     }
 
-    /// The signature in this way; `None` if these keys do not fit it.
+    /// The signature for this way; `None` if it cannot use these keys.
     pub(crate) fn sign(&self, way: &Way, message: &SignedMessage<'_>) -> Option<Vec<u8>> {
         let key = way.key(&self.secret)?;
         let private = self.private.as_ref().map(|Private(seed)| seed);

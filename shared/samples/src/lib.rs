@@ -30,14 +30,13 @@ pub struct Unsigned<'a> {
     pub id: &'a str,
     /// Headers that the provider sends in addition to the signature headers.
     pub headers: &'a [(&'static str, &'a str)],
-    /// What the body is.
     pub content_type: &'a str,
-    /// The body. What belongs into it, such as an id or a time, is set.
+    /// The body. Values that the scheme expects in it, such as an id or a time, are already set.
     pub body: &'a [u8],
 }
 
-/// Signs a request in the first way of the scheme for which these keys are; nothing if there is none, or the request
-/// is not one that the scheme can sign.
+/// Signs a request in the first way of the scheme that can use these keys; `None` if there is none, or if the scheme
+/// cannot sign this request.
 #[must_use]
 pub fn sign(
     scheme: &Scheme,
@@ -110,7 +109,7 @@ fn begin(unsigned: Unsigned<'_>) -> Inbound {
     }
 }
 
-/// Writes a text where a scheme looks for it; into a header that is a list behind what stands there.
+/// Writes a text where a scheme looks for it. In a header that is a list, it is appended.
 fn put(inbound: &mut Inbound, field: &Field, text: &str) {
     match &field.at {
         At::Header(name) => put_header(inbound, name, field, text),
@@ -135,7 +134,7 @@ fn put_header(inbound: &mut Inbound, name: &str, field: &Field, text: &str) {
     }
 }
 
-/// Sets a string or number that the body has already; a number stays one.
+/// Sets a string or number that the body already contains; a number stays a number.
 fn put_body(inbound: &mut Inbound, pointer: &str, text: &str) {
     let Ok(mut body) = serde_json::from_slice::<Value>(&inbound.body) else {
         return;

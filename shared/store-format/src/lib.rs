@@ -1,8 +1,8 @@
 //! Formats that every store writes the same way: sealed secrets, the settings of webhooks and sources, rejected requests
 //! and cursors.
 //!
-//! Two rules hold for all of them. A sealed value is bound to its item: moved to another item, it does not open. Stored
-//! settings skip fields that they do not know, so that a release can be rolled back after a newer one wrote them.
+//! Two rules hold for all of them. A sealed value is bound to its item: moved to another item, it does not open.
+//! Unknown fields in stored settings are ignored, so a release can be rolled back after a newer one wrote them.
 
 mod carried;
 mod cursor;

@@ -86,7 +86,7 @@ fn item(tenant: &TenantId, source: SourceId) -> String {
 }
 
 fn unreadable() -> Error {
-    Error::Broken("a refused request that was kept cannot be read".to_owned())
+    Error::Broken("a stored rejected request cannot be read".to_owned())
 }
 
 #[cfg(test)]

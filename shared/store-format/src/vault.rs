@@ -14,7 +14,7 @@ pub struct Vault {
 impl Vault {
     pub fn with_key(key: &[u8; KEY_BYTES]) -> Result<Self> {
         let key = RandomizedNonceKey::new(&AES_256_GCM, key)
-            .map_err(|_| broken("the key was refused"))?;
+            .map_err(|_| broken("the key was rejected"))?;
         Ok(Self { key })
     }
 
@@ -27,11 +27,12 @@ impl Vault {
             .map_err(|_| broken("a value could not be encrypted"))?;
         Ok([nonce.as_ref().as_slice(), &sealed].concat())
     }
-    /// # Errors
-    /// When it was changed, or sealed for another item or with another key.
+    /// # Errors If it was changed, or sealed for another item or with another key.
     pub fn unseal(&self, about: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
         let unfit = || {
-            broken("a stored secret cannot be decrypted: it was changed, or this is not its key")
+            broken(
+                "a stored secret cannot be decrypted: it was changed, or the key is not the right one",
+            )
         };
         let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or_else(unfit)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| unfit())?;

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 
-/// Hints in the order they were sent.
+/// Messages in the order they were sent.
 #[derive(Default)]
 pub struct Line {
     messages: Mutex<Vec<QueueMessage>>,
@@ -14,29 +14,30 @@ pub struct Line {
 }
 
 impl Line {
-    /// What was sent since this was asked the last time.
+    /// The messages sent since the last call.
     pub fn take(&self) -> Vec<QueueMessage> {
         std::mem::take(&mut *self.messages.lock())
     }
 
-    /// The same, where only attempts were sent.
+    /// The attempts alone.
     ///
     /// # Panics
-    /// When another message was sent.
+    /// When a probe was sent.
     pub fn take_attempts(&self) -> Vec<AttemptMessage> {
         let attempt = |message| match message {
-            QueueMessage::Attempt(message) => message,
-            other @ (QueueMessage::Probe(_) | QueueMessage::Drain(_)) => panic!("{other:?}"),
+            QueueMessage::Attempt(message) => Some(message),
+            QueueMessage::Drain(_) => None,
+            QueueMessage::Probe(message) => panic!("{message:?}"),
         };
-        self.take().into_iter().map(attempt).collect()
+        self.take().into_iter().filter_map(attempt).collect()
     }
 
-    /// Says that so many wait, whatever it holds.
+    /// Reports this depth, whatever the queue holds.
     pub fn pretend_depth(&self, depth: u64) {
         *self.depth.lock() = depth;
     }
 
-    /// Takes nothing any more.
+    /// Rejects every message from now on.
     pub fn close(&self) {
         *self.closed.lock() = true;
     }

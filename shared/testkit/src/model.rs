@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::builders::{self, NOW};
-use crate::store_suite::{Fixture, Handle};
+use crate::store_suite::{Fixture, Handle, WaitingRows};
 
 const WEBHOOKS: u32 = 3;
 const LEASE: Millis = Millis::from_seconds(20);
@@ -229,10 +229,9 @@ impl Model {
             let wanted = self.wanted(new.id);
             let lease = embedded.is_some().then(|| wanted.lease.clone());
             let mut row = new.clone();
-            row.parked = self.status_of(row.id.webhook).unwrap().parks();
-            let is_slowed = self.paces.get(&row.id.webhook);
-            let is_slowed = is_slowed.is_some_and(|pace| pace.is_slowed(DEFAULT_RETRY_RATE));
-            if let Some(lease) = lease.as_ref().filter(|_| !is_slowed)
+            let status = self.status_of(row.id.webhook).unwrap();
+            row.parked = self.handle.waiting_rows.marks(status);
+            if let Some(lease) = lease.as_ref().filter(|_| !status.parks())
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {
                 row = claimed.delivery().clone();
@@ -283,7 +282,9 @@ impl Model {
                     "Orphaned".to_owned()
                 }
                 Some(health) if health.status.parks() => {
-                    self.change(&before.park());
+                    if self.handle.waiting_rows.marks(health.status) {
+                        self.change(&before.park());
+                    }
                     format!("{:?}", Unclaimable::Parked)
                 }
                 Some(health) => {
@@ -370,7 +371,7 @@ impl Model {
             (Requeue::Allowed, None | Some(WebhookStatus::Disabled)) => Requeued::WebhookDisabled,
             (Requeue::Allowed, Some(status)) => {
                 let mut after = before.requeued(self.now);
-                after.parked = status.parks();
+                after.parked = self.handle.waiting_rows.marks(status);
                 self.change(&after);
                 Requeued::Done(Box::new(after))
             }
@@ -407,7 +408,7 @@ impl Model {
         let health = self.webhooks.get_mut(&id).unwrap();
         if let Some(health) = health.as_mut().filter(|health| health.status != status) {
             *health = health.set(status, now);
-            if status == WebhookStatus::Active {
+            if status == WebhookStatus::Active && self.handle.waiting_rows == WaitingRows::Parked {
                 let pace = self.paces.entry(id).or_default();
                 *pace = pace.probing(now);
             }

@@ -31,12 +31,14 @@ pub mod scheduling;
 pub mod sources;
 pub mod starting;
 pub mod stats;
+pub mod stopping;
 pub mod tenants;
 pub mod webhooks;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use postrider_domain::health::WebhookStatus;
 use postrider_ports::start_now::AcceptClaimed;
 use postrider_ports::{EmbeddedStore, Store};
 
@@ -50,6 +52,24 @@ pub struct Handle {
     pub process: String,
     /// The store again, if it can insert rows already claimed.
     pub embedded: Option<Arc<dyn AcceptClaimed>>,
+    pub waiting_rows: WaitingRows,
+}
+
+/// Where the store puts rows of a stopped webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingRows {
+    /// They are marked as parked.
+    Parked,
+    /// They are not written to.
+    Unmarked,
+}
+
+impl WaitingRows {
+    /// Whether a row of a webhook with this status is marked.
+    #[must_use]
+    pub fn marks(self, status: WebhookStatus) -> bool {
+        self == Self::Parked && status.parks()
+    }
 }
 
 /// A fresh, empty store for one case.
@@ -112,19 +132,13 @@ macro_rules! store_suite {
                 an_apply_whose_response_was_lost_is_recognised,
                 one_of_concurrent_equal_applies_is_recorded,
             }
-            parking {
-                rows_accepted_for_a_paused_webhook_are_parked,
-                a_claim_for_a_paused_webhook_parks_the_row,
-                release_frees_what_is_parked_for_an_active_webhook,
-                release_respects_its_limit_until_nothing_is_left,
+            stopping {
+                a_row_of_a_stopped_webhook_cannot_be_claimed,
+                no_row_is_stranded_when_a_webhook_is_paused_and_resumed,
                 rows_of_a_deleted_webhook_die_when_they_are_claimed,
                 rows_of_a_deleted_webhook_are_ended,
-                no_row_is_stranded_when_a_webhook_is_paused_and_resumed,
                 a_row_set_aside_is_released_at_a_turn,
                 a_held_or_changed_row_is_not_set_aside,
-                release_gives_the_turns_of_the_webhooks_rate,
-                one_webhooks_release_leaves_the_others_alone,
-                a_deleted_webhooks_rows_are_released_without_turns,
             }
             requeueing {
                 a_dead_row_is_requeued_and_its_history_stays,
@@ -133,7 +147,7 @@ macro_rules! store_suite {
                 a_pending_row_is_not_requeued,
                 a_row_in_flight_is_not_requeued,
                 a_row_of_a_disabled_or_deleted_webhook_is_not_requeued,
-                a_row_of_a_paused_webhook_is_requeued_as_parked,
+                a_requeued_row_of_a_paused_webhook_waits,
                 an_unknown_row_is_missing,
                 a_claim_from_before_the_requeue_is_stale,
             }
@@ -161,7 +175,6 @@ macro_rules! store_suite {
                 no_turn_is_given_later_than_requested,
                 a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
                 overload_reports_that_arrive_together_halve_the_rate_once,
-                a_resumed_webhook_starts_at_the_slowest_rate,
             }
             draining {
                 one_of_many_drainers_gets_the_lease,
@@ -265,6 +278,25 @@ macro_rules! store_suite {
     };
 }
 
+/// Creates one test per case that applies only to a store that marks the rows of stopped webhooks.
+#[macro_export]
+macro_rules! parking_suite {
+    ($fixture:ident) => {
+        $crate::store_cases! { $fixture,
+            parking {
+                rows_accepted_for_a_paused_webhook_are_parked,
+                a_claim_for_a_paused_webhook_parks_the_row,
+                release_frees_what_is_parked_for_an_active_webhook,
+                release_respects_its_limit_until_nothing_is_left,
+                release_gives_the_turns_of_the_webhooks_rate,
+                one_webhooks_release_leaves_the_others_alone,
+                a_deleted_webhooks_rows_are_released_without_turns,
+                a_resumed_webhook_starts_at_the_slowest_rate,
+            }
+        }
+    };
+}
+
 /// Creates one test per case that applies only to an embedded store.
 #[macro_export]
 macro_rules! embedded_suite {
@@ -272,16 +304,16 @@ macro_rules! embedded_suite {
         $crate::store_cases! { $fixture,
             starting {
                 a_row_can_be_accepted_already_claimed,
-                a_reserved_row_of_a_stopped_webhook_is_parked,
-                a_webhook_that_is_slowed_does_not_start_rows_at_once,
-                a_resumed_webhook_of_one_a_second_starts_rows_at_once,
+                a_reserved_row_of_a_stopped_webhook_is_not_claimed,
             }
             scheduling {
                 the_agenda_has_one_entry_per_webhook_with_open_rows,
                 due_rows_come_longest_overdue_first,
-                closed_parked_and_held_rows_are_not_due,
+                closed_and_held_rows_are_not_due,
                 a_row_whose_lease_has_expired_is_due_again,
-                retries_are_distinguished_from_first_attempts,
+                pages_of_the_agenda_reach_its_end,
+                first_attempts_and_retries_are_read_separately,
+                due_rows_can_be_read_from_a_range_of_time,
             }
             listening {
                 a_listener_is_woken,

@@ -8,9 +8,9 @@ use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RejectedId, Sourc
 
 use crate::problem::Problem;
 
-/// Something that a path names by its id.
+/// An object that a path names by its id.
 pub trait Identified: FromStr + Send {
-    /// What a problem calls it.
+    /// Its name in problem details.
     const WHAT: &'static str;
 }
 
@@ -58,7 +58,8 @@ impl<T: Identified, S: Send + Sync> FromRequestParts<S> for Id<T> {
     }
 }
 
-/// The two ids in a path: of an owner, and of what belongs to it, which is not found if either is malformed.
+/// The two ids in a path: an owner's, and that of an object that belongs to it. The object is not found if either id is
+/// malformed.
 pub struct Ids<T, U>(pub T, pub U);
 
 impl<T: Identified, U: Identified, S: Send + Sync> FromRequestParts<S> for Ids<T, U> {

@@ -1,7 +1,7 @@
 //! Runs a router as a Lambda function behind API Gateway.
 //!
 //! `lambda_http` panics on an event that it cannot turn into a request, and after a panic the next caller waits for a
-//! cold start. So everything a caller controls is sanitized first.
+//! cold start. So everything a caller controls is sanitised first.
 
 use axum::Router;
 use data_encoding::BASE64;
@@ -32,7 +32,7 @@ pub async fn run(router: Router) -> Result<(), Error> {
     lambda_runtime::run(Adapter::from(router).map_request(sanitize)).await
 }
 
-/// The event with everything fixed or removed that cannot become part of a request.
+/// The event, with everything that cannot become part of a request fixed or removed.
 #[must_use]
 pub fn sanitized(mut event: LambdaRequest) -> LambdaRequest {
     if let LambdaRequest::ApiGatewayV2(event) = &mut event {

@@ -26,7 +26,7 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 const PAGE: usize = 100;
 /// How often a quiet stream sends a comment, so that proxies keep it open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// When a listener that is answered at once should come back.
+/// How long a listener waits before it reconnects, if it is answered at once.
 const COME_BACK_AFTER: Duration = Duration::from_secs(2);
 /// How often a stream checks whether its key is still valid.
 const RECHECK_EVERY: Millis = Millis::from_seconds(30);
@@ -115,8 +115,8 @@ pub async fn follow(
     Ok(([("x-accel-buffering", "no")], sse).into_response())
 }
 
-/// What is new, in one response. It starts with how long to wait before coming back, and with the position: a browser that
-/// got no event would otherwise come back without one and miss what happened in between.
+/// The new notifications, in one response. It starts with how long to wait before reconnecting, and with the position:
+/// a browser that got no event would otherwise reconnect without one and miss what happened in between.
 async fn polled(streams: &Streams, tenant: &TenantId, seq: u64) -> Result<Response, Problem> {
     let page = streams
         .gateway
@@ -167,7 +167,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// The next event. `None` ends the stream; the client comes back with its last id.
+    /// The next event. `None` ends the stream; the client reconnects with its last id.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         if let Some(hello) = self.hello.take() {
             return Some((Ok(hello), self));

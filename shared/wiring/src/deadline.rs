@@ -3,7 +3,7 @@
 use lambda_runtime::Context;
 use postrider_domain::time::{Millis, Timestamp};
 
-/// The time an invocation gets if the runtime does not say.
+/// The time limit of an invocation if the runtime does not give one.
 const UNKNOWN: Millis = Millis::from_seconds(60);
 
 /// When the invocation has to end. A deadline in the past means that it is unknown: `cargo lambda watch` sends one in 1970.

@@ -1,7 +1,7 @@
 //! Assembles the ports of a function from its environment.
 //!
-//! A function's `main` reads its [settings], calls [`start`](settings::CommonSettings::start), assembles its [`Parts`] and
-//! passes them to its handler. Before the first event, no call is made that an answer does not need.
+//! A function's `main` reads its [settings], calls [`start`](settings::CommonSettings::start), assembles its [`Parts`]
+//! and passes them to its handler. Before the first event, it makes only the calls that a response needs.
 
 mod aws;
 mod deadline;

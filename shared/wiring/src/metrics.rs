@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 const NAMESPACE: &str = "Postrider";
 const DIMENSION: &str = "gateway";
-/// The most observations of one metric in a line.
+/// The maximum number of observations of one metric in a line.
 const OBSERVATIONS: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-// Dead letters: retrying selected ones, counting, retrying all matches, watching and canceling.
+// Dead letters: retrying selected ones, counting, retrying all matches, watching and cancelling.
 import { assert } from "../stage.mjs";
 
 export default async function (stage) {
@@ -39,11 +39,11 @@ export default async function (stage) {
   await page.waitForURL(/retries\/job_/);
 
   if (process.env.SWEEP === "slow") {
-    // The first slice is done at once; the rest waits for the sweep, so it can be canceled.
+    // The first slice is done at once; the rest waits for the sweep, so it can be cancelled.
     await page.locator("#job-state", { hasText: "Running" }).waitFor();
     assert.equal(await page.locator("#job-done").innerText(), "200");
     await page.getByRole("button", { name: "Cancel bulk retry" }).click();
-    await page.locator("#job-state", { hasText: "Canceled" }).waitFor();
+    await page.locator("#job-state", { hasText: "Cancelled" }).waitFor();
     await stage.count(webhook, "delivered", 200);
     await stage.goto(page, `/inspector/dead?webhook_id=${webhook.id}`);
     assert.equal(await page.locator("tbody tr").count(), 30);

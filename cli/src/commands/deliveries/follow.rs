@@ -1,4 +1,4 @@
-//! `postrider deliveries --follow`: changes of deliveries, live.
+//! `postrider deliveries --follow`: changes to deliveries, live.
 
 mod line;
 

@@ -10,7 +10,7 @@ use crate::client::{transport, why_unreachable};
 use crate::edge;
 use crate::failure::Failure;
 
-/// The most that is read of a response; the gateway stores less.
+/// How much of a response is read; the gateway stores less.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// Headers that belong to one connection (RFC 9110, 7.6.1), and those that the HTTP client sets itself.

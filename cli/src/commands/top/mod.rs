@@ -39,7 +39,7 @@ prints one frame and exits, as with --once. Rates are measured while it runs.";
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct TopArgs {
-    /// How far back the stats go, in hours or days, up to 31 days
+    /// How far back the stats go, 1h to 31d
     #[arg(long, default_value = "1h", value_name = "DURATION")]
     window: String,
 

@@ -43,13 +43,13 @@ pub(crate) const TABLE: &[Row] = &[
         name: "POSTRIDER_POLL_INTERVAL_MS",
         default: "5000",
         range: "10 to 60000",
-        meaning: "How long the gateway sleeps at most when nothing is due. Due deliveries wake it, so this is only a safety net.",
+        meaning: "The longest the gateway sleeps when nothing is due. Due deliveries wake it, so this is only a safety net.",
     },
     Row {
         name: "POSTRIDER_WEBHOOK_CONCURRENCY",
         default: "128",
         range: "1 to 10000",
-        meaning: "Maximum number of attempts in flight per webhook. A receiver that hangs ties up no more than these.",
+        meaning: "Maximum number of attempts in flight per webhook. A receiver that hangs ties up no more slots than this.",
     },
     Row {
         name: "POSTRIDER_CONCURRENCY",

@@ -2,19 +2,20 @@
 
 use metrics::{describe_gauge, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
+use postrider_domain::flow::FlowStatus;
 use postrider_domain::health::Health;
 use postrider_domain::key_stats::KeyStat;
-use postrider_domain::pace::Pace;
 use postrider_domain::time::Millis;
 use postrider_gateway::stats::Report;
 
 const WEBHOOK_STATUS: &str = "postrider_webhook_status";
 const WEBHOOK_RATE: &str = "postrider_webhook_rate";
+const WEBHOOK_LIMITED: &str = "postrider_webhook_limited";
 const FIGURE_THRESHOLD: &str = "postrider_figure_threshold";
 const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
 
-/// The key stats, and each webhook's state and current rate. `paces` is in the order of the webhooks.
-pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
+/// The key stats, and each webhook's state and current rate. `flows` is in the order of the webhooks.
+pub(super) fn of_tenant(report: &Report, flows: &[FlowStatus]) -> String {
     written(|| {
         for key_stat in KeyStat::ALL {
             if let Some(value) = report.total.value(key_stat) {
@@ -41,12 +42,16 @@ pub(super) fn of_tenant(report: &Report, paces: &[Pace]) -> String {
         }
         describe_gauge!(
             WEBHOOK_RATE,
-            "Current rate limit of a webhook in attempts per second: its retry_rate, or less while the receiver is overloaded"
+            "Current rate of a webhook in attempts per second, for retries and, while it is limited, for all attempts"
         );
-        for ((webhook, _), pace) in report.webhooks.iter().zip(paces) {
-            let rate = pace.rate_milli(webhook.settings.retry_rate);
+        describe_gauge!(
+            WEBHOOK_LIMITED,
+            "1 while all attempts of the webhook are rate limited, because its receiver cannot keep up or it was just resumed"
+        );
+        for ((webhook, _), flow) in report.webhooks.iter().zip(flows) {
             let id = webhook.id.to_string();
-            gauge!(WEBHOOK_RATE, "webhook_id" => id).set(f64::from(rate) / 1000.0);
+            gauge!(WEBHOOK_RATE, "webhook_id" => id.clone()).set(flow.per_second());
+            gauge!(WEBHOOK_LIMITED, "webhook_id" => id).set(f64::from(u8::from(flow.limited)));
         }
     })
 }

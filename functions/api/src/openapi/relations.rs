@@ -1,4 +1,4 @@
-//! Fields that depend on each other, which a derived schema cannot say: one variant per case.
+//! Fields that depend on each other, which a derived schema cannot express: one variant per case.
 
 use postrider_api_types::retry::schema::RetryDelays;
 use postrider_api_types::schema::{PublicUrl, one_of};
@@ -44,7 +44,7 @@ fn retry_settings(all: &Variant) -> Vec<Variant> {
     ]
 }
 
-/// Some fields belong to some schemes.
+/// Some fields apply only to some schemes.
 fn new_source(all: &Variant) -> Vec<Variant> {
     let is_meta = |scheme: &Scheme| scheme.handshake == Some(Handshake::Meta);
     let names = |fits: &dyn Fn(&Scheme) -> bool| {

@@ -17,12 +17,12 @@ pub(crate) struct WindowInput<'a> {
 }
 
 impl WindowInput<'_> {
-    /// The hours that are meant. Meaningless if there are faults.
+    /// The requested hours. Meaningless if there are errors.
     pub(crate) fn check(&self, now: Timestamp, faults: &mut Invalid) -> Window {
         let mut time =
             |name: &str, text: Option<&str>| faults.take(name, Timestamp::parse_rfc3339(text?));
         let from = time("from", self.from);
-        // This very instant counts, too.
+        // The current instant is included.
         let to = time("to", self.to).unwrap_or(now.plus(Millis::new(1)));
         let span = self.window.map(span);
         faults.require(!matches!(span, Some(None)), "window", || {

@@ -268,7 +268,7 @@ async fn many_deliveries_are_retried_at_once() {
     assert_eq!(
         stage.delete(&path).await.expect(200)["state"],
         "done",
-        "what is done stays done"
+        "requeued deliveries stay requeued"
     );
     let pending = stage.get("/v1/deliveries?status=pending").await.expect(200);
     assert_eq!(ids(&pending).len(), 3);

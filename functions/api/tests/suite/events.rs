@@ -342,7 +342,7 @@ async fn a_named_webhook_must_exist_and_be_enabled() {
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
     assert_eq!(
         unknown.text, foreign.text,
-        "another tenant's is answered as an unknown one"
+        "another tenant's id gets the same answer as an unknown one"
     );
 }
 

@@ -194,7 +194,7 @@ async fn a_full_disk_shows_an_error_page() {
             break;
         }
     }
-    let refused = refused.expect("nothing fits any more");
+    let refused = refused.expect("the disk is full");
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.text.contains("<nav aria-label=\"Main\">"));
     assert!(refused.text.contains("log and disk"));

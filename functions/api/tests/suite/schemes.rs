@@ -30,7 +30,7 @@ async fn a_custom_scheme_is_created_shown_and_replaced() {
     let path = format!("/v1/sources/{}", made["id"].as_str().unwrap());
     assert_eq!(stage.get(&path).await.expect(200), made);
     let named = stage.patch(&path, json!({"name": "New"})).await.expect(200);
-    assert_eq!(named["custom"], custom, "what is not named stays");
+    assert_eq!(named["custom"], custom, "fields that are not named stay");
     let replacement = json!({"custom": {"header": "x-sign", "encoding": "base64"}});
     let replaced = stage.patch(&path, replacement).await.expect(200);
     assert_eq!(replaced["custom"]["header"], "x-sign");

@@ -108,7 +108,7 @@ async fn the_window_and_the_webhook_can_be_set() {
     assert_eq!(stats["webhooks"], json!([]));
     assert_eq!(
         stats["total"]["delivered"], 2,
-        "a deleted webhook's are kept"
+        "the stats of a deleted webhook are kept"
     );
 }
 

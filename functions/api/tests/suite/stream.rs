@@ -89,7 +89,7 @@ async fn a_stream_starts_now_and_continues_after_a_reconnect() {
     );
     assert_eq!(
         event["data"]["webhook_delivery_id"], after,
-        "not what was before"
+        "no earlier notification"
     );
     stage
         .post(&format!("/v1/deliveries/{after}/retry"), "")
@@ -158,7 +158,10 @@ async fn a_stream_ends_soon_after_its_key_is_revoked() {
     stage.clock.advance(Millis::from_seconds(31));
     let id = stage.delivery().await;
     stage.kill(&id).await;
-    assert!(listener.next().await.is_some(), "a good key hears on");
+    assert!(
+        listener.next().await.is_some(),
+        "a valid key keeps receiving"
+    );
     stage.clock.advance(Millis::from_seconds(62));
     stage
         .delete(&format!("/v1/keys/{}", key["id"].as_str().unwrap()))
@@ -222,7 +225,7 @@ async fn a_polled_stream_sends_what_is_new_and_ends() {
     stage.kill(&first).await;
     let hello = ask(None).await;
     assert!(hello.contains("retry: 2000"), "{hello}");
-    assert!(!hello.contains("delivery.dead"), "only what comes next");
+    assert!(!hello.contains("delivery.dead"), "only later notifications");
     let place = hello.lines().find_map(|line| line.strip_prefix("id: "));
     let second = stage.delivery().await;
     stage.kill(&second).await;

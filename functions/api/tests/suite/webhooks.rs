@@ -41,7 +41,7 @@ async fn a_webhook_is_created_shown_and_deleted() {
         json!({"items": [shown], "next_cursor": null})
     );
     shown["secret"] = made["secret"].clone();
-    assert_eq!(shown, made, "made is shown with the secret");
+    assert_eq!(shown, made, "the created webhook is shown, with its secret");
     let deleted = stage.delete(&path).await;
     assert_eq!((deleted.status.as_u16(), deleted.text.as_str()), (204, ""));
     stage.get(&path).await.problem(404, "not_found");
@@ -264,7 +264,7 @@ async fn a_patch_changes_only_the_fields_it_names() {
     assert_eq!(
         values,
         ["canary", "***"],
-        "what is hidden is kept when it comes back"
+        "a hidden value is kept when it is sent back"
     );
     let headers = stage
         .patch(&path, json!({"headers": null}))
@@ -297,7 +297,7 @@ async fn a_webhook_is_paused_and_resumed() {
     assert_eq!(
         accepted["deliveries"].as_array().unwrap().len(),
         1,
-        "a paused one keeps accepting"
+        "a paused webhook still accepts events"
     );
     let resumed = stage.post(&format!("{path}/resume"), "").await.expect(200);
     assert_eq!(
@@ -456,7 +456,7 @@ async fn a_webhook_shows_its_current_rate_and_its_next_probe() {
     stage.post(&format!("{path}/pause"), "").await.expect(200);
     let resumed = stage.post(&format!("{path}/resume"), "").await;
     let resumed = resumed.expect(200);
-    assert_eq!(resumed["current_rate"], 1.0, "it begins slowly");
+    assert_eq!(resumed["current_rate"], 1.0, "it starts slowly");
     assert_eq!(resumed["next_test_at"], json!(null));
 }
 

@@ -33,7 +33,7 @@ const PUBLISHER_SECONDS: f64 = 0.03;
 const LOG_LINE_KB: f64 = 0.6;
 /// The size of a row, its entries in four indexes and the overhead of its event, without the body.
 const ROW_KB: f64 = 2.0;
-/// What the publisher writes per change: its share of a counter and of the live feed.
+/// Units that the publisher writes per change: its share of a counter and of the live feed.
 const PUBLISHER_WRITES_QUIET: f64 = 2.0;
 const PUBLISHER_WRITES_BUSY: f64 = 0.6;
 

@@ -1,4 +1,4 @@
-//! API keys: one item in the tenant's partition, and one found by the digest that points to it.
+//! API keys: one item in the tenant's partition, and one, found by the digest, that points to it.
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::primitives::Blob;
@@ -17,7 +17,7 @@ use super::keys::{API_KEY_PREFIX, Key};
 use crate::fault::{self, unreadable};
 
 const DIGEST: &str = "digest";
-/// How many times a put is retried after another writer was faster.
+/// How many times a put is retried because another writer was faster.
 const ROUNDS: u32 = 5;
 
 #[derive(Serialize, Deserialize)]

@@ -32,7 +32,7 @@ const PACKED: &str = "attempt";
 /// How much of the error is kept; the rest of the item is for the response.
 const ERROR_BYTES: usize = 512;
 
-/// What is not packed on the row.
+/// The fields that are not packed on the row.
 #[derive(Serialize, Deserialize)]
 struct Texts {
     version: u64,

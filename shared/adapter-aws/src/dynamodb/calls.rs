@@ -17,7 +17,7 @@ pub(super) use super::query::{Order, Query};
 pub(super) use super::transact::{Step, Transacted};
 use crate::fault;
 
-/// The most keys of one BatchGetItem.
+/// The maximum number of keys in one BatchGetItem.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html>
 const BATCH_KEYS: usize = 100;
 

@@ -1,4 +1,4 @@
-//! Conditions and changes of items, as expressions with their names and values.
+//! Conditions on items and changes to them, as expressions with their names and values.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ impl Condition {
     }
 }
 
-/// A change of one item, optionally conditional.
+/// A change to one item, optionally conditional.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) table: Table,

@@ -1,4 +1,4 @@
-//! What operators and housekeeping do to rows.
+//! Changes to rows by operators and by housekeeping.
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Force, Requeue};
@@ -116,7 +116,7 @@ impl Interventions for DynamoStore {
 }
 
 impl DynamoStore {
-    /// Requeues one row, or says why not; `None` if another writer changed it in the meantime.
+    /// Requeues one row, or returns why not; `None` if another writer changed it in the meantime.
     async fn try_requeue(
         &self,
         tenant: &TenantId,

@@ -17,7 +17,7 @@ use super::keys::Key;
 use super::merge::{Merge, Wanted};
 use super::{DynamoStore, row};
 
-/// The most rows that one call reads at once.
+/// The maximum number of rows that one call reads at once.
 const MOST_ROWS: usize = 100;
 
 /// An index entry: its position in the list, and its delivery.

@@ -15,7 +15,7 @@ use super::keys::Key;
 use super::{state, webhook_item};
 use crate::fault;
 
-/// How many times a change of state is retried after another writer was faster.
+/// How many times a change of state is retried because another writer was faster.
 const ROUNDS: u32 = 10;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Rejected requests: a ring buffer per source, and counts that tell its current position.
+//! Rejected requests: a ring buffer per source, and counts that give its current position.
 //!
 //! Every rejection makes the same three calls, whether the request is stored or only counted, and whether the source
 //! exists or not: a read of the counts, an update of the counts, a put.
@@ -133,7 +133,7 @@ impl DynamoStore {
         self.vault(&rejected.tenant).await
     }
 
-    /// Updates the counts, and says whether the position was still free. If not, the request is only counted.
+    /// Updates the counts, and returns whether the position was still free. If not, the request is only counted.
     async fn take(
         &self,
         tenant: &TenantId,

@@ -21,7 +21,7 @@ use super::keys::{self, Key};
 use super::signature::Signature;
 use crate::fault::unreadable;
 
-/// The attributes that may change. Of the keys of the list indexes, only `trouble` is among them.
+/// The attributes that may change. The only list index key among them is `trouble`.
 const CHANGING: [&str; 20] = [
     "target_url",
     "signature",

@@ -1,4 +1,4 @@
-//! Sources: one item in the tenant's partition, and one found by id alone that points to the tenant.
+//! Sources: one item in the tenant's partition, and one, found by id alone, that points to the tenant.
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -26,7 +26,7 @@ use crate::fault::unreadable;
 /// An item as the stream shows it.
 pub type Image = HashMap<String, AttributeValue>;
 
-/// One change of an item, as the stream reports it.
+/// One change to an item, as the stream reports it.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Identifies the change; the same when it is reported again.

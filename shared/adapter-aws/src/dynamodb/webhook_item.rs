@@ -77,7 +77,7 @@ pub(super) fn webhook(
     })
 }
 
-/// What the item of a webhook contains unencrypted.
+/// The unencrypted part of a webhook's item.
 pub(super) fn outline(item: Item) -> Result<Outline> {
     let open: Open = from_item(item, "the settings of a webhook")?;
     StoredWebhook::outline(&open.settings)

@@ -24,7 +24,7 @@ use crate::fault;
 const VERSION: &str = "version";
 /// The attribute of the version item that counts the webhooks.
 const COUNT: &str = "webhooks";
-/// How many times a change of state is retried after another writer was faster.
+/// How many times a change of state is retried because another writer was faster.
 const ROUNDS: u32 = 10;
 
 #[async_trait]

@@ -20,6 +20,7 @@ mod units;
 use support::fixture;
 
 postrider_testkit::store_suite!(fixture);
+postrider_testkit::parking_suite!(fixture);
 
 /// On fresh tables every now and then, because rows that earlier sequences left parked are examined by every later one.
 #[test]

@@ -13,9 +13,9 @@ use rusqlite::params;
 
 use super::codec;
 use super::fault::Fault;
+use super::health;
 use super::rows::notify;
 use super::writer::Tx;
-use super::{health, pace, release};
 
 /// Only an event that was sent with a key can have the id of an earlier one.
 const INSERT_EVENT: &str = "INSERT INTO events (event_id, tenant, event_type, session_id, content_type, origin, \
@@ -68,7 +68,7 @@ pub(super) fn accept(
     Ok((Accepted::New, claimed))
 }
 
-/// Inserts a row as parked, claimed or free.
+/// Inserts a row as claimed or free. A row of a stopped webhook is free like any other: the claim finds out.
 fn insert_row(
     tx: &Tx<'_>,
     event: i64,
@@ -76,9 +76,8 @@ fn insert_row(
     row: &Delivery,
     lease: Option<&Lease>,
 ) -> Result<Option<Claimed>, Fault> {
-    let mut row = row.clone();
     let status = health::status(tx.db(), &row.tenant, row.id.webhook)?;
-    row.parked = status.is_some_and(WebhookStatus::parks);
+    let is_stopped = status.is_some_and(WebhookStatus::parks);
     let insert = |row: &Delivery| {
         codec::insert(
             &mut *tx.statement(codec::INSERT_DELIVERY)?,
@@ -87,25 +86,15 @@ fn insert_row(
             row,
         )
     };
-    // While its webhook is slowed down, every row needs a turn and none can start immediately.
-    if let Some(lease) = lease.filter(|_| !row.parked)
-        && !is_slowed(tx, &row)?
-    {
+    if let Some(lease) = lease.filter(|_| !is_stopped) {
         let due_at = row.next_retry_at.unwrap_or(row.created_at);
         if let Ok(claimed) = row.clone().claim(lease, due_at) {
             insert(claimed.delivery())?;
             return Ok(Some(claimed));
         }
     }
-    insert(&row)?;
+    insert(row)?;
     Ok(None)
-}
-
-fn is_slowed(tx: &Tx<'_>, row: &Delivery) -> Result<bool, Fault> {
-    let (tenant, webhook) = (&row.tenant, row.id.webhook);
-    let pace = pace::load(tx.db(), tenant, webhook)?;
-    // Rare: only then are the settings read.
-    Ok(pace.slowed.is_some() && pace.is_slowed(release::retry_rate(tx, tenant, webhook)?))
 }
 
 fn insert_event(

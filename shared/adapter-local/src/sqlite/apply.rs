@@ -126,7 +126,8 @@ fn read(row: &Row<'_>) -> Result<Attempt, Fault> {
     })
 }
 
-/// A kind or phase by its name. An unknown one, perhaps of a newer version, is skipped: the error says it in words.
+/// A kind or phase by its name. An unknown one, perhaps from a newer version, is skipped: the error text still
+/// describes it.
 fn name<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Fault> {
     let name: Option<String> = row.get(column)?;
     Ok(name.and_then(|name| name.parse().ok()))

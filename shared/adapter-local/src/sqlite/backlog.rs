@@ -1,8 +1,11 @@
 //! Open rows by due time, for functions that are developed against this store. One shard, one lane: the store does not
 //! record which rows already have a queue message, and a message sent twice is harmless.
 
+use std::ops::ControlFlow;
+
 use async_trait::async_trait;
 use postrider_domain::delivery::Lane;
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
@@ -12,11 +15,11 @@ use postrider_ports::{Error, Result};
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
-use super::{SqliteStore, codec, schedule};
+use super::{SqliteStore, codec, health, stepping};
 
 /// Free rows of a webhook, starting at a given position.
 pub(super) const FREE: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 \
-     AND webhook_id = ?2 AND wake_at >= ?3 AND wake_at < ?4 AND (wake_at, event_id) >= (?3, ?5) \
+     AND webhook_id = ?2 AND is_retry = ?7 AND wake_at >= ?3 AND wake_at < ?4 AND (wake_at, event_id) >= (?3, ?5) \
      ORDER BY wake_at, event_id LIMIT ?6";
 
 /// Rows of a webhook that a process holds; there are few.
@@ -72,19 +75,33 @@ fn find(
         }
     };
     let to = stretch.to.as_millis();
-    schedule::awake(db, |tenant, webhook, _| {
+    stepping::awake(db, None, |tenant, webhook| {
+        // Rows of a stopped webhook wait for it to be resumed.
+        if health::status(db, &tenant, webhook)?.is_some_and(WebhookStatus::parks) {
+            return Ok(ControlFlow::Continue(()));
+        }
         let (name, id) = (tenant.as_str(), webhook.to_string());
         // One more than requested: the first may be where the last page ended.
         let at_most = codec::limit(limit.saturating_add(1));
-        let rows = codec::all(
-            &mut *db.prepare_cached(FREE)?,
-            &[&name, &id, &from.as_millis(), &to, &event, &at_most],
-            read_row,
-        )?;
-        rows.into_iter().for_each(|row| add(&tenant, webhook, row));
-        Ok(())
+        for is_retry in [false, true] {
+            let rows = codec::all(
+                &mut *db.prepare_cached(FREE)?,
+                &[
+                    &name,
+                    &id,
+                    &from.as_millis(),
+                    &to,
+                    &event,
+                    &at_most,
+                    &is_retry,
+                ],
+                read_row,
+            )?;
+            rows.into_iter().for_each(|row| add(&tenant, webhook, row));
+        }
+        Ok(ControlFlow::Continue(()))
     })?;
-    schedule::held(db, |process, tenant, webhook| {
+    stepping::held(db, |process, tenant, webhook, _| {
         let (name, id) = (tenant.as_str(), webhook.to_string());
         let rows = codec::all(
             &mut *db.prepare_cached(HELD)?,

@@ -78,7 +78,7 @@ impl Checkpointer {
         if let Some(Err(TrySendError::Disconnected(()))) = sent {
             tracing::warn!(
                 event = "store.checkpointer_gone",
-                "the background checkpointer stopped, commits checkpoint instead"
+                "the background checkpointer stopped; commits checkpoint instead"
             );
         }
     }

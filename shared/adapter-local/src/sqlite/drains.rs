@@ -2,6 +2,7 @@
 //! and leases live in memory: one process serves all functions.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -24,7 +25,7 @@ use postrider_ports::queue::AttemptMessage;
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
-use super::{SqliteStore, codec, schedule};
+use super::{SqliteStore, codec, stepping};
 
 const OPEN: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
      AND status IN ('pending', 'failed') AND (attempts_total > 0) = ?3 ORDER BY next_retry_at LIMIT ?4";
@@ -283,13 +284,13 @@ impl Drains for SqliteStore {
     ) -> Result<Page<Registration>> {
         let read = |db: &Connection| {
             let mut items = Vec::new();
-            schedule::awake(db, |tenant, webhook, _| {
+            stepping::awake(db, None, |tenant, webhook| {
                 items.push(Registration {
                     tenant,
                     webhook,
                     touched_at: Timestamp::ZERO,
                 });
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
             Ok(items)
         };

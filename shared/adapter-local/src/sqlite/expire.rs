@@ -49,7 +49,7 @@ struct Walk {
 }
 
 impl Expiry {
-    /// Deletes up to `limit` rows and events, and says whether there is more to examine.
+    /// Deletes up to `limit` rows and events, and returns whether there is more to examine.
     pub(super) fn slice(
         &mut self,
         tx: &mut Tx<'_>,

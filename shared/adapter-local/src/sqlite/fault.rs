@@ -1,4 +1,4 @@
-//! What can go wrong with the database file, and the port error it becomes.
+//! Errors of the database file, and the port errors they become.
 
 use postrider_ports::Error;
 use rusqlite::ErrorCode;

@@ -1,4 +1,4 @@
-//! The state of webhooks, and the version that tells whether a plan is still based on a tenant's current webhooks.
+//! The state of webhooks, and the version that shows whether a plan is still based on a tenant's current webhooks.
 
 use postrider_domain::health::{Health, StatusReason, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -9,7 +9,6 @@ use rusqlite::{Connection, Row, params};
 use super::codec;
 use super::fault::Fault;
 use super::mail_outbox;
-use super::pace;
 use super::rows;
 use super::writer::Tx;
 
@@ -88,9 +87,6 @@ pub(super) fn change(
     now: Timestamp,
 ) -> Result<(), Fault> {
     save(tx, tenant, webhook, before, after)?;
-    if before.status != after.status && after.status == WebhookStatus::Active {
-        pace::probe(tx, tenant, webhook, now)?;
-    }
     match health_notification(tenant, webhook, before, after, now) {
         Some(notification) => {
             rows::notify(tx, &notification)?;

@@ -1,4 +1,6 @@
-//! What operators and housekeeping do to rows.
+//! Changes to rows by operators and by housekeeping.
+
+use std::ops::ControlFlow;
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Force, Requeue};
@@ -13,7 +15,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::release::{Room, release, release_webhook};
 use super::writer::Tx;
-use super::{SqliteStore, codec, health, rows, schedule};
+use super::{SqliteStore, codec, health, rows, stepping};
 
 #[async_trait]
 impl Interventions for SqliteStore {
@@ -73,16 +75,20 @@ impl Interventions for SqliteStore {
     }
 }
 
+/// Free rows of a webhook, due or not.
+pub(super) const FREE_OF_WEBHOOK: &str = "SELECT event_id FROM webhook_deliveries \
+     WHERE tenant = ?1 AND webhook_id = ?2 AND wake_at IS NOT NULL LIMIT ?3";
+
 type DeletedWebhooks = Vec<(TenantId, WebhookId)>;
 
 /// Deleted webhooks that still have free open rows.
 fn deleted_webhooks(db: &Connection) -> std::result::Result<DeletedWebhooks, Fault> {
     let mut found = DeletedWebhooks::new();
-    schedule::awake(db, |tenant, webhook, _| {
+    stepping::awake(db, None, |tenant, webhook| {
         if health::status(db, &tenant, webhook)?.is_none() {
             found.push((tenant, webhook));
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(found)
 }
@@ -97,8 +103,8 @@ fn end_deliveries_of_deleted_webhooks(
     for (tenant, webhook) in deleted_webhooks {
         let at_most = codec::limit(limit - ended);
         let ids = codec::all(
-            &mut *tx.statement(schedule::DUE)?,
-            &[&tenant.as_str(), &webhook.to_string(), &i64::MAX, &at_most],
+            &mut *tx.statement(FREE_OF_WEBHOOK)?,
+            &[&tenant.as_str(), &webhook.to_string(), &at_most],
             |row| {
                 Ok(DeliveryId {
                     event: codec::text(row, 0)?,
@@ -135,14 +141,12 @@ fn requeue(
         Requeue::Pending => return Ok(Requeued::Pending),
         Requeue::Allowed => {}
     }
-    let status = match health::status(tx.db(), tenant, id.webhook)? {
+    match health::status(tx.db(), tenant, id.webhook)? {
         None | Some(WebhookStatus::Disabled) => return Ok(Requeued::WebhookDisabled),
-        Some(status @ (WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused)) => {
-            status
-        }
-    };
+        Some(WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused) => {}
+    }
     let mut after = stored.row.requeued(now);
-    after.parked = status.parks();
+    after.parked = false;
     rows::change(tx, stored.at, &stored.row, &after, now)?;
     Ok(Requeued::Done(Box::new(after)))
 }

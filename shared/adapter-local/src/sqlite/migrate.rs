@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
@@ -14,6 +14,7 @@ const STEPS: [&str; 7] = [
     include_str!("pace.sql"),
     include_str!("again.sql"),
     include_str!("typed_failures.sql"),
+    include_str!("flow.sql"),
 ];
 
 /// The schema version that this program writes.

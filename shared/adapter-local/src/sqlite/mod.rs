@@ -36,6 +36,7 @@ mod schedule;
 mod sealing;
 mod sources;
 mod stats;
+mod stepping;
 mod vault;
 mod writer;
 

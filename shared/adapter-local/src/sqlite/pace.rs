@@ -77,17 +77,6 @@ pub(super) fn reserve(
     Ok(given)
 }
 
-/// Lets a resumed webhook start slowly.
-pub(super) fn probe(
-    tx: &Tx<'_>,
-    tenant: &TenantId,
-    webhook: WebhookId,
-    now: Timestamp,
-) -> std::result::Result<(), Fault> {
-    let pace = load(tx.db(), tenant, webhook)?.probing(now);
-    save(tx, tenant, webhook, &pace)
-}
-
 pub(super) fn load(
     db: &Connection,
     tenant: &TenantId,

@@ -5,8 +5,9 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, codec, configs, events, expire, health, history, jobs, keys, mail_outbox,
-    migrate, notifications, pace, probes, rejected, release, rows, schedule, sources, stats,
+    accept, apply, backlog, codec, configs, events, expire, health, history, interventions, jobs,
+    keys, mail_outbox, migrate, notifications, pace, probes, rejected, release, rows, schedule,
+    sources, stats, stepping,
 };
 
 #[test]
@@ -27,25 +28,37 @@ fn every_hot_query_uses_its_index() {
         (events::BY_ID, "events_key (event_id=? AND tenant=?)"),
         (health::LOAD, "PRIMARY KEY (tenant=? AND id=?)"),
         (
-            schedule::NEXT_AWAKE,
+            stepping::NEXT_AWAKE,
             "deliveries_wake ((tenant,webhook_id)>(?,?))",
         ),
-        (schedule::NEXT_PROCESS, "deliveries_held (lease_process>?)"),
+        (stepping::NEXT_PROCESS, "deliveries_held (lease_process>?)"),
         (
-            schedule::NEXT_HELD,
+            stepping::NEXT_HELD,
             "deliveries_held (lease_process=? AND (tenant,webhook_id)>(?,?))",
+        ),
+        (
+            schedule::FIRST_AWAKE,
+            "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=?",
         ),
         (
             schedule::FIRST_VOID,
             "deliveries_held (lease_process=? AND tenant=? AND webhook_id=?)",
         ),
         (
-            schedule::DUE,
-            "deliveries_wake (tenant=? AND webhook_id=? AND wake_at<?)",
+            schedule::FREE,
+            "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)",
         ),
         (
             schedule::DUE_HELD,
             "deliveries_held (lease_process=? AND tenant=? AND webhook_id=? AND lease_until<?)",
+        ),
+        (
+            backlog::FREE,
+            "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)",
+        ),
+        (
+            interventions::FREE_OF_WEBHOOK,
+            "deliveries_wake (tenant=? AND webhook_id=?",
         ),
         (
             release::NEXT_PARKED,

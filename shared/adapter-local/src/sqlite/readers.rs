@@ -1,4 +1,4 @@
-//! Read-only connections, separate from the writer: a long list holds up neither a commit nor the runtime.
+//! Read-only connections, separate from the writer: a long list blocks neither a commit nor the runtime.
 
 use std::path::Path;
 use std::sync::Arc;

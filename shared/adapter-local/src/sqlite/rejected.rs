@@ -1,4 +1,4 @@
-//! Rejected requests: a ring buffer per source, and counts that tell its current position.
+//! Rejected requests: a ring buffer per source, and counts that give its current position.
 
 mod store;
 

@@ -155,7 +155,7 @@ impl WriterThread {
             }
             let lost = self.commit(&mut group).map_err(Error::from).err();
             if let Some(error) = &lost {
-                tracing::warn!(event = "store.commit_failed", writes = group.len(), %error, "a commit failed, its writes were rejected");
+                tracing::warn!(event = "store.commit_failed", writes = group.len(), %error, "a commit failed; its writes were rejected");
             }
             for job in group.drain(..) {
                 job.answer(lost.as_ref());

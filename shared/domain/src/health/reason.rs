@@ -1,4 +1,4 @@
-//! Why a webhook has its status, as data. The text is made where it is shown.
+//! Why a webhook has its status, as data. The text is written where it is shown.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::PROBES;
 
-/// Why a webhook has its status. No text of a receiver is in it: reasons are sent as notifications and e-mails.
+/// Why a webhook has its status. It contains no text from a receiver, because reasons are sent in notifications and
+/// e-mails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum StatusReason {
@@ -20,7 +21,7 @@ pub enum StatusReason {
     FailedAfterResume {
         error: String,
     },
-    /// The receiver answered 410 under a policy that takes it as permanent.
+    /// The receiver answered 410 under a policy that treats it as permanent.
     Gone,
     /// The receiver answered `webhook-delivery: disable`.
     Declined,

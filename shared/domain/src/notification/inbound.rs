@@ -35,8 +35,8 @@ pub fn event_notification(event: &Event, deliveries: usize) -> Option<Notificati
     })
 }
 
-/// The notification about a stored rejected request. `counted` is how many requests of this source were only counted so far.
-/// `None` for a request to an unknown source.
+/// The notification about a stored rejected request. `counted` is how many requests to this source have only been
+/// counted so far. `None` for a request to an unknown source.
 #[must_use]
 pub fn rejection_notification(
     tenant: &TenantId,

@@ -12,7 +12,7 @@ const MAX_HEADERS: usize = 64;
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_QUERY_BYTES: usize = 2048;
 
-/// Truncates the request, and tells whether anything was cut. The first headers are kept.
+/// Truncates the request, and returns whether anything was cut. The first headers are kept.
 pub(super) fn bound(request: Inbound) -> (Inbound, bool) {
     let (path, query) = (
         start(&request.path, MAX_PATH_BYTES),

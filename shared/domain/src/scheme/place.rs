@@ -8,7 +8,7 @@ use super::{At, Field, Text};
 pub const MAX_NAME_BYTES: usize = 100;
 /// The longest JSON pointer of a place.
 pub const MAX_POINTER_BYTES: usize = 200;
-/// The most places that are looked at for one value.
+/// The maximum number of places in which one value is looked for.
 pub const MAX_PLACES: usize = 4;
 
 pub(super) fn header_name(text: &str) -> Result<Text, String> {

@@ -1,4 +1,4 @@
-//! The words users write for the parts of a custom scheme.
+//! The names that users write for the parts of a custom scheme.
 
 use super::{Digest, Encoding, KeyForm, TimeForm};
 

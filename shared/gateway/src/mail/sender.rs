@@ -1,5 +1,5 @@
-//! Sends the e-mails of the embedded gateway. If the mail server is down, e-mails are delayed and nothing else is: they
-//! stay in the outbox, also across restarts.
+//! Sends the e-mails of the embedded gateway. If the mail server is down, only e-mails are delayed: they stay in the
+//! outbox, even across restarts.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub enum MailRound {
     Done,
     /// There may be more.
     More,
-    /// The mail server takes no e-mails now, or the outbox cannot be read or updated.
+    /// The mail server does not accept e-mails now, or the outbox cannot be read or updated.
     Jammed,
 }
 
@@ -94,7 +94,7 @@ impl MailSender {
         }
     }
 
-    /// Handles the e-mails due by then, once. If the server does not take one, the others are not tried.
+    /// Handles the e-mails due by then, once. If the server does not accept one, the others are not tried.
     pub async fn turn(&self, by: Timestamp) -> MailRound {
         let due = match self.outbox.emails_due(by, ROUND).await {
             Ok(due) => due,
@@ -193,7 +193,7 @@ impl SendResult {
                 );
             }
             Self::Deferred(reason) => {
-                warn!(event = "mail.deferred", about, tries = due.tries + 1, %reason, "the mail server did not take the e-mail yet");
+                warn!(event = "mail.deferred", about, tries = due.tries + 1, %reason, "the mail server has not accepted the e-mail yet");
             }
             Self::Rejected(reason) if handled == EmailResult::Settled => {
                 error!(event = "mail.given_up", about, %reason, "the e-mail will not be sent");

@@ -107,7 +107,9 @@ fn sentence(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempt
     let attempt = format!("attempt {number} of {max}");
     match (written, decision.transition) {
         (Ok(Attempted::Stale | Attempted::NotStarted), _) => {
-            format!("{attempt} does not count, another process claimed the delivery: {answer}")
+            format!(
+                "{attempt} does not count because another process claimed the delivery: {answer}"
+            )
         }
         (Err(_), _) => format!("{attempt} could not be recorded: {answer}"),
         (Ok(Attempted::Done(_)), Transition::Deliver) => format!("{attempt} delivered: {answer}"),

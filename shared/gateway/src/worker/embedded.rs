@@ -1,7 +1,9 @@
 //! The embedded worker: finds due rows, claims them and runs their attempts. It limits the attempts in flight per webhook
 //! and shares slots fairly between webhooks, so that a slow or dead receiver does not delay the others.
 
+mod agenda;
 mod cycle;
+mod flows;
 mod slots;
 
 use std::collections::HashSet;
@@ -11,13 +13,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::flow::{AttemptKind, FlowStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::WorkerStore;
 use postrider_ports::deliveries::ClaimedDelivery;
-use postrider_ports::queue::{ProbeMessage, Queue, QueueMessage};
+use postrider_ports::flow::FlowStates;
+use postrider_ports::queue::{AttemptMessage, ProbeMessage, Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
 use postrider_ports::start_now::StartNow;
 use tokio::select;
@@ -25,18 +29,18 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::attempt::{Attempted, Attempts, LEASE_MARGIN};
-use crate::pacing::{Speed, TurnRules};
+use crate::attempt::{AttemptResult, Attempted, Attempts, LEASE_MARGIN, ProbeResult};
 use crate::settings::WorkerSettings;
 use crate::webhook_cache::WebhookCache;
-use crate::worker::embedded::slots::Slots;
+use crate::worker::embedded::agenda::Agenda;
+use crate::worker::embedded::cycle::Refill;
+use crate::worker::embedded::flows::Flows;
+use crate::worker::embedded::slots::{Key, Slots};
 use crate::{Ports, telemetry, traces};
 
 /// How long completions are gathered before waiting rows are read again. Reading after each completion would claim rows
 /// one by one.
 const GATHER: Millis = Millis::new(2);
-/// A turn that is this late is no longer valid. Only a pause or a stop makes a row so late here.
-const TURN_HOLDS_FOR: Millis = Millis::from_seconds(5);
 
 pub struct EmbeddedWorker {
     ports: Ports<dyn WorkerStore>,
@@ -45,8 +49,10 @@ pub struct EmbeddedWorker {
     webhook_cache: Arc<WebhookCache>,
     process: String,
     poll_interval: Millis,
-    turns: TurnRules,
     slots: Slots,
+    flows: Flows,
+    agenda: Mutex<Agenda>,
+    refill: Mutex<Refill>,
     wake: Notify,
     /// The latest time at which the loop reads the agenda again.
     looks_again_at: AtomicI64,
@@ -62,12 +68,10 @@ pub struct EmbeddedWorker {
 pub struct Cycle {
     /// Started attempts.
     pub started: usize,
-    /// Rows that got a later turn.
-    pub postponed: usize,
-    /// Rows that were parked, or ended because their webhook was deleted.
-    pub set_aside: usize,
-    /// When the next row that is not due yet becomes due.
-    pub next_due_at: Option<Timestamp>,
+    /// Rows that ended because their webhook was deleted.
+    pub ended: usize,
+    /// When the next row may begin.
+    pub next_at: Option<Timestamp>,
 }
 
 impl EmbeddedWorker {
@@ -88,11 +92,10 @@ impl EmbeddedWorker {
             webhook_cache,
             process,
             poll_interval: settings.poll_interval,
-            turns: TurnRules {
-                hold_for: TURN_HOLDS_FOR,
-                ahead: settings.turns_ahead(),
-            },
             slots: Slots::new(settings.per_webhook, settings.total),
+            flows: Flows::default(),
+            agenda: Mutex::default(),
+            refill: Mutex::default(),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
             under_way: Mutex::default(),
@@ -109,13 +112,11 @@ impl EmbeddedWorker {
             self.looks_again_at
                 .store(latest.as_millis(), Ordering::Release);
             let until = match self.cycle().await {
-                Ok(cycle) if cycle.started + cycle.postponed + cycle.set_aside > 0 => {
+                Ok(cycle) if cycle.started + cycle.ended > 0 => {
                     self.gather().await;
                     continue;
                 }
-                Ok(cycle) => cycle
-                    .next_due_at
-                    .map_or(latest, |due_at| due_at.min(latest)),
+                Ok(cycle) => cycle.next_at.map_or(latest, |next_at| next_at.min(latest)),
                 Err(error) => {
                     telemetry::cycle_failed(&error);
                     latest.min(now.plus(Millis::from_seconds(1)))
@@ -171,7 +172,7 @@ impl EmbeddedWorker {
     }
 
     /// Attempts a claimed row whose slot is already taken.
-    fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery, speed: Speed) {
+    fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery) {
         let worker = Arc::clone(self);
         let row = delivery.claimed.delivery();
         let slot = Slot {
@@ -183,22 +184,45 @@ impl EmbeddedWorker {
         self.under_way.lock().insert((row.tenant.clone(), row.id));
         self.tasks.spawn(async move {
             let _slot = slot;
-            let attempt = worker.attempts.attempt(&delivery, speed);
+            let attempt = worker.attempts.attempt(&delivery);
             match worker.aborted.run_until_cancelled(attempt).await {
-                Some(Ok(Attempted::Done(after))) => {
-                    traces::notified_with(&after, &*worker.ports.clock);
-                    worker.note_due(after.next_retry_at);
-                }
-                Some(Ok(Attempted::Stale)) => {
-                    telemetry::attempt_not_counted(&delivery.claimed, "stale");
-                }
-                Some(Ok(Attempted::NotStarted)) => {
-                    telemetry::attempt_not_counted(&delivery.claimed, "not started");
-                }
-                Some(Err(error)) => telemetry::attempt_abandoned(&delivery.claimed, &error),
+                Some(result) => worker.attempted(&delivery, result),
                 None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
             }
         });
+    }
+
+    /// Plans what follows from an attempt.
+    fn attempted(&self, delivery: &ClaimedDelivery, result: AttemptResult) {
+        let claimed = &delivery.claimed;
+        let row = claimed.delivery();
+        let key = (row.tenant.clone(), row.id.webhook);
+        let now = self.ports.clock.now();
+        if let Some(observation) = result.observation
+            && let Some(change) = self.flows.observe(&key, observation, now)
+        {
+            telemetry::flow_changed(key.1, change);
+            // The limit may end without another attempt.
+            self.note(key.clone(), now);
+        }
+        match result.written {
+            Ok(Attempted::Done(after)) => {
+                traces::notified_with(&after, &*self.ports.clock);
+                if let Some(due_at) = after.next_retry_at {
+                    self.note_row(key, AttemptKind::of(&after), due_at);
+                }
+                return;
+            }
+            Ok(Attempted::Stale) => telemetry::attempt_not_counted(claimed, "stale"),
+            Ok(Attempted::NotStarted) => telemetry::attempt_not_counted(claimed, "not started"),
+            Err(error) => telemetry::attempt_abandoned(claimed, &error),
+        }
+        // The row is held until its lease ends.
+        self.note_row(
+            key,
+            AttemptKind::Retry,
+            row.lease_until.plus(Millis::new(1)),
+        );
     }
 
     /// Probes a webhook if a slot is free; otherwise the next sweep asks again.
@@ -216,10 +240,18 @@ impl EmbeddedWorker {
         self.tasks.spawn(async move {
             let _slot = slot;
             let probe = worker.attempts.probe(&tenant, webhook);
-            if let Some(Err(error)) = worker.aborted.run_until_cancelled(probe).await {
-                telemetry::probe_failed(webhook, &error);
+            match worker.aborted.run_until_cancelled(probe).await {
+                Some(Ok(ProbeResult::Passed)) => worker.resume((tenant, webhook)),
+                Some(Ok(ProbeResult::Failed | ProbeResult::NotSent)) | None => {}
+                Some(Err(error)) => telemetry::probe_failed(webhook, &error),
             }
         });
+    }
+
+    /// Looks at a webhook that may have been stopped until now.
+    fn resume(&self, key: Key) {
+        self.flows.forget_rows(&key);
+        self.note(key, self.ports.clock.now());
     }
 
     fn give_back(&self, tenant: &TenantId, webhook: WebhookId) {
@@ -228,10 +260,24 @@ impl EmbeddedWorker {
         }
     }
 
-    /// Wakes the loop if it would read the agenda only after this time.
-    fn note_due(&self, next_retry_at: Option<Timestamp>) {
-        let looks_again_at = self.looks_again_at.load(Ordering::Acquire);
-        if next_retry_at.is_some_and(|at| at.as_millis() < looks_again_at) {
+    /// Plans a look at a webhook for when one of its rows may begin.
+    fn note_row(&self, key: Key, kind: AttemptKind, due_at: Timestamp) {
+        let at = self
+            .flows
+            .note_row(&key, kind, due_at, self.ports.clock.now());
+        self.note(key, at);
+    }
+
+    /// Plans a look for a row that was stored or requeued. The message does not say of which kind it is: a look finds out.
+    fn note_message(&self, message: &AttemptMessage) {
+        let key = (message.tenant.clone(), message.id.webhook);
+        self.note_row(key, AttemptKind::First, message.next_retry_at);
+    }
+
+    /// Plans a look at a webhook, and wakes the loop if it would sleep for longer.
+    fn note(&self, key: Key, at: Timestamp) {
+        self.agenda.lock().note(key, at);
+        if at.as_millis() < self.looks_again_at.load(Ordering::Acquire) {
             self.wake.notify_one();
         }
     }
@@ -262,15 +308,19 @@ pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
 
 impl StartNow for InProcessQueue {
     fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
-        self.0
-            .slots
-            .take(&webhook.tenant, webhook.id)
-            .then(|| self.0.lease(webhook.settings.timeout, now))
+        let worker = &self.0;
+        if !worker.slots.take(&webhook.tenant, webhook.id) {
+            return None;
+        }
+        if !worker.flows.may_begin(webhook, now) {
+            worker.give_back(&webhook.tenant, webhook.id);
+            return None;
+        }
+        Some(worker.lease(webhook.settings.timeout, now))
     }
 
     fn start(&self, delivery: ClaimedDelivery) {
-        // A row of a slowed-down webhook is never inserted as claimed.
-        self.0.spawn(delivery, Speed::Full);
+        self.0.spawn(delivery);
     }
 
     fn cancel(&self, tenant: &TenantId, webhook: WebhookId) {
@@ -279,19 +329,31 @@ impl StartNow for InProcessQueue {
 }
 
 #[async_trait]
+impl FlowStates for InProcessQueue {
+    async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>> {
+        let status = |webhook| self.0.flows.status(webhook);
+        Ok(webhooks.iter().map(status).collect())
+    }
+}
+
+#[async_trait]
 impl Queue for InProcessQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let deliver = |message| match message {
-            // The loop reads the agenda anyway.
-            QueueMessage::Attempt(_) | QueueMessage::Drain(_) => Ok(()),
+            QueueMessage::Attempt(message) => {
+                self.0.note_message(&message);
+                Ok(())
+            }
             QueueMessage::Probe(ProbeMessage { tenant, webhook }) => {
                 self.0.probe(tenant, webhook);
                 Ok(())
             }
+            QueueMessage::Drain(message) => {
+                self.0.resume((message.tenant, message.webhook));
+                Ok(())
+            }
         };
-        let sent = messages.into_iter().map(deliver).collect();
-        self.0.wake.notify_one();
-        sent
+        messages.into_iter().map(deliver).collect()
     }
 
     async fn depth(&self) -> Result<u64> {

@@ -190,7 +190,7 @@ async fn rows_of_paused_and_deleted_webhooks_are_not_sent() {
     let dropped = |why| Ok(Handled::Dropped(why));
     assert_eq!(
         handled,
-        [dropped(Needless::Parked), dropped(Needless::Closed)]
+        [dropped(Needless::InBacklog), dropped(Needless::Closed)]
     );
     assert!(stage.receiver.requests().is_empty());
 }

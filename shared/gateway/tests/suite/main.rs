@@ -7,11 +7,10 @@
     reason = "test code: a failed expectation stops the test, with its location"
 )]
 
-mod chores;
+mod draining;
 mod first_key;
 mod handling;
 mod holding;
-mod pacing;
 mod polling;
 mod recovering;
 mod shadowing;

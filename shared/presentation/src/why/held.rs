@@ -1,22 +1,66 @@
-//! The delivery waits: for its webhook to be resumed, or for the webhook's rate limit.
+//! The delivery waits: for its webhook to be resumed, or for the rate at which the webhook may be called.
 
+use postrider_domain::delivery::Delivery;
+use postrider_domain::flow::{FlowStatus, WaitingFor};
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::pace::Pace;
+use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 
 use super::{Explanation, RECREATE};
 
-pub(super) fn explain(webhook: Option<&Webhook>, pace: Pace) -> Explanation {
-    let Some(webhook) = webhook else {
-        return (
-            "The webhook was deleted".to_owned(),
-            "This delivery was on hold when its webhook was deleted.".to_owned(),
-            vec![RECREATE.to_owned()],
-        );
-    };
+/// Why an open delivery does not go out although nothing is wrong with it.
+pub(super) enum Held<'a> {
+    WebhookDeleted,
+    WebhookStopped(&'a Webhook),
+    RateLimit(&'a Webhook, FlowStatus),
+}
+
+impl<'a> Held<'a> {
+    pub(super) fn of(
+        row: &Delivery,
+        webhook: Option<(&'a Webhook, FlowStatus)>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        if !row.status.is_open() {
+            return None;
+        }
+        let Some((webhook, flow)) = webhook else {
+            return Some(Self::WebhookDeleted);
+        };
+        match WaitingFor::of(row, Some((webhook.health.status, flow)), now)? {
+            WaitingFor::RetryTime => None,
+            WaitingFor::WebhookResume => Some(Self::WebhookStopped(webhook)),
+            WaitingFor::RateLimit => Some(Self::RateLimit(webhook, flow)),
+        }
+    }
+
+    pub(super) fn explain(&self) -> Explanation {
+        match self {
+            Self::WebhookDeleted => (
+                "The webhook was deleted".to_owned(),
+                "This delivery was still open when its webhook was deleted.".to_owned(),
+                vec![RECREATE.to_owned()],
+            ),
+            Self::WebhookStopped(webhook) => stopped(webhook),
+            Self::RateLimit(webhook, flow) => rate_limited(webhook, *flow),
+        }
+    }
+
+    pub(super) const fn outlook(&self) -> &'static str {
+        match self {
+            Self::WebhookDeleted => "It will be marked dead.",
+            Self::WebhookStopped(_) => "It goes out when the webhook is resumed.",
+            Self::RateLimit(..) => "It goes out as soon as the rate limit allows.",
+        }
+    }
+}
+
+const FIX_AND_RESUME: &str =
+    "Fix what stopped the webhook, then resume it. Deliveries on hold then go out automatically.";
+
+fn stopped(webhook: &Webhook) -> Explanation {
     let (title, state, advice) = match webhook.health.status {
-        WebhookStatus::Active => return rate_limited(webhook, pace),
-        WebhookStatus::Paused => (
+        WebhookStatus::Active | WebhookStatus::Paused => (
             "On hold: the webhook is paused",
             "was paused by an operator",
             "Resume the webhook. Deliveries on hold then go out automatically.",
@@ -41,35 +85,32 @@ pub(super) fn explain(webhook: Option<&Webhook>, pace: Pace) -> Explanation {
     )
 }
 
-const FIX_AND_RESUME: &str =
-    "Fix what stopped the webhook, then resume it. Deliveries on hold then go out automatically.";
-
-/// An active webhook sends as fast as its rate limit allows, and this delivery's turn has not come.
-fn rate_limited(webhook: &Webhook, pace: Pace) -> Explanation {
-    let configured = webhook.settings.retry_rate;
-    let mut meaning = format!(
-        "Nothing is wrong with this delivery. It is queued behind the webhook's current rate limit ({}/s).",
-        f64::from(pace.rate_milli(configured)) / 1000.0
-    );
-    if pace.is_slowed(configured) {
-        let lowered = format!(
-            " The limit is below the configured {configured}/s because the receiver was overloaded or the webhook was just resumed, and it rises as requests succeed."
-        );
-        meaning.push_str(&lowered);
-    }
+fn rate_limited(webhook: &Webhook, flow: FlowStatus) -> Explanation {
+    let rate = flow.per_second();
+    let (meaning, advice) = if flow.limited {
+        (
+            format!(
+                "Nothing is wrong with this delivery. The receiver could not keep up, or the webhook was just resumed, \
+                 so it is called at most {rate} times per second for now. The rate rises as requests succeed."
+            ),
+            "No action needed. If this lasts, the receiver is slower than the events it subscribes to.".to_owned(),
+        )
+    } else {
+        let configured = webhook.settings.retry_rate;
+        (
+            format!(
+                "Nothing is wrong with this delivery. It is queued behind other retries of its webhook, which go out at \
+                 {rate}/s."
+            ),
+            format!(
+                "No action needed, unless the receiver can take more: then raise the webhook's `retry_rate` \
+                 ({configured}/s)."
+            ),
+        )
+    };
     (
         "Waiting for the webhook's rate limit".to_owned(),
         meaning,
-        vec!["No action needed, unless the receiver can take more: then raise the webhook's `retry_rate`.".to_owned()],
+        vec![advice],
     )
-}
-
-pub(super) fn outlook(webhook: Option<&Webhook>) -> &'static str {
-    match webhook.map(|webhook| webhook.health.status) {
-        Some(WebhookStatus::Active) => "It goes out as soon as the rate limit allows.",
-        Some(WebhookStatus::Paused | WebhookStatus::Failed | WebhookStatus::Disabled) => {
-            "It goes out when the webhook is resumed."
-        }
-        None => "It will be marked dead.",
-    }
 }

@@ -55,7 +55,7 @@ pub(super) fn explain(
         FailureKind::Tls => (
             "The TLS handshake failed".to_owned(),
             format!(
-                "The receiver's certificate could not be verified, or both sides have no protocol in common: {detail}."
+                "The receiver's certificate could not be verified, or the two sides have no protocol in common: {detail}."
             ),
             &[
                 "Check the certificate: it must not be expired, must name this host, and must be sent with all intermediate certificates.",

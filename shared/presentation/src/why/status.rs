@@ -44,7 +44,7 @@ pub(super) fn explain(status: u16, row: &Delivery) -> Explanation {
             "The receiver understood the request but rejected its content.".to_owned(),
             &[
                 "Read its response below: it usually names the field.",
-                "If it verifies the signature over re-serialized JSON, change it to use the raw body.",
+                "If it verifies the signature over re-serialised JSON, change it to use the raw body.",
             ],
         ),
         429 => (

@@ -2,7 +2,7 @@ use postrider_domain::attempt::Verdict;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::TenantId;
 use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Response, Timings};
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::Millis;
 use postrider_testkit::builders::{NOW, event, row, webhook, webhook_id};
 
 use super::*;
@@ -44,7 +44,8 @@ fn delivery(status: Status, dead_cause: Option<DeadCause>) -> Delivery {
 }
 
 fn explained(row: &Delivery, last: Option<&Attempt>) -> Option<WhyView> {
-    explain(row, last, None, Pace::default())
+    let webhook = active();
+    explain(row, last, Some((&webhook, OPEN)), NOW)
 }
 
 #[test]
@@ -101,18 +102,36 @@ fn the_outlook_depends_on_the_status() {
     assert_eq!(explained(&delivery(Status::Pending, None), None), None);
 }
 
-fn parked_with(status: Option<WebhookStatus>, pace: Pace) -> WhyView {
-    let row = Delivery {
-        parked: true,
+const OPEN: FlowStatus = FlowStatus {
+    limited: false,
+    rate_milli: 5000,
+};
+
+fn active() -> Webhook {
+    let mut webhook = webhook(&TenantId::default(), 1);
+    webhook.settings.retry_rate = 5;
+    webhook
+}
+
+/// A retry that has been due for a while.
+fn overdue() -> Delivery {
+    Delivery {
+        attempts_total: 2,
+        next_retry_at: Some(NOW.minus(Millis::from_seconds(60))),
         ..delivery(Status::Failed, None)
-    };
-    let webhook = status.map(|status| {
-        let mut webhook = webhook(&TenantId::default(), 1);
-        webhook.health.status = status;
-        webhook.settings.retry_rate = 5;
-        webhook
-    });
-    explain(&row, Some(&answered(429)), webhook.as_ref(), pace).unwrap()
+    }
+}
+
+fn waiting(status: WebhookStatus, flow: FlowStatus) -> WhyView {
+    let mut webhook = active();
+    webhook.health.status = status;
+    explain(
+        &overdue(),
+        Some(&answered(429)),
+        Some((&webhook, flow)),
+        NOW,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -134,7 +153,7 @@ fn a_delivery_of_a_stopped_webhook_waits_for_it_to_be_resumed() {
             "is disabled",
         ),
     ] {
-        let why = parked_with(Some(status), Pace::default());
+        let why = waiting(status, OPEN);
         assert_eq!(why.title, title);
         assert!(why.meaning.contains(state), "{}", why.meaning);
         assert!(
@@ -148,30 +167,39 @@ fn a_delivery_of_a_stopped_webhook_waits_for_it_to_be_resumed() {
 
 #[test]
 fn a_delivery_of_an_active_webhook_waits_for_its_rate_limit() {
-    let why = parked_with(Some(WebhookStatus::Active), Pace::default());
+    let why = waiting(WebhookStatus::Active, OPEN);
     assert_eq!(why.title, "Waiting for the webhook's rate limit");
-    assert!(
-        why.meaning.ends_with("rate limit (5/s)."),
-        "{}",
-        why.meaning
-    );
+    assert!(why.meaning.contains("go out at 5/s"), "{}", why.meaning);
     assert!(why.advice[0].contains("`retry_rate`"), "{:?}", why.advice);
     assert_eq!(why.outlook, "It goes out as soon as the rate limit allows.");
     let words = format!("{why:?}");
     assert!(!words.contains("resume"), "{words}");
 
-    let slowed = parked_with(Some(WebhookStatus::Active), Pace::default().probing(NOW));
-    assert!(slowed.meaning.contains("(1/s)"), "{}", slowed.meaning);
+    let limited = FlowStatus {
+        limited: true,
+        rate_milli: 1500,
+    };
+    let limited = waiting(WebhookStatus::Active, limited).meaning;
     assert!(
-        slowed.meaning.contains("configured 5/s"),
-        "{}",
-        slowed.meaning
+        limited.contains("at most 1.5 times per second"),
+        "{limited}"
     );
 }
 
 #[test]
+fn a_retry_that_is_not_due_yet_is_explained_by_its_last_failure() {
+    let row = Delivery {
+        next_retry_at: Some(NOW.plus(Millis::from_seconds(60))),
+        ..overdue()
+    };
+    let why = explained(&row, Some(&answered(503))).unwrap();
+    assert!(why.title.contains("503"), "{why:?}");
+    assert!(why.outlook.contains("retried automatically"), "{why:?}");
+}
+
+#[test]
 fn a_delivery_on_hold_whose_webhook_is_gone_will_be_dead() {
-    let why = parked_with(None, Pace::default());
+    let why = explain(&overdue(), Some(&answered(429)), None, NOW).unwrap();
     assert_eq!(why.title, "The webhook was deleted");
     assert_eq!(why.outlook, "It will be marked dead.");
     assert!(why.advice[0].contains("recreate"), "{:?}", why.advice);

@@ -165,7 +165,7 @@ pub async fn a_batch_of_a_hundred_and_thirty_is_claimed_in_order(fixture: impl F
     }
 }
 
-/// So an attempt counts for the current state of its webhook, whatever the worker has cached.
+/// An attempt then counts for the current state of its webhook, whatever the worker has cached.
 pub async fn a_claim_has_the_generation_of_its_webhooks_state(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -209,7 +209,7 @@ pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
         Unclaimable::NotDue(after(75)),
     );
     let again = scene.attempt(id, retry_at(after(200)), after(75)).await;
-    assert!(!again.paced, "the next retry asks for a turn of its own");
+    assert!(!again.paced, "the next retry needs its own turn");
 }
 
 /// Nor one that is closed, parked or deleted.

@@ -1,10 +1,10 @@
 //! How attempts change the state of their webhook.
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{DeadCause, Status};
+use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
 use postrider_domain::health::{StatusReason, WebhookStatus};
 use postrider_domain::ids::WebhookId;
-use postrider_ports::deliveries::{Accepted, Applied};
+use postrider_ports::deliveries::{Accepted, Applied, Claim};
 
 use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
@@ -47,7 +47,7 @@ pub async fn three_failures_are_notified_once(fixture: impl Fixture) {
     }
 }
 
-/// It waits for an operator, and new rows are parked.
+/// It waits for an operator, and so do new rows.
 pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -72,8 +72,9 @@ pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl 
     assert_eq!(health.reason, Some(reason));
     let kinds = scene.notification_kinds().await;
     assert_eq!(kinds.last().map(String::as_str), Some("webhook.failed"));
-    let parked = scene.row(webhook).await;
-    assert!(scene.stored(parked).await.parked);
+    let waiting = scene.row(webhook).await;
+    let claim = scene.try_claim(waiting, after(9)).await;
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
 }
 
 /// A 410 under the classifier that handles it.

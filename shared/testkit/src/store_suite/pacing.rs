@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
-use postrider_domain::pace::{Asked, FLOOR_MILLI, Pace, Signal};
+use postrider_domain::pace::{Asked, Pace, Signal};
 use postrider_domain::time::{Millis, Timestamp};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -14,7 +13,7 @@ use super::{Fixture, Scene};
 use crate::builders::{NOW, after, webhook_id};
 
 /// As many as requested, however far ahead.
-const fn asked(count: usize, per_second: u32) -> Asked {
+pub(super) const fn asked(count: usize, per_second: u32) -> Asked {
     Asked {
         count,
         per_second,
@@ -36,7 +35,7 @@ async fn report(scene: &Scene, webhook: WebhookId, signal: Signal, now: Timestam
     reported.await.unwrap();
 }
 
-async fn pace(scene: &Scene, webhook: WebhookId) -> Pace {
+pub(super) async fn pace(scene: &Scene, webhook: WebhookId) -> Pace {
     scene.paces(&scene.tenant, &[webhook]).await.unwrap()[0]
 }
 
@@ -140,20 +139,4 @@ pub async fn overload_reports_that_arrive_together_halve_the_rate_once(fixture: 
     }
     callers.join_all().await;
     assert_eq!(pace(&ours, webhook_id(1)).await.rate_milli(8), 4000);
-}
-
-/// However it was stopped; turns already given remain valid.
-pub async fn a_resumed_webhook_starts_at_the_slowest_rate(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
-        let webhook = scene.webhook().await.id;
-        let taken = scene.reserve(&scene.tenant, webhook, asked(2, 1), NOW);
-        taken.await.unwrap();
-        scene.set_status(webhook, status).await;
-        assert_eq!(pace(&scene, webhook).await.slowed, None);
-        scene.set_status(webhook, WebhookStatus::Active).await;
-        assert_eq!(pace(&scene, webhook).await.rate_milli(8), FLOOR_MILLI);
-        let given = scene.reserve(&scene.tenant, webhook, asked(1, 8), NOW);
-        assert_eq!(given.await.unwrap().turns, [after(2)]);
-    }
 }

@@ -1,10 +1,10 @@
 //! *Retry now*, with all its results.
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Delivery, Force, Status};
+use postrider_domain::delivery::{Delivery, Force, Status, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
-use postrider_ports::deliveries::Applied;
+use postrider_ports::deliveries::{Applied, Claim};
 use postrider_ports::interventions::Requeued;
 
 use super::scene::retry_at;
@@ -105,15 +105,17 @@ pub async fn a_row_of_a_disabled_or_deleted_webhook_is_not_requeued(fixture: imp
 }
 
 /// It waits with the other rows.
-pub async fn a_row_of_a_paused_webhook_is_requeued_as_parked(fixture: impl Fixture) {
+pub async fn a_requeued_row_of_a_paused_webhook_waits(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let id = scene.dead(webhook).await;
     scene.set_status(webhook, WebhookStatus::Paused).await;
-    assert!(done(requeue(&scene, id, Force::No).await).parked);
+    done(requeue(&scene, id, Force::No).await);
+    let claim = scene.try_claim(id, after(100)).await;
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
-    assert_eq!(scene.released(10, after(100)).await.len(), 1);
+    scene.released(10, after(100)).await;
     scene.claimed(id, after(100)).await;
 }
 

@@ -15,6 +15,7 @@ use postrider_ports::configs::Created;
 use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Wanted};
 use postrider_ports::history::{Filter, Page};
 use postrider_ports::notifications::StoredNotification;
+use postrider_ports::queue::AttemptMessage;
 
 use super::Handle;
 use crate::builders::{self, NOW};
@@ -158,6 +159,14 @@ impl Scene {
             Claim::Claimed(delivery) => delivery.claimed,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// A row that waits for a turn.
+    pub(crate) async fn set_aside_row(&self, webhook: WebhookId) -> DeliveryId {
+        let id = self.row(webhook).await;
+        let message = AttemptMessage::of(&self.stored(id).await);
+        self.set_aside(vec![message], NOW).await.unwrap();
+        id
     }
 
     /// Frees parked rows and returns them; their turns may be up to an hour ahead.

@@ -1,10 +1,10 @@
 //! Which rows are due, and when the next one is.
 
 use postrider_domain::decide::Transition;
-use postrider_domain::health::WebhookStatus;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::schedule::{AgendaEntry, Turn};
+use postrider_ports::schedule::{AgendaEntry, Ask};
 
 use super::scene::{LEASE, retry_at};
 use super::{EmbeddedFixture, Scene};
@@ -21,7 +21,7 @@ pub async fn the_agenda_has_one_entry_per_webhook_with_open_rows(fixture: impl E
         scene.webhook().await.id,
         scene.webhook().await.id,
     );
-    let (done, parked) = (scene.webhook().await.id, scene.webhook().await.id);
+    let done = scene.webhook().await.id;
     let theirs = other.webhook().await.id;
     for n in [5, 3, 9] {
         scene.row_at(due, after(n)).await;
@@ -31,11 +31,10 @@ pub async fn the_agenda_has_one_entry_per_webhook_with_open_rows(fixture: impl E
     scene.claimed(id, NOW).await;
     scene.delivered(done).await;
     scene.dead(done).await;
-    scene.set_status(parked, WebhookStatus::Paused).await;
-    scene.row(parked).await;
     other.row_at(theirs, after(7)).await;
     fixture.flush().await;
-    let mut agenda = fixture.embedded().agenda(after(10)).await.unwrap();
+    let agenda = fixture.embedded().agenda(None, 100, after(10)).await;
+    let mut agenda = agenda.unwrap();
     agenda.sort_by_key(|entry| (entry.tenant.clone(), entry.webhook));
     let entry = |scene: &Scene, webhook, due_at| AgendaEntry {
         tenant: scene.tenant.clone(),
@@ -74,16 +73,13 @@ pub async fn due_rows_come_longest_overdue_first(fixture: impl EmbeddedFixture) 
 }
 
 /// They cannot be claimed.
-pub async fn closed_parked_and_held_rows_are_not_due(fixture: impl EmbeddedFixture) {
+pub async fn closed_and_held_rows_are_not_due(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;
     scene.dead(webhook).await;
     let held = scene.row(webhook).await;
     scene.claimed(held, NOW).await;
-    let parked = scene.row(webhook).await;
-    scene.set_status(webhook, WebhookStatus::Paused).await;
-    scene.try_claim(parked, NOW).await;
     fixture.flush().await;
     assert_eq!(due(&fixture, &scene, webhook, after(5), 10).await, []);
 }
@@ -105,42 +101,99 @@ pub async fn a_row_whose_lease_has_expired_is_due_again(fixture: impl EmbeddedFi
     scene.finish(&claimed, Transition::Deliver, after(50)).await;
     fixture.flush().await;
     assert_eq!(due(&fixture, &scene, webhook, after(500), 10).await, []);
-    assert_eq!(fixture.embedded().agenda(after(500)).await, Ok(Vec::new()));
+    let agenda = fixture.embedded().agenda(None, 100, after(500)).await;
+    assert_eq!(agenda, Ok(Vec::new()));
 }
 
-/// And rows with a turn from rows without one.
-pub async fn retries_are_distinguished_from_first_attempts(fixture: impl EmbeddedFixture) {
+/// However many webhooks have open rows.
+pub async fn pages_of_the_agenda_reach_its_end(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let mut webhooks = Vec::new();
+    for n in 0..5 {
+        let webhook = scene.webhook().await.id;
+        scene.row_at(webhook, after(n)).await;
+        webhooks.push(webhook);
+    }
+    webhooks.sort_by_key(ToString::to_string);
+    fixture.flush().await;
+    let (mut seen, mut last) = (Vec::new(), None);
+    for expected in [2, 2, 1, 0] {
+        let page = fixture.embedded().agenda(last.as_ref(), 2, NOW).await;
+        let page = page.unwrap();
+        assert_eq!(page.len(), expected);
+        seen.extend(page.iter().map(|entry| entry.webhook));
+        last = seen.last().map(|webhook| (scene.tenant.clone(), *webhook));
+    }
+    assert_eq!(seen, webhooks);
+}
+
+/// A retry may have to wait for its rate, and must not hold up the first attempts behind it.
+pub async fn first_attempts_and_retries_are_read_separately(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
-    let first = scene.row_at(webhook, after(1)).await;
-    let retry = scene.row_at(webhook, after(2)).await;
-    scene.attempt(retry, retry_at(after(10)), after(2)).await;
-    let paced = scene.row_at(webhook, after(3)).await;
-    scene.attempt(paced, retry_at(after(11)), after(3)).await;
-    let step = postrider_ports::deliveries::Move {
-        tenant: scene.tenant.clone(),
-        id: paced,
-        seen: after(11),
-        to: after(12),
-    };
-    scene.postpone(vec![step], after(11)).await.unwrap();
+    let (one, two) = (
+        scene.row_at(webhook, after(1)).await,
+        scene.row_at(webhook, after(2)).await,
+    );
+    for retried in [one, two] {
+        scene.attempt(retried, retry_at(after(10)), after(2)).await;
+    }
+    let (first, later) = (
+        scene.row_at(webhook, after(11)).await,
+        scene.row_at(webhook, after(90)).await,
+    );
     fixture.flush().await;
-    let rows = fixture
-        .embedded()
-        .due(&scene.tenant, webhook, after(20), 10)
-        .await;
-    let rows = rows.unwrap();
-    let kinds: Vec<_> = rows
-        .iter()
-        .map(|row| (row.id, row.is_retry, row.turn == Turn::Set))
-        .collect();
+    let asks = [
+        Ask::all(AttemptKind::Retry, 1),
+        Ask::all(AttemptKind::First, 5),
+        Ask::all(AttemptKind::Retry, 0),
+    ];
+    let store = fixture.embedded();
+    let found = store.due(&scene.tenant, webhook, &asks, after(20)).await;
+    let found = found.unwrap();
+    let rows = |n: usize| found[n].rows.iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(rows(0).len(), 1);
+    assert!([one, two].contains(&rows(0)[0]));
+    assert!(found[0].rows.iter().all(|row| row.is_retry));
+    assert_eq!(found[0].next_at, Some(after(10)), "another retry is due");
+    assert_eq!(rows(1), [first]);
     assert_eq!(
-        kinds,
-        [
-            (first, false, false),
-            (retry, true, false),
-            (paced, true, true)
-        ]
+        found[1].next_at,
+        Some(after(90)),
+        "when the next one is due"
+    );
+    assert_eq!((rows(2), found[2].next_at), (vec![], Some(after(10))));
+    scene.attempt(later, retry_at(after(99)), after(90)).await;
+}
+
+/// Its end excluded.
+pub async fn due_rows_can_be_read_from_a_range_of_time(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let mut ids = Vec::new();
+    for n in 0..6 {
+        ids.push(scene.row_at(webhook, after(n)).await);
+    }
+    fixture.flush().await;
+    let (all, boundary) = (Ask::all(AttemptKind::First, 10), after(3));
+    let asks = [
+        Ask {
+            until: boundary,
+            ..all
+        },
+        Ask {
+            from: boundary,
+            ..all
+        },
+    ];
+    let store = fixture.embedded();
+    let found = store.due(&scene.tenant, webhook, &asks, after(4)).await;
+    let found = found.unwrap();
+    let rows = |n: usize| found[n].rows.iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!((rows(0), found[0].next_at), (ids[..3].to_vec(), None));
+    assert_eq!(
+        (rows(1), found[1].next_at),
+        (ids[3..5].to_vec(), Some(after(5)))
     );
 }
 
@@ -152,7 +205,8 @@ async fn due(
     limit: usize,
 ) -> Vec<(Timestamp, DeliveryId)> {
     let store = fixture.embedded();
-    let rows = store.due(&scene.tenant, webhook, now, limit).await;
-    let rows = rows.unwrap().into_iter();
+    let asks = [AttemptKind::First, AttemptKind::Retry].map(|kind| Ask::all(kind, limit));
+    let found = store.due(&scene.tenant, webhook, &asks, now).await.unwrap();
+    let rows = found.into_iter().flat_map(|found| found.rows);
     rows.map(|row| (row.next_retry_at, row.id)).collect()
 }

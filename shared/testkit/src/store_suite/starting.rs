@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::Status;
+use postrider_domain::delivery::{Status, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
-use postrider_domain::pace::Signal;
-use postrider_domain::webhook::DEFAULT_RETRY_RATE;
-use postrider_ports::deliveries::{Acceptance, Accepted, Applied, ClaimedDelivery};
+use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, ClaimedDelivery};
 use postrider_ports::start_now::Reservation;
 
 use super::scene::LEASE;
@@ -58,7 +56,7 @@ pub async fn a_row_can_be_accepted_already_claimed(fixture: impl EmbeddedFixture
     assert!(matches!(applied, Applied::Done(row) if row.status == Status::Delivered));
 }
 
-pub async fn a_reserved_row_of_a_stopped_webhook_is_parked(fixture: impl EmbeddedFixture) {
+pub async fn a_reserved_row_of_a_stopped_webhook_is_not_claimed(fixture: impl EmbeddedFixture) {
     let scene = Scene::of(fixture.handle());
     for status in [WebhookStatus::Paused, WebhookStatus::Failed] {
         let webhook = scene.webhook().await.id;
@@ -68,36 +66,8 @@ pub async fn a_reserved_row_of_a_stopped_webhook_is_parked(fixture: impl Embedde
         let claimed = accept(&fixture, &scene, acceptance, webhook).await;
         assert!(claimed.is_empty());
         let row = scene.stored(id).await;
-        assert!(row.parked && row.lease_owner.is_none());
+        assert!(row.lease_owner.is_none());
+        let claim = scene.try_claim(id, NOW).await;
+        assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     }
-}
-
-/// While a webhook is slowed down, every row needs a turn.
-pub async fn a_webhook_that_is_slowed_does_not_start_rows_at_once(fixture: impl EmbeddedFixture) {
-    let scene = Scene::of(fixture.handle());
-    let webhook = scene.webhook().await.id;
-    let (signal, rate) = (Signal::TooFast, DEFAULT_RETRY_RATE);
-    let reported = scene.report(&scene.tenant, webhook, signal, rate, NOW);
-    reported.await.unwrap();
-    let acceptance = scene.plan(scene.event(NOW), &[webhook]).await;
-    let id = acceptance.rows[0].id;
-    let claimed = accept(&fixture, &scene, acceptance, webhook).await;
-    assert!(claimed.is_empty());
-    let row = scene.stored(id).await;
-    assert!(!row.parked && row.lease_owner.is_none(), "{row:?}");
-    scene.claimed(id, NOW).await;
-}
-
-/// Its slowest rate is the configured one.
-pub async fn a_resumed_webhook_of_one_a_second_starts_rows_at_once(fixture: impl EmbeddedFixture) {
-    let scene = Scene::of(fixture.handle());
-    let mut webhook = builders::webhook(&scene.tenant, scene.draw());
-    webhook.settings.retry_rate = 1;
-    let id = webhook.id;
-    scene.create_webhook(webhook).await.unwrap();
-    for status in [WebhookStatus::Paused, WebhookStatus::Active] {
-        scene.set_status(id, status).await;
-    }
-    let acceptance = scene.plan(scene.event(NOW), &[id]).await;
-    assert_eq!(accept(&fixture, &scene, acceptance, id).await.len(), 1);
 }

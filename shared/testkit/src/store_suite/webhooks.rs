@@ -179,7 +179,7 @@ pub async fn a_change_of_settings_is_notified_once(fixture: impl Fixture) {
     let apply = || scene.change_webhook(&scene.tenant, webhook.id, change.clone());
     assert_eq!(apply().await, Ok(Changed::Done));
     assert_eq!(apply().await, Ok(Changed::Outdated));
-    // A later change of the state says nothing about the settings.
+    // A later change of the state does not report the settings again.
     scene.set_status(webhook.id, WebhookStatus::Paused).await;
     fixture.flush().await;
     let kinds = scene.notification_kinds().await;

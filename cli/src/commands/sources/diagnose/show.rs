@@ -80,7 +80,7 @@ pub(super) fn one(detail: &RejectedRequestDetail, out: Output) -> String {
     }
     parts.extend(body(detail));
     if detail.is_cut {
-        parts.push("Only part of the request was stored (at most 32 KB).".to_owned());
+        parts.push("Only part of the request was stored (at most 32 KiB).".to_owned());
     }
     parts.join("\n\n")
 }

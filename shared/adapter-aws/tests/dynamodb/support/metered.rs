@@ -10,7 +10,7 @@ use postrider_domain::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Response, Timi
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::Applied;
 use postrider_testkit::builders::NOW;
-use postrider_testkit::store_suite::{Fixture, Handle, Scene};
+use postrider_testkit::store_suite::{Fixture, Handle, Scene, WaitingRows};
 
 use super::{Dynamo, Meter, Spent, fixture};
 
@@ -38,6 +38,7 @@ impl Metered {
                 store,
                 process,
                 embedded: None,
+                waiting_rows: WaitingRows::Parked,
             }),
             tables,
             meter,

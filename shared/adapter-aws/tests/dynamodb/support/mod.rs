@@ -21,7 +21,7 @@ use postrider_adapter_aws::dynamodb::{
 };
 use postrider_domain::retention::Retention;
 use postrider_testkit::builders::NOW;
-use postrider_testkit::store_suite::{Fixture, Handle};
+use postrider_testkit::store_suite::{Fixture, Handle, WaitingRows};
 use tokio::sync::Mutex;
 
 pub(crate) use meter::{Meter, Spent};
@@ -152,6 +152,7 @@ impl Fixture for Dynamo {
     fn handle(&self) -> Handle {
         Handle {
             embedded: None,
+            waiting_rows: WaitingRows::Parked,
             store: Arc::clone(&self.store) as _,
             process: "process-0".to_owned(),
         }
@@ -160,6 +161,7 @@ impl Fixture for Dynamo {
     async fn another_process(&self) -> Handle {
         Handle {
             embedded: None,
+            waiting_rows: WaitingRows::Parked,
             store: self.store_with(self.client.clone()) as _,
             process: self.process(),
         }

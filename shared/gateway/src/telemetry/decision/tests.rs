@@ -221,8 +221,7 @@ fn an_attempt_that_was_not_written_is_not_logged_as_delivered() {
     };
     let stale = line(|_| Ok(Attempted::Stale));
     assert_eq!(stale["outcome"], "stale");
-    let message =
-        "attempt 1 of 5 does not count, another process claimed the delivery: HTTP status 200";
+    let message = "attempt 1 of 5 does not count because another process claimed the delivery: HTTP status 200";
     assert_eq!(stale["message"], message);
     let lost = line(|_| Err(Error::Broken("no".into())));
     assert_eq!(lost["outcome"], "not_written");

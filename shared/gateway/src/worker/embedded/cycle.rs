@@ -1,138 +1,219 @@
-//! One cycle: which due rows go out now, and which get a later turn.
+//! One cycle: which due rows begin now.
 
 use std::sync::Arc;
 
 use postrider_domain::delivery::Unclaimable;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::time::Millis;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, Wanted};
-use postrider_ports::schedule::{AgendaEntry, DueRow};
+use postrider_ports::schedule::{Ask, DueRow};
 
+use super::flows::Granted;
+use super::slots::Key;
 use super::{Cycle, EmbeddedWorker};
-use crate::pacing::{Paced, paced};
 use crate::telemetry;
 
+/// How many webhooks a page of the stored agenda has.
+const PAGE: usize = 1000;
+/// The rows of this many webhooks are claimed in one write.
+const CLAIMED_TOGETHER: usize = 64;
+/// When to look again at a webhook whose rows could not be read or claimed.
+const AFTER_ERROR: Millis = Millis::from_seconds(1);
+
+/// How the agenda is corrected by what is stored: whole at the start, then one page per poll interval.
+#[derive(Debug, Default)]
+pub(super) struct Refill {
+    began: bool,
+    next_at: Timestamp,
+    after: Option<(TenantId, WebhookId)>,
+}
+
 impl EmbeddedWorker {
-    /// Takes due rows while slots are free: claims and starts each, or moves it to the turn that its webhook's rate allows.
-    /// An error with one webhook's rows is logged and does not stop the others.
+    /// Takes due rows while slots are free and their webhooks' rates allow it: claims and starts them. An error with one
+    /// webhook's rows is logged and does not stop the others.
     ///
     /// # Errors
     /// The agenda could not be read. Nothing is lost: the next cycle takes the rows.
     pub async fn cycle(self: &Arc<Self>) -> Result<Cycle> {
         let now = self.ports.clock.now();
-        let agenda = self.schedule.agenda(now).await?;
-        let (due, later): (Vec<_>, Vec<_>) =
-            agenda.into_iter().partition(|entry| entry.due_at <= now);
-        self.slots.keep_backlogs_of(
-            &due.iter()
-                .map(|entry| (entry.tenant.clone(), entry.webhook))
-                .collect(),
-        );
+        self.refill(now).await?;
+        let due = self.take_due(now);
         let mut cycle = Cycle {
             started: 0,
-            postponed: 0,
-            set_aside: 0,
-            next_due_at: later.iter().map(|entry| entry.due_at).min(),
+            ended: 0,
+            next_at: None,
         };
-        let count = due.len();
-        for (n, entry) in due.into_iter().enumerate() {
-            if let Err(error) = self.take_turn(&entry, count - n, &mut cycle).await {
-                telemetry::cycle_failed(&error);
+        let mut sharers = due.len();
+        for keys in due.chunks(CLAIMED_TOGETHER) {
+            let mut wanted = Vec::new();
+            for key in keys {
+                match self.pick(key, sharers).await {
+                    Ok(picked) => wanted.extend(picked),
+                    Err(error) => {
+                        telemetry::cycle_failed(&error);
+                        self.look_again(key);
+                    }
+                }
+                sharers -= 1;
             }
+            self.claim(wanted, &mut cycle).await;
         }
+        cycle.next_at = self.agenda.lock().next_at();
         Ok(cycle)
     }
 
-    async fn take_turn(
-        self: &Arc<Self>,
-        entry: &AgendaEntry,
-        sharers: usize,
-        cycle: &mut Cycle,
-    ) -> Result<()> {
-        let AgendaEntry {
-            tenant, webhook, ..
-        } = entry;
-        let room = self.slots.take_many(tenant, *webhook, sharers);
-        if room == 0 {
-            return Ok(());
+    fn take_due(&self, now: Timestamp) -> Vec<Key> {
+        let mut agenda = self.agenda.lock();
+        for key in self.slots.backlogs() {
+            agenda.note(key, now);
         }
-        match self.start_due(tenant, *webhook, room).await {
-            Ok(turn) => {
-                self.slots
-                    .settle(tenant, *webhook, room - turn.started, turn.drained);
-                cycle.started += turn.started;
-                cycle.postponed += turn.postponed;
-                cycle.set_aside += turn.set_aside;
-                Ok(())
+        agenda.take_due(now)
+    }
+
+    /// Corrects the agenda by what is stored.
+    async fn refill(&self, now: Timestamp) -> Result<()> {
+        loop {
+            let (began, after) = {
+                let refill = self.refill.lock();
+                let next_at = refill.next_at.not_after(now.plus(self.poll_interval));
+                if refill.began && now < next_at {
+                    return Ok(());
+                }
+                (refill.began, refill.after.clone())
+            };
+            let page = self.schedule.agenda(after.as_ref(), PAGE, now).await?;
+            let last = page
+                .last()
+                .map(|entry| (entry.tenant.clone(), entry.webhook));
+            let is_whole = page.len() >= PAGE;
+            for entry in page {
+                let key = (entry.tenant, entry.webhook);
+                self.flows.note_stored(&key, entry.due_at);
+                self.agenda.lock().note(key, entry.due_at);
             }
-            Err(error) => {
-                self.slots.settle(tenant, *webhook, room, true);
-                Err(error)
-            }
+            self.flows.forget_idle(now);
+            let mut refill = self.refill.lock();
+            refill.after = last.filter(|_| is_whole);
+            refill.began = began || !is_whole;
+            refill.next_at = if refill.began {
+                now.plus(self.poll_interval)
+            } else {
+                now
+            };
         }
     }
 
-    async fn start_due(
-        self: &Arc<Self>,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        room: usize,
-    ) -> Result<Turn> {
+    /// Takes slots and credit for the due rows of one webhook.
+    async fn pick(&self, key: &Key, sharers: usize) -> Result<Vec<Wanted>> {
+        let (tenant, id) = key;
         let now = self.ports.clock.now();
-        // Reading one more than there is room for shows whether rows are left waiting.
-        let mut rows = self.schedule.due(tenant, webhook, now, room + 1).await?;
-        let drained = rows.len() <= room;
-        rows.truncate(room);
-        rows.retain(|row| !self.is_under_way(row));
         let snapshot = self.webhook_cache.recent(tenant, now).await?;
-        let known = snapshot.get(webhook);
-        let store = &*self.ports.store;
-        let Paced {
-            ready,
-            moves,
-            aside,
-        } = paced(store, known, rows, self.turns, now).await?;
-        let (postponed, set_aside) = (moves.len(), aside.len());
-        if !moves.is_empty() {
-            let steps = moves.into_iter().map(|moved| moved.step).collect();
-            store.postpone(steps, now).await?;
+        let known = snapshot.get(*id);
+        if known.is_some_and(|webhook| webhook.health.status.parks()) {
+            return Ok(self.skip(key));
         }
-        if !aside.is_empty() {
-            store.set_aside(aside, now).await?;
+        let room = self.slots.take_many(tenant, *id, sharers);
+        if room == 0 {
+            return Ok(Vec::new());
+        }
+        let granted = match known {
+            Some(webhook) => self.grant(webhook, room, now).await,
+            None => self.rows_of_unknown(key, room, now).await,
+        };
+        let granted = granted.inspect_err(|_| self.slots.give_back(key, room))?;
+        self.slots.give_back(key, room - granted.rows.len());
+        if granted.lacks_slots {
+            self.slots.note_backlog(key);
+        } else {
+            self.slots.clear_backlog(key);
+        }
+        if let Some(change) = granted.change {
+            telemetry::flow_changed(*id, change);
+        }
+        if let Some(at) = granted.next_at {
+            self.note(key.clone(), at);
         }
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
-        // The lease begins now: the steps above may have taken long.
+        // The lease begins now: reading may have taken long.
         let now = self.ports.clock.now();
-        let speeds: Vec<_> = ready.iter().map(|(_, speed)| *speed).collect();
-        let wanted: Vec<_> = ready
-            .into_iter()
-            .map(|(row, _)| Wanted {
-                tenant: row.tenant,
-                id: row.id,
-                lease: self.lease(timeout, now),
-            })
-            .collect();
-        let mut turn = Turn {
-            started: 0,
-            postponed,
-            set_aside,
-            drained,
+        let wanted = granted.rows.into_iter().map(|row| Wanted {
+            tenant: row.tenant,
+            id: row.id,
+            lease: self.lease(timeout, now),
+        });
+        Ok(wanted.collect())
+    }
+
+    /// The rows of a stopped webhook wait until it is resumed.
+    fn skip(&self, key: &Key) -> Vec<Wanted> {
+        self.slots.clear_backlog(key);
+        Vec::new()
+    }
+
+    async fn grant(&self, webhook: &Webhook, room: usize, now: Timestamp) -> Result<Granted> {
+        let Some(asks) = self.flows.asks(webhook, room, now) else {
+            return Ok(self.flows.step(webhook, now));
         };
-        for (claim, speed) in store.claim(wanted, now).await.into_iter().zip(speeds) {
+        let (tenant, id) = (&webhook.tenant, webhook.id);
+        let mut found = self.schedule.due(tenant, id, &asks, now).await?;
+        for rows in &mut found {
+            rows.rows.retain(|row| !self.is_under_way(row));
+        }
+        Ok(self.flows.grant(webhook, &asks, found, room, now))
+    }
+
+    /// The rows of a webhook that was deleted, or is too new for the cache. The claim ends or starts them.
+    async fn rows_of_unknown(&self, key: &Key, room: usize, now: Timestamp) -> Result<Granted> {
+        use postrider_domain::flow::AttemptKind::{First, Retry};
+        let (tenant, id) = key;
+        let asks = [Ask::all(Retry, room), Ask::all(First, room)];
+        let found = self.schedule.due(tenant, *id, &asks, now).await?;
+        let mut granted = Granted::default();
+        for mut rows in found {
+            rows.rows.retain(|row| !self.is_under_way(row));
+            rows.rows.truncate(room - granted.rows.len());
+            granted.rows.extend(rows.rows);
+            granted.lacks_slots |= rows.next_at.is_some_and(|at| at <= now);
+            granted.plan_at(rows.next_at, now);
+        }
+        Ok(granted)
+    }
+
+    /// Claims rows whose slots are taken, and starts them.
+    async fn claim(self: &Arc<Self>, wanted: Vec<Wanted>, cycle: &mut Cycle) {
+        if wanted.is_empty() {
+            return;
+        }
+        let keys: Vec<Key> = wanted
+            .iter()
+            .map(|row| (row.tenant.clone(), row.id.webhook))
+            .collect();
+        let claims = self.ports.store.claim(wanted, self.ports.clock.now()).await;
+        for (key, claim) in keys.iter().zip(claims) {
             match claim {
                 Ok(Claim::Claimed(delivery)) => {
-                    self.spawn(*delivery, speed);
-                    turn.started += 1;
+                    self.spawn(*delivery);
+                    cycle.started += 1;
+                    continue;
                 }
-                Ok(Claim::WebhookDeleted | Claim::Unclaimable(Unclaimable::Parked)) => {
-                    turn.set_aside += 1;
-                }
+                Ok(Claim::WebhookDeleted) => cycle.ended += 1,
+                // Its webhook was stopped since the cache was read.
+                Ok(Claim::Unclaimable(Unclaimable::Parked)) => self.webhook_cache.forget(&key.0),
                 Ok(Claim::Unclaimable(_) | Claim::Missing) => {}
-                Err(error) => telemetry::cycle_failed(&error),
+                Err(error) => {
+                    telemetry::cycle_failed(&error);
+                    self.look_again(key);
+                }
             }
+            self.slots.give_back(key, 1);
         }
-        Ok(turn)
+    }
+
+    fn look_again(&self, key: &Key) {
+        self.flows.forget_rows(key);
+        self.note(key.clone(), self.ports.clock.now().plus(AFTER_ERROR));
     }
 
     fn is_under_way(&self, row: &DueRow) -> bool {
@@ -140,11 +221,4 @@ impl EmbeddedWorker {
             .lock()
             .contains(&(row.tenant.clone(), row.id))
     }
-}
-
-struct Turn {
-    started: usize,
-    postponed: usize,
-    set_aside: usize,
-    drained: bool,
 }

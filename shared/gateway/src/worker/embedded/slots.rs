@@ -82,24 +82,16 @@ impl Slots {
         bound.saturating_sub(under_way).min(left)
     }
 
-    /// Returns unused slots. `drained` says that no due row is left waiting.
-    pub(super) fn settle(
-        &self,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        unused: usize,
-        drained: bool,
-    ) {
+    /// Returns unused slots.
+    pub(super) fn give_back(&self, key: &Key, unused: usize) {
         for _ in 0..unused {
-            self.finished(tenant, webhook);
+            self.finished(&key.0, key.1);
         }
-        let key = (tenant.clone(), webhook);
-        let mut counts = self.counts.lock();
-        if drained {
-            counts.backlog.remove(&key);
-        } else {
-            counts.backlog.insert(key);
-        }
+    }
+
+    /// The webhook has due rows that only wait for a slot.
+    pub(super) fn note_backlog(&self, key: &Key) {
+        self.counts.lock().backlog.insert(key.clone());
     }
 
     /// Returns one slot. The result says whether rows wait for it.
@@ -119,9 +111,14 @@ impl Slots {
         !counts.backlog.is_empty()
     }
 
-    /// Removes the backlogs of webhooks without due rows.
-    pub(super) fn keep_backlogs_of(&self, due: &HashSet<Key>) {
-        self.counts.lock().backlog.retain(|key| due.contains(key));
+    /// The webhooks with due rows that got no slot.
+    pub(super) fn backlogs(&self) -> Vec<Key> {
+        self.counts.lock().backlog.iter().cloned().collect()
+    }
+
+    /// The webhook has no due row that could start.
+    pub(super) fn clear_backlog(&self, key: &Key) {
+        self.counts.lock().backlog.remove(key);
     }
 
     pub(super) fn has_backlog(&self) -> bool {
@@ -181,7 +178,7 @@ mod tests {
             !slots.take(&tenant, webhook(1)),
             "the waiting row comes first"
         );
-        slots.settle(&tenant, webhook(1), 0, true);
+        slots.clear_backlog(&(tenant.clone(), webhook(1)));
         assert!(slots.take(&tenant, webhook(1)));
     }
 

@@ -3,13 +3,14 @@
 use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery};
+use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{ProbeMessage, QueueMessage};
 
 use super::{Answer, Handled, Needless, QueueWorker};
 use crate::attempt::{Attempted, ProbeResult};
-use crate::pacing::Speed;
 use crate::telemetry;
 
 impl QueueWorker {
@@ -18,18 +19,18 @@ impl QueueWorker {
         &self,
         id: DeliveryId,
         claim: Result<Claim>,
-        speed: Speed,
+        known: Option<&(Box<Webhook>, WebhookFlow)>,
         deadline: Timestamp,
     ) -> Answer {
         let dropped = |why| Ok(Handled::Dropped(why));
         let answer = match claim {
-            Ok(Claim::Claimed(delivery)) => self.attempt(&delivery, speed, deadline).await,
+            Ok(Claim::Claimed(delivery)) => self.attempt(&delivery, known, deadline).await,
             Ok(Claim::Missing) => dropped(Needless::Missing),
             Ok(Claim::WebhookDeleted | Claim::Unclaimable(Unclaimable::Closed)) => {
                 dropped(Needless::Closed)
             }
             Ok(Claim::Unclaimable(Unclaimable::Held)) => dropped(Needless::Held),
-            Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::Parked),
+            Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::InBacklog),
             // The row was due a moment ago: the process that changed that has sent its message.
             Ok(Claim::Unclaimable(Unclaimable::NotDue(_))) => dropped(Needless::Superseded),
             Err(error) => Err(error),
@@ -54,10 +55,16 @@ impl QueueWorker {
     async fn attempt(
         &self,
         delivery: &ClaimedDelivery,
-        speed: Speed,
+        known: Option<&(Box<Webhook>, WebhookFlow)>,
         deadline: Timestamp,
     ) -> Result<Handled> {
-        let attempt = self.attempts.attempt(delivery, speed);
+        let attempt = async {
+            let result = self.attempts.attempt(delivery).await;
+            if let (Some(observation), Some((webhook, flow))) = (result.observation, known) {
+                self.observe((webhook, flow), observation).await;
+            }
+            result.written
+        };
         match self.in_time(deadline, attempt).await {
             Ok(Attempted::Done(after)) => {
                 let reach = self.ports.clock.now().plus(MESSAGE_REACH);

@@ -1,0 +1,94 @@
+//! What people are shown about the flow to a webhook.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AttemptKind, Limiter, Limits, MILLI};
+use crate::delivery::Delivery;
+use crate::health::WebhookStatus;
+use crate::time::{Millis, Timestamp};
+
+/// A delivery that is due for less than this is about to be attempted.
+const ABOUT_TO_GO: Millis = Millis::from_seconds(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// Whether first attempts, too, have to keep to the rate.
+    pub limited: bool,
+    /// Thousandths of an attempt per second.
+    pub rate_milli: u32,
+}
+
+impl FlowStatus {
+    /// The flow to a webhook that nothing is known about.
+    #[must_use]
+    pub fn unlimited(limits: &Limits) -> Self {
+        Self {
+            limited: false,
+            rate_milli: limits.start_milli(),
+        }
+    }
+
+    #[must_use]
+    pub fn of(limiter: &Limiter, limits: &Limits) -> Self {
+        Self {
+            limited: limiter.limited,
+            rate_milli: limiter.current_rate_milli(limits),
+        }
+    }
+
+    #[must_use]
+    pub fn per_second(&self) -> f64 {
+        f64::from(self.rate_milli) / f64::from(MILLI)
+    }
+}
+
+/// Why an open delivery is not being attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitingFor {
+    /// For the time of its next attempt.
+    RetryTime,
+    /// For its webhook, which is paused, failed or disabled.
+    WebhookResume,
+    /// For the rate at which its webhook may be called.
+    RateLimit,
+}
+
+impl WaitingFor {
+    pub const ALL: [Self; 3] = [Self::RetryTime, Self::WebhookResume, Self::RateLimit];
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RetryTime => "retry_time",
+            Self::WebhookResume => "webhook_resume",
+            Self::RateLimit => "rate_limit",
+        }
+    }
+
+    /// What a delivery waits for; `None` if it is closed, in flight or about to be attempted, or its webhook was deleted.
+    #[must_use]
+    pub fn of(
+        row: &Delivery,
+        webhook: Option<(WebhookStatus, FlowStatus)>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        if !row.status.is_open() || row.is_held(now) {
+            return None;
+        }
+        let (status, flow) = webhook?;
+        match status {
+            WebhookStatus::Paused | WebhookStatus::Failed | WebhookStatus::Disabled => {
+                return Some(Self::WebhookResume);
+            }
+            WebhookStatus::Active => {}
+        }
+        let due_at = row.next_retry_at.unwrap_or(row.created_at);
+        if due_at > now {
+            return Some(Self::RetryTime);
+        }
+        let needs_credit = flow.limited || AttemptKind::of(row) == AttemptKind::Retry;
+        (needs_credit && now.since(due_at) > ABOUT_TO_GO).then_some(Self::RateLimit)
+    }
+}

@@ -1,0 +1,13 @@
+//! How fast webhooks are called now.
+
+use async_trait::async_trait;
+use postrider_domain::flow::FlowStatus;
+use postrider_domain::webhook::Webhook;
+
+use crate::Result;
+
+#[async_trait]
+pub trait FlowStates: Send + Sync {
+    /// The flow to each of these webhooks, in order.
+    async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>>;
+}
