@@ -60,9 +60,11 @@ fn exported_type(line: &str) -> Option<&str> {
     let declared = ["struct ", "enum ", "trait ", "type "]
         .iter()
         .find_map(|keyword| words.strip_prefix(keyword))?;
-    declared
+    let name = declared
         .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .next()
+        .next();
+    // A macro's `$name` is not one.
+    name.filter(|name| !name.is_empty())
 }
 
 /// A reader who meets a name has to know what it is without looking up which crate it comes from.

@@ -14,6 +14,8 @@ mod architecture;
 mod aws;
 mod canary;
 mod conformance;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod documents;
 mod fuzzed;
 mod inbound_command;

@@ -12,9 +12,9 @@ use crate::dev::DevArgs;
 use crate::hidden::Hidden;
 use crate::output::{Format, Output};
 use crate::serve::ServeArgs;
+use crate::serve::settings::declared::DATA;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8080";
-const DEFAULT_DATA: &str = "./postrider-data";
 
 const AFTER_HELP: &str = "\
 Quick start, in three terminals:
@@ -24,7 +24,7 @@ Quick start, in three terminals:
 
 Exit codes:
     0  success
-    1  negative result: a signature does not match, a delivery is dead, a check failed
+    1  unsuccessful result: a signature does not match, a delivery is dead, a check failed
     2  invalid usage, or a file that cannot be read
     3  the gateway rejected the request
     4  the gateway is unreachable or reported an internal error
@@ -90,7 +90,7 @@ pub(crate) struct GatewayArgs {
     pub(crate) token: Option<Hidden>,
 
     /// Data directory of a gateway on this machine
-    #[arg(long, global = true, env = "POSTRIDER_DATA", default_value = DEFAULT_DATA, value_name = "DIR")]
+    #[arg(long = DATA.values.flag, global = true, env = DATA.name, default_value = DATA.values.default, value_name = "DIR")]
     #[arg(value_parser = OsStringValueParser::new().map(directory))]
     pub(crate) data: PathBuf,
 }
@@ -110,7 +110,7 @@ struct DisplayArgs {
 /// An empty variable counts as unset.
 fn directory(text: OsString) -> PathBuf {
     if text.is_empty() {
-        DEFAULT_DATA.into()
+        DATA.values.default.into()
     } else {
         text.into()
     }

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 use postrider_domain::ids::IdEntropy;
 use postrider_domain::time::Timestamp;
 
+use crate::serve::settings::declared::NO_COLOR;
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where the command reads the clock"
@@ -69,7 +71,7 @@ pub(crate) fn ask_yes(question: &str) -> io::Result<Option<bool>> {
     reason = "conventions of terminals, not settings of the gateway"
 )]
 pub(crate) fn asks_for_plain_text() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb_terminal()
+    std::env::var_os(NO_COLOR.name).is_some_and(|value| !value.is_empty()) || is_dumb_terminal()
 }
 
 /// Whether the terminal can only append text.

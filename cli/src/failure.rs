@@ -13,22 +13,22 @@ use crate::problem::Problem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Fine,
-    /// A negative result: a signature that does not match, a delivery that is dead.
-    Negative,
+    /// A signature that does not match, a delivery that is dead.
+    Unsuccessful,
     /// Ctrl-C was pressed.
     Interrupted,
 }
 
 impl Ending {
     pub(crate) fn of(fine: bool) -> Self {
-        if fine { Self::Fine } else { Self::Negative }
+        if fine { Self::Fine } else { Self::Unsuccessful }
     }
 
     /// 0, 1 or, by the convention of shells, 128 + SIGINT.
     pub(crate) fn exit_code(self) -> ExitCode {
         ExitCode::from(match self {
             Self::Fine => 0,
-            Self::Negative => 1,
+            Self::Unsuccessful => 1,
             Self::Interrupted => 130,
         })
     }

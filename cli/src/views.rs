@@ -135,7 +135,7 @@ pub(crate) mod examples {
             "created_at": "2026-02-21T10:00:00Z", "updated_at": "2026-02-21T10:00:00Z",
             "retry": {"profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
-                "classifier": "every-failure", "redirects": "delivered", "on_exhausted": "dead-letter"},
+                "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore", "on_exhausted": "dead-letter"},
         })
     }
 }

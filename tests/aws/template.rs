@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
 use serde_json::Value;
 
 use super::emulator::{repository, tool};
@@ -93,6 +95,11 @@ async fn queues_are_encrypted_and_have_dead_letter_queues_with_alarms() {
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
     // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     assert!(default("QueueVisibilitySeconds") >= 6 * default("DispatcherTimeoutSeconds"));
+    let least = |name: &str| template["Parameters"][name]["MinValue"].as_u64().unwrap();
+    assert!(least("QueueVisibilitySeconds") >= 6 * least("DispatcherTimeoutSeconds"));
+    let longest = longest_attempt(Millis::from_seconds(MAX_TIMEOUT_SECONDS.into()));
+    // The start guard needs 3 s, the work before an attempt a few more.
+    assert!(1000 * least("DispatcherTimeoutSeconds") >= longest.get() + 8000);
 }
 
 async fn template_of_alarms() -> BTreeSet<String> {

@@ -1,6 +1,6 @@
 //! Publishing one by one, as fast as possible.
 
-use crate::line::Line;
+use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::procfs;
 use crate::report::{Bar, Report};
@@ -8,10 +8,15 @@ use crate::scale::Scale;
 
 const OF: &str = "Publish one by one, 1 KiB, 32 connections, flat out";
 
-pub(crate) async fn measure(plan: &Plan, line: &mut Line<'_>, scale: &Scale, report: &mut Report) {
-    let pid = line.gateway.pid();
+pub(crate) async fn measure(
+    plan: &Plan,
+    pipeline: &mut Pipeline<'_>,
+    scale: &Scale,
+    report: &mut Report,
+) {
+    let pid = pipeline.gateway.pid();
     let cpu_before = procfs::cpu_seconds(pid);
-    let run = line.publish(plan.flat_out).await;
+    let run = pipeline.publish(plan.flat_out).await;
     let cpu = procfs::cpu_seconds(pid) - cpu_before;
 
     let messages = plan.flat_out as f64;

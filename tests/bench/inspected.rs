@@ -20,7 +20,7 @@ use postrider_gateway::shadow::Shadows;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::clock::SteppedClock;
-use postrider_testkit::line::Line;
+use postrider_testkit::recording_queue::RecordingQueue;
 use tower::ServiceExt;
 
 use crate::report::{Bar, Report};
@@ -61,7 +61,12 @@ impl Inspected {
         let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(store) as _));
         let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());
         let shadows = Shadows::new(ports.clone(), sender, Rules::default());
-        let gateway = Gateway::new(ports, webhook_cache, Arc::new(Line::default()), settings);
+        let gateway = Gateway::new(
+            ports,
+            webhook_cache,
+            Arc::new(RecordingQueue::default()),
+            settings,
+        );
         let tenant = TenantId::default();
         let key = gateway
             .keyring

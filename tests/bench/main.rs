@@ -24,12 +24,12 @@ mod flat_out;
 mod gateway;
 mod hanging;
 mod inspected;
-mod line;
 mod load;
 mod memory;
 mod message;
 mod paced;
 mod pages;
+mod pipeline;
 mod plan;
 mod procfs;
 mod receiver;
@@ -45,7 +45,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arrivals::Arrivals;
-use crate::line::Line;
+use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::scale::Scale;
@@ -150,11 +150,11 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     let scale = Scale { fsync, bare };
     if wanted(Part::FlatOut) {
         eprintln!("publishing as fast as possible");
-        let mut line = Line::start(disk, &arrivals).await;
-        flat_out::measure(&plan, &mut line, &scale, &mut report).await;
+        let mut pipeline = Pipeline::start(disk, &arrivals).await;
+        flat_out::measure(&plan, &mut pipeline, &scale, &mut report).await;
         memory::idle(disk, &mut report).await;
-        memory::growth(&plan, &mut line, &mut report).await;
-        line.stop().await;
+        memory::growth(&plan, &mut pipeline, &mut report).await;
+        pipeline.stop().await;
     }
     if wanted(Part::Paced) {
         eprintln!("publishing at a steady rate");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::gateway::Gateway;
-use crate::line::Line;
+use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::procfs;
 use crate::report::{Bar, Report};
@@ -27,12 +27,12 @@ pub(crate) async fn idle(disk: &Path, report: &mut Report) {
 }
 
 /// The memory of a gateway that is idle again after each part of many deliveries.
-pub(crate) async fn growth(plan: &Plan, line: &mut Line<'_>, report: &mut Report) {
-    let pid = line.gateway.pid();
+pub(crate) async fn growth(plan: &Plan, pipeline: &mut Pipeline<'_>, report: &mut Report) {
+    let pid = pipeline.gateway.pid();
     let mut seen = Vec::new();
     for _ in 0..PARTS {
-        line.publish(plan.growth / PARTS).await;
-        seen.push((line.published, procfs::memory_mb(pid)));
+        pipeline.publish(plan.growth / PARTS).await;
+        seen.push((pipeline.published, procfs::memory_mb(pid)));
     }
     let ((few, early), (all, late)) = (seen[0], seen[seen.len() - 1]);
     let mut of = report.of(OF);
@@ -43,7 +43,7 @@ pub(crate) async fn growth(plan: &Plan, line: &mut Line<'_>, report: &mut Report
     of.measurement("peak", procfs::peak_memory_mb(pid), "MB");
     let ratio = late / early;
     of.against(Bar::AtMost(1.1), "flat: idle late ÷ early", ratio, "");
-    let arrived = line.arrived().await;
+    let arrived = pipeline.arrived().await;
     of.expect_all(all, arrived.distinct);
     let again = arrived.total - arrived.distinct;
     of.measurement("requests beyond the first of a message", again as f64, "");

@@ -126,7 +126,7 @@ async fn a_collector_gets_one_trace_from_accept_to_notification_across_two_proce
         .collect();
     assert_eq!(continued, own, "the receiver can continue the trace");
 
-    let announced = named(&spans, "announce");
+    let announced = named(&spans, "notify");
     let kinds: Vec<_> = announced
         .iter()
         .map(|span| &span["attributes"]["postrider.announcement"])

@@ -30,6 +30,11 @@ Feature: Under the profile public-api responses are classified by status, and a 
     When the receiver responds with 429 and Retry-After 60
     Then the next attempt is due in 60 seconds and the attempt counts
 
+  Scenario: Under the profile standard Retry-After never shortens the schedule
+    Given a webhook with the profile standard and no jitter
+    When the receiver responds with 429 and Retry-After 7 to every attempt
+    Then the first retry is 7 seconds later and the others follow the schedule of three days
+
   Scenario: Gone disables the webhook
     When the receiver responds with 410
     Then the delivery is dead and the webhook is disabled

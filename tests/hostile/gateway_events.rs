@@ -16,7 +16,7 @@ use postrider_gateway::settings::GatewaySettings;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
-use postrider_testkit::line::Line;
+use postrider_testkit::recording_queue::RecordingQueue;
 use postrider_web::lambda::sanitized;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -96,7 +96,12 @@ impl Stage {
             retry: RuntimeRetry::default(),
         };
         let webhook_cache = Arc::new(WebhookCache::new(store));
-        let gateway = Gateway::new(ports, webhook_cache, Arc::new(Line::default()), settings);
+        let gateway = Gateway::new(
+            ports,
+            webhook_cache,
+            Arc::new(RecordingQueue::default()),
+            settings,
+        );
         let draft = SourceDraft {
             name: "Peer".to_owned(),
             scheme: "postrider".to_owned(),

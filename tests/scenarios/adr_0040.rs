@@ -157,6 +157,25 @@ async fn rate_limited_with_retry_after_waits_as_long_as_requested() {
 }
 
 #[tokio::test]
+async fn under_the_profile_standard_retry_after_never_shortens_the_schedule() {
+    let world = World::new().await;
+    let standard = RetrySettings {
+        profile: Profile::Standard,
+        ..public_api()
+    };
+    let webhook = world.webhook(standard).await.id;
+    world
+        .receiver
+        .answer(Answer::status(429).header("retry-after", "7"));
+    let id = world.publish(webhook).await;
+    let waits: Vec<_> = world.exhaust(id).await.iter().map(|ms| ms / 1000).collect();
+    assert_eq!(
+        waits,
+        [7, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+    );
+}
+
+#[tokio::test]
 async fn gone_disables_the_webhook() {
     let (world, webhook) = world_with_webhook().await;
     world.receiver.answer(Answer::status(410));

@@ -182,7 +182,7 @@ async fn a_rejected_request_shows_what_would_have_matched() {
     let diagnosed = rejected.diagnose(&source.tenant, source.id, id).await;
     let diagnosed = diagnosed.unwrap();
     assert_eq!(diagnosed.findings, [Finding::OldSecret]);
-    assert_eq!(diagnosed.kept.refused.request.body, BODY);
+    assert_eq!(diagnosed.kept.rejected.request.body, BODY);
 }
 
 #[tokio::test]

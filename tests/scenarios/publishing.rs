@@ -1,7 +1,7 @@
 use postrider_domain::delivery::{Force, Status};
 use postrider_domain::event::Origin;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::retry::RetrySettings;
+use postrider_domain::retry::{Classifier, RetrySettings};
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::GatewayError;
 use postrider_gateway::error::Conflict;
@@ -115,14 +115,14 @@ async fn a_bulk_retry_requeues_every_dead_delivery_once() {
         event_types: vec!["*".into()],
         retry_rate: Some(10_000),
         retry: Some(RetrySettings {
-            max_attempts: Some(1),
+            classifier: Some(Classifier::ByStatus),
             ..RetrySettings::default()
         }),
         ..WebhookDraft::default()
     };
     let webhook = world.create(draft).await;
     world.publish(webhook.id).await;
-    world.receiver.answer(Answer::status(500));
+    world.receiver.answer(Answer::status(404));
     for _ in 0..450 {
         world.post(webhook.id).await;
         world.cycle().await;

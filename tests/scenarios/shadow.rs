@@ -173,7 +173,7 @@ async fn a_shadow_request_of_a_paused_webhook_is_sent_at_once() {
         .unwrap();
     let id = world.publish(webhook.id).await;
     let before = world.row(id).await;
-    assert!(before.parked);
+    assert!(before.lease_owner.is_none() && before.attempts_total == 0);
     let shadowed = world
         .shadows()
         .send(&tenant, id, to(&elsewhere.url()))

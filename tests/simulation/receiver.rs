@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use postrider_domain::outcome::{Answer, Outcome, Response, Timings};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::Clock;
-use postrider_ports::sender::{Post, Sender};
+use postrider_ports::sender::{Post, Posted, Sender};
 use postrider_testkit::clock::SteppedClock;
 
 /// Accepts requests when it is healthy.
@@ -52,14 +52,14 @@ impl Receiver {
 
 #[async_trait]
 impl Sender for Receiver {
-    async fn post(&self, request: Post) -> Outcome {
+    async fn post(&self, request: Post) -> Posted {
         let status = self.status.load(Ordering::Relaxed);
         self.asked.lock().push(self.clock.now());
         if status == 200 {
             let id = request.headers["webhook-id"].to_str().unwrap().to_owned();
             *self.taken.lock().entry(id).or_default() += 1;
         }
-        Outcome {
+        Ok(Outcome {
             result: Answer::Response(Response {
                 status,
                 retry_after: None,
@@ -68,7 +68,7 @@ impl Sender for Receiver {
                 body: String::new(),
             }),
             timings: Timings::default(),
-        }
+        })
     }
 }
 

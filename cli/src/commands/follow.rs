@@ -181,7 +181,7 @@ impl<'a> Watch<'a> {
             }
             Settled::TooLate => {
                 self.out.note(format!("Still open; {goes_on}"));
-                Ok(Ending::Negative)
+                Ok(Ending::Unsuccessful)
             }
         }
     }

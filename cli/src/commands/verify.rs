@@ -77,7 +77,7 @@ pub(crate) fn run(args: VerifyArgs, out: Output) -> Result<Ending, Failure> {
             } else {
                 out.line(format!("{} not valid: {reason}", out.paint(Tone::Bad, "✗")))?;
             }
-            return Ok(Ending::Negative);
+            return Ok(Ending::Unsuccessful);
         }
     }
     Ok(Ending::Fine)

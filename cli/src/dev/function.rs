@@ -131,10 +131,10 @@ mod tests {
 
     #[tokio::test]
     async fn invoke_waits_for_a_function_to_start() {
-        let function = answering(&[(502, "not yet"), (200, r#"{"hints_sent": 3}"#)]).await;
+        let function = answering(&[(502, "not yet"), (200, r#"{"messages_sent": 3}"#)]).await;
         let (_running, mut stop) = watch::channel(false);
         let answer = function.invoke(&json!({}), &mut stop).await;
-        assert_eq!(answer, Some(Answer::Done(json!({"hints_sent": 3}))));
+        assert_eq!(answer, Some(Answer::Done(json!({"messages_sent": 3}))));
     }
 
     #[tokio::test]

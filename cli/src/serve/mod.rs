@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod banner;
+mod descriptors;
 mod mail;
 pub(crate) mod server;
 pub(crate) mod settings;
@@ -21,15 +22,16 @@ use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 use crate::serve::admin::Secrets;
+use crate::serve::settings::declared::LISTEN;
 use crate::serve::settings::{LogFormat, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Address to listen on
     #[arg(
-        long,
-        env = "POSTRIDER_LISTEN",
-        default_value = "127.0.0.1:8080",
+        long = LISTEN.values.flag,
+        env = LISTEN.name,
+        default_value = LISTEN.values.default,
         value_name = "ADDRESS:PORT"
     )]
     listen: SocketAddr,
@@ -52,6 +54,7 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     let settings = Settings::read(crate::edge::setting)?;
     start_logging(&settings)?;
     start_traces(&settings)?;
+    descriptors::ensure(&settings)?;
     let service = wiring::assemble(data, &settings)?;
     let has_keys = service.has_keys().await?;
     if !args.listen.ip().is_loopback() && settings.admin_token.is_none() && !has_keys {

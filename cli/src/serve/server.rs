@@ -29,11 +29,15 @@ pub(crate) struct Limits {
     pub(crate) write_timeout: Duration,
 }
 
+impl Limits {
+    /// More than the maximum number of streams.
+    pub(crate) const CONNECTIONS: usize = 512;
+}
+
 impl Default for Limits {
-    /// Half of the usual file descriptor limit, and more than the maximum number of streams.
     fn default() -> Self {
         Self {
-            connections: 512,
+            connections: Self::CONNECTIONS,
             write_timeout: Duration::from_secs(30),
         }
     }

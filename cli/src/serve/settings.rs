@@ -1,5 +1,6 @@
 //! The settings of the embedded gateway: read once, all errors reported together.
 
+pub(crate) mod declared;
 pub(crate) mod mail;
 pub(crate) mod table;
 
@@ -8,13 +9,18 @@ use std::path::PathBuf;
 
 use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
+use postrider_gateway::settings::shared::LOG;
 use postrider_gateway::settings::{BadSettings, Reader, WorkerSettings};
 use postrider_ports::traces::TraceSettings;
 
 use crate::serve::server::Limits;
+use crate::serve::settings::declared::{
+    ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, DNS_SERVERS, EGRESS_CA_FILE, LOG_FORMAT, POLL_INTERVAL,
+    WEBHOOK_CONCURRENCY,
+};
 use crate::serve::settings::mail::MailSettings;
 
-pub(crate) const MIN_TOKEN_CHARS: usize = 32;
+const MIN_TOKEN_CHARS: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -40,41 +46,27 @@ impl Settings {
     /// Reads every setting with `lookup`; an empty one counts as unset.
     pub(crate) fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, BadSettings> {
         let mut reader = Reader::new(&lookup);
-        let defaults = WorkerSettings::default();
         let worker = WorkerSettings {
-            per_webhook: reader.number(
-                "POSTRIDER_WEBHOOK_CONCURRENCY",
-                1,
-                10_000,
-                defaults.per_webhook,
-            ),
-            total: reader.number("POSTRIDER_CONCURRENCY", 1, 100_000, defaults.total),
-            poll_interval: Millis::new(reader.number(
-                "POSTRIDER_POLL_INTERVAL_MS",
-                10,
-                60_000,
-                5000,
-            )),
+            per_webhook: WEBHOOK_CONCURRENCY.read(&mut reader),
+            total: CONCURRENCY.read(&mut reader),
+            poll_interval: Millis::new(POLL_INTERVAL.read(&mut reader)),
             retry: reader.retry(),
             retention: reader.retention(),
         };
-        let limits = Limits::default();
         let limits = Limits {
-            connections: reader.number("POSTRIDER_CONNECTIONS", 16, 100_000, limits.connections),
-            ..limits
+            connections: CONNECTIONS.read(&mut reader),
+            ..Limits::default()
         };
         let settings = Self {
             admin_token: read_admin_token(&mut reader),
             egress: reader.egress(),
-            egress_ca_file: reader.text("POSTRIDER_EGRESS_CA_FILE").map(PathBuf::from),
+            egress_ca_file: EGRESS_CA_FILE.read(&reader).map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
             worker,
             limits,
             traces: reader.traces(),
             mail: mail::read(&mut reader),
-            log_filter: reader
-                .text("POSTRIDER_LOG")
-                .unwrap_or_else(|| "info".to_owned()),
+            log_filter: LOG.read(&reader),
             log_format: read_log_format(&mut reader),
         };
         reader.finish()?;
@@ -83,30 +75,28 @@ impl Settings {
 }
 
 fn read_admin_token(reader: &mut Reader<'_>) -> Option<String> {
-    let token = reader.text("POSTRIDER_ADMIN_TOKEN")?;
+    let token = ADMIN_TOKEN.read(reader)?;
     let fits =
         token.chars().count() >= MIN_TOKEN_CHARS && token.bytes().all(|b| b.is_ascii_graphic());
     if !fits {
-        let message = format!("must be {MIN_TOKEN_CHARS} or more visible ASCII characters");
-        reader.fault("POSTRIDER_ADMIN_TOKEN", &message);
+        let message = format!("must be {}", ADMIN_TOKEN.values.form);
+        reader.fault(ADMIN_TOKEN.name, &message);
     }
     Some(token)
 }
 
 fn read_dns_servers(reader: &mut Reader<'_>) -> Option<Vec<SocketAddr>> {
-    let servers = reader.list(
-        "POSTRIDER_DNS_SERVERS",
-        "a comma-separated list of address:port",
-    );
+    let servers = DNS_SERVERS.read(reader);
     (!servers.is_empty()).then_some(servers)
 }
 
 fn read_log_format(reader: &mut Reader<'_>) -> LogFormat {
-    match reader.text("POSTRIDER_LOG_FORMAT").as_deref() {
-        None | Some("text") => LogFormat::Text,
-        Some("json") => LogFormat::Json,
-        Some(_) => {
-            reader.fault("POSTRIDER_LOG_FORMAT", "must be text or json");
+    match LOG_FORMAT.read(reader).as_str() {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        _ => {
+            let message = format!("must be {}", LOG_FORMAT.values.form);
+            reader.fault(LOG_FORMAT.name, &message);
             LogFormat::Text
         }
     }
@@ -163,6 +153,10 @@ mod tests {
         assert_eq!(bad.0.len(), 7, "{bad}");
         assert_eq!(named("POSTRIDER_RETRY_JITTER_BPS"), 1);
         assert!(bad.to_string().contains("0 to 10000"), "{bad}");
+        assert!(
+            bad.to_string().contains(&MIN_TOKEN_CHARS.to_string()),
+            "{bad}"
+        );
         assert!(
             !bad.to_string().contains("short"),
             "a token is never shown: {bad}"

@@ -12,6 +12,8 @@ use postrider_adapter_local::{ServeLock, SqliteOptions, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
 use postrider_api::{Counters, OneTimeLogin, Streaming};
 use postrider_domain::ids::TenantId;
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::mail::MailSender;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
@@ -36,8 +38,8 @@ use crate::serve::admin::Admin;
 use crate::serve::settings::Settings;
 use crate::serve::{mail, server};
 
-/// How long shutdown waits for attempts in flight: the longest attempt timeout plus a margin.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(35);
+/// How much longer than the longest attempt shutdown waits for those in flight.
+const FINISH_MARGIN: Millis = Millis::from_seconds(5);
 
 /// How often observations are added to the histograms of `/metrics`.
 const SORT_IN_EVERY: Duration = Duration::from_secs(5);
@@ -221,7 +223,9 @@ impl Service {
         sweeping.abort();
         mailing.abort();
         sorting.abort();
-        if tokio::time::timeout(FINISH_TIMEOUT, self.worker.finish())
+        let longest = longest_attempt(Millis::from_seconds(MAX_TIMEOUT_SECONDS.into()));
+        let finish_timeout = longest.plus(FINISH_MARGIN).into();
+        if tokio::time::timeout(finish_timeout, self.worker.finish())
             .await
             .is_err()
         {

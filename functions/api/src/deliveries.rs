@@ -21,7 +21,7 @@ use postrider_presentation::why;
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Id, Optional, Query, limit};
-use crate::openapi::{DocumentProblems, NotFound, Problems};
+use crate::openapi::{DocumentProblems, ItemProblems, Problems};
 use crate::problem::{Problem, ProblemBody};
 
 /// List deliveries, newest first
@@ -63,7 +63,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     get, path = "/v1/deliveries/{id}", operation_id = "get_delivery", tag = "deliveries", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`dlv_…`")),
-    responses((status = 200, description = "The delivery.", body = DeliveryDetail), NotFound, Problems)
+    responses((status = 200, description = "The delivery.", body = DeliveryDetail), ItemProblems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
@@ -96,9 +96,8 @@ pub(crate) async fn get(
     responses(
         (status = 202, description = "It is pending and due.", body = DeliveryView),
         (status = 409, description = "It is being attempted, pending or delivered, or its webhook is disabled or deleted.", body = ProblemBody, content_type = "application/problem+json"),
-        NotFound,
         DocumentProblems,
-        Problems,
+        ItemProblems,
     )
 )]
 pub(crate) async fn retry(

@@ -11,8 +11,8 @@ use postrider_domain::key::Scope;
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Document, Id, Query};
-use crate::openapi::{DocumentProblems, NotFound, Problems};
-use crate::problem::{Code, Problem, ProblemBody};
+use crate::openapi::{CreateProblems, ItemProblems, Problems};
+use crate::problem::{Code, Problem};
 
 /// Create a key
 #[utoipa::path(
@@ -20,9 +20,7 @@ use crate::problem::{Code, Problem, ProblemBody};
     request_body = NewApiKey,
     responses(
         (status = 201, description = "Created; the only response that shows the token.", body = CreatedKey),
-        (status = 409, description = "The tenant has the maximum number of keys.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        CreateProblems,
     )
 )]
 pub(crate) async fn create(
@@ -74,11 +72,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     delete, path = "/v1/keys/{id}", operation_id = "revoke_key", tag = "keys", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`key_…`")),
-    responses(
-        (status = 204, description = "Revoked."),
-        NotFound,
-        Problems,
-    )
+    responses((status = 204, description = "Revoked."), ItemProblems)
 )]
 pub(crate) async fn revoke(
     State(api): State<Api>,

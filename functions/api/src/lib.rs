@@ -1,6 +1,7 @@
 //! The HTTP API and the Inspector as an axum router.
 
 mod auth;
+mod created;
 mod deliveries;
 mod endpoints;
 mod events;

@@ -1,6 +1,12 @@
 //! The OpenAPI document, generated from the code.
 
+mod problems;
 mod relations;
+
+pub(crate) use problems::{
+    ChangeProblems, CreateProblems, DocumentProblems, ItemProblems, Problems, RotateProblems,
+};
+pub(crate) use relations::state_relations;
 
 use std::sync::LazyLock;
 
@@ -8,10 +14,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{IntoResponses, Modify, OpenApi};
+use utoipa::{Modify, OpenApi};
 
 use crate::endpoints;
-use crate::problem::ProblemBody;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -47,56 +52,6 @@ impl Modify for BearerToken {
             .add_security_scheme("token", SecurityScheme::Http(scheme));
     }
 }
-
-/// The problems of every operation under `/v1`.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "describes responses of other types")]
-pub(crate) enum Problems {
-    /// The input is invalid; `errors` names the fields.
-    #[response(status = 400, content_type = "application/problem+json")]
-    Invalid(ProblemBody),
-    /// The token is missing, unknown or revoked.
-    #[response(status = 401, content_type = "application/problem+json")]
-    Unauthenticated(ProblemBody),
-    /// The key lacks the scope.
-    #[response(status = 403, content_type = "application/problem+json")]
-    Forbidden(ProblemBody),
-    /// The path does not support this method; `Allow` lists those it does.
-    #[response(status = 405, content_type = "application/problem+json")]
-    MethodNotAllowed(ProblemBody),
-    /// An internal error; the log of the gateway has the details.
-    #[response(status = 500, content_type = "application/problem+json")]
-    Internal(ProblemBody),
-    /// The store cannot be reached right now; `Retry-After` says when to try again.
-    #[response(status = 503, content_type = "application/problem+json")]
-    Unavailable(ProblemBody),
-}
-
-/// The problem of an operation on an object that its path names.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "describes responses of other types")]
-pub(crate) enum NotFound {
-    /// No object has this id.
-    #[response(status = 404, content_type = "application/problem+json")]
-    NotFound(ProblemBody),
-}
-
-/// The additional problems of an operation with a body.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "describes responses of other types")]
-pub(crate) enum DocumentProblems {
-    /// The body did not arrive in time.
-    #[response(status = 408, content_type = "application/problem+json")]
-    Timeout(ProblemBody),
-    /// The body is too large; the detail names the limit.
-    #[response(status = 413, content_type = "application/problem+json")]
-    TooLarge(ProblemBody),
-    /// The body is not JSON.
-    #[response(status = 415, content_type = "application/problem+json")]
-    Unsupported(ProblemBody),
-}
-
-pub(crate) use relations::state_relations;
 
 static SERVED: LazyLock<Bytes> = LazyLock::new(|| {
     let written = serde_json::to_vec(&endpoints::document());

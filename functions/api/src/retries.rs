@@ -10,7 +10,7 @@ use postrider_domain::invalid::Invalid;
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Document, Id};
-use crate::openapi::{DocumentProblems, NotFound, Problems};
+use crate::openapi::{DocumentProblems, ItemProblems, Problems};
 use crate::problem::Problem;
 
 /// Retry all deliveries that match a filter
@@ -42,11 +42,7 @@ pub(crate) async fn begin(
 #[utoipa::path(
     get, path = "/v1/retries/{id}", operation_id = "get_retry", tag = "deliveries", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`job_…`")),
-    responses(
-        (status = 200, description = "The bulk retry.", body = RetryJobView),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The bulk retry.", body = RetryJobView), ItemProblems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
@@ -63,11 +59,7 @@ pub(crate) async fn get(
 #[utoipa::path(
     delete, path = "/v1/retries/{id}", operation_id = "cancel_retry", tag = "deliveries", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`job_…`")),
-    responses(
-        (status = 200, description = "The bulk retry.", body = RetryJobView),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The bulk retry.", body = RetryJobView), ItemProblems)
 )]
 pub(crate) async fn cancel(
     State(api): State<Api>,

@@ -4,7 +4,7 @@ pub(crate) mod rejected;
 
 use axum::Json;
 use axum::extract::State;
-use http::{HeaderName, StatusCode, header};
+use http::StatusCode;
 use postrider_api_types::ApiTime;
 use postrider_api_types::source::{
     NewRoutes, NewSource, RotatedSourceSecretView, RouteList, SourceList, SourcePatch,
@@ -14,9 +14,10 @@ use postrider_domain::ids::SourceId;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
+use crate::created::Created;
 use crate::extract::{Document, Id, Query};
-use crate::openapi::{DocumentProblems, NotFound, Problems};
-use crate::problem::{Problem, ProblemBody};
+use crate::openapi::{ChangeProblems, CreateProblems, ItemProblems, Problems, RotateProblems};
+use crate::problem::Problem;
 
 /// Create a source
 #[utoipa::path(
@@ -25,25 +26,19 @@ use crate::problem::{Problem, ProblemBody};
     responses(
         (status = 201, description = "Created; its sender posts to `url`.", body = SourceView,
             headers(("Location" = String, description = "The path of the source."))),
-        (status = 409, description = "The tenant has the maximum number of sources.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        CreateProblems,
     )
 )]
 pub(crate) async fn create(
     State(api): State<Api>,
     caller: Caller<Manage>,
     Document(given): Document<NewSource>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<SourceView>), Problem> {
+) -> Result<Created<SourceView>, Problem> {
     let (draft, secret) = given.into_draft();
     let sources = &api.gateway.sources;
     let source = sources.create(caller.tenant(), draft, &secret).await?;
-    let location = [(header::LOCATION, format!("/v1/sources/{}", source.id))];
-    Ok((
-        StatusCode::CREATED,
-        location,
-        Json(SourceView::of(&source, api.now())),
-    ))
+    let view = SourceView::of(&source, api.now());
+    Ok(Created::new("/v1/sources", source.id, view))
 }
 
 /// List sources
@@ -71,11 +66,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     get, path = "/v1/sources/{id}", operation_id = "get_source", tag = "sources", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`src_…`")),
-    responses(
-        (status = 200, description = "The source.", body = SourceView),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The source.", body = SourceView), ItemProblems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
@@ -96,10 +87,7 @@ pub(crate) async fn get(
     request_body = SourcePatch,
     responses(
         (status = 200, description = "The source.", body = SourceView),
-        NotFound,
-        (status = 409, description = "Another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        ChangeProblems,
     )
 )]
 pub(crate) async fn patch(
@@ -122,11 +110,7 @@ pub(crate) async fn patch(
 #[utoipa::path(
     delete, path = "/v1/sources/{id}", operation_id = "delete_source", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`")),
-    responses(
-        (status = 204, description = "Deleted."),
-        NotFound,
-        Problems,
-    )
+    responses((status = 204, description = "Deleted."), ItemProblems)
 )]
 pub(crate) async fn delete(
     State(api): State<Api>,
@@ -146,10 +130,7 @@ pub(crate) async fn delete(
     request_body = SourceRotation,
     responses(
         (status = 200, description = "Rotated.", body = RotatedSourceSecretView),
-        NotFound,
-        (status = 409, description = "Too many secrets would be valid, or another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        RotateProblems,
     )
 )]
 pub(crate) async fn rotate_secret(
@@ -171,11 +152,7 @@ pub(crate) async fn rotate_secret(
 #[utoipa::path(
     get, path = "/v1/sources/{id}/routes", operation_id = "get_routes", tag = "sources", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`src_…`")),
-    responses(
-        (status = 200, description = "The routes, in order.", body = RouteList),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The routes, in order.", body = RouteList), ItemProblems)
 )]
 pub(crate) async fn get_routes(
     State(api): State<Api>,
@@ -193,10 +170,7 @@ pub(crate) async fn get_routes(
     request_body = NewRoutes,
     responses(
         (status = 200, description = "The new routes.", body = RouteList),
-        NotFound,
-        (status = 409, description = "Another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        ChangeProblems,
     )
 )]
 pub(crate) async fn put_routes(

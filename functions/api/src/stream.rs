@@ -5,12 +5,45 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
+use postrider_api_types::schema;
 use postrider_web::stream;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::Api;
 use crate::auth::{Caller, Read};
 use crate::openapi::Problems;
 use crate::problem::{Problem, ProblemBody};
+
+/// One event of the stream.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `stream::follow` writes")]
+struct StreamEvent {
+    /// The position of the event in the stream.
+    #[schema(value_type = schema::StreamPosition)]
+    id: String,
+    /// The type of the notification.
+    #[schema(value_type = schema::NotificationKind, required = false)]
+    event: String,
+    /// The notification as CloudEvents 1.0 JSON.
+    #[schema(required = false)]
+    data: String,
+}
+
+struct LastEventId;
+
+impl IntoParams for LastEventId {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let position = ParameterBuilder::new()
+            .name(stream::LAST_EVENT_ID)
+            .parameter_in(ParameterIn::Header)
+            .description(Some("The last `id` received."))
+            .schema(Some(schema::StreamPosition::schema()))
+            .required(Required::False);
+        vec![position.build()]
+    }
+}
 
 /// Listen to notifications as server-sent events
 ///
@@ -19,9 +52,9 @@ use crate::problem::{Problem, ProblemBody};
 /// stream starts, so that a listener that loses the connection before the first notification knows where to continue.
 #[utoipa::path(
     get, path = "/v1/stream", operation_id = "listen", tag = "gateway", security(("token" = ["read"])),
-    params(("Last-Event-ID" = Option<u64>, Header, description = "The last `id` received.", minimum = 0)),
+    params(LastEventId),
     responses(
-        (status = 200, description = "Continues until either side ends it.", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Continues until either side ends it.", body = StreamEvent, content_type = "text/event-stream"),
         (status = 429, description = "Too many streams are open.", body = ProblemBody, content_type = "application/problem+json",
             headers(("Retry-After" = u32, description = "Seconds to wait."))),
         Problems,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use http::{HeaderName, StatusCode, header};
+use http::StatusCode;
 use postrider_api_types::ApiTime;
 use postrider_api_types::event::EventAnswer;
 use postrider_api_types::webhook::{
@@ -15,8 +15,9 @@ use postrider_web::answer::StoredEvent;
 
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
+use crate::created::Created;
 use crate::extract::{Document, Id, Optional, Query};
-use crate::openapi::{DocumentProblems, NotFound, Problems};
+use crate::openapi::{ChangeProblems, CreateProblems, ItemProblems, Problems, RotateProblems};
 use crate::problem::{Problem, ProblemBody};
 
 /// Create a webhook
@@ -26,24 +27,21 @@ use crate::problem::{Problem, ProblemBody};
     responses(
         (status = 201, description = "Created; the only response that shows the secret.", body = CreatedWebhook,
             headers(("Location" = String, description = "The path of the webhook."))),
-        (status = 409, description = "The tenant has the maximum number of webhooks.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        CreateProblems,
     )
 )]
 pub(crate) async fn create(
     State(api): State<Api>,
     caller: Caller<Manage>,
     Document(given): Document<NewWebhook>,
-) -> Result<(StatusCode, [(HeaderName, String); 1], Json<CreatedWebhook>), Problem> {
+) -> Result<Created<CreatedWebhook>, Problem> {
     let (draft, secret) = given.into_draft();
     let manage = &api.gateway.manage;
     let webhook = manage
         .create(caller.tenant(), draft, secret.as_deref())
         .await?;
-    let location = [(header::LOCATION, format!("/v1/webhooks/{}", webhook.id))];
-    let created = CreatedWebhook::of(&webhook, api.gateway.settings.retry);
-    Ok((StatusCode::CREATED, location, Json(created)))
+    let view = CreatedWebhook::of(&webhook, api.gateway.settings.retry);
+    Ok(Created::new("/v1/webhooks", webhook.id, view))
 }
 
 /// List webhooks
@@ -78,11 +76,7 @@ async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}", operation_id = "get_webhook", tag = "webhooks", security(("token" = ["read"])),
     params(("id" = String, Path, description = "`wh_…`")),
-    responses(
-        (status = 200, description = "The webhook.", body = WebhookView),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The webhook.", body = WebhookView), ItemProblems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,
@@ -103,10 +97,7 @@ pub(crate) async fn get(
     request_body = WebhookPatch,
     responses(
         (status = 200, description = "The webhook.", body = WebhookView),
-        NotFound,
-        (status = 409, description = "Another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        ChangeProblems,
     )
 )]
 pub(crate) async fn patch(
@@ -129,11 +120,7 @@ pub(crate) async fn patch(
 #[utoipa::path(
     delete, path = "/v1/webhooks/{id}", operation_id = "delete_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
-    responses(
-        (status = 204, description = "Deleted."),
-        NotFound,
-        Problems,
-    )
+    responses((status = 204, description = "Deleted."), ItemProblems)
 )]
 pub(crate) async fn delete(
     State(api): State<Api>,
@@ -153,10 +140,7 @@ pub(crate) async fn delete(
     request_body(content = Option<Rotation>, content_type = "application/json"),
     responses(
         (status = 200, description = "Rotated; the only response that shows the new secret.", body = RotatedSecretView),
-        NotFound,
-        (status = 409, description = "Too many secrets would be valid, or another request changed it at the same time.", body = ProblemBody, content_type = "application/problem+json"),
-        DocumentProblems,
-        Problems,
+        RotateProblems,
     )
 )]
 pub(crate) async fn rotate_secret(
@@ -181,11 +165,7 @@ pub(crate) async fn rotate_secret(
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/pause", operation_id = "pause_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
-    responses(
-        (status = 200, description = "The webhook.", body = WebhookView),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The webhook.", body = WebhookView), ItemProblems)
 )]
 pub(crate) async fn pause(
     State(api): State<Api>,
@@ -200,11 +180,7 @@ pub(crate) async fn pause(
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/resume", operation_id = "resume_webhook", tag = "webhooks", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`wh_…`")),
-    responses(
-        (status = 200, description = "The webhook.", body = WebhookView),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The webhook.", body = WebhookView), ItemProblems)
 )]
 pub(crate) async fn resume(
     State(api): State<Api>,
@@ -221,9 +197,8 @@ pub(crate) async fn resume(
     params(("id" = String, Path, description = "`wh_…`")),
     responses(
         (status = 202, description = "Stored like any other event.", body = EventAnswer),
-        NotFound,
         (status = 409, description = "The webhook is disabled.", body = ProblemBody, content_type = "application/problem+json"),
-        Problems,
+        ItemProblems,
     )
 )]
 pub(crate) async fn test(

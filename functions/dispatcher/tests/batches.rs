@@ -25,8 +25,8 @@ use postrider_ports::history::History;
 use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_testkit::builders::{NOW, acceptance, event, webhook};
 use postrider_testkit::clock::SteppedClock;
-use postrider_testkit::line::Line;
 use postrider_testkit::receiver::{Answer, Receiver};
+use postrider_testkit::recording_queue::RecordingQueue;
 use postrider_wiring::Parts;
 use postrider_wiring::settings::DispatcherSettings;
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Stage {
         let clock = Arc::new(SteppedClock::at(NOW));
         let parts = Parts::over(
             Arc::clone(&store) as _,
-            Arc::new(Line::default()),
+            Arc::new(RecordingQueue::default()),
             Arc::clone(&clock) as _,
             store.process().to_owned(),
             None,

@@ -70,7 +70,7 @@ impl Poller {
         self.chores.turn_until(deadline.minus(END_BEFORE)).await;
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({
-                "hints_sent": ticked.messages_sent,
+                "messages_sent": ticked.messages_sent,
                 "oldest_due_age_seconds": seconds(ticked.oldest_due_age),
             })),
             Ended::Failed => Err("the tick failed in part; see the log for the reason".into()),

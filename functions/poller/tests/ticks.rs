@@ -17,7 +17,7 @@ use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::Deliveries;
 use postrider_testkit::builders::{NOW, acceptance, event, webhook, webhook_id};
 use postrider_testkit::clock::SteppedClock;
-use postrider_testkit::line::Line;
+use postrider_testkit::recording_queue::RecordingQueue;
 use postrider_wiring::Parts;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ const SAMPLE: &str = include_str!("../../../infra/events/poller.json");
 struct Stage {
     _directory: tempfile::TempDir,
     clock: Arc<SteppedClock>,
-    queue: Arc<Line>,
+    queue: Arc<RecordingQueue>,
     poller: Poller,
 }
 
@@ -41,7 +41,7 @@ impl Stage {
         let wanted = acceptance(event(&tenant, 1, NOW), &[webhook_id(1)], version);
         store.accept(vec![wanted]).await.remove(0).unwrap();
         let clock = Arc::new(SteppedClock::at(NOW));
-        let queue = Arc::new(Line::default());
+        let queue = Arc::new(RecordingQueue::default());
         let process = store.process().to_owned();
         let parts = Parts::over(
             store,
@@ -76,7 +76,7 @@ async fn a_manual_or_scheduled_tick_replaces_a_lost_message() {
         let result = stage.tick(payload).await.unwrap();
         assert_eq!(
             result,
-            json!({"hints_sent": 1, "oldest_due_age_seconds": 240})
+            json!({"messages_sent": 1, "oldest_due_age_seconds": 240})
         );
         assert_eq!(stage.queue.take().len(), 1);
     }

@@ -97,6 +97,7 @@ verbs! {
         accept(batch: Vec<Acceptance>) -> Vec<Result<Accepted>> [one for each batch];
         claim(wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> [one for each wanted];
         renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
+        give_back([&] claimed: Claimed, now: Timestamp) -> Result<()>;
         apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
         postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
         set_aside(rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()>;
@@ -190,8 +191,8 @@ verbs! {
         delete_source([&] tenant: TenantId, id: SourceId) -> Result<bool>;
     }
     RejectedRequests of store on DevStore {
-        store_rejected(refused: RejectedRequest) -> Result<Option<RejectedId>>;
-        refused([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<StoredRejection>>;
+        store_rejected(rejected: RejectedRequest) -> Result<Option<RejectedId>>;
+        rejections([&] tenant: TenantId, source: SourceId, limit: usize, now: Timestamp) -> Result<Vec<StoredRejection>>;
         rejected_request([&] tenant: TenantId, source: SourceId, id: RejectedId, now: Timestamp)
             -> Result<Option<StoredRejection>>;
         rejection_counts([&] tenant: TenantId, source: SourceId) -> Result<RejectionCounts>;

@@ -20,7 +20,7 @@ use tower_service::Service;
 use crate::connection::{HttpConnection, Stream};
 use crate::dial::dial;
 use crate::dialling::Dialling;
-use crate::failure::{self, DialError};
+use crate::failure::{self, DialError, NoConnection};
 use crate::resolve::Names;
 
 /// Resolves once, blocks the request if any of the addresses is not allowed, dials exactly what it checked. Cheap to
@@ -73,7 +73,8 @@ impl Service<Uri> for Connector {
         Box::pin(async move {
             let opened = timeout(dialling.budget, connector.open(&uri, &dialling)).await;
             let opened = opened.unwrap_or_else(|_| {
-                Err(failure::timed_out(dialling.steps().phase, dialling.budget))
+                let phase = dialling.steps().phase;
+                Err(failure::not_connected(phase, dialling.budget))
             });
             opened.map_err(DialError)
         })
@@ -85,7 +86,7 @@ impl Connector {
         &self,
         uri: &Uri,
         dialling: &Arc<Dialling>,
-    ) -> Result<TokioIo<HttpConnection>, Failure> {
+    ) -> Result<TokioIo<HttpConnection>, NoConnection> {
         let endpoint = Endpoint::of(uri)?;
         let begun_at = dialling.steps().since;
         let addresses = self.checked_addresses(&endpoint, Some(dialling)).await?;
@@ -111,7 +112,7 @@ impl Connector {
         &self,
         endpoint: &Endpoint<'_>,
         dialling: Option<&Dialling>,
-    ) -> Result<Vec<IpAddr>, Failure> {
+    ) -> Result<Vec<IpAddr>, NoConnection> {
         let (addresses, phase) = match endpoint.literal() {
             Some(ip) => (vec![ip.to_canonical()], Phase::Check),
             None => {

@@ -76,10 +76,10 @@ impl Steps {
     }
 }
 
-/// The current instant, for durations that are reported but decide nothing.
+/// The current instant, for durations that are reported, and for what the sender knows about the network.
 #[expect(
     clippy::disallowed_methods,
-    reason = "timings are reported; no decision depends on them"
+    reason = "the sender has no other clock; what depends on it takes the instant as a value"
 )]
 pub(crate) fn now() -> Instant {
     Instant::now()

@@ -1,22 +1,21 @@
 //! One request and its progress, so that a timeout loses nothing that is known.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Request, header};
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
-use postrider_domain::outcome::{
-    Answer, Control, Failure, Outcome, Phase, Response, RetryAfter, Timings,
-};
+use postrider_domain::outcome::{Answer, Control, Phase, Response, RetryAfter, Timings};
 
 use crate::body::{BodyStart, Ending};
 use crate::connection::AboutConnection;
 use crate::connector::Connector;
 use crate::dialling::{Dialling, millis, now};
-use crate::failure;
+use crate::failure::{self, NoConnection};
+use crate::limits::Limits;
 
 /// Longer than any legitimate media type.
 const MAX_CONTENT_TYPE_CHARS: usize = 100;
@@ -32,7 +31,14 @@ pub(crate) struct Exchange {
 enum Stage {
     Waiting,
     Answered(Head, BodyStart),
-    Failed(Failure),
+    Failed(NoConnection),
+}
+
+/// How an exchange ended.
+pub(crate) enum Ended {
+    /// The request had a connection.
+    Connected(Answer),
+    NotConnected(NoConnection),
 }
 
 /// A status line and the other parts of the head that matter.
@@ -56,6 +62,14 @@ impl Exchange {
             dialling,
             captured: capture_connection(request),
             stage: Stage::Waiting,
+        }
+    }
+
+    /// Resolves when the request has its connection, new or reused.
+    pub(crate) fn connected(&self) -> impl Future<Output = ()> + use<> {
+        let mut captured = self.captured.clone();
+        async move {
+            captured.wait_for_connection_metadata().await;
         }
     }
 
@@ -92,11 +106,11 @@ impl Exchange {
         }
     }
 
-    /// The outcome, whether the exchange ended or was cancelled after `within`. A status line decides, whatever
-    /// happened afterwards.
-    pub(crate) fn into_outcome(self, within: Duration) -> Outcome {
+    /// How the exchange ended, by itself or cancelled by its limits. A status line decides, whatever happened afterwards.
+    pub(crate) fn into_ended(self, limits: Limits) -> (Ended, Timings) {
         let timings = self.timings(now());
-        let result = match self.stage {
+        let was_connected = self.captured.connection_metadata().is_some();
+        let ended = match self.stage {
             Stage::Answered(
                 Head {
                     status,
@@ -106,25 +120,26 @@ impl Exchange {
                     ..
                 },
                 body,
-            ) => Answer::Response(Response {
+            ) => Ended::Connected(Answer::Response(Response {
                 status,
                 retry_after,
                 control,
                 content_type,
                 body: body.into_text(),
-            }),
-            Stage::Failed(failed) => Answer::Failed(failed),
+            })),
+            Stage::Failed(failed) if was_connected => {
+                Ended::Connected(Answer::Failed(failed.into_failure()))
+            }
+            Stage::Failed(failed) => Ended::NotConnected(failed),
+            Stage::Waiting if was_connected => Ended::Connected(Answer::Failed(
+                failure::timed_out(Phase::FirstByte, limits.response),
+            )),
             Stage::Waiting => {
-                let sent = self.captured.connection_metadata().is_some();
-                let phase = if sent {
-                    Phase::FirstByte
-                } else {
-                    self.dialling.steps().phase
-                };
-                Answer::Failed(failure::timed_out(phase, within))
+                let phase = self.dialling.steps().phase;
+                Ended::NotConnected(failure::not_connected(phase, limits.connect))
             }
         };
-        Outcome { result, timings }
+        (ended, timings)
     }
 
     fn timings(&self, ended_at: Instant) -> Timings {

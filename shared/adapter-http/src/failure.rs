@@ -10,17 +10,46 @@ use hyper_util::client::legacy::Error as ClientError;
 use postrider_domain::egress::Blocked;
 use postrider_domain::outcome::{Failure, FailureKind, Phase};
 use postrider_domain::time::Millis;
+use postrider_ports::sender::OwnFault;
 use rustls::{CertificateError, Error as TlsError};
 
 use crate::connection::TooMuch;
+use crate::own_fault::{self, Blame};
 
 /// The maximum size of a response head, in bytes.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// Why a connection could not be opened, passed through the client.
+/// Why there is no connection.
+#[derive(Clone, Debug)]
+pub(crate) enum NoConnection {
+    /// Because of the receiver.
+    Failed(Failure),
+    /// No route, or no name server answered: because of the receiver, unless it is the same for all of them.
+    Unreachable(Failure),
+    /// Because of this machine.
+    Own(OwnFault),
+}
+
+impl From<Failure> for NoConnection {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl NoConnection {
+    /// For a caller who only wants to read the reason.
+    pub(crate) fn into_failure(self) -> Failure {
+        match self {
+            Self::Failed(failure) | Self::Unreachable(failure) => failure,
+            Self::Own(fault) => failure(FailureKind::Connect, Phase::Check, fault.to_string()),
+        }
+    }
+}
+
+/// The same, passed through the client.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", .0.detail)]
-pub(crate) struct DialError(pub(crate) Failure);
+#[error("no connection was established")]
+pub(crate) struct DialError(pub(crate) NoConnection);
 
 fn failure(kind: FailureKind, phase: Phase, detail: impl Into<String>) -> Failure {
     Failure {
@@ -58,6 +87,17 @@ pub(crate) fn timed_out(phase: Phase, after: Duration) -> Failure {
     )
 }
 
+/// No connection was established in time.
+pub(crate) fn not_connected(phase: Phase, after: Duration) -> NoConnection {
+    let failure = timed_out(phase, after);
+    match phase {
+        Phase::Dns => NoConnection::Unreachable(failure),
+        Phase::Check | Phase::Connect | Phase::Tls | Phase::FirstByte | Phase::Body => {
+            NoConnection::Failed(failure)
+        }
+    }
+}
+
 pub(crate) fn no_such_name(name: &str) -> Failure {
     failure(
         FailureKind::Dns,
@@ -74,35 +114,43 @@ pub(crate) fn no_address(name: &str) -> Failure {
     )
 }
 
-pub(crate) fn from_dns(name: &str, error: &NetError) -> Failure {
+pub(crate) fn from_dns(name: &str, error: &NetError) -> NoConnection {
     if error.is_nx_domain() {
-        return no_such_name(name);
+        return no_such_name(name).into();
     }
     if error.is_no_records_found() {
-        return no_address(name);
+        return no_address(name).into();
     }
-    if matches!(error, NetError::Timeout) {
-        return failure(
-            FailureKind::Timeout,
-            Phase::Dns,
-            format!("no name server answered in time for {name}"),
-        );
+    if let NetError::Dns(DnsError::ResponseCode(code)) = error {
+        let detail = format!("the name server answered {code} for {name}");
+        return failure(FailureKind::Dns, Phase::Dns, detail).into();
     }
-    let detail = if let NetError::Dns(DnsError::ResponseCode(code)) = error {
-        format!("the name server answered {code} for {name}")
+    if let Some(fault) = own_fault::without_sockets() {
+        return NoConnection::Own(fault);
+    }
+    let (kind, detail) = if matches!(error, NetError::Timeout) {
+        let detail = format!("no name server answered in time for {name}");
+        (FailureKind::Timeout, detail)
     } else {
-        format!("the name {name} could not be resolved: {error}")
+        let detail = format!("the name {name} could not be resolved: {error}");
+        (FailureKind::Dns, detail)
     };
-    failure(FailureKind::Dns, Phase::Dns, detail)
+    NoConnection::Unreachable(failure(kind, Phase::Dns, detail))
 }
 
-pub(crate) fn from_connect(to: SocketAddr, error: &io::Error) -> Failure {
+pub(crate) fn from_connect(to: SocketAddr, error: &io::Error) -> NoConnection {
     let detail = if error.kind() == io::ErrorKind::ConnectionRefused {
         format!("{to} refused the connection")
     } else {
         format!("cannot connect to {to}: {error}")
     };
-    failure(FailureKind::Connect, Phase::Connect, detail)
+    match own_fault::blame(error, to) {
+        Blame::Own(kind) => NoConnection::Own(OwnFault { kind, detail }),
+        Blame::Receiver => failure(FailureKind::Connect, Phase::Connect, detail).into(),
+        Blame::Unreachable => {
+            NoConnection::Unreachable(failure(FailureKind::Connect, Phase::Connect, detail))
+        }
+    }
 }
 
 pub(crate) fn no_connection(to: SocketAddr, after: Duration) -> Failure {
@@ -143,10 +191,14 @@ fn certificate_problem(host: &str, problem: &CertificateError) -> String {
 }
 
 /// A client error for a request that got no response.
-pub(crate) fn from_client(error: &ClientError) -> Failure {
-    if let Some(DialError(dialled)) = find(error) {
-        return dialled.clone();
+pub(crate) fn from_client(error: &ClientError) -> NoConnection {
+    match find(error) {
+        Some(DialError(dialled)) => dialled.clone(),
+        None => without_response(error).into(),
     }
+}
+
+fn without_response(error: &ClientError) -> Failure {
     if let Some(too_much) = find::<TooMuch>(error) {
         return failure(
             FailureKind::Malformed,

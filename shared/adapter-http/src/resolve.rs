@@ -10,9 +10,8 @@ use hickory_resolver::config::{
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::{Resolver, TokioResolver};
-use postrider_domain::outcome::Failure;
 
-use crate::failure;
+use crate::failure::{self, NoConnection};
 use crate::settings::HttpSetupError;
 
 /// The first query and two more fit into the connect timeout.
@@ -48,7 +47,7 @@ impl Names {
     }
 
     /// All addresses of a name, of both families: an address that is not seen here cannot be checked.
-    pub(crate) async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, Failure> {
+    pub(crate) async fn addresses_of(&self, name: &str) -> Result<Vec<IpAddr>, NoConnection> {
         let mut full_name = Name::from_ascii(name).map_err(|_| failure::no_such_name(name))?;
         // Without this, the system's search list would add suffixes to the name.
         full_name.set_fqdn(true);
@@ -64,7 +63,7 @@ impl Names {
             }
         }
         if addresses.is_empty() {
-            Err(failure::no_address(name))
+            Err(failure::no_address(name).into())
         } else {
             Ok(addresses)
         }

@@ -11,16 +11,19 @@ use http::{Method, Request, Uri};
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::Mutex;
 use postrider_domain::egress::Rules;
 use postrider_domain::outcome::{Answer, Failure, Outcome, Phase, Timings};
-use postrider_ports::sender::{Post, Sender};
+use postrider_ports::sender::{OwnFault, OwnFaultKind, Post, Posted, Sender};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::connector::{Connector, Endpoint};
 use crate::dialling::{CURRENT, Dialling, now};
-use crate::exchange::Exchange;
-use crate::failure::{self, MAX_HEAD_BYTES};
+use crate::exchange::{Ended, Exchange};
+use crate::failure::{self, MAX_HEAD_BYTES, NoConnection};
+use crate::limits::Limits;
+use crate::network::Network;
 use crate::resolve::Names;
 use crate::settings::{HttpSetupError, SenderSettings};
 use crate::tls;
@@ -36,6 +39,7 @@ pub struct HttpSender {
     connect_timeout: Duration,
     connector: Connector,
     client: Client<Connector, Full<Bytes>>,
+    network: Mutex<Network>,
 }
 
 impl HttpSender {
@@ -66,6 +70,7 @@ impl HttpSender {
             connect_timeout,
             connector,
             client,
+            network: Mutex::default(),
         })
     }
 
@@ -82,7 +87,8 @@ impl HttpSender {
         )
         .await;
         let addresses = looked_up
-            .unwrap_or_else(|_| Err(failure::timed_out(Phase::Dns, self.connect_timeout)))?;
+            .unwrap_or_else(|_| Err(failure::not_connected(Phase::Dns, self.connect_timeout)))
+            .map_err(NoConnection::into_failure)?;
         Ok(addresses
             .into_iter()
             .map(|ip| SocketAddr::new(ip, endpoint.port()))
@@ -97,20 +103,47 @@ impl HttpSender {
     }
 }
 
+impl HttpSender {
+    /// The receiver's part in how an exchange ended.
+    fn judge(&self, host: &str, ended: Ended) -> Result<Answer, OwnFault> {
+        match ended {
+            Ended::Connected(answer) => {
+                self.network.lock().connected(now());
+                Ok(answer)
+            }
+            Ended::NotConnected(NoConnection::Failed(failure)) => Ok(Answer::Failed(failure)),
+            Ended::NotConnected(NoConnection::Own(fault)) => Err(fault),
+            Ended::NotConnected(NoConnection::Unreachable(failure)) => {
+                if self.network.lock().is_down_for(host, now()) {
+                    Err(OwnFault {
+                        kind: OwnFaultKind::Network,
+                        detail: failure.detail,
+                    })
+                } else {
+                    Ok(Answer::Failed(failure))
+                }
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Sender for HttpSender {
-    async fn post(&self, post: Post) -> Outcome {
+    async fn post(&self, post: Post) -> Posted {
         let begun_at = now();
         let uri = match self.checked(&post.target_url) {
             Ok(uri) => uri,
             Err(failure) => {
-                return Outcome {
+                return Ok(Outcome {
                     result: Answer::Failed(failure),
                     timings: Timings::default(),
-                };
+                });
             }
         };
-        let within = Duration::from(post.timeout);
+        let limits = Limits {
+            connect: self.connect_timeout,
+            response: post.timeout.into(),
+        };
         let length = HeaderValue::from(post.body.len());
         let mut request = Request::new(Full::new(post.body));
         *request.method_mut() = Method::POST;
@@ -119,11 +152,14 @@ impl Sender for HttpSender {
         // Sent even if it is 0: without it some receivers answer 411.
         request.headers_mut().insert(CONTENT_LENGTH, length);
 
-        let dialling = Arc::new(Dialling::new(self.connect_timeout.min(within)));
+        let dialling = Arc::new(Dialling::new(limits.connect));
         let mut exchange = Exchange::new(begun_at, Arc::clone(&dialling), &mut request);
+        let connected = exchange.connected();
         let run = CURRENT.scope(dialling, exchange.run(&self.client, request));
-        // Completed or cancelled: the exchange holds what is known.
-        let _ = timeout(within, run).await;
-        exchange.into_outcome(within)
+        limits.enforce(run, connected).await;
+        let (ended, timings) = exchange.into_ended(limits);
+        let host = post.target_url.host_str().unwrap_or_default();
+        let result = self.judge(host, ended)?;
+        Ok(Outcome { result, timings })
     }
 }

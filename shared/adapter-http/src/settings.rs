@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use postrider_domain::egress::Rules;
+use postrider_domain::webhook::CONNECT_TIMEOUT;
 
 #[derive(Clone, Debug)]
 pub struct SenderSettings {
@@ -25,7 +26,7 @@ impl Default for SenderSettings {
             rules: Rules::default(),
             name_servers: None,
             extra_roots_pem: None,
-            connect_timeout: Duration::from_secs(5),
+            connect_timeout: CONNECT_TIMEOUT.into(),
             max_idle_per_host: 32,
         }
     }

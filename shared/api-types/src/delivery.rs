@@ -188,6 +188,14 @@ pub struct HeaderView {
 pub struct AttemptView {
     /// 1 for the first attempt ever; counting continues after a retry by an operator.
     pub number: u32,
+    #[serde(flatten)]
+    pub reply: ReplyView,
+}
+
+/// What came back for a POST.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Reply)]
+pub struct ReplyView {
     pub at: ApiTime,
     /// `null` if no status line arrived.
     #[schema(required)]
@@ -199,7 +207,7 @@ pub struct AttemptView {
     /// The phase in which it failed.
     #[schema(required, value_type = Option<schema::Phase>)]
     pub phase: Option<Word<Phase>>,
-    /// The start of the response to a failed attempt.
+    /// The start of the response, at most 2,048 bytes. `null` for a delivery attempt that succeeded.
     #[schema(required)]
     pub response_body: Option<String>,
     #[serde(default)]
@@ -246,13 +254,15 @@ impl From<Attempt> for AttemptView {
     fn from(attempt: Attempt) -> Self {
         Self {
             number: attempt.number,
-            at: ApiTime(attempt.at),
-            status_code: attempt.status_code,
-            elapsed_ms: attempt.timings.total_ms,
-            error: attempt.error,
-            phase: attempt.phase.map(Word::from),
-            response_body: attempt.response_body,
-            timings: attempt.timings.into(),
+            reply: ReplyView {
+                at: ApiTime(attempt.at),
+                status_code: attempt.status_code,
+                elapsed_ms: attempt.timings.total_ms,
+                error: attempt.error,
+                phase: attempt.phase.map(Word::from),
+                response_body: attempt.response_body,
+                timings: attempt.timings.into(),
+            },
         }
     }
 }

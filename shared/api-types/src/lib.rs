@@ -15,6 +15,7 @@ pub mod json;
 pub mod key;
 pub mod notification;
 pub mod parameters;
+mod patch;
 pub mod pretty;
 pub mod problem;
 pub mod rejected;

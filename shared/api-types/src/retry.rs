@@ -2,8 +2,8 @@
 
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{
-    BPS_WHOLE, Classifier, MAX_ATTEMPTS, MAX_DELAY_SECONDS, MAX_DELAYS, OnExhausted, Profile,
-    Redirects, RetrySettings, RuntimeRetry,
+    BPS_WHOLE, Classifier, MAX_ATTEMPTS, MAX_DELAY_SECONDS, MAX_DELAYS, OnExhausted, OnRetryAfter,
+    Profile, Redirects, RetrySettings, RuntimeRetry,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,6 +16,7 @@ use crate::word::{Vocabulary, Word, vocabulary};
 vocabulary! {
     Classifier, as_str;
     OnExhausted, as_str;
+    OnRetryAfter, as_str;
     Profile, as_str;
     Redirects, as_str;
 }
@@ -28,6 +29,7 @@ pub mod schema {
     schemas! { pub
         Classifier => words::<super::Classifier>();
         OnExhausted => words::<super::OnExhausted>();
+        OnRetryAfter => words::<super::OnRetryAfter>();
         Profile => words::<super::Profile>();
         Redirects => words::<super::Redirects>();
         JitterBps => whole(0, BPS_WHOLE.into());
@@ -113,6 +115,16 @@ pub struct RetryFields {
     #[schema(value_type = Option<schema::Redirects>)]
     #[cfg_attr(feature = "cli", arg(long, value_parser = crate::flag::named::<Redirects>()))]
     pub redirects: Option<Redirects>,
+    /// How the Retry-After header of a 429 or 503 counts: `instead` of the scheduled delay, or the longer of both
+    /// (`at-least`).
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Name<OnRetryAfter>>>"
+    )]
+    #[schema(value_type = Option<schema::OnRetryAfter>)]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = crate::flag::named::<OnRetryAfter>()))]
+    pub retry_after: Option<OnRetryAfter>,
     /// What happens to the webhook when a delivery has used all its attempts.
     #[serde(
         default,
@@ -126,7 +138,7 @@ pub struct RetryFields {
 
 impl RetryFields {
     /// The names of the fields.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "profile",
         "max_attempts",
         "jitter_bps",
@@ -134,6 +146,7 @@ impl RetryFields {
         "max_backoff_seconds",
         "classifier",
         "redirects",
+        "retry_after",
         "on_exhausted",
     ];
 
@@ -156,6 +169,7 @@ impl RetryFields {
             max_backoff_seconds: self.max_backoff_seconds.or(base.max_backoff_seconds),
             classifier: self.classifier.or(base.classifier),
             redirects: self.redirects.or(base.redirects),
+            retry_after: self.retry_after.or(base.retry_after),
             on_exhausted: self.on_exhausted.or(base.on_exhausted),
         }
     }
@@ -170,6 +184,7 @@ impl RetryFields {
             max_backoff_seconds: number(faults, "max_backoff_seconds", &field),
             classifier: chosen(faults, "classifier", &field),
             redirects: chosen(faults, "redirects", &field),
+            retry_after: chosen(faults, "retry_after", &field),
             on_exhausted: chosen(faults, "on_exhausted", &field),
         }
     }
@@ -245,6 +260,7 @@ impl From<RetryFields> for RetrySettings {
             max_backoff_seconds: given.max_backoff_seconds,
             classifier: given.classifier,
             redirects: given.redirects,
+            retry_after: given.retry_after,
             on_exhausted: given.on_exhausted,
         }
     }
@@ -260,6 +276,7 @@ impl From<RetrySettings> for RetryFields {
             max_backoff_seconds: settings.max_backoff_seconds,
             classifier: settings.classifier,
             redirects: settings.redirects,
+            retry_after: settings.retry_after,
             on_exhausted: settings.on_exhausted,
         }
     }
@@ -279,6 +296,8 @@ pub struct RetryView {
     pub classifier: Word<Classifier>,
     #[schema(value_type = schema::Redirects)]
     pub redirects: Word<Redirects>,
+    #[schema(value_type = schema::OnRetryAfter)]
+    pub retry_after: Word<OnRetryAfter>,
     #[schema(value_type = schema::OnExhausted)]
     pub on_exhausted: Word<OnExhausted>,
 }
@@ -301,6 +320,7 @@ impl RetryView {
             max_backoff_seconds: seconds(policy.max_backoff.get()),
             classifier: policy.classifier.into(),
             redirects: policy.redirects.into(),
+            retry_after: policy.retry_after.into(),
             on_exhausted: policy.on_exhausted.into(),
         }
     }
@@ -327,6 +347,7 @@ impl RetryView {
             max_backoff_seconds: changed(self.max_backoff_seconds, base.max_backoff_seconds),
             classifier: changed_word(&self.classifier, &base.classifier)?,
             redirects: changed_word(&self.redirects, &base.redirects)?,
+            retry_after: changed_word(&self.retry_after, &base.retry_after)?,
             on_exhausted: changed_word(&self.on_exhausted, &base.on_exhausted)?,
         })
     }
@@ -352,6 +373,7 @@ mod tests {
             let changed = RetryFields {
                 max_attempts: Some(7),
                 jitter_bps: Some(1),
+                retry_after: (profile != Profile::Standard).then_some(OnRetryAfter::AtLeast),
                 ..plain.clone()
             };
             for settings in [plain, changed] {
@@ -412,6 +434,7 @@ mod tests {
             ("max_backoff_seconds", "60"),
             ("classifier", "by-status"),
             ("redirects", "failure"),
+            ("retry_after", "at-least"),
             ("on_exhausted", "fail-webhook"),
         ];
         let field = |name: &str| {

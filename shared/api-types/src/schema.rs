@@ -1,6 +1,10 @@
 //! The permitted values, for the OpenAPI document. Limits come from the constants that the checks use; a test passes
 //! values that the patterns allow to the checks.
 
+mod template;
+
+pub use template::{Signing, signed_template};
+
 use postrider_domain::delivery::Status;
 use postrider_domain::egress::MAX_URL_CHARS;
 use postrider_domain::event::MAX_LABEL_BYTES;
@@ -95,6 +99,7 @@ schemas! { pub
     SignatureSeparator => one_of([",", ";", " "]);
     TimeFormat => one_of(scheme::TimeForm::names());
 
+    BodyPlace => text(&format!("^(?:{})$", body_or_form()));
     Base64 => text(&format!("^(?:{B64}{{4}})*(?:{B64}[AQgw]==|{B64}{{2}}[AEIMQUYcgkosw048]=)?$"));
     Cursor => sized(1, MAX_CURSOR_BYTES);
     EmailAddress => at_most(text(&email()), MAX_EMAIL_BYTES);
@@ -114,12 +119,13 @@ schemas! { pub
     ShadowTimeout => whole(1, shadow::MAX_TIMEOUT_SECONDS);
     SharedSecret => sized(1, MAX_SHARED_BYTES);
     SignaturePrefix => at_most(text("^[!-~]*$"), MAX_PREFIX_BYTES);
-    SignedTemplate => at_most(text(&signed_template()), MAX_TEMPLATE_BYTES);
+    SignedTemplate => at_most(text(&template::general()), MAX_TEMPLATE_BYTES);
     SigningSecret => text(&signing_secret());
     TargetUrl => url(MAX_URL_CHARS);
     TenantName => text("^[a-z0-9_-]{1,64}$");
     Timeout => whole(1, MAX_TIMEOUT_SECONDS);
     ValuePlaces of ValuePlace => list::<ValuePlace>(0, MAX_PLACES);
+    StreamPosition => text(&format!("^[0-9]{{1,{MAX_POSITION_DIGITS}}}$"));
     ValuePlace => text(&value_place());
     Window => text(WINDOW);
     WindowSeconds => whole(1, MAX_WINDOW_SECONDS);
@@ -133,9 +139,16 @@ schemas! { pub
     WebhookId => id(Webhook::PREFIX, 25, LAST_OF_16);
 }
 
-/// 1 to 744 hours, or 1 to 31 days.
-const WINDOW: &str =
-    "^(?:(?:[1-9][0-9]?|[1-6][0-9]{2}|7[0-3][0-9]|74[0-4])h|(?:[1-9]|[12][0-9]|3[01])d)$";
+/// 1 hour to 31 days, in minutes, hours, days or weeks; or in hours and minutes, or days and hours.
+const WINDOW: &str = "^(?:\
+    (?:[6-9][0-9]|[1-9][0-9]{2,3}|[1-3][0-9]{4}|4[0-3][0-9]{3}|44[0-5][0-9]{2}|446[0-3][0-9]|44640)m\
+    |(?:[1-9][0-9]?|[1-6][0-9]{2}|7[0-3][0-9]|74[0-4])h\
+    |(?:[1-9][0-9]?|[1-6][0-9]{2}|7[0-3][0-9]|74[0-3])h[1-5]?[0-9]m\
+    |(?:[1-9]|[12][0-9]|3[01])d\
+    |(?:[1-9]|[12][0-9]|30)d(?:1?[0-9]|2[0-3])h\
+    |[1-4]w)$";
+/// Every position of a stream fits.
+pub const MAX_POSITION_DIGITS: usize = 18;
 const B64: &str = "[A-Za-z0-9+/]";
 /// 16 bytes are 25 letters of base32 and three bits more.
 const LAST_OF_16: &str = "aeimquy4";
@@ -276,13 +289,6 @@ fn signing_secret() -> String {
     format!("^whsec_(?:{whole}|{one_more}|{two_more})$")
 }
 
-/// The body is always signed, and an id is always followed by text.
-fn signed_template() -> String {
-    let text = "[ -z|~]";
-    let part = format!(r"(?:{text}|\{{(?:timestamp|method|url|body|form)\}}|\{{id\}}{text})*");
-    format!(r"^{part}\{{(?:body|form)\}}{part}(?:\{{id\}})?$")
-}
-
 fn header_values() -> Object {
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::Object))
@@ -298,9 +304,14 @@ const TOKEN: &str = "[!#$%&'*+.^_`|~0-9A-Za-z-]";
 
 fn value_place() -> String {
     let header = format!("header:{TOKEN}{{1,{MAX_NAME_BYTES}}}");
+    format!("^(?:{header}|{})$", body_or_form())
+}
+
+/// The places that every signature covers.
+fn body_or_form() -> String {
     let body = format!("body:/[^\\x00]{{0,{}}}", MAX_POINTER_BYTES - 1);
     let form = format!("form:[^\\x00]{{1,{MAX_NAME_BYTES}}}");
-    format!("^(?:{header}|{body}|{form})$")
+    format!("{body}|{form}")
 }
 
 /// A header name that the gateway does not set itself, in upper or lower case.
@@ -326,14 +337,13 @@ mod tests {
     use postrider_domain::egress::Rules;
     use postrider_domain::event;
     use postrider_domain::pattern;
-    use postrider_domain::scheme::CustomDraft;
     use postrider_domain::secret;
     use postrider_domain::webhook::{WebhookDraft, is_name};
     use proptest::prelude::*;
     use proptest::string::string_regex;
 
     /// What a pattern allows, without its anchors.
-    fn like(pattern: &str) -> impl Strategy<Value = String> + use<> {
+    pub(super) fn like(pattern: &str) -> impl Strategy<Value = String> + use<> {
         let inner = pattern.trim_start_matches('^').trim_end_matches('$');
         string_regex(inner).unwrap()
     }
@@ -377,17 +387,9 @@ mod tests {
         }
 
         #[test]
-        fn a_template_that_the_document_allows_is_accepted(text in like(&signed_template())) {
-            prop_assume!(text.len() <= MAX_TEMPLATE_BYTES);
-            let place = |name: &str| text.contains(name).then(|| "body:/at".to_owned());
-            let custom = CustomDraft {
-                header: "x-signature".to_owned(),
-                timestamp: place("{timestamp}"),
-                id: place("{id}"),
-                signed: Some(text),
-                ..CustomDraft::default()
-            };
-            prop_assert!(custom.clone().check().is_ok(), "{custom:?}");
+        fn a_window_that_the_document_allows_is_an_hour_to_a_month(text in like(WINDOW)) {
+            let span = crate::duration::parse(&text).map(|span| span.get() / 1000);
+            prop_assert!(span.is_some_and(|span| (3600..=31 * 86_400).contains(&span)), "{text}");
         }
 
         #[test]

@@ -1,11 +1,10 @@
 //! Shadow requests: one delivery sent to another URL, and the responses compared.
 
-use postrider_domain::outcome::Phase;
 use postrider_domain::shadow::{Aspect, Compared, Likeness, OwnHeaders, ShadowDraft, ShadowReply};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::delivery::{AttemptView, TimingsView};
+use crate::delivery::{AttemptView, ReplyView};
 use crate::json::{Headers, Whole, strict};
 use crate::schema;
 use crate::time::ApiTime;
@@ -76,25 +75,10 @@ pub struct ShadowRequestView {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ShadowReply)]
 pub struct ShadowReplyView {
-    pub at: ApiTime,
-    /// `null` if no status line arrived.
-    #[schema(required)]
-    pub status_code: Option<u16>,
-    pub elapsed_ms: u32,
-    /// Why it is not a success.
-    #[schema(required)]
-    pub error: Option<String>,
-    /// The phase in which it failed.
-    #[schema(required, value_type = Option<schema::Phase>)]
-    pub phase: Option<Word<Phase>>,
+    #[serde(flatten)]
+    pub reply: ReplyView,
     #[schema(required)]
     pub content_type: Option<String>,
-    /// The start of the response, at most 2,048 bytes.
-    #[schema(required)]
-    pub response_body: Option<String>,
-    #[serde(default)]
-    #[schema(required)]
-    pub timings: TimingsView,
 }
 
 /// One aspect of the two responses, compared.
@@ -113,14 +97,16 @@ pub struct ComparedView {
 impl From<ShadowReply> for ShadowReplyView {
     fn from(reply: ShadowReply) -> Self {
         Self {
-            at: ApiTime(reply.at),
-            status_code: reply.status_code,
-            elapsed_ms: reply.timings.total_ms,
-            error: reply.error,
-            phase: reply.phase.map(Word::from),
+            reply: ReplyView {
+                at: ApiTime(reply.at),
+                status_code: reply.status_code,
+                elapsed_ms: reply.timings.total_ms,
+                error: reply.error,
+                phase: reply.phase.map(Word::from),
+                response_body: reply.response_body,
+                timings: reply.timings.into(),
+            },
             content_type: reply.content_type,
-            response_body: reply.response_body,
-            timings: reply.timings.into(),
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::json::{Object, Whole, present, present_strict, strict};
+use crate::patch::{self, set};
 use crate::schema;
 use crate::time::ApiTime;
 
@@ -35,12 +36,12 @@ pub struct NewSource {
     )]
     pub custom: Option<CustomFields>,
     /// The URL that the sender calls, without query; required for schemes that sign it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::PublicUrl>)]
     pub public_url: Option<String>,
     /// The token that Meta sends to verify the address, at most 1024 bytes; the secret by default. For the scheme `meta`;
     /// never shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SharedSecret>)]
     pub verify_token: Option<String>,
     /// At most 100. Per webhook, the first that matches applies.
@@ -80,7 +81,7 @@ pub struct NewRoute {
     #[schema(value_type = schema::Label, example = "code_review")]
     pub intent: String,
     /// The session of its deliveries; sent as `X-Webhook-Session`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Label>)]
     pub target_session: Option<String>,
     /// The webhook it goes to, whatever that subscribes to.
@@ -122,50 +123,36 @@ impl NewRoutes {
 /// The changes to a source.
 // The outer option tells absent from `null`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SourcePatch {
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = schema::Name, required = false)]
     pub name: Option<String>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<schema::PublicUrl>)]
     pub public_url: Option<Option<String>>,
     /// Replaces the whole description.
     #[serde(
-        default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present_strict::<_, Object<CustomFields>>"
     )]
     #[schema(value_type = CustomFields, required = false)]
     pub custom: Option<CustomFields>,
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<schema::SharedSecret>)]
     pub verify_token: Option<Option<String>>,
     #[serde(
-        default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present_strict::<_, Vec<Object<NewRoute>>>"
     )]
     #[schema(value_type = schema::Routes, required = false)]
     pub routes: Option<Vec<NewRoute>>,
     /// Read only to be rejected with an advice.
-    #[serde(default, skip_serializing, deserialize_with = "present")]
+    #[serde(skip_serializing, deserialize_with = "present")]
     #[schema(ignore)]
     pub scheme: Option<IgnoredAny>,
     /// As `scheme`.
-    #[serde(default, skip_serializing, deserialize_with = "present")]
+    #[serde(skip_serializing, deserialize_with = "present")]
     #[schema(ignore)]
     pub secret: Option<IgnoredAny>,
 }
@@ -180,26 +167,23 @@ impl SourcePatch {
         faults.require(self.scheme.is_none(), "scheme", || {
             "cannot be changed; create another source".to_owned()
         });
-        faults.require(self.secret.is_none(), "secret", || {
-            "cannot be changed here; POST to /v1/sources/{id}/rotate-secret instead".to_owned()
-        });
+        patch::reject_secret(self.secret, "/v1/sources", &mut faults);
         faults.into_result()
     }
 
     /// The draft with the changes.
     #[must_use]
-    pub fn apply_to(self, draft: SourceDraft) -> SourceDraft {
-        SourceDraft {
-            name: self.name.unwrap_or(draft.name),
-            public_url: self.public_url.unwrap_or(draft.public_url),
-            custom: self.custom.map(Into::into).or(draft.custom),
-            verify_token: match self.verify_token {
-                Some(token) => token.map(UncheckedSecret::from),
-                None => draft.verify_token,
-            },
-            routes: self.routes.map_or(draft.routes, drafts),
-            ..draft
-        }
+    pub fn apply_to(self, mut draft: SourceDraft) -> SourceDraft {
+        let verify_token = self.verify_token.map(|given| given.map(Into::into));
+        set(&mut draft.name, self.name);
+        set(&mut draft.public_url, self.public_url);
+        set(
+            &mut draft.custom,
+            self.custom.map(|given| Some(given.into())),
+        );
+        set(&mut draft.verify_token, verify_token);
+        set(&mut draft.routes, self.routes.map(drafts));
+        draft
     }
 }
 
@@ -221,39 +205,39 @@ pub struct CustomFields {
     #[schema(value_type = schema::HeaderName, example = "x-acme-signature")]
     pub header: String,
     /// The text before each signature, such as `sha256=`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SignaturePrefix>)]
     pub prefix: Option<String>,
     /// What separates several signatures; `,` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SignatureSeparator>)]
     pub separator: Option<String>,
     /// `hex` by default; `text` is for the digest `token`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SignatureEncoding>)]
     pub encoding: Option<String>,
     /// `hmac-sha256` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SignatureDigest>)]
     pub digest: Option<String>,
     /// The form of the secret; `text` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SecretForm>)]
     pub key: Option<String>,
     /// What is signed; `{body}` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SignedTemplate>, example = "{timestamp}.{body}")]
     pub signed: Option<String>,
     /// The place of the time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::ValuePlace>)]
     pub timestamp: Option<String>,
     /// The text before the time in a header that is a list, such as `t=`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SignaturePrefix>)]
     pub timestamp_prefix: Option<String>,
     /// `seconds` by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TimeFormat>)]
     pub timestamp_format: Option<String>,
     /// How far the time may be from the gateway's, in seconds; 300 by default.
@@ -265,15 +249,15 @@ pub struct CustomFields {
     #[schema(value_type = Option<schema::WindowSeconds>)]
     pub window_seconds: Option<u32>,
     /// The place of the id that is signed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::ValuePlace>)]
     pub id: Option<String>,
     /// The places of the event's type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::ValuePlaces>)]
     pub event_type: Option<Vec<String>>,
     /// The places of the sender's id of a delivery.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::ValuePlaces>)]
     pub delivery_id: Option<Vec<String>>,
 }

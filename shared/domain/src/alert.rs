@@ -18,7 +18,7 @@ pub struct Alert {
     pub id: String,
     pub tenant: TenantId,
     pub webhook: WebhookId,
-    pub trouble: Trouble,
+    pub cause: AlertCause,
     /// How often an operator had changed the webhook's status by then.
     pub generation: u32,
     pub at: Timestamp,
@@ -27,7 +27,7 @@ pub struct Alert {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum AlertCause {
     /// A delivery exhausted its retries, and the webhook waits for an operator.
     Failed {
         /// `None` in notifications of earlier releases.
@@ -40,7 +40,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl AlertCause {
     /// The name used in stores and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -112,12 +112,12 @@ impl Alert {
         if data.again {
             return Ok(None);
         }
-        let trouble = if is_failed {
-            Trouble::Failed {
+        let cause = if is_failed {
+            AlertCause::Failed {
                 retries: data.retries,
             }
         } else {
-            Trouble::Degraded {
+            AlertCause::Degraded {
                 failures: data.failure_count,
             }
         };
@@ -129,7 +129,7 @@ impl Alert {
                 .parse()
                 .map_err(|_| Unreadable("invalid tenant"))?,
             webhook: data.webhook_id,
-            trouble,
+            cause,
             generation: data.generation,
             at: time.unwrap_or(Timestamp::ZERO),
             reason: data.reason,
@@ -141,18 +141,18 @@ impl Alert {
     /// status; each warning is its own episode.
     #[must_use]
     pub fn episode(&self) -> i64 {
-        match self.trouble {
-            Trouble::Failed { .. } => i64::from(self.generation),
-            Trouble::Degraded { .. } => self.at.as_millis(),
+        match self.cause {
+            AlertCause::Failed { .. } => i64::from(self.generation),
+            AlertCause::Degraded { .. } => self.at.as_millis(),
         }
     }
 
     /// No e-mail is sent if one was already sent about an episode greater than this number.
     #[must_use]
     pub fn silenced_after(&self) -> i64 {
-        match self.trouble {
-            Trouble::Failed { .. } => self.episode().saturating_sub(1),
-            Trouble::Degraded { .. } => self.at.minus(WARNINGS_APART).as_millis(),
+        match self.cause {
+            AlertCause::Failed { .. } => self.episode().saturating_sub(1),
+            AlertCause::Degraded { .. } => self.at.minus(WARNINGS_APART).as_millis(),
         }
     }
 }

@@ -35,7 +35,7 @@ impl Transition {
 pub enum Class {
     Delivered,
     Retriable {
-        /// The delay that the receiver asked for, if the policy honours it.
+        /// The delay that the receiver asked for.
         asked: Option<Millis>,
     },
     Final(DeadCause),
@@ -76,13 +76,13 @@ fn classify_status(response: &Response, policy: &Policy, now: Timestamp) -> Clas
 fn by_status(response: &Response, policy: &Policy, now: Timestamp) -> Class {
     match (response.status, policy.classifier) {
         (200..=299, _) => Class::Delivered,
+        (429 | 503, _) => Class::Retriable {
+            asked: response.retry_after.map(|after| after.wait(now)),
+        },
         (_, Classifier::EveryFailure) => Class::Retriable { asked: None },
         (300..=399, Classifier::ByStatus) => match policy.redirects {
             Redirects::Delivered => Class::Delivered,
             Redirects::Failure => Class::Retriable { asked: None },
-        },
-        (429 | 503, Classifier::ByStatus) => Class::Retriable {
-            asked: response.retry_after.map(|after| after.wait(now)),
         },
         (500..=599, Classifier::ByStatus) => Class::Retriable { asked: None },
         (410, Classifier::ByStatus) => Class::Final(DeadCause::Gone),
@@ -111,20 +111,9 @@ pub fn decide(
             };
             Transition::Die { cause }
         }
-        Class::Retriable { asked } => {
-            let wait = asked.map_or_else(
-                || policy.backoff(failures, jitter),
-                |asked| {
-                    asked.clamp(
-                        Millis::from_seconds(1).min(policy.max_backoff),
-                        policy.max_backoff,
-                    )
-                },
-            );
-            Transition::Retry {
-                next_retry_at: now.plus(wait),
-            }
-        }
+        Class::Retriable { asked } => Transition::Retry {
+            next_retry_at: now.plus(policy.delay(failures, asked, jitter)),
+        },
     }
 }
 
@@ -134,7 +123,7 @@ mod tests {
     use crate::delivery::{Delivery, Lease, LeaseOwner, Status};
     use crate::ids::{DeliveryId, EventId, TenantId, WebhookId};
     use crate::outcome::{Failure, Phase, RetryAfter, Timings};
-    use crate::retry::{Profile, RetryBudget, RetrySettings, RuntimeRetry};
+    use crate::retry::{OnRetryAfter, Profile, RetryBudget, RetrySettings, RuntimeRetry};
     use proptest::prelude::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
@@ -299,20 +288,61 @@ mod tests {
         }
     }
 
-    #[test]
-    fn retry_after_counts_by_status_only_and_is_clamped() {
-        let ask =
-            |seconds, code| status(code, Some(RetryAfter::Delay(Millis::from_seconds(seconds))));
-        let wait = |profile, outcome: &Outcome| match decide(
-            &claimed(0, 5),
-            outcome,
-            &policy(profile),
-            NOW,
-            Jitter(0),
-        ) {
+    fn ask(seconds: u64, code: u16) -> Outcome {
+        status(code, Some(RetryAfter::Delay(Millis::from_seconds(seconds))))
+    }
+
+    /// The delay after failure number `failures`, with the earliest jitter.
+    fn wait_after(failures: u32, outcome: &Outcome, policy: &Policy) -> u64 {
+        let claimed = claimed(failures - 1, 100);
+        match decide(&claimed, outcome, policy, NOW, Jitter(0)) {
             Transition::Retry { next_retry_at } => next_retry_at.since(NOW).get(),
             other @ (Transition::Deliver | Transition::Die { .. }) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_asks_for_seconds_does_not_use_up_a_schedule_of_days() {
+        let settings = RetrySettings {
+            profile: Profile::Standard,
+            jitter_bps: Some(0),
+            ..RetrySettings::default()
         };
+        let policy = settings.policy(RuntimeRetry::default());
+        let whole: u64 = (1..settings.max_attempts())
+            .map(|failures| wait_after(failures, &ask(7, 429), &policy))
+            .sum();
+        // The first delay is 7 s instead of 5 s.
+        assert_eq!(whole, (75 * 3600 + 35 * 60 + 7) * 1000);
+    }
+
+    #[test]
+    fn a_retry_policy_says_how_retry_after_counts() {
+        for classifier in Classifier::ALL {
+            let wait = |retry_after, seconds| {
+                let settings = RetrySettings {
+                    delays_seconds: Some(vec![30]),
+                    max_backoff_seconds: Some(100),
+                    jitter_bps: Some(1000),
+                    classifier: Some(classifier),
+                    retry_after: Some(retry_after),
+                    ..RetrySettings::default()
+                };
+                let policy = settings.policy(RuntimeRetry::default());
+                wait_after(1, &ask(seconds, 503), &policy)
+            };
+            for (seconds, instead, at_least) in
+                [(0, 1, 27), (7, 7, 27), (60, 60, 60), (999, 100, 100)]
+            {
+                let waits = OnRetryAfter::ALL.map(|rule| wait(rule, seconds) / 1000);
+                assert_eq!(waits, [instead, at_least, 27], "{classifier:?} {seconds} s");
+            }
+        }
+    }
+
+    #[test]
+    fn retry_after_counts_with_429_and_503_only_and_is_clamped() {
+        let wait = |profile, outcome: &Outcome| wait_after(1, outcome, &policy(profile));
         assert_eq!(wait(Profile::PublicApi, &ask(60, 429)), 60_000);
         assert_eq!(wait(Profile::PublicApi, &ask(60, 503)), 60_000);
         assert_eq!(wait(Profile::PublicApi, &ask(0, 429)), 1_000);
@@ -325,7 +355,7 @@ mod tests {
         assert_eq!(
             wait(Profile::Gateway, &ask(60, 429)),
             30_000,
-            "every-failure keeps the exact schedule"
+            "`gateway` keeps the exact schedule"
         );
         let at = status(
             503,
@@ -384,12 +414,13 @@ mod tests {
 
     prop_compose! {
         fn any_policy()(pick in 0..4usize, budget in 0..20u32, bps in 0..=10_000u16, backoff in 1..=604_800u32,
-                        delays in proptest::collection::vec(1..=604_800u32, 1..20)) -> Policy {
+                        after in 0..3usize, delays in proptest::collection::vec(1..=604_800u32, 1..20)) -> Policy {
             let settings = RetrySettings {
                 profile: Profile::ALL[pick],
                 delays_seconds: Some(delays),
                 jitter_bps: Some(bps),
                 max_backoff_seconds: Some(backoff),
+                retry_after: Some(OnRetryAfter::ALL[after]),
                 ..RetrySettings::default()
             };
             settings.policy(RuntimeRetry { jitter_bps: None, budget: RetryBudget(budget) })

@@ -356,6 +356,12 @@ impl Delivery {
         after.released()
     }
 
+    /// The row after a claim without an attempt: free, and due as before.
+    #[must_use]
+    pub fn given_back(&self) -> Self {
+        self.clone().released()
+    }
+
     #[must_use]
     pub fn moved(&self, to: Timestamp) -> Self {
         let mut after = self.clone();

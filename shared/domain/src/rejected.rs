@@ -122,7 +122,7 @@ impl fmt::Debug for RejectedRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRejection {
     pub id: RejectedId,
-    pub refused: RejectedRequest,
+    pub rejected: RejectedRequest,
 }
 
 fn declared_bytes(headers: &HeaderMap) -> Option<u64> {

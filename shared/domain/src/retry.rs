@@ -91,6 +91,14 @@ impl Profile {
         }
     }
 
+    const fn retry_after(self) -> OnRetryAfter {
+        match self {
+            Self::Gateway | Self::Custom => OnRetryAfter::Ignore,
+            Self::PublicApi => OnRetryAfter::Instead,
+            Self::Standard => OnRetryAfter::AtLeast,
+        }
+    }
+
     const fn on_exhausted(self) -> OnExhausted {
         match self {
             Self::Gateway | Self::Custom | Self::Standard => OnExhausted::DeadLetter,
@@ -142,6 +150,30 @@ impl Redirects {
     }
 }
 
+/// How the `Retry-After` header of a 429 or 503 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnRetryAfter {
+    /// The receiver's delay replaces the scheduled one. A short one uses up the attempts early.
+    Instead,
+    /// The longer of both delays.
+    AtLeast,
+    Ignore,
+}
+
+impl OnRetryAfter {
+    pub const ALL: [Self; 3] = [Self::Instead, Self::AtLeast, Self::Ignore];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Instead => "instead",
+            Self::AtLeast => "at-least",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
 /// What happens to the webhook when a delivery has used up its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -185,6 +217,8 @@ pub struct RetrySettings {
     pub classifier: Option<Classifier>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<OnRetryAfter>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exhausted: Option<OnExhausted>,
 }
@@ -251,6 +285,9 @@ impl RetrySettings {
                 .unwrap_or_else(|| self.profile.jitter_bps()),
             classifier: self.classifier.unwrap_or_else(|| self.profile.classifier()),
             redirects: self.redirects.unwrap_or_else(|| self.profile.redirects()),
+            retry_after: self
+                .retry_after
+                .unwrap_or_else(|| self.profile.retry_after()),
             on_exhausted: self
                 .on_exhausted
                 .unwrap_or_else(|| self.profile.on_exhausted()),
@@ -310,6 +347,7 @@ pub struct Policy {
     pub jitter_bps: u16,
     pub classifier: Classifier,
     pub redirects: Redirects,
+    pub retry_after: OnRetryAfter,
     pub on_exhausted: OnExhausted,
     pub budget: RetryBudget,
 }
@@ -324,7 +362,25 @@ impl Jitter {
     pub const NONE: Self = Self(u32::MAX / 2);
 }
 
+/// The shortest delay that a receiver can ask for: without it, `Retry-After: 0` would use up all attempts at once.
+const MIN_RETRY_AFTER: Millis = Millis::from_seconds(1);
+
 impl Policy {
+    /// The delay after failure number `failures` when the receiver asked for `asked`, which is not jittered.
+    #[must_use]
+    pub fn delay(&self, failures: u32, asked: Option<Millis>, jitter: Jitter) -> Millis {
+        let scheduled = self.backoff(failures, jitter);
+        let Some(asked) = asked else {
+            return scheduled;
+        };
+        let asked = asked.clamp(MIN_RETRY_AFTER.min(self.max_backoff), self.max_backoff);
+        match self.retry_after {
+            OnRetryAfter::Instead => asked,
+            OnRetryAfter::AtLeast => asked.max(scheduled),
+            OnRetryAfter::Ignore => scheduled,
+        }
+    }
+
     /// The delay after failure number `failures` (from 1): taken from the schedule, with jitter within
     /// `base × (1 ± jitter_bps / 10 000)`, clamped to `(0, max_backoff]`.
     #[must_use]
@@ -366,6 +422,9 @@ mod tests {
             assert_eq!(stored(one), one.as_str());
         }
         for one in Redirects::ALL {
+            assert_eq!(stored(one), one.as_str());
+        }
+        for one in OnRetryAfter::ALL {
             assert_eq!(stored(one), one.as_str());
         }
         for one in OnExhausted::ALL {
@@ -461,6 +520,22 @@ mod tests {
                 "retry.delays_seconds"
             ]
         );
+    }
+
+    #[test]
+    fn settings_stored_without_retry_after_use_the_profiles_default() {
+        for (profile, expected) in [
+            ("gateway", OnRetryAfter::Ignore),
+            ("public-api", OnRetryAfter::Instead),
+            ("standard", OnRetryAfter::AtLeast),
+            ("custom", OnRetryAfter::Ignore),
+        ] {
+            let stored = serde_json::json!({ "profile": profile, "delays_seconds": [1] });
+            let settings: RetrySettings = serde_json::from_value(stored.clone()).unwrap();
+            let policy = settings.policy(RuntimeRetry::default());
+            assert_eq!(policy.retry_after, expected, "{profile}");
+            assert_eq!(serde_json::to_value(&settings).unwrap(), stored);
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::webhook::Webhook;
 
 pub use compare::{Aspect, Compared, Likeness, compare};
 
-/// The caller waits for the response, and an HTTP API on AWS gives up after 30 seconds.
+/// The caller waits for connection and response, and an HTTP API on AWS gives up after 30 seconds.
 pub const MAX_TIMEOUT_SECONDS: u32 = 20;
 /// Marks a shadow request for its receiver. Webhooks cannot set this header.
 pub const HEADER: HeaderName = HeaderName::from_static("postrider-shadow");

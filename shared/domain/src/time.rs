@@ -131,10 +131,10 @@ impl From<Duration> for Millis {
 }
 
 impl fmt::Display for Millis {
-    /// Human-readable: `350ms`, `5s`, `2m 30s`, `6h`, `3d 3h`.
+    /// Human-readable: `350 ms`, `5s`, `2m 30s`, `6h`, `3d 3h`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 < 1000 {
-            return write!(f, "{}ms", self.0);
+            return write!(f, "{} ms", self.0);
         }
         let seconds = self.0 / 1000;
         let parts = [
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn spans_are_human_readable() {
-        assert_eq!(Millis::new(350).to_string(), "350ms");
+        assert_eq!(Millis::new(350).to_string(), "350 ms");
         assert_eq!(Millis::from_seconds(150).to_string(), "2m 30s");
         assert_eq!(Millis::from_seconds(272_105).to_string(), "3d 3h 35m 5s");
     }

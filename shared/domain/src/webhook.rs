@@ -20,12 +20,21 @@ pub const MAX_WEBHOOKS: usize = 1000;
 pub const MAX_PATTERNS: usize = 100;
 pub const MAX_NAME_CHARS: usize = 100;
 pub const MAX_EMAIL_BYTES: usize = 254;
-/// The default timeout of a whole attempt.
+/// How long resolving the name, connecting and the TLS handshake may take together. The webhook's timeout begins after
+/// that.
+pub const CONNECT_TIMEOUT: Millis = Millis::from_seconds(5);
+/// The default time from the established connection to the end of the response.
 pub const DEFAULT_TIMEOUT_SECONDS: u32 = 10;
 pub const MAX_TIMEOUT_SECONDS: u32 = 30;
 /// The default number of retries per second.
 pub const DEFAULT_RETRY_RATE: u32 = 5;
 pub const MAX_RETRY_RATE: u32 = 10_000;
+
+/// The longest that an attempt with this timeout takes. Leases, start guards and the function's timeout follow from it.
+#[must_use]
+pub const fn longest_attempt(timeout: Millis) -> Millis {
+    CONNECT_TIMEOUT.plus(timeout)
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {

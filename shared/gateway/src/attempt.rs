@@ -1,5 +1,6 @@
 //! One attempt: sign, post, decide, write.
 
+mod own_fault;
 mod probe;
 
 use std::convert::Infallible;
@@ -13,9 +14,9 @@ use postrider_domain::outcome::Outcome;
 use postrider_domain::request::signed_headers;
 use postrider_domain::retry::{Jitter, RuntimeRetry};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
-use postrider_ports::sender::{Post, Sender};
+use postrider_ports::sender::{OwnFault, Post, Posted, Sender};
 use postrider_ports::{AttemptStore, Error, Result};
 use tokio::select;
 
@@ -25,7 +26,7 @@ use crate::{Ports, metrics, telemetry, traces};
 
 pub use probe::ProbeResult;
 
-/// How long a lease lasts beyond the timeout of the attempt.
+/// How long a lease lasts beyond the longest that its attempt takes.
 pub const LEASE_MARGIN: Millis = Millis::from_seconds(10);
 /// The longest pause between two tries to write the result of an attempt.
 const MAX_WRITE_PAUSE: Millis = Millis::new(2000);
@@ -58,6 +59,8 @@ pub enum Attempted {
     Stale,
     /// Not attempted: there was no time left in the lease, or the webhook was deleted. The lease expires.
     NotStarted,
+    /// Not sent because of a fault of the gateway's own. The row is free and due as before.
+    GivenBack(OwnFault),
 }
 
 /// A request that was sent.
@@ -111,9 +114,13 @@ impl Attempts {
             body: delivery.event.body.clone(),
             timeout: webhook.settings.timeout,
         };
-        let outcome = self
+        let posted = self
             .post_holding(&delivery.claimed, request, started_at)
             .await;
+        let outcome = match posted {
+            Ok(outcome) => outcome,
+            Err(fault) => return unsent(Ok(self.give_back(&delivery.claimed, fault).await)),
+        };
         let sent = Sent {
             claimed: &delivery.claimed,
             webhook,
@@ -180,7 +187,7 @@ impl Attempts {
         claimed: &Claimed,
         request: Post,
         started_at: Timestamp,
-    ) -> Outcome {
+    ) -> Posted {
         let lease = claimed.delivery().lease_until.since(started_at);
         select! {
             biased;
@@ -249,5 +256,6 @@ impl Attempts {
 
 /// An attempt that could outlive its lease is not started.
 fn fits(timeout: Millis, lease_until: Timestamp, now: Timestamp) -> bool {
-    now.plus(timeout).plus(Millis::from_seconds(1)) <= lease_until
+    let longest = longest_attempt(timeout);
+    now.plus(longest).plus(Millis::from_seconds(1)) <= lease_until
 }

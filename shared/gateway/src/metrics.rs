@@ -8,6 +8,7 @@ use postrider_domain::flow::Change;
 use postrider_domain::stats::LATENCY_BOUNDS_MS;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
+use postrider_ports::sender::OwnFaultKind;
 
 use crate::attempt::Attempted;
 use crate::ingest::Repeated;
@@ -28,7 +29,10 @@ pub const UNWRITABLE: &str = "postrider_unwritable_results_total";
 /// Changes of webhooks' rate limits, by kind.
 pub const FLOW_CHANGES: &str = "postrider_rate_limit_changes_total";
 
-/// Histogram bounds of attempts, in seconds. No attempt takes longer than 31 s.
+/// Requests that were not sent because of a fault of the gateway's own, by kind.
+pub const OWN_FAULTS: &str = "postrider_own_faults_total";
+
+/// Histogram bounds of attempts, in seconds. No attempt takes longer than 36 s.
 pub const ATTEMPT_BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
@@ -50,6 +54,10 @@ pub fn describe() {
     describe_counter!(
         FINISHED,
         "Deliveries that an attempt finished; status is delivered or dead"
+    );
+    describe_counter!(
+        OWN_FAULTS,
+        "Requests not sent because of the gateway's own machine; kind is descriptors, memory, ports, network or setup"
     );
     describe_histogram!(
         LATENCY_SECONDS,
@@ -87,10 +95,17 @@ pub(crate) fn attempted(transition: Transition, written: &Result<Attempted>, ela
         (Ok(Attempted::Done(_)), Transition::Deliver) => "delivered",
         (Ok(Attempted::Done(_)), Transition::Retry { .. }) => "failed",
         (Ok(Attempted::Done(_)), Transition::Die { .. }) => "dead",
-        (Ok(Attempted::Stale | Attempted::NotStarted) | Err(_), _) => "stale",
+        (Ok(Attempted::Stale | Attempted::NotStarted | Attempted::GivenBack(_)) | Err(_), _) => {
+            "stale"
+        }
     };
     counter!(ATTEMPTS, "outcome" => outcome).increment(1);
     histogram!(ATTEMPT_SECONDS).record(seconds(u64::from(elapsed_ms)));
+}
+
+/// Counts a request that was not sent; it is not an attempt.
+pub(crate) fn own_fault(kind: OwnFaultKind) {
+    counter!(OWN_FAULTS, "kind" => kind.as_str()).increment(1);
 }
 
 /// Counts a row after an attempt, if the attempt finished it.

@@ -51,7 +51,7 @@ impl Rejections {
         let found = store.source(tenant, source).await?;
         let found = found.ok_or(GatewayError::NotFound { what: "source" })?;
         Ok(Listed {
-            requests: store.refused(tenant, source, limit, now).await?,
+            requests: store.rejections(tenant, source, limit, now).await?,
             tally: store.rejection_counts(tenant, source).await?,
             source: found,
         })
@@ -73,7 +73,7 @@ impl Rejections {
         let kept = store.rejected_request(tenant, source.id, id, now).await?;
         let kept = kept.ok_or(MISSING)?;
         Ok(Diagnosed {
-            findings: kept.refused.diagnose(&source),
+            findings: kept.rejected.diagnose(&source),
             source,
             kept,
         })

@@ -1,8 +1,9 @@
 //! The settings of the gateway: read and checked at startup, then passed as values.
 
 mod reader;
-mod shared;
-mod traces;
+pub mod setting;
+pub mod shared;
+pub mod traces;
 
 pub use reader::{BadSettings, Reader};
 
@@ -41,14 +42,20 @@ pub struct WorkerSettings {
     pub retention: Retention,
 }
 
+impl WorkerSettings {
+    /// A new row takes its slot before it is committed. With fewer slots, publishers that wait for the disk hold most of
+    /// them, and rows that could go out immediately are stored unclaimed and must be claimed later.
+    pub const PER_WEBHOOK: usize = 128;
+    pub const TOTAL: usize = 1024;
+    pub const POLL_INTERVAL: Millis = Millis::new(5000);
+}
+
 impl Default for WorkerSettings {
     fn default() -> Self {
         Self {
-            // A new row takes its slot before it is committed. With fewer slots, publishers that wait for the disk hold
-            // most of them, and rows that could go out immediately are stored unclaimed and must be claimed later.
-            per_webhook: 128,
-            total: 1024,
-            poll_interval: Millis::new(5000),
+            per_webhook: Self::PER_WEBHOOK,
+            total: Self::TOTAL,
+            poll_interval: Self::POLL_INTERVAL,
             retry: RuntimeRetry::default(),
             retention: Retention::default(),
         }

@@ -15,7 +15,7 @@ use postrider_ports::sender::{Post, Sender};
 use tokio::sync::Semaphore;
 
 use crate::error::Conflict;
-use crate::{GatewayError, Ports, telemetry};
+use crate::{GatewayError, Ports, metrics, telemetry};
 
 /// How many shadow requests one process runs at a time. Each holds a caller, a connection and a body.
 pub const MAX_AT_ONCE: usize = 8;
@@ -99,7 +99,11 @@ impl Shadows {
         let sent = SentRequest::of(&request, &wish, &webhook);
         // Logged before sending: if the caller disconnects, the code after the POST does not run.
         telemetry::shadowing(&row, wish.target_url.host_str());
-        let outcome = self.sender.post(request).await;
+        let posted = self.sender.post(request).await;
+        let outcome = posted.map_err(|fault| {
+            metrics::own_fault(fault.kind);
+            postrider_ports::Error::from(fault)
+        })?;
         telemetry::shadowed(&row, &outcome);
         reject_blocked(&outcome)?;
         let reply = ShadowReply::of(started_at, &outcome);

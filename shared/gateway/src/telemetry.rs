@@ -13,6 +13,7 @@ use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::source::Source;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::sender::OwnFault;
 use postrider_ports::{Error, Result};
 use tracing::{debug, error, info, warn};
 
@@ -81,6 +82,36 @@ pub(crate) fn attempt_not_counted(claimed: &Claimed, why: &'static str) {
         delivery_id = %claimed.delivery().id,
         why,
         "the attempt does not count"
+    );
+}
+
+/// Debug, because all attempts in flight may end like this; the worker logs a warning for all of them.
+pub(crate) fn given_back(claimed: &Claimed, fault: &OwnFault) {
+    debug!(
+        event = "delivery.given_back",
+        delivery_id = %claimed.delivery().id,
+        kind = fault.kind.as_str(),
+        %fault,
+        "the gateway could not send, the delivery is unchanged"
+    );
+}
+
+pub(crate) fn give_back_failed(claimed: &Claimed, reason: &Error) {
+    warn!(
+        event = "delivery.give_back_failed",
+        delivery_id = %claimed.delivery().id,
+        %reason,
+        "a delivery that was not sent is held until its lease expires"
+    );
+}
+
+pub(crate) fn worker_paused(webhook: WebhookId, fault: &OwnFault) {
+    warn!(
+        event = "worker.paused",
+        webhook_id = %webhook,
+        kind = fault.kind.as_str(),
+        %fault,
+        "the gateway could not send, new attempts wait a second"
     );
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use postrider_domain::retry::{
-    Classifier, Jitter, OnExhausted, Policy, Redirects, RetrySettings, RuntimeRetry,
+    Classifier, Jitter, OnExhausted, OnRetryAfter, Policy, Redirects, RetrySettings, RuntimeRetry,
 };
 use postrider_domain::time::Millis;
 
@@ -79,6 +79,15 @@ fn rules(policy: &Policy) -> Vec<String> {
             "429, 5xx, redirects and network errors are retried. Other responses are not."
         }
     };
+    let retry_after = match policy.retry_after {
+        OnRetryAfter::Instead => {
+            "The Retry-After header of a 429 or 503 replaces the scheduled delay."
+        }
+        OnRetryAfter::AtLeast => {
+            "The Retry-After header of a 429 or 503 can lengthen the scheduled delay."
+        }
+        OnRetryAfter::Ignore => "The receiver's Retry-After header is ignored.",
+    };
     let exhausted = match policy.on_exhausted {
         OnExhausted::DeadLetter => {
             "After the last attempt, the delivery is dead. The webhook stays active."
@@ -91,7 +100,8 @@ fn rules(policy: &Policy) -> Vec<String> {
         0 => "No jitter.".to_owned(),
         bps => format!("Each delay varies by up to ±{} %.", f32::from(bps) / 100.0),
     };
-    vec![retried.to_owned(), exhausted.to_owned(), jitter]
+    let [retried, retry_after, exhausted] = [retried, retry_after, exhausted].map(str::to_owned);
+    vec![retried, retry_after, exhausted, jitter]
 }
 
 /// The position on the axis, on a logarithmic scale.

@@ -44,7 +44,7 @@ struct SourcePage {
     address: Address,
     routes: Vec<RouteLine>,
     rejected: Vec<RejectedLine>,
-    kept: u64,
+    stored: u64,
     counted: u64,
     old_secrets: Vec<Markup>,
     created_at: Markup,
@@ -111,7 +111,7 @@ async fn page(
             .enumerate()
             .map(|(at, kept)| RejectedLine::of(kept, diagnosed_with.filter(|_| at < DIAGNOSED)))
             .collect(),
-        kept: tally.kept,
+        stored: tally.stored,
         counted: tally.counted,
         old_secrets: source
             .secrets

@@ -45,8 +45,8 @@ async fn rejected_at(
     }
     let (store, now) = (&app.gateway.ports.store, app.now());
     let newest = sources.iter().map(|source| async move {
-        let kept = store.refused(viewer.tenant(), source.id, 1, now).await?;
-        Ok(kept.first().map(|kept| kept.refused.at))
+        let kept = store.rejections(viewer.tenant(), source.id, 1, now).await?;
+        Ok(kept.first().map(|kept| kept.rejected.at))
     });
     try_join_all(newest).await.map(Some)
 }

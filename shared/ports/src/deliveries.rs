@@ -102,7 +102,7 @@ pub struct Move {
 ///
 /// Batch methods return one result per item, in order; an error for one item says nothing about the others. Each item is
 /// atomic. Concurrent callers are serialised per row: of any number of claimers of one row exactly one wins, and an
-/// apply or renew counts only while `version` and owner are those of the claim.
+/// apply, renew or give-back counts only while `version` and owner are those of the claim.
 #[async_trait]
 pub trait Deliveries: Send + Sync {
     /// Stores events with their rows. On `Ok(New)` everything is durable. A duplicate first completes what an interrupted
@@ -115,6 +115,10 @@ pub trait Deliveries: Send + Sync {
     async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>>;
 
     async fn renew(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed>;
+
+    /// Undoes a claim whose row was not attempted, in one conditional write: the row is free and due as before, and nothing
+    /// is counted. If another worker holds the row by now, nothing is written.
+    async fn give_back(&self, claimed: &Claimed, now: Timestamp) -> Result<()>;
 
     /// Writes the result of an attempt. Idempotent by the claim's version. On SQLite one transaction writes the row, the
     /// attempt, the webhook's state, the stats and the notifications. On DynamoDB the row and the attempt are written now;

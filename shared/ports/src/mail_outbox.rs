@@ -14,8 +14,8 @@ pub struct PendingEmail {
     /// How often the mail server could not be reached.
     pub tries: u32,
     /// How often the mail server rejected it.
-    pub refusals: u32,
-    pub announced_at: Timestamp,
+    pub rejections: u32,
+    pub notified_at: Timestamp,
 }
 
 /// The result of sending an e-mail.

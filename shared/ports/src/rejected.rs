@@ -15,10 +15,10 @@ pub trait RejectedRequests: Send + Sync {
     /// to unknown sources share one limit, cause no notification and are never read, but take as long. If several
     /// requests are concurrent, some may only be counted although the limit allows more. Returns the id of a stored
     /// request.
-    async fn store_rejected(&self, refused: RejectedRequest) -> Result<Option<RejectedId>>;
+    async fn store_rejected(&self, rejected: RejectedRequest) -> Result<Option<RejectedId>>;
 
     /// The stored requests of a source, newest first.
-    async fn refused(
+    async fn rejections(
         &self,
         tenant: &TenantId,
         source: SourceId,

@@ -47,7 +47,7 @@ pub fn explain(
 fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Option<Explanation> {
     let error = attempt.error.as_deref()?;
     if let Some(status) = attempt.status_code {
-        return Some(status::explain(status, row));
+        return Some(status::explain(status, row, webhook));
     }
     let detail = error.split_once(": ").map_or(error, |(_, detail)| detail);
     let timeout = webhook.map(|webhook| webhook.settings.timeout.get() / 1000);

@@ -27,7 +27,8 @@ impl Vault {
             .map_err(|_| broken("a value could not be encrypted"))?;
         Ok([nonce.as_ref().as_slice(), &sealed].concat())
     }
-    /// # Errors If it was changed, or sealed for another item or with another key.
+    /// # Errors
+    /// If it was changed, or sealed for another item or with another key.
     pub fn unseal(&self, about: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
         let unfit = || {
             broken(

@@ -10,7 +10,7 @@
 
 pub mod builders;
 pub mod clock;
-pub mod line;
 pub mod model;
 pub mod receiver;
+pub mod recording_queue;
 pub mod store_suite;

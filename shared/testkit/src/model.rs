@@ -35,6 +35,7 @@ enum Command {
     ClaimAgain { claim: usize },
     Apply { claim: usize, ending: Ending },
     Renew { claim: usize },
+    GiveBack { claim: usize },
     Step { ms: u64 },
     Requeue { row: usize, force: bool },
     Postpone { row: usize, by_ms: u64 },
@@ -67,6 +68,7 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<usize>().prop_map(|claim| Command::ClaimAgain { claim }),
         6 => (any::<usize>(), ending).prop_map(|(claim, ending)| Command::Apply { claim, ending }),
         1 => any::<usize>().prop_map(|claim| Command::Renew { claim }),
+        1 => any::<usize>().prop_map(|claim| Command::GiveBack { claim }),
         3 => (0..30_000_u64).prop_map(|ms| Command::Step { ms }),
         2 => (any::<usize>(), any::<bool>()).prop_map(|(row, force)| Command::Requeue { row, force }),
         1 => (any::<usize>(), 0..60_000_u64).prop_map(|(row, by_ms)| Command::Postpone { row, by_ms }),
@@ -188,6 +190,10 @@ impl Model {
             },
             Command::Renew { claim } => match self.claim_at(claim) {
                 Some((claimed, _)) => self.renew(&claimed).await,
+                None => Ok(()),
+            },
+            Command::GiveBack { claim } => match self.claim_at(claim) {
+                Some((claimed, _)) => self.give_back(&claimed).await,
                 None => Ok(()),
             },
             Command::Step { ms } => {
@@ -358,6 +364,16 @@ impl Model {
         };
         let renewed = self.handle.store.renew(claimed, until).await;
         prop_assert_eq!(renewed.unwrap(), expected);
+        Ok(())
+    }
+
+    async fn give_back(&mut self, claimed: &Claimed) -> Result<(), TestCaseError> {
+        let stored = self.rows.get_mut(&claimed.delivery().id).unwrap();
+        if claimed.still_holds(stored) {
+            *stored = stored.given_back();
+        }
+        let given_back = self.handle.store.give_back(claimed, self.now).await;
+        prop_assert_eq!(given_back, Ok(()));
         Ok(())
     }
 

@@ -117,6 +117,8 @@ macro_rules! store_suite {
                 a_closed_row_cannot_be_claimed,
                 an_unknown_row_is_missing,
                 only_its_holder_can_renew_a_lease,
+                a_row_that_is_given_back_is_free_and_due_as_before,
+                only_its_holder_can_give_a_row_back,
                 a_batch_of_a_hundred_and_thirty_is_claimed_in_order,
                 a_claim_has_the_generation_of_its_webhooks_state,
                 a_row_is_moved_to_its_turn_once,

@@ -9,6 +9,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::HeaderMap;
+use postrider_api_types::schema::MAX_POSITION_DIGITS;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
@@ -21,7 +22,7 @@ use crate::problem::{Code, Problem};
 
 /// How many streams may be open at once; each holds a connection and a page of notifications.
 const MAX_STREAMS: usize = 256;
-const LAST_EVENT_ID: &str = "Last-Event-ID";
+pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// How many notifications one read returns.
 const PAGE: usize = 100;
 /// How often a quiet stream sends a comment, so that proxies keep it open.
@@ -140,13 +141,15 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
     let Some(value) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);
     };
-    match value.to_str().map(str::parse) {
-        Ok(Ok(seq)) => Ok(Some(seq)),
-        _ => Err(Invalid::field(
-            LAST_EVENT_ID,
-            "must be the id of an event of this stream",
-        )),
-    }
+    let seq = value.to_str().ok().and_then(position);
+    seq.map(Some)
+        .ok_or_else(|| Invalid::field(LAST_EVENT_ID, "must be the id of an event of this stream"))
+}
+
+/// Only digits: the number may not have a sign.
+fn position(text: &str) -> Option<u64> {
+    let fits = text.len() <= MAX_POSITION_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| fits)
 }
 
 /// One open stream. It reads only when the client has taken what was read before, so it never holds more than a page.

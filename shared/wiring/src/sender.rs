@@ -5,8 +5,7 @@ use std::sync::OnceLock;
 use async_trait::async_trait;
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_domain::egress::Rules;
-use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Timings};
-use postrider_ports::sender::{Post, Sender};
+use postrider_ports::sender::{OwnFault, OwnFaultKind, Post, Posted, Sender};
 
 /// A sender that may reach the addresses that these rules allow.
 pub fn sender(rules: Rules) -> anyhow::Result<HttpSender> {
@@ -43,17 +42,13 @@ impl LateSender {
 
 #[async_trait]
 impl Sender for LateSender {
-    async fn post(&self, request: Post) -> Outcome {
+    async fn post(&self, request: Post) -> Posted {
         match self.created() {
             Ok(sender) => sender.post(request).await,
-            Err(error) => Outcome {
-                result: Answer::Failed(Failure {
-                    kind: FailureKind::Connect,
-                    phase: Phase::Check,
-                    detail: format!("the gateway cannot send requests: {error}"),
-                }),
-                timings: Timings::default(),
-            },
+            Err(error) => Err(OwnFault {
+                kind: OwnFaultKind::Setup,
+                detail: error.to_string(),
+            }),
         }
     }
 }

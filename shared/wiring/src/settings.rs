@@ -6,6 +6,7 @@ use postrider_domain::egress::Rules;
 use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
+use postrider_gateway::settings::shared::LOG;
 use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES_ON_AWS, Reader};
 use postrider_ports::traces::TraceSettings;
 
@@ -217,10 +218,10 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 }
 
 fn common(reader: &mut Reader<'_>) -> CommonSettings {
-    let or = |text: Option<String>, default: &str| text.unwrap_or_else(|| default.to_owned());
+    let gateway = reader.text("POSTRIDER_GATEWAY");
     CommonSettings {
-        log_filter: or(reader.text("POSTRIDER_LOG"), "info"),
-        gateway: or(reader.text("POSTRIDER_GATEWAY"), "postrider"),
+        log_filter: LOG.read(reader),
+        gateway: gateway.unwrap_or_else(|| "postrider".to_owned()),
         traces: reader.traces(),
     }
 }

@@ -254,7 +254,7 @@ mod tests {
             ..received(&head, b"x", Verdict::Genuine)
         };
         let shown = block(&received, Output::new(Format::People, true));
-        assert!(shown.contains("→ 418 forwarded, 12ms\n"), "{shown}");
+        assert!(shown.contains("→ 418 forwarded, 12 ms\n"), "{shown}");
         assert!(
             shown.ends_with("  response\n    short and stout\n"),
             "{shown}"

@@ -1,6 +1,8 @@
 //! Draws a schedule as a table with bars, and describes the outcome of an outage.
 
-use postrider_domain::retry::{Classifier, OnExhausted, Policy, RetrySettings, RuntimeRetry};
+use postrider_domain::retry::{
+    Classifier, OnExhausted, OnRetryAfter, Policy, RetrySettings, RuntimeRetry,
+};
 use postrider_domain::time::Millis;
 
 use super::schedule::{Fate, Schedule, Window};
@@ -13,12 +15,18 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
     let Policy {
         jitter_bps,
         classifier,
+        retry_after,
         on_exhausted,
         ..
     } = settings.policy(RuntimeRetry::default());
     let retried = match classifier {
         Classifier::EveryFailure => "retries everything but 2xx",
         Classifier::ByStatus => "retries 429, 5xx and network errors",
+    };
+    let retry_after = match retry_after {
+        OnRetryAfter::Instead => "Retry-After replaces the delay",
+        OnRetryAfter::AtLeast => "Retry-After can lengthen the delay",
+        OnRetryAfter::Ignore => "Retry-After is ignored",
     };
     let exhausted = match on_exhausted {
         OnExhausted::DeadLetter => "then the delivery is dead",
@@ -31,7 +39,9 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
     let attempts = plural(schedule.slots.len(), "attempt");
     let within = length(schedule.length());
     let profile = settings.profile.as_str();
-    format!("{profile}: {attempts} within {within}, {exhausted}\n{retried}; {jitter}")
+    format!(
+        "{profile}: {attempts} within {within}, {exhausted}\n{retried}; {retry_after}; {jitter}"
+    )
 }
 
 pub(super) fn table(schedule: &Schedule, out: Output) -> String {
@@ -155,7 +165,7 @@ mod tests {
     fn the_default_is_drawn() {
         let expected = "\
 gateway: 5 attempts within 1h 12m 30s, then the delivery is dead
-retries everything but 2xx; no jitter
+retries everything but 2xx; Retry-After is ignored; no jitter
 ATTEMPT  DELAY  ELAPSED
 1        -      0s          ▏
 2        30s    30s         ▏
@@ -170,6 +180,7 @@ ATTEMPT  DELAY  ELAPSED
         let drawn = drawn(Profile::PublicApi);
         for part in [
             "jitter ±10 %",
+            "Retry-After replaces the delay",
             "4.5s to 5.5s",
             "22.5s to 27.5s",
             "webhook fails",

@@ -47,7 +47,7 @@ pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<
     }
     if !args.yes && !bulk.is_confirmed().await? {
         out.note("Nothing was requeued.");
-        return Ok(Ending::Negative);
+        return Ok(Ending::Unsuccessful);
     }
     if args.wait.wait {
         settle::run(&bulk, &args.wait).await

@@ -1,7 +1,7 @@
 //! Displays both responses side by side, and how they differ.
 
 use postrider_api_types::Word;
-use postrider_api_types::delivery::{AttemptView, TimingsView};
+use postrider_api_types::delivery::{ReplyView, TimingsView};
 use postrider_api_types::shadow::ShadowView;
 use postrider_domain::outcome::Phase;
 
@@ -15,7 +15,7 @@ const SHOWN_BODY_CHARS: usize = 2048;
 
 /// Whether the other URL responded with 2xx.
 pub(super) const fn is_success(shadowed: &ShadowView) -> bool {
-    matches!(shadowed.shadow.status_code, Some(200..=299))
+    matches!(shadowed.shadow.reply.status_code, Some(200..=299))
 }
 
 /// The response of the other URL next to that of the last attempt.
@@ -28,7 +28,7 @@ pub(super) fn describe(shadowed: &ShadowView, out: Output) -> String {
     let headline = format!(
         "{} {}  {}",
         mark.show(out),
-        answer(shadowed.shadow.status_code),
+        answer(shadowed.shadow.reply.status_code),
         printable_line(&shadowed.request.url, 200)
     );
     let mut parts = vec![headline, sides(shadowed, out)];
@@ -54,10 +54,13 @@ pub(super) fn describe(shadowed: &ShadowView, out: Output) -> String {
     }
     let last = shadowed.last_attempt.as_ref();
     for (heading, body) in [
-        ("RESPONSE OF THE OTHER URL", &shadowed.shadow.response_body),
+        (
+            "RESPONSE OF THE OTHER URL",
+            &shadowed.shadow.reply.response_body,
+        ),
         (
             "RESPONSE OF THE LAST ATTEMPT",
-            &last.and_then(|last| last.response_body.clone()),
+            &last.and_then(|last| last.reply.response_body.clone()),
         ),
     ] {
         if let Some(body) = body.as_deref().filter(|body| !body.is_empty()) {
@@ -86,14 +89,16 @@ fn answer(status: Option<u16>) -> String {
 }
 
 fn sides(shadowed: &ShadowView, out: Output) -> String {
-    let here = &shadowed.shadow;
-    let there = shadowed.last_attempt.as_ref();
+    let here = &shadowed.shadow.reply;
+    let content_type = &shadowed.shadow.content_type;
+    let last = shadowed.last_attempt.as_ref();
+    let there = last.map(|attempt| &attempt.reply);
     let ms = |ms: u32| format!("{ms} ms");
     let phase =
         |phase: &Option<Word<Phase>>| phase.as_ref().map_or_else(String::new, Word::to_string);
     let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
-    let of_last = |show: &dyn Fn(&AttemptView) -> String| there.map(show).unwrap_or_default();
-    let heading = there.map_or_else(
+    let of_last = |show: &dyn Fn(&ReplyView) -> String| there.map(show).unwrap_or_default();
+    let heading = last.map_or_else(
         || "NO ATTEMPT YET".to_owned(),
         |last| format!("LAST ATTEMPT, #{}", last.number),
     );
@@ -129,7 +134,7 @@ fn sides(shadowed: &ShadowView, out: Output) -> String {
             or_none(&here.error),
             of_last(&|last| or_none(&last.error)),
         ),
-        ("content type", or_none(&here.content_type), String::new()),
+        ("content type", or_none(content_type), String::new()),
     ] {
         if !here.is_empty() || !there.is_empty() {
             table.row(Mark::None, [what.to_owned(), here, there]);
@@ -178,7 +183,7 @@ mod tests {
         let mut shadowed: ShadowView = serde_json::from_str(ANSWERED).unwrap();
         shadowed.last_attempt = None;
         shadowed.comparison.clear();
-        shadowed.shadow.status_code = None;
+        shadowed.shadow.reply.status_code = None;
         let shown = describe(&shadowed, Output::new(Format::People, true));
         assert!(
             shown.contains("✗ no response") && shown.contains("NO ATTEMPT YET"),

@@ -106,7 +106,7 @@ fn reason(why: &WhyView, out: Output) -> String {
 }
 
 fn response(detail: &DeliveryDetail, out: Output) -> Option<String> {
-    let last = detail.attempts.last()?.response_body.as_deref();
+    let last = detail.attempts.last()?.reply.response_body.as_deref();
     let body = last.filter(|body| !body.trim().is_empty())?;
     let heading = out.paint(Tone::Strong, "START OF THE LAST RESPONSE");
     Some(format!(

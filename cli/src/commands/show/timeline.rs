@@ -17,7 +17,7 @@ const ERROR_CHARS: usize = 300;
 pub(super) fn timeline(attempts: &[AttemptView], out: Output) -> String {
     let earlier = attempts.len().saturating_sub(MAX_SHOWN);
     let shown = attempts.get(earlier..).unwrap_or_default();
-    let longest = shown.iter().map(|attempt| attempt.elapsed_ms).max();
+    let longest = shown.iter().map(|attempt| attempt.reply.elapsed_ms).max();
     let mut lines = vec![out.paint(Tone::Strong, "ATTEMPTS")];
     if earlier > 0 {
         lines.push(format!(
@@ -37,22 +37,25 @@ pub(super) fn timeline(attempts: &[AttemptView], out: Output) -> String {
 }
 
 fn step(attempt: &AttemptView, longest: u64, out: Output) -> Vec<String> {
-    let mark = if attempt.error.is_none() {
+    let mark = if attempt.reply.error.is_none() {
         Mark::Good
     } else {
         Mark::Bad
     };
-    let elapsed = u64::from(attempt.elapsed_ms);
+    let elapsed = u64::from(attempt.reply.elapsed_ms);
     let mut lines = vec![format!(
         "{:>3}  {}  {} {}, {}",
         format!("#{}", attempt.number),
-        short_time(attempt.at),
+        short_time(attempt.reply.at),
         mark.show(out),
         result(attempt),
         duration(elapsed),
     )];
-    lines.push(format!("     {}", bar(&attempt.timings, elapsed, longest)));
-    let phases = attempt.timings.phases().into_iter();
+    lines.push(format!(
+        "     {}",
+        bar(&attempt.reply.timings, elapsed, longest)
+    ));
+    let phases = attempt.reply.timings.phases().into_iter();
     let phases: Vec<String> = phases
         .map(|(name, ms)| format!("{name} {}", duration(ms.into())))
         .collect();
@@ -64,9 +67,12 @@ fn step(attempt: &AttemptView, longest: u64, out: Output) -> Vec<String> {
 
 /// `500 Internal Server Error`, or what went wrong and where.
 fn result(attempt: &AttemptView) -> String {
-    let error = printable_line(attempt.error.as_deref().unwrap_or_default(), ERROR_CHARS);
-    let Some(code) = attempt.status_code else {
-        return match &attempt.phase {
+    let error = printable_line(
+        attempt.reply.error.as_deref().unwrap_or_default(),
+        ERROR_CHARS,
+    );
+    let Some(code) = attempt.reply.status_code else {
+        return match &attempt.reply.phase {
             Some(phase) => format!(
                 "{error} (in {})",
                 printable_line(&phase.as_str().replace('_', " "), 20)
@@ -82,7 +88,7 @@ fn result(attempt: &AttemptView) -> String {
 }
 
 fn waited(before: &AttemptView, attempt: &AttemptView) -> String {
-    to_the_second(attempt.at.0.since(before.at.0)).to_string()
+    to_the_second(attempt.reply.at.0.since(before.reply.at.0)).to_string()
 }
 
 /// A bar of one character per unit of time. Phases are measured and rounded separately, so the last one is truncated at

@@ -55,7 +55,7 @@ struct CommonArgs {
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<Hidden>,
 
-    /// Timeout of an attempt in seconds, 1 to 30
+    /// How long to wait for a response once connected, in seconds, 1 to 30
     #[arg(long, value_name = "S")]
     timeout_seconds: Option<u32>,
 
@@ -221,6 +221,8 @@ mod tests {
             "by-status",
             "--redirects",
             "failure",
+            "--retry-after",
+            "at-least",
             "--on-exhausted",
             "fail-webhook",
         ]);
@@ -229,7 +231,7 @@ mod tests {
             r#""owner_email":"me@example.com","headers":{"X-A":"1","x-b":"2:3"},"timeout_seconds":5,"retry_rate":9,"#,
             r#""auto_resume":true,"retry":{"profile":"custom","max_attempts":4,"jitter_bps":100,"#,
             r#""delays_seconds":[1,2],"max_backoff_seconds":60,"classifier":"by-status","redirects":"failure","#,
-            r#""on_exhausted":"fail-webhook"}}"#,
+            r#""retry_after":"at-least","on_exhausted":"fail-webhook"}}"#,
         );
         assert_eq!(body, expected);
     }

@@ -10,7 +10,7 @@ use postrider_gateway::shadow::{SentRequest, Shadowed};
 use crate::Api;
 use crate::auth::{Caller, Manage};
 use crate::extract::{Document, Id};
-use crate::openapi::{DocumentProblems, NotFound, Problems};
+use crate::openapi::{DocumentProblems, ItemProblems};
 use crate::problem::{Problem, ProblemBody};
 
 /// Send one delivery to another URL and compare the responses
@@ -26,9 +26,8 @@ use crate::problem::{Problem, ProblemBody};
         (status = 409, description = "Its webhook was deleted, or its payload is no longer stored.", body = ProblemBody, content_type = "application/problem+json"),
         (status = 429, description = "Too many shadow requests are in progress.", body = ProblemBody, content_type = "application/problem+json",
             headers(("Retry-After" = u32, description = "Seconds to wait."))),
-        NotFound,
         DocumentProblems,
-        Problems,
+        ItemProblems,
     )
 )]
 pub(crate) async fn send(

@@ -13,7 +13,7 @@ use postrider_domain::invalid::Invalid;
 use crate::Api;
 use crate::auth::{Caller, Manage, Read};
 use crate::extract::{Id, Ids, Query, limit};
-use crate::openapi::{NotFound, Problems};
+use crate::openapi::ItemProblems;
 use crate::problem::Problem;
 
 /// List rejected requests to a source, newest first
@@ -25,11 +25,7 @@ use crate::problem::Problem;
         ("id" = String, Path, description = "`src_…`"),
         RejectedParameters,
     ),
-    responses(
-        (status = 200, description = "The stored requests.", body = RejectedRequestList),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The stored requests.", body = RejectedRequestList), ItemProblems)
 )]
 pub(crate) async fn list(
     State(api): State<Api>,
@@ -52,11 +48,7 @@ pub(crate) async fn list(
 #[utoipa::path(
     get, path = "/v1/sources/{id}/refused/{refused_id}", operation_id = "get_refused", tag = "sources", security(("token" = ["manage"])),
     params(("id" = String, Path, description = "`src_…`"), ("refused_id" = String, Path, description = "`rfd_…`")),
-    responses(
-        (status = 200, description = "The request.", body = RejectedRequestDetail),
-        NotFound,
-        Problems,
-    )
+    responses((status = 200, description = "The request.", body = RejectedRequestDetail), ItemProblems)
 )]
 pub(crate) async fn get(
     State(api): State<Api>,

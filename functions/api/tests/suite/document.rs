@@ -128,7 +128,8 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 /// The schema of a field, without its alternative `null`. If fields depend on each other, that of the first variant.
 fn field<'a>(document: &'a Value, schema: &str, name: &str) -> &'a Value {
     let whole = &document["components"]["schemas"][schema];
-    let first = whole["oneOf"].get(0).map(|one| resolved(document, one));
+    let first = whole["oneOf"].get(0).or(whole["allOf"].get(0));
+    let first = first.map(|one| resolved(document, one));
     let property = &first.unwrap_or(whole)["properties"][name];
     let alternatives = property["oneOf"].as_array();
     let value = alternatives.and_then(|all| all.iter().find(|one| one["type"] != "null"));

@@ -26,7 +26,7 @@ use postrider_ports::deliveries::{Applied, Claim, Wanted};
 use postrider_ports::notifications::NotificationListener;
 use postrider_testkit::builders::{completion, lease};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
-use postrider_testkit::line::Line;
+use postrider_testkit::recording_queue::RecordingQueue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt;
@@ -151,7 +151,7 @@ impl Stage {
         };
         let webhook_cache = Arc::new(WebhookCache::new(store));
         // It starts nothing: deliveries stay as accepted.
-        let line = Arc::new(Line::default());
+        let line = Arc::new(RecordingQueue::default());
         let shadows = shadows(&ports, &egress);
         let gateway = Arc::new(Gateway::new(ports, webhook_cache, line, settings));
         let (shutdown, stopped) = watch::channel(false);

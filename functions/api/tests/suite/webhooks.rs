@@ -29,7 +29,8 @@ async fn a_webhook_is_created_shown_and_deleted() {
             "retry": {
                 "profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
-                "classifier": "every-failure", "redirects": "delivered", "on_exhausted": "dead-letter",
+                "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore",
+                "on_exhausted": "dead-letter",
             },
             "status": "active", "failure_count": 0, "degraded": false, "status_reason": null,
             "status_changed_at": null, "next_test_at": null, "last_failure": null, "secret_expires": [],
@@ -58,7 +59,7 @@ async fn every_field_can_be_set() {
         "retry": {
             "profile": "custom", "max_attempts": 100, "jitter_bps": 10_000, "delays_seconds": [1, 604_800],
             "max_backoff_seconds": 604_800, "classifier": "by-status", "redirects": "failure",
-            "on_exhausted": "fail-webhook",
+            "retry_after": "at-least", "on_exhausted": "fail-webhook",
         },
     });
     let mut made = stage.post("/v1/webhooks", &given).await.expect(201);

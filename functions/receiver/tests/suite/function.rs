@@ -128,7 +128,7 @@ async fn a_stage_name_before_the_path_does_not_matter() {
         rejected.problem(401, "invalid_signature");
         let listed = stage.gateway.rejected.list(&source.tenant, source.id, 1);
         let path = listed.await.unwrap().requests[0]
-            .refused
+            .rejected
             .request
             .path
             .clone();

@@ -36,7 +36,7 @@ async fn a_forged_request_is_stored_and_reported_with_its_reason() {
     let rejected = stage.post(&id, &headers, b"{ \"canary\": 1 }").await;
     rejected.problem(401, "invalid_signature");
     let listed = listed(&stage, &source).await;
-    let request = &listed.requests[0].refused.request;
+    let request = &listed.requests[0].rejected.request;
     assert_eq!(&request.body[..], b"{ \"canary\": 1 }");
     assert_eq!(request.path, format!("/gateway/webhooks/{id}"));
     assert_eq!(request.headers["x-canary"], "canary");
@@ -77,7 +77,7 @@ async fn the_diagnosis_finds_a_retired_secret_that_would_have_matched() {
         "{findings:?}"
     );
     let listed = listed(&stage, &source).await;
-    assert_eq!(listed.tally.kept, 2);
+    assert_eq!(listed.tally.stored, 2);
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_flood_is_counted_and_takes_no_more_space() {
         stage.post("nonsense", &[], b"{}").await;
     }
     let listed = listed(&stage, &source).await;
-    assert_eq!((listed.tally.kept, listed.tally.counted), (10, 40));
+    assert_eq!((listed.tally.stored, listed.tally.counted), (10, 40));
     assert_eq!(listed.requests.len(), 10);
     assert_eq!(stage.notifications().await.len(), 10);
     let store = &stage.gateway.ports.store;
@@ -100,7 +100,7 @@ async fn a_flood_is_counted_and_takes_no_more_space() {
         .rejection_counts(&source.tenant, SourceId::UNKNOWN)
         .await;
     let unknown_source = unknown_source.unwrap();
-    assert_eq!((unknown_source.kept, unknown_source.counted), (10, 90));
+    assert_eq!((unknown_source.stored, unknown_source.counted), (10, 90));
 }
 
 #[tokio::test]
@@ -118,12 +118,12 @@ async fn a_body_over_the_limit_is_reported_as_too_large() {
     assert_eq!(notifications.len(), 1);
     assert_eq!(notifications[0].0, "inbound.too_large");
     let diagnosed = newest(&stage, &source).await;
-    let refused = &diagnosed.kept.refused;
+    let rejected = &diagnosed.kept.rejected;
     assert_eq!(
-        (refused.body_bytes, refused.is_cut),
+        (rejected.body_bytes, rejected.is_cut),
         (large.len() as u64, true)
     );
-    assert!(refused.request.body.is_empty());
+    assert!(rejected.request.body.is_empty());
 }
 
 #[tokio::test]
@@ -135,5 +135,5 @@ async fn a_request_that_cannot_be_stored_is_rejected_like_any_other() {
         .post(&source.id.to_string(), &[], &[b'x'; 9_000])
         .await;
     rejected.problem(401, "invalid_signature");
-    assert_eq!(listed(&stage, &source).await.tally.kept, 0);
+    assert_eq!(listed(&stage, &source).await.tally.stored, 0);
 }

@@ -24,7 +24,7 @@ use postrider_gateway::{Gateway, Ports};
 use postrider_ports::queue::QueueMessage;
 use postrider_testkit::builders::{self, NOW};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
-use postrider_testkit::line::Line;
+use postrider_testkit::recording_queue::RecordingQueue;
 use serde_json::Value;
 use sha2::Sha256;
 use tower::ServiceExt;
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) router: Router,
-    messages: Arc<Line>,
+    messages: Arc<RecordingQueue>,
     store: Arc<SqliteStore>,
     _dir: tempfile::TempDir,
 }
@@ -86,7 +86,7 @@ impl Stage {
         };
         let (webhook_cache, messages) = (
             Arc::new(WebhookCache::new(store.clone())),
-            Arc::new(Line::default()),
+            Arc::new(RecordingQueue::default()),
         );
         let gateway = Arc::new(Gateway::new(
             ports,

@@ -26,6 +26,10 @@ impl Deliveries for DynamoStore {
         self.prolong(claimed, until).await
     }
 
+    async fn give_back(&self, claimed: &Claimed, now: Timestamp) -> Result<()> {
+        self.undo_claim(claimed, now).await
+    }
+
     async fn apply(
         &self,
         claimed: &Claimed,

@@ -118,8 +118,8 @@ impl Key {
     }
 
     /// The e-mail last sent about a webhook for this reason.
-    pub(super) fn email(tenant: &TenantId, webhook: WebhookId, trouble: &str) -> Self {
-        Self::new(format!("{tenant}#{webhook}"), format!("mailed#{trouble}"))
+    pub(super) fn email(tenant: &TenantId, webhook: WebhookId, cause: &str) -> Self {
+        Self::new(format!("{tenant}#{webhook}"), format!("mailed#{cause}"))
     }
 
     pub(super) fn job(tenant: &TenantId, id: JobId) -> Self {

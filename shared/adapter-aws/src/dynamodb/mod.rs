@@ -23,6 +23,7 @@ mod event;
 mod expression;
 mod flow;
 mod follow;
+mod give_back;
 mod history;
 mod hourly;
 mod interventions;

@@ -70,16 +70,16 @@ impl RejectedRequests for DynamoStore {
         Ok(place.map(|_| open.id()))
     }
 
-    async fn refused(
+    async fn rejections(
         &self,
         tenant: &TenantId,
         source: SourceId,
         limit: usize,
         now: Timestamp,
     ) -> Result<Vec<StoredRejection>> {
-        let RejectionCounts { kept, .. } = self.rejection_counts(tenant, source).await?;
-        let oldest = kept.saturating_sub(RING);
-        let places = (oldest..kept).rev().take(limit);
+        let RejectionCounts { stored, .. } = self.rejection_counts(tenant, source).await?;
+        let oldest = stored.saturating_sub(RING);
+        let places = (oldest..stored).rev().take(limit);
         let keys = places.map(|place| (Table::Deliveries, Key::rejected(tenant, source, place)));
         let items = self.get_all(keys.collect()).await?;
         if items.is_empty() {
@@ -145,10 +145,10 @@ impl DynamoStore {
         if place.is_some() {
             let free = Condition::new("attribute_not_exists(#kept) OR #kept = :seen");
             let taken = counts()
-                .set("kept", n(after.kept))
+                .set("kept", n(after.stored))
                 .set("minute", n(after.minute))
                 .set("in_minute", n(after.in_minute))
-                .only_if(free.with("seen", n(before.kept)));
+                .only_if(free.with("seen", n(before.stored)));
             if self.change(taken).await?.is_some() {
                 return Ok(place);
             }
@@ -166,7 +166,7 @@ fn unless_stored(place: Option<u64>) -> Option<Condition> {
 }
 
 fn is_current(kept: &StoredRejection, now: Timestamp) -> bool {
-    kept.refused.at.plus(KEPT_FOR) > now
+    kept.rejected.at.plus(KEPT_FOR) > now
 }
 
 fn item(
@@ -203,7 +203,7 @@ fn read(
     let open = Open::of(item)?;
     Ok(StoredRejection {
         id: open.id(),
-        refused: RejectedRequest {
+        rejected: RejectedRequest {
             tenant: tenant.clone(),
             source,
             at: open.at,

@@ -53,7 +53,7 @@ impl SentLog for DynamoStore {
 }
 
 fn key(alert: &Alert) -> Key {
-    Key::email(&alert.tenant, alert.webhook, alert.trouble.as_str())
+    Key::email(&alert.tenant, alert.webhook, alert.cause.as_str())
 }
 
 impl DynamoStore {

@@ -19,7 +19,7 @@ use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::SteppedClock;
-use postrider_testkit::line::Line;
+use postrider_testkit::recording_queue::RecordingQueue;
 use tower::ServiceExt;
 
 use crate::support::Metered;
@@ -74,7 +74,12 @@ impl<'a> Inspector<'a> {
         let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());
         let shadows = Shadows::new(ports.clone(), sender, Rules::default());
         let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(store) as _));
-        let gateway = Gateway::new(ports, webhook_cache, Arc::new(Line::default()), settings);
+        let gateway = Gateway::new(
+            ports,
+            webhook_cache,
+            Arc::new(RecordingQueue::default()),
+            settings,
+        );
         let tenant = &metered.scene.tenant;
         let key = gateway.keyring.create(tenant, "pages", Scope::ALL.to_vec());
         let form = format!("key={}", key.await.unwrap().token);

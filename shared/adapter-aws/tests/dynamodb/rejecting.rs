@@ -79,8 +79,9 @@ async fn every_rejection_makes_the_same_calls() {
             store.store_rejected(rejected).await.unwrap();
             seen.push(calls.take());
         }
-        let nobodys = RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
-        store.store_rejected(nobodys).await.unwrap();
+        let sourceless =
+            RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
+        store.store_rejected(sourceless).await.unwrap();
         seen.push(calls.take());
     }
     assert_eq!(seen[0].len(), 3, "{:?}", seen[0]);

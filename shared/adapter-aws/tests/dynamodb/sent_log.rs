@@ -1,18 +1,18 @@
 //! The sent log, shared by functions that may receive the same message more than once.
 
-use postrider_domain::alert::{Alert, Trouble, WARNINGS_APART};
+use postrider_domain::alert::{Alert, AlertCause, WARNINGS_APART};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::mail_outbox::SentLog;
 use postrider_testkit::builders::{NOW, after, webhook_id};
 
 use crate::support::fixture;
 
-fn alert(id: &str, trouble: Trouble, generation: u32, at: Timestamp) -> Alert {
+fn alert(id: &str, cause: AlertCause, generation: u32, at: Timestamp) -> Alert {
     Alert {
         id: id.to_owned(),
         tenant: "default".parse().unwrap(),
         webhook: webhook_id(1),
-        trouble,
+        cause,
         generation,
         at,
         reason: None,
@@ -21,11 +21,11 @@ fn alert(id: &str, trouble: Trouble, generation: u32, at: Timestamp) -> Alert {
 }
 
 fn failed(id: &str, generation: u32) -> Alert {
-    alert(id, Trouble::Failed { retries: Some(5) }, generation, NOW)
+    alert(id, AlertCause::Failed { retries: Some(5) }, generation, NOW)
 }
 
 fn warning(id: &str, at: Timestamp) -> Alert {
-    alert(id, Trouble::Degraded { failures: 3 }, 0, at)
+    alert(id, AlertCause::Degraded { failures: 3 }, 0, at)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

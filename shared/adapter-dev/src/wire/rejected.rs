@@ -55,11 +55,11 @@ impl Wire for StoredRejection {
     type Form = (RejectedId, RejectedForm);
 
     fn pack(&self, vault: &Vault) -> Result<Self::Form> {
-        Ok((self.id, self.refused.pack(vault)?))
+        Ok((self.id, self.rejected.pack(vault)?))
     }
 
     fn unpack((id, form): Self::Form, vault: &Vault) -> Result<Self> {
-        let refused = RejectedRequest::unpack(form, vault)?;
-        Ok(Self { id, refused })
+        let rejected = RejectedRequest::unpack(form, vault)?;
+        Ok(Self { id, rejected })
     }
 }

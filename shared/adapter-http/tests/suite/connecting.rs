@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_domain::outcome::{FailureKind, Outcome, Phase};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::longest_attempt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
@@ -30,11 +32,13 @@ async fn soon(attempt: impl Future<Output = Outcome>) -> Outcome {
 }
 
 #[test]
-fn it_is_five_seconds_by_default() {
+fn it_is_five_seconds_by_default_and_comes_on_top_of_the_timeout() {
     assert_eq!(
         SenderSettings::default().connect_timeout,
         Duration::from_secs(5)
     );
+    let longest = longest_attempt(Millis::from_seconds(10));
+    assert_eq!(longest, Millis::from_seconds(15));
 }
 
 #[tokio::test]

@@ -4,11 +4,14 @@
 use std::process::Command;
 
 use hickory_server::proto::op::ResponseCode;
+use postrider_adapter_http::SenderSettings;
 use postrider_domain::outcome::{FailureKind, Phase};
 
 use crate::names::{Answer, Names, ips};
 use crate::receiver::Receiver;
-use crate::sending::{failed, local_sender, post, post_briefly, response, sender_asking};
+use crate::sending::{
+    failed, hasty_sender, local_sender, post, post_briefly, response, sender_asking, settings,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const OK_THEN_CLOSE: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
@@ -113,7 +116,11 @@ async fn an_unresolvable_name_is_an_error_and_nothing_is_dialled() {
 async fn a_silent_name_server_is_a_timeout_while_resolving() {
     let names = Names::start().await;
     names.set("silent.example.com", Answer::Nothing);
-    let outcome = post_briefly(&sender_asking(names.addr), "https://silent.example.com/").await;
+    let sender = hasty_sender(SenderSettings {
+        name_servers: Some(vec![names.addr]),
+        ..settings(&[])
+    });
+    let outcome = post_briefly(&sender, "https://silent.example.com/").await;
     assert!(outcome.timings.dns_ms.is_some_and(|ms| ms > 0));
     failed(outcome, FailureKind::Timeout, Phase::Dns);
 }

@@ -13,6 +13,7 @@ mod egress;
 mod hostile;
 mod names;
 mod ordinary;
+mod own_faults;
 mod receiver;
 mod sending;
 mod tls;

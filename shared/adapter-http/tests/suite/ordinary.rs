@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use crate::names::{Answer, Names, ips};
 use crate::receiver::Receiver;
 use crate::sending::{
-    failed, local_sender, post, post_briefly, post_empty, response, sender_asking, settings,
+    failed, hasty_sender, local_sender, post, post_briefly, post_empty, response, sender_asking,
+    settings,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -225,7 +226,8 @@ async fn a_host_that_swallows_packets_is_a_timeout_while_connecting() {
     while let Ok(stream) = timeout(Duration::from_millis(300), TcpStream::connect(addr)).await {
         queued.push(stream.unwrap());
     }
-    let outcome = post_briefly(&local_sender(), &format!("http://{addr}/")).await;
+    let sender = hasty_sender(settings(&["127.0.0.1/32"]));
+    let outcome = post_briefly(&sender, &format!("http://{addr}/")).await;
     assert!(
         outcome.timings.connect_ms.is_some_and(|ms| ms > 0),
         "{:?}",

@@ -41,7 +41,16 @@ pub(crate) fn local_sender() -> HttpSender {
     HttpSender::new(settings(&["127.0.0.1/32"])).unwrap()
 }
 
-/// The same, with this name server.
+/// Gives up connecting soon.
+pub(crate) fn hasty_sender(with: SenderSettings) -> HttpSender {
+    let settings = SenderSettings {
+        connect_timeout: SHORT,
+        ..with
+    };
+    HttpSender::new(settings).unwrap()
+}
+
+/// The same as [`local_sender`], with this name server.
 pub(crate) fn sender_asking(name_server: SocketAddr) -> HttpSender {
     let settings = SenderSettings {
         name_servers: Some(vec![name_server]),
@@ -62,24 +71,32 @@ pub(crate) async fn post_empty(sender: &HttpSender, url: &str) -> Outcome {
     post_body(sender, url, "", PATIENT).await
 }
 
+pub(crate) fn request(url: &str) -> Post {
+    let mut headers = HeaderMap::new();
+    headers.insert("webhook-id", HeaderValue::from_static("evt_1"));
+    Post {
+        target_url: url.parse().unwrap(),
+        headers,
+        body: "{}".into(),
+        timeout: Millis::from(PATIENT),
+    }
+}
+
 async fn post_body(
     sender: &HttpSender,
     url: &str,
     body: &'static str,
     within: Duration,
 ) -> Outcome {
-    let mut headers = HeaderMap::new();
-    headers.insert("webhook-id", HeaderValue::from_static("evt_1"));
-    let target_url = url.parse().unwrap();
     let post = Post {
-        target_url,
-        headers,
         body: body.into(),
         timeout: Millis::from(within),
+        ..request(url)
     };
     tokio::time::timeout(within + SLACK, sender.post(post))
         .await
         .expect("an attempt ends soon after its timeout")
+        .expect("this machine can open connections")
 }
 
 #[track_caller]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use postrider_adapter_http::{HttpSender, HttpSetupError, SenderSettings};
 use postrider_domain::outcome::{FailureKind, Phase};
@@ -16,12 +17,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::names::{Answer, Names, ips};
 use crate::receiver::Receiver;
-use crate::sending::{failed, post, post_briefly, response, settings};
+use crate::sending::{SHORT, failed, hasty_sender, post, post_briefly, response, settings};
 
 /// An authority, and a sender that trusts it in addition to the public ones.
 struct World {
     authority: CertifiedIssuer<'static, KeyPair>,
     names: Names,
+    settings: SenderSettings,
     sender: HttpSender,
 }
 
@@ -43,6 +45,7 @@ impl World {
         Self {
             authority,
             names,
+            settings: settings.clone(),
             sender: HttpSender::new(settings).unwrap(),
         }
     }
@@ -53,11 +56,23 @@ impl World {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         change(&mut params);
         let certificate = params.signed_by(&key, &self.authority).unwrap();
-        serve(certificate.der().clone(), key).await
+        serve(certificate.der().clone(), key, Duration::ZERO).await
+    }
+
+    /// A receiver with a valid certificate that begins its handshake late.
+    async fn late_receiver(&self, by: Duration) -> Receiver {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["hooks.example.com".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.authority).unwrap();
+        serve(certificate.der().clone(), key, by).await
     }
 }
 
-async fn serve(certificate: CertificateDer<'static>, key: KeyPair) -> Receiver {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the handshake is late on purpose: later than the timeout"
+)]
+async fn serve(certificate: CertificateDer<'static>, key: KeyPair, late_by: Duration) -> Receiver {
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -69,6 +84,7 @@ async fn serve(certificate: CertificateDer<'static>, key: KeyPair) -> Receiver {
     Receiver::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), move |guest| {
         let acceptor = acceptor.clone();
         async move {
+            tokio::time::sleep(late_by).await;
             let Ok(mut tls) = acceptor.accept(guest.stream).await else {
                 return;
             };
@@ -89,6 +105,14 @@ fn url(receiver: &Receiver) -> String {
         "https://hooks.example.com:{}/?token=s3cret",
         receiver.addr.port()
     )
+}
+
+#[tokio::test]
+async fn a_slow_handshake_leaves_the_response_its_whole_timeout() {
+    let world = World::new().await;
+    let receiver = world.late_receiver(SHORT + SHORT / 2).await;
+    let outcome = post_briefly(&world.sender, &url(&receiver)).await;
+    assert_eq!(response(outcome).status, 200);
 }
 
 #[tokio::test]
@@ -188,7 +212,12 @@ async fn a_self_signed_certificate_is_rejected() {
     let world = World::new().await;
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["hooks.example.com".to_owned()]).unwrap();
-    let receiver = serve(params.self_signed(&key).unwrap().der().clone(), key).await;
+    let receiver = serve(
+        params.self_signed(&key).unwrap().der().clone(),
+        key,
+        Duration::ZERO,
+    )
+    .await;
     let outcome = post(&world.sender, &url(&receiver)).await;
     assert!(
         outcome.timings.connect_ms.is_some() && outcome.timings.tls_ms.is_some(),
@@ -232,7 +261,8 @@ async fn a_receiver_that_does_not_speak_tls_or_stays_silent() {
     );
 
     let silent = Receiver::start(|mut guest| async move { guest.until_closed().await }).await;
-    let outcome = post_briefly(&world.sender, &url(&silent)).await;
+    let sender = hasty_sender(world.settings.clone());
+    let outcome = post_briefly(&sender, &url(&silent)).await;
     assert!(
         outcome.timings.tls_ms.is_some() && outcome.timings.first_byte_ms.is_none(),
         "{:?}",

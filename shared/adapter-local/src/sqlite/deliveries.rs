@@ -12,7 +12,7 @@ use postrider_ports::{Error, Result};
 
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{SqliteStore, accept, apply, claim};
+use super::{SqliteStore, accept, apply, claim, give_back};
 
 #[async_trait]
 impl Deliveries for SqliteStore {
@@ -32,6 +32,13 @@ impl Deliveries for SqliteStore {
         let claimed = claimed.clone();
         self.writer
             .write(move |tx| claim::renew(tx, &claimed, until))
+            .await
+    }
+
+    async fn give_back(&self, claimed: &Claimed, _: Timestamp) -> Result<()> {
+        let claimed = claimed.clone();
+        self.writer
+            .write(move |tx| give_back::give_back(tx, &claimed))
             .await
     }
 

@@ -35,13 +35,13 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
     let Some(alert) = alert else {
         return Ok(());
     };
-    let (webhook, trouble) = (alert.webhook.to_string(), alert.trouble.as_str());
+    let (webhook, cause) = (alert.webhook.to_string(), alert.cause.as_str());
     let earlier = codec::first(
         &mut *tx.statement(FILED_AFTER)?,
         &[
             &alert.tenant.as_str(),
             &webhook,
-            &trouble,
+            &cause,
             &alert.silenced_after(),
         ],
         |_| Ok(()),
@@ -54,7 +54,7 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
             params![
                 alert.tenant.as_str(),
                 webhook,
-                trouble,
+                cause,
                 alert.episode(),
                 at,
                 text
@@ -84,8 +84,8 @@ impl MailOutbox for SqliteStore {
                             id: row.get(0)?,
                             event: row.get(1)?,
                             tries: row.get(2)?,
-                            refusals: row.get(3)?,
-                            announced_at: codec::instant(row, 4)?,
+                            rejections: row.get(3)?,
+                            notified_at: codec::instant(row, 4)?,
                         })
                     },
                 )

@@ -13,6 +13,7 @@ mod drains;
 mod events;
 mod expire;
 mod fault;
+mod give_back;
 mod health;
 mod history;
 mod housekeeping;

@@ -49,7 +49,7 @@ impl RejectedRequests for SqliteStore {
             .await
     }
 
-    async fn refused(
+    async fn rejections(
         &self,
         tenant: &TenantId,
         source: SourceId,
@@ -124,7 +124,7 @@ fn read(
     let sealed: Vec<u8> = row.get(5)?;
     Ok(StoredRejection {
         id: RejectedId::of(at, place),
-        refused: RejectedRequest {
+        rejected: RejectedRequest {
             tenant: tenant.clone(),
             source,
             at,

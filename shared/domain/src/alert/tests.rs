@@ -44,8 +44,8 @@ fn a_failure_is_read_as_it_was_written() {
     };
     let after = before.stopped(WebhookStatus::Failed, 4, reason.clone(), AT);
     let alert = alert_for(&before, &after).unwrap();
-    let trouble = Trouble::Failed { retries: Some(5) };
-    assert_eq!((alert.trouble, alert.generation), (trouble, 4));
+    let cause = AlertCause::Failed { retries: Some(5) };
+    assert_eq!((alert.cause, alert.generation), (cause, 4));
     assert_eq!((alert.webhook, alert.at), (webhook(), AT));
     assert_eq!(alert.reason, Some(reason.to_string()));
     assert_eq!(alert.last_failure, Some(failure()));
@@ -59,7 +59,7 @@ fn a_warning_is_read_as_it_was_written() {
     };
     let alert = alert_for(&before, &before.failed_once(failure())).unwrap();
     let failures = WARNING_AT;
-    assert_eq!(alert.trouble, Trouble::Degraded { failures });
+    assert_eq!(alert.cause, AlertCause::Degraded { failures });
     assert_eq!(alert.last_failure, Some(failure()));
 }
 
@@ -94,22 +94,22 @@ fn text_that_is_not_a_notification_is_an_error() {
 
 #[test]
 fn a_failure_is_mailed_once_until_an_operator_acts_and_a_warning_once_an_hour() {
-    let alert = |trouble, generation, at| Alert {
+    let alert = |cause, generation, at| Alert {
         id: "x".to_owned(),
         tenant: TenantId::default(),
         webhook: webhook(),
-        trouble,
+        cause,
         generation,
         at,
         reason: None,
         last_failure: None,
     };
     let silences = |first: &Alert, second: &Alert| first.episode() > second.silenced_after();
-    let failed = |generation, at| alert(Trouble::Failed { retries: None }, generation, at);
+    let failed = |generation, at| alert(AlertCause::Failed { retries: None }, generation, at);
     let later = AT.plus(Millis::from_seconds(86_400));
     assert!(silences(&failed(1, AT), &failed(1, later)));
     assert!(!silences(&failed(1, AT), &failed(2, AT)));
-    let warning = |at| alert(Trouble::Degraded { failures: 3 }, 0, at);
+    let warning = |at| alert(AlertCause::Degraded { failures: 3 }, 0, at);
     let (soon, late) = (
         AT.plus(WARNINGS_APART).minus(Millis::new(1)),
         AT.plus(WARNINGS_APART),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AttemptKind, Limiter, Limits, MILLI};
+use super::{AttemptKind, FLOOR_MILLI, Limiter, Limits, MILLI};
 use crate::delivery::Delivery;
 use crate::health::WebhookStatus;
 use crate::time::{Millis, Timestamp};
@@ -14,7 +14,7 @@ const ABOUT_TO_GO: Millis = Millis::from_seconds(1);
 pub struct FlowStatus {
     /// Whether first attempts, too, have to keep to the rate.
     pub limited: bool,
-    /// Thousandths of an attempt per second.
+    /// Of retries and, while it is limited, of all attempts; in thousandths per second.
     pub rate_milli: u32,
 }
 
@@ -28,11 +28,24 @@ impl FlowStatus {
         }
     }
 
+    /// The flow to a webhook that was just resumed.
+    #[must_use]
+    pub const fn resumed() -> Self {
+        Self {
+            limited: true,
+            rate_milli: FLOOR_MILLI,
+        }
+    }
+
     #[must_use]
     pub fn of(limiter: &Limiter, limits: &Limits) -> Self {
         Self {
             limited: limiter.limited,
-            rate_milli: limiter.current_rate_milli(limits),
+            rate_milli: if limiter.limited {
+                limiter.current_rate_milli(limits)
+            } else {
+                limiter.retry_rate_milli(limits)
+            },
         }
     }
 

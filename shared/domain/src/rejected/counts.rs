@@ -30,7 +30,8 @@ impl RejectedId {
 #[serde(default)]
 pub struct RejectionCounts {
     /// How many were stored; also the position of the next one.
-    pub kept: u64,
+    #[serde(rename = "kept")]
+    pub stored: u64,
     /// How many more were counted but not stored.
     pub counted: u64,
     /// The minute since the epoch in which the last one was stored.
@@ -55,11 +56,11 @@ impl RejectionCounts {
             return (Self { counted, ..self }, None);
         }
         let next = Self {
-            kept: self.kept.saturating_add(1),
+            stored: self.stored.saturating_add(1),
             counted: self.counted,
             minute: self.minute.max(minute),
             in_minute: in_minute.saturating_add(1),
         };
-        (next, Some(self.kept))
+        (next, Some(self.stored))
     }
 }

@@ -84,9 +84,9 @@ fn ten_per_minute_are_stored_and_the_rest_are_counted() {
         places.extend(place);
     }
     assert_eq!(places, (0..10).collect::<Vec<_>>());
-    assert_eq!((counts.kept, counts.counted), (10, 15));
+    assert_eq!((counts.stored, counts.counted), (10, 15));
     let (next, place) = counts.with_one_more(second(60));
-    assert_eq!((next.kept, next.counted, place), (11, 15, Some(10)));
+    assert_eq!((next.stored, next.counted, place), (11, 15, Some(10)));
     // The clock is set back.
     let (_, place) = RejectionCounts {
         in_minute: 10,

@@ -98,6 +98,12 @@ macro_rules! names {
             pub fn names() -> impl Iterator<Item = &'static str> {
                 Self::WORDS.iter().map(|(_, word)| *word)
             }
+
+            /// The word in the API.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                self.word()
+            }
         }
     )+};
 }

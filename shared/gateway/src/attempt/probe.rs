@@ -2,17 +2,16 @@
 
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
-use postrider_domain::outcome::Outcome;
 use postrider_domain::request::signed_headers;
 use postrider_domain::test_event;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
-use postrider_ports::sender::Post;
+use postrider_ports::sender::{Post, Posted};
 
 use super::Attempts;
 use crate::ingest::fresh_row;
-use crate::telemetry;
+use crate::{metrics, telemetry};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
@@ -28,7 +27,7 @@ impl Attempts {
     /// Sends a probe to a failed webhook with `auto_resume`, if one is due.
     ///
     /// # Errors
-    /// The store could not be read or written. The next probe is sent when it is due.
+    /// The store could not be read or written, or the gateway could not send. The next probe is sent when it is due.
     pub async fn probe(&self, tenant: &TenantId, id: WebhookId) -> Result<ProbeResult> {
         let now = self.ports.clock.now();
         let snapshot = self.webhook_cache.current(tenant, now).await?;
@@ -39,9 +38,10 @@ impl Attempts {
         let Some(begun) = store.begin_probe(tenant, id, now).await? else {
             return Ok(ProbeResult::NotSent);
         };
-        let Some(outcome) = self.post_probe(webhook, now).await else {
+        let Some(posted) = self.post_probe(webhook, now).await else {
             return Ok(ProbeResult::NotSent);
         };
+        let outcome = posted.inspect_err(|fault| metrics::own_fault(fault.kind))?;
         let is_success = matches!(outcome.status(), Some(200..=299));
         telemetry::webhook_probed(webhook, begun.probes, &outcome, begun.next_probe_at);
         if !is_success {
@@ -55,7 +55,7 @@ impl Attempts {
         Ok(ProbeResult::Passed)
     }
 
-    async fn post_probe(&self, webhook: &Webhook, now: Timestamp) -> Option<Outcome> {
+    async fn post_probe(&self, webhook: &Webhook, now: Timestamp) -> Option<Posted> {
         let drawn = EventId::new(now, &self.ports.entropy.bytes());
         let event = test_event::event(&webhook.tenant, webhook.id, drawn, now)?;
         let row = fresh_row(&event, webhook, now);

@@ -1,7 +1,7 @@
 //! The text of an e-mail.
 
 use askama::Template;
-use postrider_domain::alert::{Alert, Trouble};
+use postrider_domain::alert::{Alert, AlertCause};
 use postrider_domain::health::LastFailure;
 use postrider_ports::mail::{Contact, Email};
 
@@ -24,14 +24,14 @@ struct Last {
 }
 
 #[derive(Template)]
-#[template(path = "trouble.txt")]
+#[template(path = "problem.txt")]
 struct Text<'a> {
     words: &'a Words,
 }
 
 /// The same text; values are escaped.
 #[derive(Template)]
-#[template(path = "trouble.html")]
+#[template(path = "problem.html")]
 struct Html<'a> {
     words: &'a Words,
 }
@@ -51,7 +51,7 @@ pub fn email(
         id: format!(
             "{}.{}.{}",
             alert.webhook,
-            alert.trouble.as_str(),
+            alert.cause.as_str(),
             alert.episode()
         ),
         to: to.clone(),
@@ -68,8 +68,8 @@ impl Words {
         let error = error.or(alert.reason.as_deref());
         let webhook = alert.webhook.to_string();
         Self {
-            headline: headline(&one_line(&contact.name), alert.trouble),
-            failed: matches!(alert.trouble, Trouble::Failed { .. }),
+            headline: headline(&one_line(&contact.name), alert.cause),
+            failed: matches!(alert.cause, AlertCause::Failed { .. }),
             error: one_line(error.unwrap_or("unknown")),
             last: last.map(Last::of),
             link: public_url
@@ -89,16 +89,16 @@ impl Last {
     }
 }
 
-fn headline(name: &str, trouble: Trouble) -> String {
-    match trouble {
-        Trouble::Failed { retries: None } => format!("Webhook '{name}' has failed"),
-        Trouble::Failed { retries: Some(1) } => {
+fn headline(name: &str, cause: AlertCause) -> String {
+    match cause {
+        AlertCause::Failed { retries: None } => format!("Webhook '{name}' has failed"),
+        AlertCause::Failed { retries: Some(1) } => {
             format!("Webhook '{name}' has failed after 1 retry")
         }
-        Trouble::Failed {
+        AlertCause::Failed {
             retries: Some(retries),
         } => format!("Webhook '{name}' has failed after {retries} retries"),
-        Trouble::Degraded { failures } => {
+        AlertCause::Degraded { failures } => {
             format!("Webhook '{name}' has failed {failures} times in a row and is being retried")
         }
     }

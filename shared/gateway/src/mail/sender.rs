@@ -134,7 +134,7 @@ impl MailSender {
     }
 
     async fn deliver(&self, due: &PendingEmail, alert: &Alert) -> SendResult {
-        if due.announced_at.plus(TOO_OLD) < self.clock.now() {
+        if due.notified_at.plus(TOO_OLD) < self.clock.now() {
             return SendResult::TooOld;
         }
         let contact = match self.contacts.contact(&alert.tenant, alert.webhook).await {
@@ -162,8 +162,8 @@ impl SendResult {
     fn handled(&self, email: &PendingEmail, now: Timestamp) -> EmailResult {
         match self {
             Self::Deferred(_) => EmailResult::PutOff(now.plus(wait(email.tries))),
-            Self::Rejected(_) if email.refusals + 1 < MAX_REJECTIONS => {
-                EmailResult::Rejected(now.plus(wait_after_rejection(email.refusals)))
+            Self::Rejected(_) if email.rejections + 1 < MAX_REJECTIONS => {
+                EmailResult::Rejected(now.plus(wait_after_rejection(email.rejections)))
             }
             Self::Rejected(_)
             | Self::Sent
@@ -199,7 +199,7 @@ impl SendResult {
                 error!(event = "mail.given_up", about, %reason, "the e-mail will not be sent");
             }
             Self::Rejected(reason) => {
-                warn!(event = "mail.rejected", about, refusals = due.refusals + 1, %reason, "the mail server rejected the e-mail");
+                warn!(event = "mail.rejected", about, rejections = due.rejections + 1, %reason, "the mail server rejected the e-mail");
             }
             Self::TooOld => {
                 error!(

@@ -6,46 +6,99 @@ use postrider_ports::traces::TraceSettings;
 use url::Url;
 
 use super::Reader;
+use super::setting::{DefaultText, OptionalText, Setting};
 
-const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
-const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
-const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
-const SAMPLER_ARG: &str = "OTEL_TRACES_SAMPLER_ARG";
+pub const ENDPOINT: Setting<OptionalText> = Setting {
+    name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    values: OptionalText {
+        form: "URL",
+        unset: "unset",
+    },
+    meaning: "OpenTelemetry collector that accepts OTLP over http/protobuf, such as `http://127.0.0.1:4318`. If unset, no traces are recorded. See [tracing](tracing.md). `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, if set, takes precedence and is used unchanged.",
+};
+
+pub const TRACES_ENDPOINT: Setting<OptionalText> = Setting {
+    name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    values: OptionalText {
+        form: "URL",
+        unset: "unset",
+    },
+    meaning: "Takes precedence over `OTEL_EXPORTER_OTLP_ENDPOINT` and is used unchanged, without `/v1/traces` added.",
+};
+
+pub const PROTOCOL: Setting<DefaultText> = Setting {
+    name: "OTEL_EXPORTER_OTLP_PROTOCOL",
+    values: DefaultText {
+        form: "http/protobuf",
+        default: "http/protobuf",
+    },
+    meaning: "Protocol of the collector. No other value is supported.",
+};
+
+/// Read by the exporter itself.
+pub const HEADERS: Setting<OptionalText> = Setting {
+    name: "OTEL_EXPORTER_OTLP_HEADERS",
+    values: OptionalText {
+        form: "comma-separated name=value",
+        unset: "none",
+    },
+    meaning: "Headers for requests to the collector, such as its API key.",
+};
+
+pub const SERVICE_NAME: Setting<DefaultText> = Setting {
+    name: "OTEL_SERVICE_NAME",
+    values: DefaultText {
+        form: "text",
+        default: "postrider",
+    },
+    meaning: "Service name of this gateway in traces.",
+};
+
+pub const SAMPLER: Setting<DefaultText> = Setting {
+    name: "OTEL_TRACES_SAMPLER",
+    values: DefaultText {
+        form: "always_on, always_off or traceidratio",
+        default: "always_on",
+    },
+    meaning: "Which traces to record. `traceidratio` records a share of them, each one complete.",
+};
+
+pub const SAMPLER_ARG: Setting<DefaultText> = Setting {
+    name: "OTEL_TRACES_SAMPLER_ARG",
+    values: DefaultText {
+        form: "0 to 1",
+        default: "1",
+    },
+    meaning: "The share that `traceidratio` records.",
+};
 
 impl Reader<'_> {
     /// `None` unless an endpoint is set.
     pub fn traces(&mut self) -> Option<TraceSettings> {
         let endpoint = self.trace_endpoint();
         let share = self.trace_share();
-        if self
-            .text(PROTOCOL)
-            .is_some_and(|name| name != "http/protobuf")
-        {
+        if PROTOCOL.read(self) != PROTOCOL.values.default {
             self.fault(
-                PROTOCOL,
+                PROTOCOL.name,
                 "must be http/protobuf, the only supported protocol",
             );
         }
-        let service_name = self.text("OTEL_SERVICE_NAME");
+        let service_name = SERVICE_NAME.read(self);
         Some(TraceSettings {
             endpoint: endpoint?,
-            service_name: service_name.unwrap_or_else(|| "postrider".to_owned()),
+            service_name,
             share,
         })
     }
 
     /// The endpoint for traces unchanged, or the endpoint for all signals with the path of traces.
     fn trace_endpoint(&mut self) -> Option<Url> {
-        let own = self
-            .text(TRACES_ENDPOINT)
-            .map(|text| (TRACES_ENDPOINT, text));
+        let own = TRACES_ENDPOINT.read(self);
+        let own = own.map(|text| (TRACES_ENDPOINT.name, text));
         let of_all = || {
-            let text = self.text(ENDPOINT)?;
-            Some((
-                ENDPOINT,
-                format!("{}/v1/traces", text.trim_end_matches('/')),
-            ))
+            let text = ENDPOINT.read(self)?;
+            let url = format!("{}/v1/traces", text.trim_end_matches('/'));
+            Some((ENDPOINT.name, url))
         };
         let (name, text) = own.or_else(of_all)?;
         let url = Url::parse(&text).ok();
@@ -60,20 +113,19 @@ impl Reader<'_> {
     }
 
     fn trace_share(&mut self) -> Share {
-        match self.text(SAMPLER).as_deref() {
-            None | Some("always_on" | "parentbased_always_on") => Share::ALL,
-            Some("always_off" | "parentbased_always_off") => Share::NONE,
-            Some("traceidratio" | "parentbased_traceidratio") => {
-                let ratio = self
-                    .text(SAMPLER_ARG)
-                    .map_or(Some(1.0), |text| text.parse().ok());
+        match SAMPLER.read(self).as_str() {
+            "always_on" | "parentbased_always_on" => Share::ALL,
+            "always_off" | "parentbased_always_off" => Share::NONE,
+            "traceidratio" | "parentbased_traceidratio" => {
+                let ratio = SAMPLER_ARG.read(self).parse().ok();
                 ratio.and_then(Share::part).unwrap_or_else(|| {
-                    self.fault(SAMPLER_ARG, "must be a number from 0 to 1");
+                    self.fault(SAMPLER_ARG.name, "must be a number from 0 to 1");
                     Share::ALL
                 })
             }
-            Some(_) => {
-                self.fault(SAMPLER, "must be always_on, always_off or traceidratio");
+            _ => {
+                let form = SAMPLER.values.form;
+                self.fault(SAMPLER.name, &format!("must be {form}"));
                 Share::ALL
             }
         }
@@ -102,23 +154,36 @@ mod tests {
     #[test]
     fn without_an_endpoint_there_are_no_traces() {
         assert_eq!(read(&[]), Ok(None));
-        assert_eq!(read(&[(ENDPOINT, " "), (SAMPLER, "always_on")]), Ok(None));
+        assert_eq!(
+            read(&[(ENDPOINT.name, " "), (SAMPLER.name, "always_on")]),
+            Ok(None)
+        );
     }
 
     #[test]
     fn the_endpoint_for_all_signals_gets_the_path_of_traces() {
         let traces = "http://127.0.0.1:4318/v1/traces";
-        assert_eq!(endpoint(&[(ENDPOINT, "http://127.0.0.1:4318")]), traces);
-        assert_eq!(endpoint(&[(ENDPOINT, "http://127.0.0.1:4318/")]), traces);
-        let own = (TRACES_ENDPOINT, "https://collector.example/take/them");
-        assert_eq!(endpoint(&[(ENDPOINT, "http://127.0.0.1:4318"), own]), own.1);
+        assert_eq!(
+            endpoint(&[(ENDPOINT.name, "http://127.0.0.1:4318")]),
+            traces
+        );
+        assert_eq!(
+            endpoint(&[(ENDPOINT.name, "http://127.0.0.1:4318/")]),
+            traces
+        );
+        let own = (TRACES_ENDPOINT.name, "https://collector.example/take/them");
+        assert_eq!(
+            endpoint(&[(ENDPOINT.name, "http://127.0.0.1:4318"), own]),
+            own.1
+        );
     }
 
     #[test]
     fn the_sampler_sets_the_share_of_traces() {
         let share = |sampler, arg| {
-            let on = (ENDPOINT, "http://127.0.0.1:4318");
-            read(&[on, (SAMPLER, sampler), (SAMPLER_ARG, arg)]).map(|read| read.unwrap().share)
+            let on = (ENDPOINT.name, "http://127.0.0.1:4318");
+            read(&[on, (SAMPLER.name, sampler), (SAMPLER_ARG.name, arg)])
+                .map(|read| read.unwrap().share)
         };
         assert_eq!(share("", ""), Ok(Share::ALL));
         assert_eq!(share("always_off", ""), Ok(Share::NONE));
@@ -131,9 +196,9 @@ mod tests {
     #[test]
     fn an_invalid_setting_is_named_without_its_value() {
         for (name, bad) in [
-            (ENDPOINT, "collector:4317"),
-            (TRACES_ENDPOINT, "grpc://user:secret@collector"),
-            (PROTOCOL, "grpc"),
+            (ENDPOINT.name, "collector:4317"),
+            (TRACES_ENDPOINT.name, "grpc://user:secret@collector"),
+            (PROTOCOL.name, "grpc"),
         ] {
             let error = read(&[(name, bad)]).unwrap_err().to_string();
             assert!(error.contains(name) && !error.contains(bad), "{error}");

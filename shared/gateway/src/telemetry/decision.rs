@@ -71,6 +71,7 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
         jitter_bps = policy.jitter_bps,
         classifier = policy.classifier.as_str(),
         redirects = policy.redirects.as_str(),
+        retry_after = policy.retry_after.as_str(),
         on_exhausted = policy.on_exhausted.as_str(),
         retry_budget = policy.budget.0,
         jitter,
@@ -83,7 +84,7 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
 pub(crate) fn outcome(transition: Transition, written: &Result<Attempted>) -> &'static str {
     match written {
         Ok(Attempted::Done(_)) => decided(transition),
-        Ok(Attempted::Stale | Attempted::NotStarted) => "stale",
+        Ok(Attempted::Stale | Attempted::NotStarted | Attempted::GivenBack(_)) => "stale",
         Err(_) => "not_written",
     }
 }
@@ -106,7 +107,7 @@ fn sentence(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempt
     };
     let attempt = format!("attempt {number} of {max}");
     match (written, decision.transition) {
-        (Ok(Attempted::Stale | Attempted::NotStarted), _) => {
+        (Ok(Attempted::Stale | Attempted::NotStarted | Attempted::GivenBack(_)), _) => {
             format!(
                 "{attempt} does not count because another process claimed the delivery: {answer}"
             )

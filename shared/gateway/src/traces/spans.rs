@@ -136,7 +136,7 @@ pub(super) fn notification(
         parent: Some(SpanId::of_accept(delivery.event)),
         link: None,
         kind: Kind::Producer,
-        name: "announce",
+        name: "notify",
         started_at: Timestamp::ZERO,
         ended_at: Timestamp::ZERO,
         attributes: vec![

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use postrider_domain::flow::FlowStatus;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::drains::{DrainLease, DrainState, Registration};
 use postrider_ports::queue::{DrainMessage, Queue};
 use postrider_ports::{Result, WorkerStore};
@@ -77,7 +77,8 @@ impl Drainer {
         let Some(webhook) = snapshot.get(message.webhook).filter(is_active) else {
             return Ok(Drained::Stopped);
         };
-        let begin_until = deadline.minus(webhook.settings.timeout).minus(START_MARGIN);
+        let longest = longest_attempt(webhook.settings.timeout);
+        let begin_until = deadline.minus(longest).minus(START_MARGIN);
         if begin_until <= now {
             self.queue.send(vec![message.clone().into()]).await;
             return Ok(Drained::SentAgain);

@@ -2,6 +2,7 @@
 //! and shares slots fairly between webhooks, so that a slow or dead receiver does not delay the others.
 
 mod agenda;
+mod breather;
 mod cycle;
 mod flows;
 mod slots;
@@ -12,17 +13,18 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::delivery::{Delivery, Lease, LeaseOwner};
 use postrider_domain::flow::{AttemptKind, FlowStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::Result;
 use postrider_ports::WorkerStore;
 use postrider_ports::deliveries::ClaimedDelivery;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::queue::{AttemptMessage, ProbeMessage, Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
+use postrider_ports::sender::OwnFault;
 use postrider_ports::start_now::StartNow;
 use tokio::select;
 use tokio::sync::Notify;
@@ -33,6 +35,7 @@ use crate::attempt::{AttemptResult, Attempted, Attempts, LEASE_MARGIN, ProbeResu
 use crate::settings::WorkerSettings;
 use crate::webhook_cache::WebhookCache;
 use crate::worker::embedded::agenda::Agenda;
+use crate::worker::embedded::breather::{Breather, Pause};
 use crate::worker::embedded::cycle::Refill;
 use crate::worker::embedded::flows::Flows;
 use crate::worker::embedded::slots::{Key, Slots};
@@ -53,6 +56,7 @@ pub struct EmbeddedWorker {
     flows: Flows,
     agenda: Mutex<Agenda>,
     refill: Mutex<Refill>,
+    breather: Breather,
     wake: Notify,
     /// The latest time at which the loop reads the agenda again.
     looks_again_at: AtomicI64,
@@ -96,6 +100,7 @@ impl EmbeddedWorker {
             flows: Flows::default(),
             agenda: Mutex::default(),
             refill: Mutex::default(),
+            breather: Breather::default(),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
             under_way: Mutex::default(),
@@ -167,7 +172,7 @@ impl EmbeddedWorker {
         };
         Lease {
             owner,
-            until: now.plus(timeout).plus(LEASE_MARGIN),
+            until: now.plus(longest_attempt(timeout)).plus(LEASE_MARGIN),
         }
     }
 
@@ -213,6 +218,7 @@ impl EmbeddedWorker {
                 }
                 return;
             }
+            Ok(Attempted::GivenBack(fault)) => return self.pause(row, &fault),
             Ok(Attempted::Stale) => telemetry::attempt_not_counted(claimed, "stale"),
             Ok(Attempted::NotStarted) => telemetry::attempt_not_counted(claimed, "not started"),
             Err(error) => telemetry::attempt_abandoned(claimed, &error),
@@ -220,14 +226,32 @@ impl EmbeddedWorker {
         // The row is held until its lease ends.
         self.note_row(
             key,
-            AttemptKind::Retry,
+            AttemptKind::of(row),
             row.lease_until.plus(Millis::new(1)),
         );
     }
 
+    /// Starts no attempts for a moment after a fault of our own. The row is free and due as before.
+    fn pause(&self, row: &Delivery, fault: &OwnFault) {
+        let (key, now) = ((row.tenant.clone(), row.id.webhook), self.ports.clock.now());
+        let begun = self.breather.begin(key.clone(), fault.kind.extent(), now);
+        if begun == Pause::New {
+            telemetry::worker_paused(key.1, fault);
+        }
+        self.flows.forget_rows(&key);
+        let ends_at = self.breather.ends_at(&key, now).unwrap_or(now);
+        self.note(key, ends_at);
+    }
+
+    fn is_paused(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> bool {
+        let webhook = (tenant.clone(), webhook);
+        self.breather.ends_at(&webhook, now).is_some()
+    }
+
     /// Probes a webhook if a slot is free; otherwise the next sweep asks again.
     fn probe(self: &Arc<Self>, tenant: TenantId, webhook: WebhookId) {
-        if !self.slots.take(&tenant, webhook) {
+        let now = self.ports.clock.now();
+        if self.is_paused(&tenant, webhook, now) || !self.slots.take(&tenant, webhook) {
             return;
         }
         let worker = Arc::clone(self);
@@ -309,7 +333,9 @@ pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
 impl StartNow for InProcessQueue {
     fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
         let worker = &self.0;
-        if !worker.slots.take(&webhook.tenant, webhook.id) {
+        if worker.is_paused(&webhook.tenant, webhook.id, now)
+            || !worker.slots.take(&webhook.tenant, webhook.id)
+        {
             return None;
         }
         if !worker.flows.may_begin(webhook, now) {

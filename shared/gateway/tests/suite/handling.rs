@@ -157,7 +157,8 @@ async fn without_time_for_an_attempt_a_message_is_sent_again() {
     let webhook = stage.webhook().await;
     stage.publish(webhook).await;
     let messages = stage.line.take();
-    let too_soon = stage.clock.now().plus(Millis::from_seconds(12));
+    // Connecting, the response and the write may take 18 s.
+    let too_soon = stage.clock.now().plus(Millis::from_seconds(17));
     let handled = stage.dispatcher().handle(messages.clone(), too_soon).await;
     assert_eq!(handled, [Ok(Handled::SentAgain)]);
     assert_eq!(stage.line.take(), messages);
@@ -188,10 +189,7 @@ async fn rows_of_paused_and_deleted_webhooks_are_not_sent() {
     manage.delete(&tenant(), deleted).await.unwrap();
     let handled = stage.handle(messages).await;
     let dropped = |why| Ok(Handled::Dropped(why));
-    assert_eq!(
-        handled,
-        [dropped(Needless::InBacklog), dropped(Needless::Closed)]
-    );
+    assert_eq!(handled, [Ok(Handled::Postponed), dropped(Needless::Closed)]);
     assert!(stage.receiver.requests().is_empty());
 }
 

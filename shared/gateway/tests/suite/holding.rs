@@ -5,6 +5,8 @@ use std::time::Duration;
 use postrider_domain::delivery::Status;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{DEFAULT_TIMEOUT_SECONDS, longest_attempt};
+use postrider_gateway::attempt::LEASE_MARGIN;
 use postrider_ports::clock::Clock;
 
 use crate::stage::Stage;
@@ -43,6 +45,9 @@ async fn the_embedded_worker_renews_a_lease_each_third_of_its_time() {
     stage.receiver.hold();
     let worker = stage.embedded_worker();
     assert_eq!(worker.cycle().await.unwrap().started, 1);
+    let lease = stage.row(id).await.lease_until.since(stage.clock.now());
+    let longest = longest_attempt(Millis::from_seconds(DEFAULT_TIMEOUT_SECONDS.into()));
+    assert_eq!(lease, longest.plus(LEASE_MARGIN));
     stage.receiver.received(1).await;
     let first_until = stage.row(id).await.lease_until;
     step_through_thirds(&stage, id, 4).await;

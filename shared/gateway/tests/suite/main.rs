@@ -11,6 +11,7 @@ mod draining;
 mod first_key;
 mod handling;
 mod holding;
+mod own_faults;
 mod polling;
 mod recovering;
 mod shadowing;

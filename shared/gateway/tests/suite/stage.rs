@@ -26,11 +26,12 @@ use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::sender::Sender;
 use postrider_ports::{Result, Store};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
-use postrider_testkit::line::Line;
 use postrider_testkit::receiver::Receiver;
+use postrider_testkit::recording_queue::RecordingQueue;
 use tokio::task::JoinSet;
 
 /// The time that a function has.
@@ -41,7 +42,7 @@ pub(crate) struct Stage {
     _directory: tempfile::TempDir,
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) receiver: Receiver,
-    pub(crate) line: Arc<Line>,
+    pub(crate) line: Arc<RecordingQueue>,
     pub(crate) gateway: Gateway,
     store: Arc<SqliteStore>,
     pub(crate) ports: Ports,
@@ -64,7 +65,7 @@ impl Stage {
             ..EgressSettings::default()
         })
         .unwrap();
-        let line = Arc::new(Line::default());
+        let line = Arc::new(RecordingQueue::default());
         let limits = GatewaySettings {
             max_body_bytes: MAX_BODY_BYTES_ON_AWS,
             egress: egress.clone(),
@@ -84,21 +85,28 @@ impl Stage {
         }
     }
 
-    /// With a webhook cache of its own.
-    fn attempts(&self, webhook_cache: &Arc<WebhookCache>) -> Attempts {
+    pub(crate) fn sender(&self) -> Arc<dyn Sender> {
         let sender = SenderSettings {
             rules: self.egress.clone(),
             ..SenderSettings::default()
         };
-        let sender = Arc::new(HttpSender::new(sender).unwrap());
+        Arc::new(HttpSender::new(sender).unwrap())
+    }
+
+    /// With a webhook cache of its own.
+    fn attempts(&self, sender: Arc<dyn Sender>, webhook_cache: &Arc<WebhookCache>) -> Attempts {
         let retry = RuntimeRetry::default();
         Attempts::new(self.ports.clone(), sender, Arc::clone(webhook_cache), retry)
     }
 
     /// A dispatcher function that shares only the store and the queue with the others.
     pub(crate) fn dispatcher(&self) -> QueueWorker {
+        self.dispatcher_with(self.sender())
+    }
+
+    pub(crate) fn dispatcher_with(&self, sender: Arc<dyn Sender>) -> QueueWorker {
         let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
-        let attempts = self.attempts(&webhook_cache);
+        let attempts = self.attempts(sender, &webhook_cache);
         // The store treats the leases of processes that it does not know as expired.
         let process = self.store.process().to_owned();
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
@@ -106,11 +114,15 @@ impl Stage {
     }
 
     pub(crate) fn embedded_worker(&self) -> Arc<EmbeddedWorker> {
+        self.embedded_worker_with(self.sender())
+    }
+
+    pub(crate) fn embedded_worker_with(&self, sender: Arc<dyn Sender>) -> Arc<EmbeddedWorker> {
         let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
         EmbeddedWorker::new(
             self.ports.clone(),
             Arc::clone(&self.store) as _,
-            self.attempts(&webhook_cache),
+            self.attempts(sender, &webhook_cache),
             webhook_cache,
             self.store.process().to_owned(),
             &WorkerSettings::default(),
@@ -164,9 +176,26 @@ impl Stage {
     }
 
     pub(crate) async fn webhook_with(&self, draft: WebhookDraft) -> WebhookId {
+        self.create(WebhookDraft {
+            target_url: self.receiver.url(),
+            ..draft
+        })
+        .await
+    }
+
+    /// A webhook for another path of the receiver.
+    pub(crate) async fn webhook_at(&self, path: &str) -> WebhookId {
+        let url: url::Url = self.receiver.url().parse().unwrap();
+        self.create(WebhookDraft {
+            target_url: url.join(path).unwrap().into(),
+            ..WebhookDraft::default()
+        })
+        .await
+    }
+
+    async fn create(&self, draft: WebhookDraft) -> WebhookId {
         let draft = WebhookDraft {
             name: "Upload Notifications".into(),
-            target_url: self.receiver.url(),
             event_types: vec!["task.*".into()],
             ..draft
         };
@@ -216,8 +245,7 @@ impl Stage {
                     return;
                 }
             }
-            // The receiver and the store take real time.
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            real_time_passes().await;
             self.clock.advance(Millis::new(50));
         }
         under_way.abort_all();
@@ -232,6 +260,14 @@ impl Stage {
         let found = self.ports.store.delivery(&tenant(), id).await;
         found.unwrap().unwrap()
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the receiver and the store take real time, while the clock of the test stands still"
+)]
+async fn real_time_passes() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
 }
 
 pub(crate) fn tenant() -> TenantId {

@@ -34,7 +34,7 @@ pub(super) struct RejectedLine {
 impl RejectedLine {
     /// With a diagnosis if the source is given: it needs the source's secrets.
     pub(super) fn of(kept: &StoredRejection, diagnosed_with: Option<&Source>) -> Self {
-        let rejected = &kept.refused;
+        let rejected = &kept.rejected;
         let findings = diagnosed_with.map(|source| explained(source, &rejected.diagnose(source)));
         Self {
             id: kept.id.to_string(),
@@ -55,7 +55,7 @@ fn explained(source: &Source, findings: &[Finding]) -> Vec<Explained> {
 }
 
 fn summary(kept: &StoredRejection) -> String {
-    let rejected = &kept.refused;
+    let rejected = &kept.rejected;
     let kind = rejected.request.headers.get(CONTENT_TYPE);
     let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
     let bytes = usize::try_from(rejected.body_bytes).unwrap_or(usize::MAX);
@@ -90,8 +90,8 @@ pub(crate) async fn show(
 ) -> Result<Response, PageError> {
     let rejected = &app.gateway.rejected;
     let diagnosed = rejected.diagnose(viewer.tenant(), source, id).await?;
-    let (source, refused) = (&diagnosed.source, &diagnosed.kept.refused);
-    let request = &refused.request;
+    let (source, rejected) = (&diagnosed.source, &diagnosed.kept.rejected);
+    let request = &rejected.request;
     let kind = request.headers.get(CONTENT_TYPE);
     let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
     let line = RejectedLine {
@@ -124,7 +124,7 @@ pub(crate) async fn show(
             kind.as_deref().unwrap_or("no content type"),
             true,
         ),
-        is_cut: refused.is_cut,
+        is_cut: rejected.is_cut,
     };
     Ok(html(StatusCode::OK, &page))
 }

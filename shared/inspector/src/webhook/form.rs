@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use postrider_api_types::Vocabulary;
 use postrider_api_types::retry::RetryFields;
 use postrider_domain::invalid::Invalid;
-use postrider_domain::retry::{Classifier, OnExhausted, Profile, Redirects, RetrySettings};
+use postrider_domain::retry::{
+    Classifier, OnExhausted, OnRetryAfter, Profile, Redirects, RetrySettings,
+};
 use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
 
 use super::headers::HeaderLines;
@@ -143,6 +145,15 @@ impl WebhookForm {
             Redirects::Failure => "Retry",
         };
         choices(self.retry_text("redirects"), name)
+    }
+
+    pub(super) fn retry_after_rules(&self) -> Vec<Choice> {
+        let name = |rule| match rule {
+            OnRetryAfter::Instead => "Replaces the scheduled delay",
+            OnRetryAfter::AtLeast => "Extends the scheduled delay, never shortens it",
+            OnRetryAfter::Ignore => "Ignored",
+        };
+        choices(self.retry_text("retry_after"), name)
     }
 
     pub(super) fn endings(&self) -> Vec<Choice> {

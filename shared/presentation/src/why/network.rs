@@ -1,6 +1,7 @@
 //! No response arrived: where the attempt ended, and what that means.
 
 use postrider_domain::outcome::{FailureKind, Phase};
+use postrider_domain::webhook::CONNECT_TIMEOUT;
 use url::Url;
 
 use super::Explanation;
@@ -92,18 +93,21 @@ fn timed_out(
     host: &str,
     seconds: &str,
 ) -> (String, String, &'static [&'static str]) {
+    let limit = format!(
+        "A connection must be established within {} s, which includes DNS and TLS.",
+        CONNECT_TIMEOUT.get() / 1000
+    );
     match phase {
         Some(Phase::Dns) => (
             format!("Looking up {host} timed out"),
-            "The name servers did not respond in time.".to_owned(),
-            &[
-                "Check the name servers the gateway uses (POSTRIDER_DNS_SERVERS, or the system's).",
-            ],
+            format!("The name servers did not respond in time. {limit}"),
+            &["Check the name servers the gateway uses (POSTRIDER_DNS_SERVERS, or the system's)."],
         ),
         Some(Phase::Connect) => (
             format!("Connecting to {host} timed out"),
-            "The receiver's network did not respond. Usually a firewall drops the packets or the host is down."
-                .to_owned(),
+            format!(
+                "The receiver's network did not respond. Usually a firewall drops the packets or the host is down. {limit}"
+            ),
             &[
                 "Check that the receiver is running.",
                 "Check firewalls and security groups for rules that drop packets without rejecting them.",
@@ -111,7 +115,7 @@ fn timed_out(
         ),
         Some(Phase::Tls) => (
             "The TLS handshake timed out".to_owned(),
-            format!("{host} accepted the connection but did not finish the handshake."),
+            format!("{host} accepted the connection but did not finish the handshake. {limit}"),
             &["Check that this port speaks TLS, and how busy the receiver is."],
         ),
         Some(Phase::Check | Phase::FirstByte | Phase::Body) | None => (

@@ -1,11 +1,13 @@
 //! The receiver responded with an error.
 
 use postrider_domain::delivery::Delivery;
+use postrider_domain::retry::{OnRetryAfter, RuntimeRetry};
+use postrider_domain::webhook::Webhook;
 use url::Url;
 
 use super::Explanation;
 
-pub(super) fn explain(status: u16, row: &Delivery) -> Explanation {
+pub(super) fn explain(status: u16, row: &Delivery, webhook: Option<&Webhook>) -> Explanation {
     let path =
         Url::parse(&row.target_url).map_or_else(|_| "/".to_owned(), |url| url.path().to_owned());
     let (meaning, advice): (String, &[&str]) = match status {
@@ -49,7 +51,7 @@ pub(super) fn explain(status: u16, row: &Delivery) -> Explanation {
         ),
         429 => (
             "The receiver is rate-limiting the gateway.".to_owned(),
-            &["Lower the webhook's `retry_rate`. Retry policies with the classifier `by-status` respect its Retry-After header."],
+            &["Lower the webhook's `retry_rate`."],
         ),
         500 => (
             "The receiver failed with an internal error.".to_owned(),
@@ -73,11 +75,26 @@ pub(super) fn explain(status: u16, row: &Delivery) -> Explanation {
         ),
     };
     let title = format!("The receiver returned {status}{}", phrase(status));
-    (
-        title,
-        meaning,
-        advice.iter().map(|text| (*text).to_owned()).collect(),
-    )
+    let about_header = webhook
+        .filter(|_| matches!(status, 429 | 503))
+        .map(on_retry_after);
+    let advice = advice.iter().copied().chain(about_header);
+    (title, meaning, advice.map(str::to_owned).collect())
+}
+
+fn on_retry_after(webhook: &Webhook) -> &'static str {
+    let policy = webhook.settings.retry.policy(RuntimeRetry::default());
+    match policy.retry_after {
+        OnRetryAfter::Instead => {
+            "If the response has a Retry-After header, its delay replaces the scheduled one. A receiver that asks for short delays uses up the attempts early: set `retry_after` to `at-least` to keep the schedule."
+        }
+        OnRetryAfter::AtLeast => {
+            "If the response has a Retry-After header, the next attempt waits at least that long, and never less than scheduled."
+        }
+        OnRetryAfter::Ignore => {
+            "The retry policy ignores the receiver's Retry-After header. To respect it, set `retry_after` to `at-least`."
+        }
+    }
 }
 
 /// The standard reason phrase, if there is one.

@@ -2,7 +2,8 @@ use postrider_domain::attempt::Verdict;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::TenantId;
 use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Response, Timings};
-use postrider_domain::time::Millis;
+use postrider_domain::retry::{OnRetryAfter, Profile};
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_testkit::builders::{NOW, event, row, webhook, webhook_id};
 
 use super::*;
@@ -84,6 +85,45 @@ fn a_timeout_is_explained_by_the_phase_it_happened_in() {
     assert!(title(Phase::Connect).starts_with("Connecting to"));
     assert!(title(Phase::Tls).contains("TLS"));
     assert!(title(Phase::FirstByte).contains("took too long to respond"));
+
+    let webhook = webhook(&TenantId::default(), 1);
+    let meaning = |phase| {
+        let attempt = no_answer(FailureKind::Timeout, phase);
+        let why = explain(&row, Some(&attempt), Some((&webhook, OPEN)), NOW);
+        why.unwrap().meaning
+    };
+    for phase in [Phase::Dns, Phase::Connect, Phase::Tls] {
+        assert!(meaning(phase).contains("within 5 s"), "{}", meaning(phase));
+    }
+    let silent = meaning(Phase::FirstByte);
+    assert!(silent.contains("within the timeout of 10 s"), "{silent}");
+}
+
+#[test]
+fn the_advice_says_how_the_webhook_treats_retry_after() {
+    let row = delivery(Status::Failed, None);
+    let mut webhook = webhook(&TenantId::default(), 1);
+    let mut advice = |profile, retry_after, status| {
+        webhook.settings.retry.profile = profile;
+        webhook.settings.retry.retry_after = retry_after;
+        let last = answered(status);
+        let why = explain(&row, Some(&last), Some((&webhook, OPEN)), NOW).unwrap();
+        why.advice.join(" ")
+    };
+    for status in [429, 503] {
+        for (profile, words) in [
+            (Profile::Gateway, "ignores the receiver's Retry-After"),
+            (Profile::PublicApi, "its delay replaces the scheduled one"),
+            (Profile::Standard, "waits at least that long"),
+        ] {
+            let advice = advice(profile, None, status);
+            assert!(advice.contains(words), "{advice}");
+        }
+        let overridden = advice(Profile::PublicApi, Some(OnRetryAfter::Ignore), status);
+        assert!(overridden.contains("ignores"), "{overridden}");
+    }
+    let other = advice(Profile::PublicApi, None, 500);
+    assert!(!other.contains("Retry-After"), "{other}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{DeadCause, Unclaimable};
+use postrider_domain::delivery::{DeadCause, Delivery, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
@@ -143,6 +143,51 @@ pub async fn only_its_holder_can_renew_a_lease(fixture: impl Fixture) {
     assert_eq!(scene.renew(&second, after(90)).await, Ok(Renewed::Held));
     scene.finish(&second, Transition::Deliver, after(62)).await;
     assert_eq!(scene.renew(&second, after(600)).await, Ok(Renewed::Lost));
+}
+
+/// A first attempt, and a retry: the claim leaves no trace but the version.
+pub async fn a_row_that_is_given_back_is_free_and_due_as_before(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let (first, retry) = (scene.row(webhook).await, scene.failed(webhook).await);
+    let now = after(60);
+    for id in [first, retry] {
+        let before = scene.stored(id).await;
+        let attempts = scene.attempts(&scene.tenant, id).await;
+        let claimed = scene.claimed(id, now).await;
+        assert_eq!(scene.renew(&claimed, after(90)).await, Ok(Renewed::Held));
+        assert_eq!(scene.give_back(&claimed, now).await, Ok(()));
+        let freed = scene.stored(id).await;
+        let expected = Delivery {
+            version: freed.version,
+            generation: freed.generation,
+            ..before
+        };
+        assert_eq!(freed, expected);
+        assert!(freed.version > claimed.version(), "late writes are fenced");
+        assert_eq!(scene.attempts(&scene.tenant, id).await, attempts);
+        fixture.flush().await;
+        let due: Vec<_> = scene.backlog(now.plus(TICK)).await;
+        assert!(due.iter().any(|(_, listed)| *listed == id), "{due:?}");
+        scene.claimed(id, now).await;
+    }
+    assert_eq!(scene.health(webhook).await.failure_count, 1, "the retry's");
+}
+
+/// Not after another process has claimed the row, and not twice.
+pub async fn only_its_holder_can_give_a_row_back(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let id = scene.row(scene.webhook().await.id).await;
+    let first = scene.claimed(id, NOW).await;
+    let second = scene.claimed(id, NOW.plus(LEASE).plus(TICK)).await;
+    let held = scene.stored(id).await;
+    assert_eq!(scene.give_back(&first, after(30)).await, Ok(()));
+    assert_eq!(scene.stored(id).await, held);
+    assert_eq!(scene.give_back(&second, after(30)).await, Ok(()));
+    let freed = scene.stored(id).await;
+    assert_eq!(scene.give_back(&second, after(30)).await, Ok(()));
+    assert_eq!(scene.stored(id).await, freed);
+    assert_eq!(scene.renew(&second, after(60)).await, Ok(Renewed::Lost));
 }
 
 /// More than AWS services accept in one call; one result each.

@@ -1,6 +1,6 @@
 //! E-mails about failing webhooks.
 
-use postrider_domain::alert::{Alert, Trouble, WARNINGS_APART};
+use postrider_domain::alert::{Alert, AlertCause, WARNINGS_APART};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
 use postrider_domain::health::WebhookStatus;
@@ -81,8 +81,8 @@ pub async fn warnings_of_a_webhook_are_an_hour_apart(fixture: impl EmbeddedFixtu
     }
     fail_three_times(&scene, other, after(60)).await;
     let filed = alerts(&fixture).await;
-    let filed: Vec<_> = filed.iter().map(|a| (a.webhook, a.at, a.trouble)).collect();
-    let warning = Trouble::Degraded { failures: 3 };
+    let filed: Vec<_> = filed.iter().map(|a| (a.webhook, a.at, a.cause)).collect();
+    let warning = AlertCause::Degraded { failures: 3 };
     assert_eq!(
         filed,
         [
@@ -100,15 +100,15 @@ pub async fn an_email_stays_until_it_is_settled(fixture: impl EmbeddedFixture) {
     let store = fixture.embedded();
     assert_eq!(due(&fixture, NOW.minus(Millis::new(1))).await, []);
     let email = due(&fixture, NOW).await.remove(0);
-    assert_eq!((email.tries, email.refusals), (0, 0));
-    assert_eq!(email.announced_at, NOW);
+    assert_eq!((email.tries, email.rejections), (0, 0));
+    assert_eq!(email.notified_at, NOW);
     let put_off = EmailResult::PutOff(after(10));
     store.record_result(email.id, put_off).await.unwrap();
     assert_eq!(due(&fixture, after(9)).await, []);
     let refused = EmailResult::Rejected(after(20));
     store.record_result(email.id, refused).await.unwrap();
     let again = due(&fixture, after(20)).await.remove(0);
-    assert_eq!((again.id, again.tries, again.refusals), (email.id, 1, 1));
+    assert_eq!((again.id, again.tries, again.rejections), (email.id, 1, 1));
     let settled = EmailResult::Settled;
     store.record_result(email.id, settled).await.unwrap();
     store.record_result(email.id, put_off).await.unwrap();

@@ -170,19 +170,19 @@ pub async fn rejected_requests_are_removed_after_their_retention(fixture: impl E
     scene.create_source(source.clone()).await.unwrap();
     let request = || Inbound::post(HeaderMap::new(), Bytes::from_static(b"{}"));
     for n in 0..4 {
-        let refused = RejectedRequest::of(&source, request(), Rejection::NoMatch, after(n));
-        scene.store_rejected(refused).await.unwrap().unwrap();
+        let rejected = RejectedRequest::of(&source, request(), Rejection::NoMatch, after(n));
+        scene.store_rejected(rejected).await.unwrap().unwrap();
     }
-    let nobodys = RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
-    scene.store_rejected(nobodys).await.unwrap().unwrap();
+    let sourceless = RejectedRequest::to_unknown_source(request(), Rejection::UnknownSource, NOW);
+    scene.store_rejected(sourceless).await.unwrap().unwrap();
     let store = fixture.embedded();
     let forget = async |limit| store.delete_old_rejections(after(2), limit).await.unwrap();
     assert_eq!(
         (forget(2).await, forget(2).await, forget(2).await),
         (2, 1, 0)
     );
-    let left = scene.refused(&scene.tenant, source.id, 10, NOW).await;
-    let left: Vec<_> = left.unwrap().iter().map(|kept| kept.refused.at).collect();
+    let left = scene.rejections(&scene.tenant, source.id, 10, NOW).await;
+    let left: Vec<_> = left.unwrap().iter().map(|kept| kept.rejected.at).collect();
     assert_eq!(left, [after(3), after(2)]);
 }
 

@@ -21,21 +21,21 @@ pub async fn a_rejected_request_is_read_as_it_was_stored(fixture: impl Fixture) 
         let value = HeaderValue::from_bytes(value).unwrap();
         request.headers.append("x-webhook-signature", value);
     }
-    let refused = RejectedRequest::of(&source, request, Rejection::NoMatch, NOW);
+    let rejected = RejectedRequest::of(&source, request, Rejection::NoMatch, NOW);
     let large = Inbound {
         body: Bytes::from(vec![b'x'; 100_000]),
         ..Inbound::default()
     };
     let cut = RejectedRequest::of(&source, large, Rejection::OutOfWindow, after(1));
-    assert!(cut.is_cut && !refused.is_cut);
+    assert!(cut.is_cut && !rejected.is_cut);
     let mut expected = Vec::new();
-    for refused in [refused, cut] {
+    for rejected in [rejected, cut] {
         let id = scene
-            .store_rejected(refused.clone())
+            .store_rejected(rejected.clone())
             .await
             .unwrap()
             .unwrap();
-        expected.insert(0, StoredRejection { id, refused });
+        expected.insert(0, StoredRejection { id, rejected });
     }
     assert_eq!(listed(&scene, &source, 10).await, expected);
     assert_eq!(listed(&scene, &source, 1).await, expected[..1]);
@@ -60,7 +60,7 @@ pub async fn ten_per_minute_are_stored_and_the_others_counted(fixture: impl Fixt
         .rejection_counts(&scene.tenant, source.id)
         .await
         .unwrap();
-    assert_eq!((tally.kept, tally.counted), (11, 3));
+    assert_eq!((tally.stored, tally.counted), (11, 3));
     assert_eq!(listed(&scene, &source, 100).await.len(), 11);
 }
 
@@ -88,7 +88,7 @@ pub async fn a_rejected_request_is_not_shown_after_its_retention(fixture: impl F
     let before_end = end.minus(Millis::new(1));
     assert!(one(&scene, &source, old, before_end).await.is_some());
     assert_eq!(one(&scene, &source, old, end).await, None);
-    let shown = scene.refused(&scene.tenant, source.id, 10, end).await;
+    let shown = scene.rejections(&scene.tenant, source.id, 10, end).await;
     let shown: Vec<_> = shown.unwrap().into_iter().map(|kept| kept.id).collect();
     assert_eq!(shown, [young]);
 }
@@ -101,12 +101,12 @@ pub async fn rejected_requests_belong_to_their_source(fixture: impl Fixture) {
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");
     let id = keep(&scene, &source, NOW).await.unwrap();
     for (tenant, source) in [(&scene.tenant, other.id), (&theirs.tenant, source.id)] {
-        let found = scene.refused(tenant, source, 10, NOW).await;
+        let found = scene.rejections(tenant, source, 10, NOW).await;
         assert_eq!(found, Ok(Vec::new()));
         let found = scene.rejected_request(tenant, source, id, NOW).await;
         assert_eq!(found, Ok(None));
         let tally = scene.rejection_counts(tenant, source).await.unwrap();
-        assert_eq!((tally.kept, tally.counted), (0, 0));
+        assert_eq!((tally.stored, tally.counted), (0, 0));
     }
 }
 
@@ -116,8 +116,8 @@ pub async fn at_most_ten_of_many_concurrent_ones_are_stored(fixture: impl Fixtur
     let keeping: Vec<_> = (0..30)
         .map(|_| {
             let store = scene.handle.store.clone();
-            let refused = RejectedRequest::of(&source, request(b"{}"), Rejection::NoMatch, NOW);
-            tokio::spawn(async move { store.store_rejected(refused).await.unwrap() })
+            let rejected = RejectedRequest::of(&source, request(b"{}"), Rejection::NoMatch, NOW);
+            tokio::spawn(async move { store.store_rejected(rejected).await.unwrap() })
         })
         .collect();
     let mut kept = Vec::new();
@@ -130,7 +130,7 @@ pub async fn at_most_ten_of_many_concurrent_ones_are_stored(fixture: impl Fixtur
         .await
         .unwrap();
     let count = kept.len() as u64;
-    assert_eq!((tally.kept, tally.counted), (count, 30 - count));
+    assert_eq!((tally.stored, tally.counted), (count, 30 - count));
     kept.sort_by_key(|id| std::cmp::Reverse(id.place()));
     let found = listed(&scene, &source, 100).await;
     let found: Vec<_> = found.into_iter().map(|kept| kept.id).collect();
@@ -171,13 +171,13 @@ pub async fn stored_requests_are_notified_and_counted_ones_are_not(fixture: impl
 pub async fn requests_to_unknown_sources_belong_to_no_tenant(fixture: impl Fixture) {
     let (scene, _) = stage(&fixture).await;
     for n in 0..12 {
-        let refused =
+        let rejected =
             RejectedRequest::to_unknown_source(request(b"canary"), Rejection::UnknownSource, NOW);
-        let source = refused.source;
-        let kept = scene.store_rejected(refused).await.unwrap();
+        let source = rejected.source;
+        let kept = scene.store_rejected(rejected).await.unwrap();
         assert_eq!(kept.is_some(), n < 10);
         let tally = scene.rejection_counts(&scene.tenant, source).await.unwrap();
-        assert_eq!(tally.kept + tally.counted, n + 1);
+        assert_eq!(tally.stored + tally.counted, n + 1);
     }
     fixture.flush().await;
     assert_eq!(scene.notification_kinds().await, Vec::<String>::new());
@@ -193,7 +193,7 @@ pub async fn deleting_a_source_deletes_its_counters(fixture: impl Fixture) {
         .rejection_counts(&scene.tenant, source.id)
         .await
         .unwrap();
-    assert_eq!((tally.kept, tally.counted), (0, 0));
+    assert_eq!((tally.stored, tally.counted), (0, 0));
 }
 
 async fn stage(fixture: &impl Fixture) -> (Scene, Source) {
@@ -211,12 +211,12 @@ fn request(body: &'static [u8]) -> Inbound {
 }
 
 async fn keep(scene: &Scene, source: &Source, at: Timestamp) -> Option<RejectedId> {
-    let refused = RejectedRequest::of(source, request(b"canary"), Rejection::NoMatch, at);
-    scene.store_rejected(refused).await.unwrap()
+    let rejected = RejectedRequest::of(source, request(b"canary"), Rejection::NoMatch, at);
+    scene.store_rejected(rejected).await.unwrap()
 }
 
 async fn listed(scene: &Scene, source: &Source, limit: usize) -> Vec<StoredRejection> {
-    let found = scene.refused(&scene.tenant, source.id, limit, after(10));
+    let found = scene.rejections(&scene.tenant, source.id, limit, after(10));
     found.await.unwrap()
 }
 

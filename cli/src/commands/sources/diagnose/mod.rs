@@ -69,7 +69,7 @@ async fn one(id: &str, refused: &str, client: &Client, out: Output) -> Result<En
         let refused: RejectedRequestDetail = answer.read()?;
         out.line(show::one(&refused, out))?;
     }
-    Ok(Ending::Negative)
+    Ok(Ending::Unsuccessful)
 }
 
 async fn recent(id: &str, limit: u8, client: &Client, out: Output) -> Result<Ending, Failure> {

@@ -13,7 +13,7 @@ use postrider_presentation::redact::{is_secret, without_token};
 use postrider_presentation::rejected;
 
 fn one(stored: &StoredRejection) -> RejectedRequestView {
-    let request = &stored.refused;
+    let request = &stored.rejected;
     let headers = &request.request.headers;
     RejectedRequestView {
         id: stored.id.to_string(),
@@ -31,14 +31,14 @@ fn one(stored: &StoredRejection) -> RejectedRequestView {
 pub(super) fn list(listed: &Listed) -> RejectedRequestList {
     RejectedRequestList {
         items: listed.requests.iter().map(one).collect(),
-        kept: listed.tally.kept,
+        kept: listed.tally.stored,
         counted: listed.tally.counted,
         next_cursor: None,
     }
 }
 
 pub(super) fn detail(diagnosed: &Diagnosed) -> RejectedRequestDetail {
-    let request = &diagnosed.kept.refused.request;
+    let request = &diagnosed.kept.rejected.request;
     let scheme = &diagnosed.source.settings.scheme;
     let source = diagnosed.source.id.to_string();
     let body = std::str::from_utf8(&request.body).ok();
@@ -52,7 +52,7 @@ pub(super) fn detail(diagnosed: &Diagnosed) -> RejectedRequestDetail {
         headers: request.headers.iter().map(header).collect(),
         body: body.map(str::to_owned),
         body_base64: body.is_none().then(|| BASE64.encode(&request.body)),
-        is_cut: diagnosed.kept.refused.is_cut,
+        is_cut: diagnosed.kept.rejected.is_cut,
         findings: diagnosed
             .findings
             .iter()

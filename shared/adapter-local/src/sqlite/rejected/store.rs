@@ -71,7 +71,7 @@ pub(in crate::sqlite) fn counts(
         &[&tenant.as_str(), &source.to_string()],
         |row| {
             Ok(RejectionCounts {
-                kept: codec::number(row, 0)?,
+                stored: codec::number(row, 0)?,
                 counted: codec::number(row, 1)?,
                 minute: row.get(2)?,
                 in_minute: row.get(3)?,
@@ -94,7 +94,7 @@ fn save(
         params![
             tenant.as_str(),
             source.to_string(),
-            counts.kept.cast_signed(),
+            counts.stored.cast_signed(),
             counts.counted.cast_signed(),
             counts.minute,
             counts.in_minute,

@@ -7,7 +7,8 @@ use postrider_domain::delivery::Claimed;
 use postrider_domain::ids::TenantId;
 use postrider_domain::outcome::{Failure, Response, RetryAfter, Timings};
 use postrider_domain::retry::{
-    Classifier, OnExhausted, Profile, Redirects, RetryBudget, RetrySettings, RuntimeRetry,
+    Classifier, OnExhausted, OnRetryAfter, Profile, Redirects, RetryBudget, RetrySettings,
+    RuntimeRetry,
 };
 use postrider_domain::time::Millis;
 use postrider_ports::Error;
@@ -130,6 +131,11 @@ fn replay(line: &Value) -> Transition {
         jitter_bps: u16::try_from(small("jitter_bps")).unwrap(),
         classifier: pick(Classifier::ALL, Classifier::as_str, named("classifier")),
         redirects: pick(Redirects::ALL, Redirects::as_str, named("redirects")),
+        retry_after: pick(
+            OnRetryAfter::ALL,
+            OnRetryAfter::as_str,
+            named("retry_after"),
+        ),
         on_exhausted: pick(OnExhausted::ALL, OnExhausted::as_str, named("on_exhausted")),
         budget: RetryBudget(small("retry_budget")),
     };

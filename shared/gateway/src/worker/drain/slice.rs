@@ -6,9 +6,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
-use postrider_domain::flow::{
-    AttemptKind, Change, Flow, FlowStatus, Limiter, Limits, Observation,
-};
+use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limiter, Limits, Observation};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;

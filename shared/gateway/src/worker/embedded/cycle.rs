@@ -109,6 +109,10 @@ impl EmbeddedWorker {
     async fn pick(&self, key: &Key, sharers: usize) -> Result<Vec<Wanted>> {
         let (tenant, id) = key;
         let now = self.ports.clock.now();
+        if let Some(ends_at) = self.breather.ends_at(key, now) {
+            self.note(key.clone(), ends_at);
+            return Ok(Vec::new());
+        }
         let snapshot = self.webhook_cache.recent(tenant, now).await?;
         let known = snapshot.get(*id);
         if known.is_some_and(|webhook| webhook.health.status.parks()) {

@@ -204,10 +204,11 @@ impl Flows {
             webhook.settings.limits(),
         );
         let by_webhook = self.by_webhook.lock();
-        by_webhook.get(&key).map_or_else(
-            || FlowStatus::unlimited(&limits),
-            |entry| FlowStatus::of(entry.flow.limiter(), &limits),
-        )
+        match by_webhook.get(&key) {
+            Some(entry) if entry.generation < webhook.health.generation => FlowStatus::resumed(),
+            Some(entry) if entry.limits == limits => FlowStatus::of(entry.flow.limiter(), &limits),
+            Some(_) | None => FlowStatus::unlimited(&limits),
+        }
     }
 
     /// Forgets webhooks that were not called for a while.
@@ -239,7 +240,12 @@ impl Flows {
             entry.generation = generation;
             entry.flow.resumed(now);
         }
-        entry.limits = limits;
+        if entry.limits != limits {
+            entry.limits = limits;
+            if !entry.flow.limiter().limited {
+                entry.flow = Flow::new(&limits, now);
+            }
+        }
         entry.used_at = now;
         act(entry)
     }

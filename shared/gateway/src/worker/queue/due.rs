@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::Result;
 use postrider_ports::deliveries::Claim;
 use postrider_ports::drains::Postponed;
@@ -70,7 +70,7 @@ impl QueueWorker {
         let snapshot = self.webhook_cache.recent(&tenant, now).await?;
         let known = snapshot.get(webhook);
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
-        if now.plus(timeout).plus(START_MARGIN) > deadline {
+        if now.plus(longest_attempt(timeout)).plus(START_MARGIN) > deadline {
             let messages = rows.into_iter().map(message_of).collect();
             let answers = self.send_each(messages, Handled::SentAgain).await;
             return Ok((answers, Claims::default()));

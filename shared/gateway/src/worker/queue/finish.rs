@@ -82,6 +82,8 @@ impl QueueWorker {
                 telemetry::attempt_not_counted(&delivery.claimed, "not started");
                 Ok(Handled::Dropped(Needless::NotCounted))
             }
+            // The queue delivers the message again, perhaps to another machine.
+            Ok(Attempted::GivenBack(fault)) => Err(fault.into()),
             Err(error) => {
                 telemetry::attempt_abandoned(&delivery.claimed, &error);
                 Err(error)

@@ -7,13 +7,13 @@ use postrider_ports::{Error, Result};
 
 /// Messages in the order they were sent.
 #[derive(Default)]
-pub struct Line {
+pub struct RecordingQueue {
     messages: Mutex<Vec<QueueMessage>>,
     depth: Mutex<u64>,
     closed: Mutex<bool>,
 }
 
-impl Line {
+impl RecordingQueue {
     /// The messages sent since the last call.
     pub fn take(&self) -> Vec<QueueMessage> {
         std::mem::take(&mut *self.messages.lock())
@@ -44,7 +44,7 @@ impl Line {
 }
 
 #[async_trait]
-impl Queue for Line {
+impl Queue for RecordingQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
         let closed = *self.closed.lock();
         let sent = |message| {

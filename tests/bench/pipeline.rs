@@ -12,7 +12,7 @@ use crate::{load, message};
 const WARM_UP: u64 = 1000;
 
 /// The gateway, its webhook and the number of messages published so far.
-pub(crate) struct Line<'a> {
+pub(crate) struct Pipeline<'a> {
     pub(crate) gateway: Gateway,
     webhook: String,
     arrivals: &'a Arrivals,
@@ -29,18 +29,18 @@ pub(crate) struct Run {
     pub(crate) delivered_in: f64,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Pipeline<'a> {
     pub(crate) async fn start(disk: &Path, arrivals: &'a Arrivals) -> Self {
         let gateway = Gateway::start(disk).await;
         let webhook = gateway.webhook(&arrivals.url(0)).await;
-        let mut line = Self {
+        let mut pipeline = Self {
             gateway,
             webhook,
             arrivals,
             published: 0,
         };
-        line.publish(WARM_UP).await;
-        line
+        pipeline.publish(WARM_UP).await;
+        pipeline
     }
 
     /// Publishes this many messages and waits until they have arrived and the gateway is idle.
