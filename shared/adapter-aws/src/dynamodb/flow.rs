@@ -90,7 +90,8 @@ impl StoredFlow {
 
     /// Takes credit for retries; 0 if the webhook is limited or being drained.
     fn take_credit(&self, want: usize, limits: &Limits, now: Timestamp) -> (usize, Credit) {
-        let mut credit = self.credit.unwrap_or_else(|| Credit::full(now));
+        let credit = self.credit.unwrap_or_else(|| Credit::full(now));
+        let mut credit = credit.healed(now);
         let is_leased = self.lease().is_some_and(|lease| lease.is_live(now));
         if self.limiter.limited || is_leased {
             return (0, credit);

@@ -160,6 +160,7 @@ impl Limiters for SqliteStore {
                 return 0;
             }
             let rate = flow.limiter.retry_rate_milli(&limits);
+            flow.credit = flow.credit.healed(now);
             flow.credit.take(rate, want, now)
         });
         Ok(taken.await?.unwrap_or(0))

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
-use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limiter, Limits, Observation};
+use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limiter, Limits};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
@@ -19,6 +19,7 @@ use tokio::select;
 
 use super::Drainer;
 use super::lanes::Lanes;
+use crate::attempt::{AttemptResult, Attempted};
 use crate::telemetry;
 use crate::worker::REPORT_MARGIN;
 
@@ -40,7 +41,7 @@ pub(super) enum Stop {
     Lost,
 }
 
-type Attempt<'a> = BoxFuture<'a, (DeliveryId, Option<Observation>)>;
+type Attempt<'a> = BoxFuture<'a, (DeliveryId, AttemptResult)>;
 
 pub(super) struct Slice<'a> {
     drainer: &'a Drainer,
@@ -59,6 +60,8 @@ pub(super) struct Slice<'a> {
     until: Timestamp,
     deadline: Timestamp,
     step_at: Timestamp,
+    /// The next drain does not begin earlier.
+    not_before: Timestamp,
 }
 
 impl<'a> Slice<'a> {
@@ -90,6 +93,7 @@ impl<'a> Slice<'a> {
             until,
             deadline,
             step_at: now.plus(STEP),
+            not_before: now,
         }
     }
 
@@ -205,7 +209,7 @@ impl<'a> Slice<'a> {
             if let Err(error) = &result.written {
                 telemetry::attempt_abandoned(&delivery.claimed, error);
             }
-            (id, result.observation)
+            (id, result)
         }));
     }
 
@@ -217,18 +221,23 @@ impl<'a> Slice<'a> {
             Some(done) = self.under_way.next() => Some(done),
             () = sleep => None,
         };
-        if let Some((id, observation)) = done {
-            self.ended(id, observation).await;
+        if let Some((id, result)) = done {
+            self.ended(id, &result);
         }
     }
 
-    async fn ended(&mut self, id: DeliveryId, observation: Option<Observation>) {
+    fn ended(&mut self, id: DeliveryId, result: &AttemptResult) {
         self.in_flight.remove(&id);
-        let Some(observation) = observation else {
+        let (limits, now) = (self.limits(), self.now());
+        if let Ok(Attempted::GivenBack(_)) = result.written {
+            // The fault is this process's own: it begins no more, and the next drain a little later.
+            self.until = now;
+            self.not_before = now.plus(STEP);
+        }
+        let Some(observation) = result.observation else {
             return;
         };
         self.observed += 1;
-        let (limits, now) = (self.limits(), self.now());
         if let Some(change) = self.flow.observe(observation, &limits, now) {
             telemetry::flow_changed(self.webhook.id, change);
             // Stored with the next step.
@@ -308,7 +317,8 @@ impl<'a> Slice<'a> {
     pub(super) fn next_drain_at(&self) -> Option<Timestamp> {
         let now = self.now();
         let reach = now.plus(MESSAGE_REACH);
-        let next_row_at = self.lanes.first_due_at().map(|at| at.max(now));
+        let next_row_at = self.lanes.first_due_at();
+        let next_row_at = next_row_at.map(|at| at.max(now).max(self.not_before));
         // Rows may have come since the last look.
         let look_at = (self.begun > 0).then(|| now.plus(STEP));
         let is_limited = self.flow.limiter().limited;
