@@ -1,7 +1,9 @@
 //! Small versions of the simulations; `make simulate` runs ten million rows and ten thousand deliveries.
 
 use postrider_domain::time::Millis;
-use postrider_tests::simulation::{Scenario, a_day_down, simulate};
+use postrider_tests::simulation::{
+    Drained, Operator, QueueFault, RATE, Scenario, Trouble, a_day_down, drain_backlog, simulate,
+};
 
 #[test]
 fn messages_of_waiting_rows_are_on_time_even_with_late_ticks() {
@@ -36,4 +38,81 @@ async fn a_receiver_that_was_down_for_a_day_is_resumed_slowly_and_loses_nothing(
     );
     // At the retry rate alone it would take 50 seconds.
     assert!(recovery.took <= Millis::from_seconds(30), "{recovery}");
+}
+
+/// A healthy receiver gets everything, and never more than a tenth above the rate in any second.
+fn assert_drained(drained: &Drained, trouble: Trouble) {
+    let most = (RATE + RATE / 10) as usize;
+    assert_eq!(drained.delivered, drained.rows, "{trouble:?}: {drained:?}");
+    assert_eq!(drained.waiting, 0, "{trouble:?}: {drained:?}");
+    assert!(drained.most_in_a_second <= most, "{trouble:?}: {drained:?}");
+}
+
+const PATIENCE: Millis = Millis::from_seconds(1800);
+
+#[test]
+fn a_backlog_is_drained_at_its_rate() {
+    let drained = drain_backlog(400, Trouble::NONE, PATIENCE);
+    assert_drained(&drained, Trouble::NONE);
+    // At the rate alone it takes 20 seconds.
+    assert!(drained.took <= Millis::from_seconds(30), "{drained:?}");
+    assert!(drained.most_messages <= 2, "{drained:?}");
+}
+
+#[test]
+fn a_backlog_is_drained_wherever_its_drainer_dies() {
+    let calls = drain_backlog(60, Trouble::NONE, PATIENCE).calls;
+    for call in 0..calls {
+        let trouble = Trouble {
+            dies_at_call: Some(call),
+            ..Trouble::NONE
+        };
+        assert_drained(&drain_backlog(60, trouble, PATIENCE), trouble);
+    }
+}
+
+#[test]
+fn a_backlog_is_drained_whenever_its_webhook_is_paused_and_resumed() {
+    let calls = drain_backlog(60, Trouble::NONE, PATIENCE).calls;
+    for call in 0..calls {
+        let trouble = Trouble {
+            operator: Operator::PausesAndResumesAt(call),
+            ..Trouble::NONE
+        };
+        assert_drained(&drain_backlog(60, trouble, PATIENCE), trouble);
+    }
+}
+
+/// A drainer ends, and nothing fails.
+#[test]
+fn a_backlog_may_lose_its_webhook_at_any_time() {
+    let calls = drain_backlog(30, Trouble::NONE, PATIENCE).calls;
+    for call in 0..calls {
+        let trouble = Trouble {
+            operator: Operator::DeletesAt(call),
+            ..Trouble::NONE
+        };
+        let drained = drain_backlog(30, trouble, PATIENCE);
+        assert_eq!(drained.waiting, 0, "{trouble:?}: {drained:?}");
+    }
+}
+
+#[test]
+fn a_backlog_is_drained_whatever_the_queue_and_the_index_do() {
+    for queue in [
+        QueueFault::None,
+        QueueFault::Loses,
+        QueueFault::Doubles,
+        QueueFault::Reorders,
+    ] {
+        for lag in [0, 1, 60, 300] {
+            let trouble = Trouble {
+                queue,
+                index_lag: Millis::from_seconds(lag),
+                late_row_after: Some(Millis::from_seconds(60)),
+                ..Trouble::NONE
+            };
+            assert_drained(&drain_backlog(200, trouble, PATIENCE), trouble);
+        }
+    }
 }

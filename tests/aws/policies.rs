@@ -153,7 +153,14 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         (
             "ApiRole",
             vec![
-                LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, DRAIN, UNSEAL, api,
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                INDEXES,
+                HINT,
+                DRAIN,
+                UNSEAL,
+                api,
             ],
         ),
         (
@@ -163,7 +170,13 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         (
             "DispatcherRole",
             vec![
-                LOGS, READ_CONFIGS, READ_ROWS, HINT, DRAIN, UNSEAL, dispatcher,
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                HINT,
+                DRAIN,
+                UNSEAL,
+                dispatcher,
             ],
         ),
         (

@@ -3,6 +3,7 @@
 //! The poller at scale, with millions of rows in memory and a queue with assumed latencies; and, with a real database, a
 //! receiver that recovers after a day.
 
+mod backlogs;
 mod outage;
 mod plot;
 mod queue;
@@ -22,6 +23,7 @@ use queue::AssumedQueue;
 use rows::Rows;
 use time::VirtualClock;
 
+pub use backlogs::{Drained, Operator, QueueFault, RATE, Trouble, drain_backlog};
 pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;
 pub use rows::PAGE_TAKES;

@@ -49,10 +49,10 @@ roles! {
     /// To run attempts and probes.
     AttemptStore: deliveries::Deliveries, probes::Probes;
     /// To find, rate-limit and claim due deliveries.
-    WorkerStore: deliveries::Deliveries, pace::Pacing, history::History, limiters::Limiters, drains::Drains,
+    WorkerStore: deliveries::Deliveries, history::History, limiters::Limiters, drains::Drains,
         backlog::Backlog;
     /// To manage webhooks and release the deliveries that wait for them.
-    WebhookStore: configs::Webhooks, pace::Pacing, interventions::Interventions;
+    WebhookStore: configs::Webhooks, interventions::Interventions;
     /// To verify and diagnose inbound requests.
     InboundStore: sources::Sources, rejected::RejectedRequests;
     /// To send a stored delivery to another URL.
