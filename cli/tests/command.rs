@@ -501,6 +501,46 @@ fn a_bulk_retry_is_watched_to_its_end() {
     assert!(gateway.requests()[0].contains(r#""dry_run":true"#));
 }
 
+#[test]
+fn a_bulk_retry_that_is_not_counted_yet_shows_a_lower_bound() {
+    let job = |state: &str, matched: u32, counted: bool, done: u32| {
+        format!(
+            r#"{{"id":"job_1","state":"{state}","matched":{matched},"counted":{counted},"done":{done},"failed":0}}"#
+        )
+    };
+    let gateway = Gateway::start([
+        answer(202, &job("running", 0, false, 0)),
+        answer(200, &job("running", 2000, false, 200)),
+        answer(200, &job("done", 2500, true, 2500)),
+    ]);
+    let output = run(&["retry", "--dead", "--yes", "--url", gateway.url()]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("200 of at least 2000"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        stdout(&output).contains("job_1: done, 2500 of 2500 deliveries requeued"),
+        "{}",
+        stdout(&output)
+    );
+
+    let gateway = Gateway::start([answer(200, &job("running", 0, false, 0))]);
+    let output = run(&["retry", "status", "job_1", "--url", gateway.url()]);
+    assert_eq!(
+        stdout(&output),
+        "job_1: running, 0 of at least 0 deliveries requeued\n"
+    );
+
+    let many = r#"{"id":null,"matched":10000,"counted":false,"state":null,"done":0,"failed":0}"#;
+    let gateway = Gateway::start([answer(202, many)]);
+    let output = run(&["retry", "--dead", "--url", gateway.url()]);
+    assert_eq!(code(&output), 2, "there is no terminal to confirm on");
+    let error = stderr(&output);
+    assert!(error.contains("at least 10000 deliveries"), "{error}");
+}
+
 /// As the gateway on AWS responds.
 #[test]
 fn a_closed_stream_is_reopened_at_its_position() {

@@ -211,19 +211,21 @@ async fn a_receiver_that_is_down_is_called_once_per_second_until_it_answers() {
         let webhook = world.create(draft(&world)).await.id;
         world.receiver.answer(Answer::status(code));
         let mut attempted = 0;
-        while !world.flow(webhook).await.limited {
+        while !world.flow(webhook).await.limited && attempted < 100 {
+            world.clock.advance(Millis::new(50));
             world.publish(webhook).await;
             attempted += 1;
         }
         assert!((4..=10).contains(&attempted), "{code}: {attempted}");
-        assert_eq!(world.rate(webhook).await, 1000, "{code}");
         let before = world.receiver.requests().len();
         for _ in 0..20 {
             world.publish(webhook).await;
         }
-        let sent_at = world.pass(SECONDS(10)).await;
+        world.pass(SECONDS(4)).await;
+        assert_eq!(world.rate(webhook).await, 1000, "{code}");
+        let sent_at = world.pass(SECONDS(6)).await;
         assert!(busiest_second(&sent_at) <= 2, "{code}: {sent_at:?}");
-        assert!(world.receiver.requests().len() - before <= 12, "{code}");
+        assert!(world.receiver.requests().len() - before <= 20, "{code}");
     }
 }
 
@@ -234,6 +236,7 @@ async fn a_receiver_that_recovers_gets_what_waited_and_is_no_longer_limited() {
     world.receiver.answer(Answer::status(503));
     let mut ids = Vec::new();
     for _ in 0..60 {
+        world.clock.advance(Millis::new(50));
         ids.push(world.publish(webhook).await);
     }
     assert!(world.flow(webhook).await.limited);
@@ -260,11 +263,16 @@ async fn retries_never_exceed_the_retry_rate_while_other_attempts_may() {
     let webhook = world.webhook(RetrySettings::default()).await.id;
     let mut ids = Vec::new();
     for _ in 0..100 {
+        world.clock.advance(Millis::new(50));
         ids.push(world.publish(webhook).await);
     }
     world.receiver.answer(Answer::status(200));
     world.clock.advance(SECONDS(30));
-    world.pass(SECONDS(120)).await;
+    let sent_at = world.pass(SECONDS(120)).await;
+    assert!(
+        busiest_second(&sent_at) > 5,
+        "first attempts go faster: {sent_at:?}"
+    );
     assert!(are_all(&world, &ids, Status::Delivered).await);
     let retried: Vec<_> = world
         .receiver
@@ -272,7 +280,19 @@ async fn retries_never_exceed_the_retry_rate_while_other_attempts_may() {
         .into_iter()
         .filter(|request| request.header("x-webhook-retry") != "0")
         .collect();
-    assert_eq!(retried.len(), 10, "the others were held back");
+    assert!(
+        (9..=12).contains(&retried.len()),
+        "the others were held back"
+    );
+    // One webhook, so the time of arrival tells the rate.
+    let arrived = retried
+        .iter()
+        .map(|request| request.header("webhook-timestamp").to_owned());
+    let mut by_second = BTreeMap::<String, usize>::new();
+    for second in arrived {
+        *by_second.entry(second).or_default() += 1;
+    }
+    assert!(by_second.values().all(|count| *count <= 5), "{by_second:?}");
 }
 
 #[tokio::test]

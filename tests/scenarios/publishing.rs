@@ -8,7 +8,7 @@ use postrider_gateway::error::Conflict;
 use postrider_gateway::ingest::{EventDraft, Repeated};
 use postrider_gateway::settings::WorkerSettings;
 use postrider_ports::history::Filter;
-use postrider_ports::jobs::JobState;
+use postrider_ports::jobs::{Count, JobState};
 use postrider_testkit::receiver::Answer;
 
 use super::world::World;
@@ -132,7 +132,7 @@ async fn a_bulk_retry_requeues_every_dead_delivery_once() {
     let retries = &world.gateway().retries;
     assert_eq!(
         retries.count(&tenant, Filter::default()).await.unwrap(),
-        450
+        Count::Exactly(450)
     );
     let (begun, ()) = tokio::join!(retries.begin(&tenant, Filter::default()), world.sweep());
     let begun = begun.unwrap();

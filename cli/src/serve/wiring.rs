@@ -198,6 +198,7 @@ impl Service {
             shutdown: stopped,
         };
         let counters = Counters::install().context("cannot start metrics")?;
+        postrider_adapter_local::describe_metrics();
         let gateway = Arc::clone(&self.gateway);
         let router = postrider_api::router_with_login(gateway, self.shadows, streaming, login)
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))

@@ -15,7 +15,8 @@ use crate::problem::Problem;
 
 /// Retry all deliveries that match a filter
 ///
-/// The call requeues the first batch; the rest follows in the background.
+/// The bulk retry is stored, then the call requeues the first batch. Counting and requeueing the rest follow in the
+/// background: `matched` grows until `counted` is `true`.
 #[utoipa::path(
     post, path = "/v1/retries", operation_id = "begin_retry", tag = "deliveries", security(("token" = ["manage"])),
     request_body = NewRetry,

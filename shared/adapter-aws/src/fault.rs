@@ -56,6 +56,31 @@ pub(crate) fn unreadable(what: &str) -> Error {
     Error::Broken(format!("the table cannot be read: {what}"))
 }
 
+/// Leaves out an item that cannot be read, so that it does not stop what comes behind it.
+pub(crate) fn readable<T>(value: Result<T, Error>) -> Result<Option<T>, Error> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Broken(reason)) => {
+            left_aside(&reason);
+            Ok(None)
+        }
+        Err(error @ (Error::Unavailable(_) | Error::InvalidCursor)) => Err(error),
+    }
+}
+
+pub(crate) fn left_aside(reason: &str) {
+    tracing::error!(
+        event = "store.row_unreadable",
+        reason,
+        "a stored row cannot be read and is left aside"
+    );
+}
+
+/// Whether the stored item does not allow the requested change, such as adding to a text.
+pub(crate) fn is_misfit(error: &Error) -> bool {
+    matches!(error, Error::Broken(text) if text.starts_with("aws: ValidationException"))
+}
+
 /// A race that was lost too often; the same call may win later.
 pub(crate) fn contended(what: &str) -> Error {
     Error::Unavailable(format!("too many concurrent changes to {what}"))

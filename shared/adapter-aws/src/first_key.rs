@@ -37,11 +37,11 @@ impl CachedKey {
     /// Whether a key matches; `None` if the secret must be read first. That includes every key that matches the cached
     /// value: it would grant access, and may have been replaced since.
     fn matches(&self, candidate: KeyDigest, now: Timestamp) -> Option<Result<bool>> {
-        let age = now.since(self.read_at);
+        let is_older = |than: Millis| self.read_at.plus(than).is_due(now, than);
         match &self.digest {
             Ok(digest) if is_equal(candidate, *digest) => None,
-            Ok(_) => (age < REREAD_AFTER).then_some(Ok(false)),
-            Err(error) => (age < RETRY_AFTER).then(|| Err(error.clone())),
+            Ok(_) => (!is_older(REREAD_AFTER)).then_some(Ok(false)),
+            Err(error) => (!is_older(RETRY_AFTER)).then(|| Err(error.clone())),
         }
     }
 }

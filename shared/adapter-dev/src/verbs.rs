@@ -202,7 +202,7 @@ verbs! {
         job([&] tenant: TenantId, id: JobId) -> Result<Option<RetryJob>>;
         progress_job([&] tenant: TenantId, job: RetryJob) -> Result<Option<RetryJob>>;
         cancel_job([&] tenant: TenantId, id: JobId) -> Result<Option<RetryJob>>;
-        running_jobs() -> Result<Vec<(TenantId, RetryJob)>>;
+        unfinished_jobs() -> Result<Vec<(TenantId, RetryJob)>>;
     }
     Notifications of store on DevStore {
         notifications_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<StoredNotification>>;

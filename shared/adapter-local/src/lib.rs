@@ -14,4 +14,4 @@
 
 pub mod sqlite;
 
-pub use sqlite::{ServeLock, SqliteOptions, SqliteStore};
+pub use sqlite::{ServeLock, SqliteOptions, SqliteStore, describe_metrics};

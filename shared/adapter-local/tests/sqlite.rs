@@ -17,12 +17,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Unclaimable};
+use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Status, Unclaimable};
 use postrider_domain::event::Event;
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, JobId, TenantId, WebhookId};
+use postrider_domain::retention::Retention;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, WebhookSettings};
@@ -30,7 +31,9 @@ use postrider_ports::Error;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim};
 use postrider_ports::history::Filter;
+use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::interventions::Requeued;
+use postrider_ports::jobs::RetryJob;
 use postrider_ports::schedule::{Ask, Schedule};
 use postrider_testkit::builders::{self, NOW, after};
 use postrider_testkit::store_suite::{Handle, Scene, WaitingRows};
@@ -539,4 +542,92 @@ async fn unreadable_rows_take_no_turn_from_the_rows_behind_them() {
         assert_eq!(db.execute(spoil, [row.event.to_string()]), Ok(1));
     }
     assert_eq!(scene.released(2, after(60)).await, rows[5..7]);
+}
+
+/// Publishers and workers that share a commit with it.
+#[tokio::test]
+async fn an_unreadable_counter_fails_no_commit_and_starts_again() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    scene.delivered(webhook).await;
+    for spoil in [
+        "UPDATE stats SET latency = '['",
+        "UPDATE stats SET latency = '{}'",
+        "UPDATE stats SET attempts = -1",
+    ] {
+        assert_eq!(raw(dir.path()).execute(spoil, []), Ok(1), "{spoil}");
+        let hours = scene.stats(&scene.tenant, Some(webhook), NOW.hour(), after(3_600));
+        assert_eq!(hours.await, Ok(Vec::new()), "it is left out");
+        let (one, other) = tokio::join!(scene.delivered(webhook), scene.row(webhook));
+        assert_eq!(scene.stored(one).await.attempts_total, 1);
+        assert_eq!(scene.stored(other).await.attempts_total, 0);
+        let hours = scene.stats(&scene.tenant, Some(webhook), NOW.hour(), after(3_600));
+        assert_eq!(hours.await.unwrap()[0].delivered, 1, "{spoil}");
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_delivery_hides_no_others_from_lists_and_retention() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(scene.dead(webhook).await);
+    }
+    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
+    let spoiled = raw(dir.path()).execute(spoil, [ids[1].event.to_string()]);
+    assert_eq!(spoiled, Ok(1));
+    let dead = Filter {
+        status: Some(Status::Dead),
+        ..Filter::default()
+    };
+    let found: Vec<_> = scene.all(&dead, 1).await.iter().map(|row| row.id).collect();
+    assert_eq!(found, [ids[2], ids[0]]);
+    let retention = Retention {
+        delivered: Millis::from_seconds(100),
+        dead: Millis::from_seconds(100),
+    };
+    let expired = store.expire(retention, 10, after(100)).await.unwrap();
+    assert_eq!((expired.removed, expired.more), (2, false));
+}
+
+#[tokio::test]
+async fn an_unreadable_delivery_of_a_deleted_webhook_keeps_no_others_open() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    let mut ids = Vec::new();
+    for second in 0..3 {
+        ids.push(scene.row_at(webhook, after(second)).await);
+    }
+    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
+    let spoiled = raw(dir.path()).execute(spoil, [ids[0].event.to_string()]);
+    assert_eq!(spoiled, Ok(1));
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    let ended = scene.end_deliveries_of_deleted_webhooks(10, after(5)).await;
+    assert_eq!(ended, Ok(2));
+    let ended = scene.end_deliveries_of_deleted_webhooks(10, after(5)).await;
+    assert_eq!(ended, Ok(0), "the unreadable one is left aside");
+}
+
+#[tokio::test]
+async fn an_unreadable_job_stops_no_others() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let job = |n| RetryJob::new(JobId::from_bytes([n; 16]), Filter::default(), NOW);
+    for n in 1..3 {
+        scene.create_job(&scene.tenant, job(n)).await.unwrap();
+    }
+    let spoil = "UPDATE jobs SET job = '{' WHERE id = ?1";
+    let spoiled = raw(dir.path()).execute(spoil, [job(1).id.to_string()]);
+    assert_eq!(spoiled, Ok(1));
+    let unfinished = scene.unfinished_jobs().await;
+    assert_eq!(unfinished, Ok(vec![(scene.tenant.clone(), job(2))]));
 }

@@ -1,6 +1,6 @@
 //! Bulk retries.
 
-use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::jobs::{Count, JobState, RetryJob};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,7 +18,7 @@ pub struct NewRetry {
     #[serde(deserialize_with = "strict::<_, Object<FilterParameters>>")]
     #[schema(value_type = schema::RetryFilter)]
     pub filter: FilterParameters,
-    /// Only count.
+    /// Only count, up to 10,000.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -30,8 +30,13 @@ pub struct RetryJobView {
     /// `null` for a dry run.
     #[schema(required, value_type = Option<schema::JobId>)]
     pub id: Option<String>,
-    /// How many deliveries the filter matched at the start.
+    /// How many deliveries the filter matches, as far as they are counted.
     pub matched: u64,
+    /// Whether `matched` is the final number. `false` while a bulk retry is still counting, and for a dry run that stopped
+    /// counting because there are more than 10,000 or because it took too long: `matched` is then a lower bound.
+    #[serde(default = "counted")]
+    #[schema(required)]
+    pub counted: bool,
     /// `null` for a dry run.
     #[schema(required, value_type = Option<schema::RetryState>)]
     pub state: Option<Word<JobState>>,
@@ -48,12 +53,22 @@ pub struct RetryJobView {
     pub created_at: Option<ApiTime>,
 }
 
+/// A gateway that does not send the field counts before it answers.
+const fn counted() -> bool {
+    true
+}
+
 impl RetryJobView {
     #[must_use]
-    pub const fn dry_run(matched: u64) -> Self {
+    pub const fn dry_run(count: Count) -> Self {
+        let (matched, counted) = match count {
+            Count::Exactly(matched) => (matched, true),
+            Count::AtLeast(matched) => (matched, false),
+        };
         Self {
             id: None,
             matched,
+            counted,
             state: None,
             done: 0,
             failed: 0,
@@ -72,6 +87,7 @@ impl From<RetryJob> for RetryJobView {
         Self {
             id: Some(job.id.to_string()),
             matched: job.matched,
+            counted: matches!(job.count(), Count::Exactly(_)),
             state: Some(job.state.into()),
             done: job.done,
             failed: job.failed,

@@ -12,6 +12,9 @@ use crate::time::{Millis, Timestamp};
 /// The minimum time between two warnings about the same webhook. A flapping one would fill its owner's mailbox.
 pub const WARNINGS_APART: Millis = Millis::from_seconds(3600);
 
+/// How far the clocks of two processes may differ.
+const CLOCKS_APART: Millis = Millis::from_seconds(60);
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     /// The notification's id, the same each time the notification is delivered.
@@ -153,6 +156,18 @@ impl Alert {
         match self.cause {
             AlertCause::Failed { .. } => self.episode().saturating_sub(1),
             AlertCause::Degraded { .. } => self.at.minus(WARNINGS_APART).as_millis(),
+        }
+    }
+}
+
+impl Alert {
+    /// An e-mail about an episode greater than this number silences nothing: it is a warning dated by a clock that ran
+    /// ahead, and would silence all others until then.
+    #[must_use]
+    pub fn latest_episode(&self, now: Timestamp) -> i64 {
+        match self.cause {
+            AlertCause::Failed { .. } => i64::MAX,
+            AlertCause::Degraded { .. } => now.plus(CLOCKS_APART).as_millis(),
         }
     }
 }

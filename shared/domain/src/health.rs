@@ -23,7 +23,7 @@ const MAX_PROBES: u32 = 173;
 /// The delay from the failure to the first probe; it doubles with each probe.
 const FIRST_TEST_AFTER: Millis = Millis::from_seconds(60);
 /// The longest delay between two probes.
-const TESTS_APART: Millis = Millis::from_seconds(3600);
+pub const PROBES_APART: Millis = Millis::from_seconds(3600);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -152,7 +152,9 @@ impl Health {
     /// The state with one more probe started; `None` if no probe is due.
     #[must_use]
     pub fn probe_begun(&self, now: Timestamp) -> Option<Self> {
-        let is_due = self.next_probe_at.is_some_and(|at| at <= now);
+        let is_due = self
+            .next_probe_at
+            .is_some_and(|at| at.is_due(now, PROBES_APART));
         if self.status != WebhookStatus::Failed || !is_due {
             return None;
         }
@@ -249,7 +251,7 @@ impl Health {
 fn probe_wait(n: u32) -> Millis {
     let doubled = 1_u64.checked_shl(n).unwrap_or(u64::MAX);
     let wait = FIRST_TEST_AFTER.get().saturating_mul(doubled);
-    Millis::new(wait).min(TESTS_APART)
+    Millis::new(wait).min(PROBES_APART)
 }
 
 #[cfg(test)]
@@ -278,7 +280,7 @@ mod tests {
         }
         assert_eq!(waits.len(), MAX_PROBES as usize);
         assert!(waits.is_sorted());
-        assert_eq!(waits.last(), Some(&TESTS_APART));
+        assert_eq!(waits.last(), Some(&PROBES_APART));
         let well =
             health
                 .succeeded()

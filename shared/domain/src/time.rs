@@ -65,6 +65,13 @@ impl Timestamp {
         if self.0 > now.0 { now } else { self }
     }
 
+    /// Whether a stored due time has come. Nothing is scheduled further ahead than `longest`: a time beyond that was written
+    /// by a clock that ran ahead, and counts as due.
+    #[must_use]
+    pub const fn is_due(self, now: Self, longest: Millis) -> bool {
+        self.0 <= now.0 || self.0 > now.plus(longest).0
+    }
+
     /// Parses an RFC 3339 time such as `2026-02-21T10:00:00Z`.
     pub fn parse_rfc3339(text: &str) -> Result<Self, TimeError> {
         let at: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
@@ -155,6 +162,17 @@ impl fmt::Display for Millis {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_due_time_further_ahead_than_possible_is_due() {
+        let (now, longest) = (Timestamp::from_millis(1_000), Millis::new(100));
+        let is_due = |at| Timestamp::from_millis(at).is_due(now, longest);
+        assert_eq!([999, 1_000].map(is_due), [true, true]);
+        assert_eq!([1_001, 1_100].map(is_due), [false, false]);
+        assert_eq!([1_101, i64::MAX].map(is_due), [true, true]);
+        let last = Timestamp::from_millis(i64::MAX);
+        assert!(!last.is_due(last.minus(longest), longest));
+    }
 
     #[test]
     fn a_time_survives_being_written_and_read() {

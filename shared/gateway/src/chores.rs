@@ -46,7 +46,7 @@ impl Chores {
         let mut jobs = JobTurns::default();
         let mut ask_at = self.ports.clock.now();
         loop {
-            if self.ports.clock.now() >= ask_at {
+            if ask_at.is_due(self.ports.clock.now(), ASK_EVERY) {
                 self.ask_for_probes().await;
                 ask_at = self.ports.clock.now().plus(ASK_EVERY);
             }
@@ -105,7 +105,7 @@ impl Chores {
     /// Runs a slice of the next bulk retry, round-robin; returns whether any is left. A failing one does not hold up the
     /// others.
     async fn carry_on_job(&self, turns: &mut JobTurns) -> bool {
-        let running = match self.ports.store.running_jobs().await {
+        let running = match self.ports.store.unfinished_jobs().await {
             Ok(running) => running,
             Err(error) => {
                 telemetry::sweep_failed("retries", &error);

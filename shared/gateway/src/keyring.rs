@@ -95,7 +95,7 @@ impl Keyring {
         };
         if key
             .last_used_at
-            .is_none_or(|at| now.since(at) >= TOUCH_EVERY)
+            .is_none_or(|at| at.plus(TOUCH_EVERY).is_due(now, TOUCH_EVERY))
         {
             // A full disk must not lock readers out: if this write fails, a later request records the use.
             if self

@@ -1,29 +1,34 @@
 //! Retries that an operator starts: of one delivery, or of all that match a filter.
 
+mod slices;
+
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
 use postrider_domain::delivery::{Delivery, Force, Status};
 use postrider_domain::ids::{DeliveryId, JobId, TenantId};
 use postrider_domain::invalid::Invalid;
+use postrider_domain::time::Millis;
 use postrider_ports::RetryStore;
 use postrider_ports::history::{Filter, MAX_EXAMINED};
 use postrider_ports::interventions::Requeued;
-use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::jobs::{Count, JobState, RetryJob};
 use postrider_ports::queue::{Queue, QueueMessage};
 
 use crate::error::Conflict;
-use crate::{GatewayError, Ports};
+use crate::{GatewayError, Ports, telemetry};
 
-/// How many rows one slice of a bulk retry requeues.
-const SLICE: usize = 200;
-/// How many of them at the same time; each is a few calls on AWS.
-const AT_ONCE: usize = 16;
+/// How far a dry run counts.
+const MAX_COUNTED: u64 = 10_000;
+/// How long a dry run counts: a filter may match few of very many rows.
+const MAX_COUNTING: Millis = Millis::from_seconds(10);
+/// The steps that starting a bulk retry runs itself: one lists the first slice, one requeues it.
+const FIRST_STEPS: usize = 2;
 
 /// Requeues deliveries.
 pub struct Retries {
     ports: Ports<dyn RetryStore>,
     queue: Arc<dyn Queue>,
+    slice: usize,
 }
 
 impl Retries {
@@ -33,7 +38,14 @@ impl Retries {
         Self {
             ports: ports.into(),
             queue,
+            slice: slices::SLICE,
         }
+    }
+
+    /// Requeues so many rows in each step of a bulk retry.
+    #[must_use]
+    pub fn in_slices_of(self, slice: usize) -> Self {
+        Self { slice, ..self }
     }
 
     pub async fn retry_now(
@@ -60,9 +72,10 @@ impl Retries {
         }
     }
 
-    /// How many deliveries a bulk retry would requeue.
-    pub async fn count(&self, tenant: &TenantId, filter: Filter) -> Result<u64, GatewayError> {
+    /// How many deliveries a bulk retry would requeue: exactly, up to a limit and for a limited time.
+    pub async fn count(&self, tenant: &TenantId, filter: Filter) -> Result<Count, GatewayError> {
         let filter = retriable(filter)?;
+        let deadline = self.ports.clock.now().plus(MAX_COUNTING);
         let (mut matched, mut cursor) = (0, None);
         loop {
             let page = self
@@ -71,74 +84,40 @@ impl Retries {
                 .list(tenant, &filter, MAX_EXAMINED, cursor.as_ref())
                 .await?;
             matched += page.items.len() as u64;
+            if matched > MAX_COUNTED {
+                return Ok(Count::AtLeast(MAX_COUNTED));
+            }
             match page.next {
+                None => return Ok(Count::Exactly(matched)),
+                Some(_) if self.ports.clock.now() >= deadline => {
+                    return Ok(Count::AtLeast(matched));
+                }
                 Some(next) => cursor = Some(next),
-                None => return Ok(matched),
             }
         }
     }
 
-    /// Starts a bulk retry and runs its first slice; the sweep runs the rest. The job is stored after the first slice, so
-    /// that no sweep runs it at the same time.
+    /// Stores a bulk retry, then runs its first slice; the sweep or the poller runs the rest. Once it is stored it will be
+    /// done, so an error of the first slice is not an error of this call.
     pub async fn begin(&self, tenant: &TenantId, filter: Filter) -> Result<RetryJob, GatewayError> {
         let now = self.ports.clock.now();
         let mut filter = retriable(filter)?;
         filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
-        let matched = self.count(tenant, filter.clone()).await?;
-        let job = RetryJob {
-            id: JobId::new(now, &self.ports.entropy.bytes()),
-            filter,
-            state: JobState::Running,
-            matched,
-            done: 0,
-            failed: 0,
-            cursor: None,
-            created_at: now,
-        };
-        let job = self.slice(tenant, job).await?;
+        let id = JobId::new(now, &self.ports.entropy.bytes());
+        let mut job = RetryJob::new(id, filter, now);
         self.ports.store.create_job(tenant, job.clone()).await?;
-        Ok(job)
-    }
-
-    /// Runs the next slice of a job and stores its progress.
-    ///
-    /// # Errors
-    /// If the store cannot be reached. The slice runs again later, which is harmless.
-    pub async fn carry_on(
-        &self,
-        tenant: &TenantId,
-        job: RetryJob,
-    ) -> Result<RetryJob, GatewayError> {
-        let job = self.slice(tenant, job).await?;
-        let stored = self.ports.store.progress_job(tenant, job).await?;
-        stored.ok_or(GatewayError::NotFound { what: "retry" })
-    }
-
-    async fn slice(&self, tenant: &TenantId, mut job: RetryJob) -> Result<RetryJob, GatewayError> {
-        let cursor = job.cursor.as_ref();
-        let page = self
-            .ports
-            .store
-            .list(tenant, &job.filter, SLICE, cursor)
-            .await?;
-        let mut each = Vec::with_capacity(page.items.len());
-        for row in &page.items {
-            each.push(self.retry_now(tenant, row.id, Force::No));
-        }
-        // Run all of them before returning an error: every requeued row must get its queue message.
-        let results: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
-        for result in results {
-            match result {
-                // A pending row was requeued by an interrupted run of this slice.
-                Ok(_) | Err(GatewayError::Conflict(Conflict::Pending)) => job.done += 1,
-                Err(GatewayError::Store(error)) => return Err(error.into()),
-                Err(_) => job.failed += 1,
+        for _ in 0..FIRST_STEPS {
+            if job.state != JobState::Running {
+                break;
+            }
+            match self.carry_on(tenant, job.clone()).await {
+                Ok(further) => job = further,
+                Err(reason) => {
+                    telemetry::retry_job_failed(id, &reason);
+                    break;
+                }
             }
         }
-        if page.next.is_none() {
-            job.state = JobState::Done;
-        }
-        job.cursor = page.next;
         Ok(job)
     }
 

@@ -54,7 +54,7 @@ impl Sweep {
             self.ports.clock.sleep_until(turn_at).await;
             self.turn().await;
             let now = self.ports.clock.now();
-            if now >= expire_at {
+            if expire_at.is_due(now, EXPIRE_EVERY) {
                 self.expire(now).await;
                 expire_at = now.plus(EXPIRE_EVERY);
             }
@@ -94,7 +94,7 @@ impl Sweep {
         loop {
             match self
                 .housekeeping
-                .delete_old_notifications(now.minus(NOTIFICATIONS_KEPT_FOR), SLICE)
+                .delete_old_notifications(now.minus(NOTIFICATIONS_KEPT_FOR), SLICE, now)
                 .await
             {
                 Ok(0) => break,

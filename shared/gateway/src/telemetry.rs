@@ -7,7 +7,7 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::flow::{Change, Rates};
-use postrider_domain::ids::{JobId, WebhookId};
+use postrider_domain::ids::{DeliveryId, JobId, WebhookId};
 use postrider_domain::inbound::Rejection;
 use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::source::Source;
@@ -238,6 +238,10 @@ pub(crate) fn sweep_failed(step: &'static str, reason: &Error) {
 
 pub(crate) fn retry_job_failed(id: JobId, reason: &GatewayError) {
     warn!(event = "sweep.retry_failed", retry_id = %id, %reason, "a slice of the bulk retry failed");
+}
+
+pub(crate) fn retry_failed(id: DeliveryId, reason: &Error) {
+    warn!(event = "retry.failed", delivery_id = %id, %reason, "the delivery could not be requeued by a bulk retry");
 }
 
 pub(crate) fn swept(step: &'static str, rows: usize) {

@@ -8,6 +8,7 @@ use postrider_domain::delivery::{Force, Status};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
+use postrider_ports::jobs::Count;
 
 use super::deliveries::{List, PAGE};
 use super::fields::{Form, Query};
@@ -30,8 +31,11 @@ struct DeadPage {
 struct AskPage {
     frame: Frame,
     form: FilterForm,
-    matched: u64,
+    matches_none: bool,
+    /// `7`, or `At least 10,000`.
     count: String,
+    noun: &'static str,
+    is_exact: bool,
     description: String,
 }
 
@@ -61,14 +65,23 @@ pub(super) async fn ask(
 ) -> Result<Response, PageError> {
     let form = FilterForm::of(&fields).with_status(Status::Dead);
     let filter = form.check()?;
-    let matched = app.gateway.retries.count(viewer.tenant(), filter).await?;
+    let count = app.gateway.retries.count(viewer.tenant(), filter).await?;
     let webhooks = app.gateway.manage.list(viewer.tenant()).await?;
     let page = AskPage {
         frame: Frame::new("Retry dead letters", Section::Dead, &viewer),
         description: form.in_words(&webhooks),
         form,
-        matched,
-        count: text::count(matched),
+        matches_none: count == Count::Exactly(0),
+        noun: if count == Count::Exactly(1) {
+            "delivery"
+        } else {
+            "deliveries"
+        },
+        count: match count {
+            Count::Exactly(matched) => text::count(matched),
+            Count::AtLeast(matched) => format!("At least {}", text::count(matched)),
+        },
+        is_exact: matches!(count, Count::Exactly(_)),
     };
     Ok(html(StatusCode::OK, &page))
 }

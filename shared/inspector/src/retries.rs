@@ -6,7 +6,7 @@ use axum::response::{Redirect, Response};
 use http::StatusCode;
 use postrider_domain::delivery::Status;
 use postrider_domain::ids::JobId;
-use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::jobs::{Count, JobState, RetryJob};
 
 use super::fields::{Form, Named, Query};
 use super::filter::FilterForm;
@@ -28,7 +28,9 @@ struct RetryPage {
     seen: u64,
     done: String,
     failed: u64,
+    /// `1,200`, or `at least 1,200` if not all of them are counted.
     total: String,
+    is_counting: bool,
     began_at: Markup,
 }
 
@@ -44,6 +46,7 @@ impl RetryPage {
             JobState::Done => job.matched,
             JobState::Running | JobState::Cancelled => (job.done + job.failed).min(job.matched),
         };
+        let is_running = job.state == JobState::Running;
         Self {
             frame,
             id: job.id.to_string(),
@@ -51,12 +54,16 @@ impl RetryPage {
                 class,
                 text: text.to_owned(),
             },
-            is_running: job.state == JobState::Running,
+            is_running,
             matched: job.matched,
             seen,
             done: text::count(job.done),
             failed: job.failed,
-            total: text::count(job.matched),
+            total: match job.count() {
+                Count::Exactly(matched) => text::count(matched),
+                Count::AtLeast(matched) => format!("at least {}", text::count(matched)),
+            },
+            is_counting: is_running && matches!(job.count(), Count::AtLeast(_)),
             began_at: text::when(job.created_at),
         }
     }

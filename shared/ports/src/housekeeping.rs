@@ -24,5 +24,10 @@ pub trait Housekeeping: Send + Sync {
     async fn delete_old_rejections(&self, before: Timestamp, limit: usize) -> Result<usize>;
 
     /// Removes up to `limit` notifications older than `before`. Returns how many.
-    async fn delete_old_notifications(&self, before: Timestamp, limit: usize) -> Result<usize>;
+    async fn delete_old_notifications(
+        &self,
+        before: Timestamp,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<usize>;
 }

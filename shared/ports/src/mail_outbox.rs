@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use postrider_domain::alert::Alert;
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 
 use crate::Result;
 
@@ -17,6 +17,9 @@ pub struct PendingEmail {
     pub rejections: u32,
     pub notified_at: Timestamp,
 }
+
+/// No e-mail is put off for longer than this.
+pub const LONGEST_PUT_OFF: Millis = Millis::from_seconds(2 * 3600);
 
 /// The result of sending an e-mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +36,8 @@ pub enum EmailResult {
 /// one per episode, and at most one warning per hour and webhook.
 #[async_trait]
 pub trait MailOutbox: Send + Sync {
-    /// Pending e-mail of all tenants that is due by then, the most overdue first.
+    /// Pending e-mail of all tenants that is due by then, the most overdue first. An e-mail that is put off further than
+    /// [`LONGEST_PUT_OFF`] was written by a clock that ran ahead, and is due.
     async fn emails_due(&self, by: Timestamp, limit: usize) -> Result<Vec<PendingEmail>>;
 
     /// Records the result. A settled e-mail stays settled.

@@ -197,7 +197,9 @@ macro_rules! store_suite {
                 a_job_is_stored_and_continues,
                 a_cancelled_job_stays_cancelled,
                 a_finished_job_cannot_be_cancelled,
-                running_jobs_of_all_tenants_are_found,
+                unfinished_jobs_of_all_tenants_are_found,
+                progress_of_an_old_step_changes_nothing,
+                a_job_cancelled_within_a_slice_is_unfinished,
             }
             keys {
                 a_key_is_found_by_its_digest,
@@ -259,6 +261,7 @@ macro_rules! store_suite {
                 a_webhook_without_auto_resume_is_not_probed,
                 a_successful_probe_resumes_the_webhook,
                 a_probe_from_before_an_operator_intervened_does_not_count,
+                a_probe_dated_by_a_clock_that_ran_ahead_is_due,
             }
             stats {
                 counters_agree_with_the_attempts,
@@ -320,6 +323,7 @@ macro_rules! embedded_suite {
             listening {
                 a_listener_is_woken,
                 old_notifications_are_removed,
+                notifications_dated_by_a_clock_that_ran_ahead_keep_no_others,
                 a_position_is_never_used_twice,
             }
             emails {
@@ -328,6 +332,8 @@ macro_rules! embedded_suite {
                 an_email_stays_until_it_is_settled,
                 emails_of_all_tenants_come_in_order,
                 a_webhooks_owner_is_known,
+                an_email_put_off_by_a_clock_that_ran_ahead_is_due,
+                a_warning_dated_by_a_clock_that_ran_ahead_silences_no_other,
             }
             expiring {
                 finished_rows_are_removed_after_their_retention,
@@ -339,6 +345,8 @@ macro_rules! embedded_suite {
                 retained_rows_do_not_hide_the_expired_ones_behind_them,
                 rejected_requests_are_removed_after_their_retention,
                 old_counters_and_emails_are_removed,
+                rows_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention,
+                events_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention,
             }
         }
     };

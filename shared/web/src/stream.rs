@@ -194,7 +194,7 @@ impl Listener {
             () = ports.clock.sleep_until(recheck_at) => {}
         }
         let now = ports.clock.now();
-        if now >= recheck_at {
+        if recheck_at.is_due(now, RECHECK_EVERY) {
             let keyring = &self.streams.gateway.keyring;
             let key = keyring.recognise_again(self.digest).await.ok()??;
             self.checked_at = now;

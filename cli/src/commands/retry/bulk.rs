@@ -57,7 +57,7 @@ pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<
 }
 
 impl Bulk<'_> {
-    /// Starts the job; the gateway processes its first slice immediately.
+    /// Starts the job; the gateway counts and requeues in the background.
     pub(super) async fn start(&self) -> Result<Answer, Failure> {
         self.post(false).await
     }
@@ -77,8 +77,8 @@ impl Bulk<'_> {
             return Ok(Ending::Fine);
         }
         let job: RetryJobView = answer.read()?;
-        let would = format!("{} would be requeued.", deliveries(job.matched));
-        if job.matched == 0 {
+        let would = format!("{} would be requeued.", matched(&job));
+        if job.matched == 0 && job.counted {
             self.out.line(would)?;
             return Ok(Ending::Fine);
         }
@@ -98,11 +98,11 @@ impl Bulk<'_> {
     /// Asks for confirmation, with the number of deliveries.
     async fn is_confirmed(&self) -> Result<bool, Failure> {
         let job: RetryJobView = self.post(true).await?.read()?;
-        let question = format!("Requeue {} ({})?", deliveries(job.matched), self.in_words());
+        let question = format!("Requeue {} ({})?", matched(&job), self.in_words());
         edge::ask_yes(&question)?.ok_or_else(|| {
             Failure::Input(format!(
                 "{} would be requeued. Confirm with --yes, because standard input is not a terminal, or use --dry-run to only count them",
-                deliveries(job.matched)
+                matched(&job)
             ))
         })
     }
@@ -120,8 +120,18 @@ impl Bulk<'_> {
     }
 }
 
+/// `7 deliveries`, or `at least 10000 deliveries` if not all of them are counted.
+pub(super) fn matched(job: &RetryJobView) -> String {
+    let deliveries = deliveries(job.matched);
+    if job.counted {
+        deliveries
+    } else {
+        format!("at least {deliveries}")
+    }
+}
+
 /// `1 delivery`, `7 deliveries`.
-pub(super) fn deliveries(count: u64) -> String {
+fn deliveries(count: u64) -> String {
     if count == 1 {
         "1 delivery".to_owned()
     } else {

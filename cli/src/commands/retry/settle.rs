@@ -67,14 +67,15 @@ async fn settle(
     let answer = watch::to_its_end(bulk.client, started, bulk.out).await?;
     let job: RetryJobView = answer.read()?;
     let requeued = job.done;
-    let progress = Progress::new(requeued, bulk.out);
+    let progress = Progress::new(bulk.out);
     while !results.are_settled(requeued) {
         match heard.recv().await {
             Some(Heard::Notification(notification)) => {
                 let change = Change::of(*notification);
                 if let Some(change) = change.filter(|change| bulk.filter.wants(change)) {
                     results.take(&change);
-                    progress.set(results.delivered + results.dead);
+                    let settled = results.delivered + results.dead;
+                    progress.set(settled, requeued, requeued.to_string());
                 }
             }
             Some(Heard::Lost(_) | Heard::Back) => {}
@@ -119,7 +120,7 @@ impl Results {
 
     fn show(&self, last: &Answer, bulk: &Bulk<'_>) -> Result<Ending, Failure> {
         let (job, raw): (RetryJobView, Box<RawValue>) = (last.read()?, last.read()?);
-        if job.matched == 0 {
+        if watch::matches_none(&job) {
             return watch::show(last, bulk.out);
         }
         let settled = self.delivered + self.dead;

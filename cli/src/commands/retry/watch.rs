@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use postrider_api_types::Word;
 use postrider_api_types::job::RetryJobView;
 
-use super::bulk::{Bulk, deliveries};
+use super::bulk::{Bulk, matched};
 use crate::client::{Answer, Client};
 use crate::edge;
 use crate::failure::{Ending, Failure};
@@ -49,9 +49,14 @@ pub(super) async fn to_its_end(
     let Some(id) = job.id.clone() else {
         return Ok(answer);
     };
-    let progress = Progress::new(job.matched, out);
+    let progress = Progress::new(out);
     while job.is_running() {
-        progress.set(job.done + job.failed);
+        let total = if job.counted {
+            job.matched.to_string()
+        } else {
+            format!("at least {}", job.matched)
+        };
+        progress.set(job.done + job.failed, job.matched, total);
         edge::pause(POLL_EVERY).await;
         answer = client.get(&["v1", "retries", &id]).await?;
         job = answer.read()?;
@@ -71,8 +76,12 @@ pub(super) fn show(answer: &Answer, out: Output) -> Result<Ending, Failure> {
     Ok(Ending::of(failed == 0))
 }
 
+pub(super) const fn matches_none(job: &RetryJobView) -> bool {
+    job.matched == 0 && job.counted
+}
+
 pub(super) fn in_words(job: &RetryJobView) -> String {
-    if job.matched == 0 {
+    if matches_none(job) {
         return "No deliveries match; nothing was requeued.".to_owned();
     }
     let mut line = format!(
@@ -80,7 +89,7 @@ pub(super) fn in_words(job: &RetryJobView) -> String {
         job.id.as_deref().unwrap_or_default(),
         job.state.as_ref().map_or("unknown", Word::as_str),
         job.done,
-        deliveries(job.matched)
+        matched(job)
     );
     let failed = job.failed;
     if failed > 0 {
@@ -94,36 +103,37 @@ pub(super) fn in_words(job: &RetryJobView) -> String {
 /// A progress bar on a terminal, lines elsewhere, nothing with --json.
 pub(super) struct Progress {
     bar: ProgressBar,
-    length: u64,
     lines: Option<Output>,
 }
 
 impl Progress {
-    pub(super) fn new(length: u64, out: Output) -> Self {
+    pub(super) fn new(out: Output) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let target = if out.wants_json() || !is_terminal {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr()
         };
-        let bar = ProgressBar::with_draw_target(Some(length), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos} of {len}, {eta} left {msg}");
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        let style = ProgressStyle::with_template("{bar:30} {pos} of {msg}, {eta} left");
         Self {
             bar: match style {
                 Ok(style) => bar.with_style(style),
                 Err(_) => bar,
             },
-            length,
             lines: (!out.wants_json() && !is_terminal).then_some(out),
         }
     }
 
-    pub(super) fn set(&self, done: u64) {
+    /// Shows `done` of `length`, which may grow; `total` is the length in words.
+    pub(super) fn set(&self, done: u64, length: u64, total: String) {
         if let Some(out) = self.lines
             && done != self.bar.position()
         {
-            out.note(format!("{done} of {}", self.length));
+            out.note(format!("{done} of {total}"));
         }
+        self.bar.set_length(length);
+        self.bar.set_message(total);
         self.bar.set_position(done);
     }
 }

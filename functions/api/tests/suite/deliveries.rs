@@ -253,7 +253,7 @@ async fn many_deliveries_are_retried_at_once() {
     stage.clock.advance(Millis::new(1));
     let dry = json!({"filter": {"session_id": "s-1"}, "dry_run": true});
     let counted = stage.post("/v1/retries", dry).await.expect(202);
-    let nothing = json!({"id": null, "matched": 3, "state": null, "done": 0, "failed": 0, "created_at": null});
+    let nothing = json!({"id": null, "matched": 3, "counted": true, "state": null, "done": 0, "failed": 0, "created_at": null});
     assert_eq!(counted, nothing);
     let begun = stage
         .post("/v1/retries", json!({"filter": {"status": "dead"}}))

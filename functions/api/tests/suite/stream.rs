@@ -9,6 +9,7 @@ use http::{Method, Request, header};
 use postrider_api::Streaming;
 use postrider_domain::key::Scope;
 use postrider_domain::time::Millis;
+use postrider_ports::clock::Clock;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -163,6 +164,21 @@ async fn a_stream_ends_soon_after_its_key_is_revoked() {
         "a valid key keeps receiving"
     );
     stage.clock.advance(Millis::from_seconds(62));
+    stage
+        .delete(&format!("/v1/keys/{}", key["id"].as_str().unwrap()))
+        .await;
+    assert_eq!(listener.next().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_opened_while_the_clock_ran_ahead_ends_when_its_key_is_revoked() {
+    let stage = Stage::new().await;
+    let given = json!({"name": "reader", "scopes": ["read"]});
+    let key = stage.post("/v1/keys", given).await.expect(201);
+    let now = stage.clock.now();
+    stage.clock.advance(Millis::from_seconds(86_400));
+    let mut listener = Listener::open(&stage, key["token"].as_str().unwrap(), None).await;
+    stage.clock.set(now);
     stage
         .delete(&format!("/v1/keys/{}", key["id"].as_str().unwrap()))
         .await;

@@ -13,6 +13,7 @@ use super::item::{Item, from_item, ms, s};
 use super::keys::{self, Key};
 use super::row;
 use super::tables::Index;
+use crate::fault::readable;
 
 /// How many rows one step of a walk reads.
 const STEP: usize = 100;
@@ -82,7 +83,8 @@ impl DynamoStore {
         let items = self.get_all(positions.iter().map(key).collect()).await?;
         let mut rows = HashMap::with_capacity(items.len());
         for (_, item) in items {
-            rows.insert(Key::of(&item)?, row::delivery(item)?);
+            let key = Key::of(&item)?;
+            rows.extend(readable(row::delivery(item))?.map(|row| (key, row)));
         }
         let row = |position: Position| {
             let row = rows.remove(&Key::new(&position.pk, &position.sk))?;

@@ -19,7 +19,9 @@ impl DynamoStore {
     pub(super) async fn mark_hourly(&self, now: Timestamp) -> Result<()> {
         let key = || Key::new(CHORES, "hourly");
         let clock = || Change::of(Table::Deliveries, key()).set("at", ms(now));
-        let due = Condition::new("#at <= :before").with("before", ms(now.minus(EVERY)));
+        let due = Condition::new("#at <= :before OR #at > :now")
+            .with("before", ms(now.minus(EVERY)))
+            .with("now", ms(now));
         let Some(noted) = self.get(Table::Deliveries, &key()).await? else {
             // The first hour starts now.
             let first = Condition::new("attribute_not_exists(#pk)");
@@ -27,7 +29,7 @@ impl DynamoStore {
             return Ok(());
         };
         let last = instant(&noted, "at").ok_or_else(|| unreadable("the hour"))?;
-        if now.since(last) < EVERY {
+        if !last.plus(EVERY).is_due(now, EVERY) {
             return Ok(());
         }
         for tenant in self.tenants().await? {

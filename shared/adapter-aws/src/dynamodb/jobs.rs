@@ -1,4 +1,4 @@
-//! Bulk retries and their progress. A running job has a marker among the chores, where the poller finds it.
+//! Bulk retries and their progress. An unfinished job has a marker among the chores, where the poller finds it.
 
 use async_trait::async_trait;
 use postrider_domain::ids::{JobId, TenantId};
@@ -10,7 +10,7 @@ use super::DynamoStore;
 use super::calls::{Condition, Query, Step, Table, Transacted};
 use super::item::{s, seconds};
 use super::keys::{CHORES, Key};
-use crate::fault::{self, unreadable};
+use crate::fault::{self, readable, unreadable};
 
 /// How long a job is kept.
 const RETENTION: Millis = Millis::from_seconds(30 * 86_400);
@@ -32,16 +32,7 @@ impl Jobs for DynamoStore {
     }
 
     async fn progress_job(&self, tenant: &TenantId, job: RetryJob) -> Result<Option<RetryJob>> {
-        let progress = |stored: RetryJob| {
-            let state = match stored.state {
-                JobState::Running => job.state,
-                ended @ (JobState::Cancelled | JobState::Done) => ended,
-            };
-            RetryJob {
-                state,
-                ..job.clone()
-            }
-        };
+        let progress = |stored: RetryJob| stored.advanced_to(&job).unwrap_or(stored);
         self.change_job(tenant, job.id, progress).await
     }
 
@@ -56,19 +47,19 @@ impl Jobs for DynamoStore {
         self.change_job(tenant, id, cancel).await
     }
 
-    async fn running_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
+    async fn unfinished_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
         let markers = Query::prefix(Table::Deliveries, CHORES, MARKER);
-        let mut running = Vec::new();
+        let mut unfinished = Vec::new();
         for marker in self.query_all(markers).await? {
-            let (tenant, id) = read_marker(&Key::of(&marker)?)?;
-            let job = self.job(&tenant, id).await?;
-            running.extend(
-                job.filter(|job| job.state == JobState::Running)
-                    .map(|job| (tenant, job)),
-            );
+            let Some((tenant, id)) = readable(Key::of(&marker).and_then(|key| read_marker(&key)))?
+            else {
+                continue;
+            };
+            let job = readable(self.job(&tenant, id).await)?.flatten();
+            unfinished.extend(job.filter(RetryJob::is_unfinished).map(|job| (tenant, job)));
         }
-        running.sort_by_key(|(_, job)| job.created_at);
-        Ok(running)
+        unfinished.sort_by_key(|(_, job)| job.created_at);
+        Ok(unfinished)
     }
 }
 
@@ -104,7 +95,7 @@ impl DynamoStore {
         Ok(Some((job, text.clone())))
     }
 
-    /// Stores a job if it is unchanged since it was read, and marks it while it runs. Returns whether it was stored.
+    /// Stores a job if it is unchanged since it was read, and marks it while it is unfinished. Returns whether it was stored.
     async fn save(&self, tenant: &TenantId, job: &RetryJob, seen: Option<String>) -> Result<bool> {
         let text = serde_json::to_string(job).map_err(|error| Error::Broken(error.to_string()))?;
         let mut item = Key::job(tenant, job.id).item();
@@ -115,9 +106,10 @@ impl DynamoStore {
         );
         let condition = seen.map(|seen| Condition::new("#job = :seen").with("seen", s(seen)));
         let marker = Key::new(CHORES, format!("{MARKER}{tenant}#{}", job.id));
-        let marked = match job.state {
-            JobState::Running => Step::Put(Table::Deliveries, marker.item(), None),
-            JobState::Done | JobState::Cancelled => Step::Delete(Table::Deliveries, marker, None),
+        let marked = if job.is_unfinished() {
+            Step::Put(Table::Deliveries, marker.item(), None)
+        } else {
+            Step::Delete(Table::Deliveries, marker, None)
         };
         let steps = [Step::Put(Table::Deliveries, item, condition), marked];
         Ok(self.transact(&steps).await? == Transacted::Done)

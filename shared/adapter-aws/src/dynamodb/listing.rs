@@ -16,6 +16,7 @@ use super::calls::Table;
 use super::keys::Key;
 use super::merge::{Merge, Wanted};
 use super::{DynamoStore, row};
+use crate::fault::readable;
 
 /// The maximum number of rows that one call reads at once.
 const MOST_ROWS: usize = 100;
@@ -111,10 +112,11 @@ impl DynamoStore {
         let keys = positions
             .iter()
             .map(|position| (Table::Deliveries, Key::delivery(tenant, position.id)));
-        let found = self.get_all(keys.collect()).await?.into_iter();
-        found
-            .map(|(_, item)| row::delivery(item).map(|row| (row.id, row)))
-            .collect()
+        let mut rows = HashMap::with_capacity(positions.len());
+        for (_, item) in self.get_all(keys.collect()).await? {
+            rows.extend(readable(row::delivery(item))?.map(|row| (row.id, row)));
+        }
+        Ok(rows)
     }
 }
 

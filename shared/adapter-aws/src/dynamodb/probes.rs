@@ -2,7 +2,7 @@
 //! anyway, sees that record and resumes the webhook.
 
 use async_trait::async_trait;
-use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::health::{Health, PROBES_APART, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -29,7 +29,7 @@ impl Probes for DynamoStore {
             let webhook = (marker.tenant.clone(), marker.webhook);
             let health = states.get(&webhook).map(|state| &state.health);
             match health.and_then(|health| health.next_probe_at) {
-                Some(at) if at <= now => due.push(webhook),
+                Some(at) if at.is_due(now, PROBES_APART) => due.push(webhook),
                 Some(_) => {}
                 // It is no longer failed, or was probed for the last time. If it fails again, it is marked again.
                 None => self.unmark(&marker).await?,

@@ -24,11 +24,14 @@ const RETENTION: Millis = Millis::from_seconds(400 * 86_400);
 impl SentLog for DynamoStore {
     async fn claim_email(&self, alert: &Alert, by: &str, now: Timestamp) -> Result<bool> {
         let free = Condition::new(
-            "attribute_not_exists(#pk) OR #episode <= :silenced_after \
-             OR (#about = :about AND #sent = :no AND (#taken_by = :by OR #taken_until < :now))",
+            "attribute_not_exists(#pk) OR #episode <= :silenced_after OR #episode > :latest \
+             OR (#about = :about AND #sent = :no \
+             AND (#taken_by = :by OR #taken_until < :now OR #taken_until > :longest))",
         );
         let free = free
             .with("silenced_after", n(alert.silenced_after()))
+            .with("latest", n(alert.latest_episode(now)))
+            .with("longest", ms(now.plus(CLAIMED_FOR)))
             .with("about", s(&alert.id))
             .with("no", n(0))
             .with("by", s(by))

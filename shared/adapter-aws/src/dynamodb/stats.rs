@@ -11,7 +11,7 @@ use super::calls::{Change, Condition, Order, Query, Table};
 use super::item::{Item, n, s, seconds};
 use super::keys::{Key, STATS_PREFIX, WEBHOOK_PREFIX};
 use super::{DynamoStore, webhook_item};
-use crate::fault::unreadable;
+use crate::fault::{self, readable, unreadable};
 
 /// How many webhooks are read concurrently.
 const AT_ONCE: usize = 16;
@@ -19,15 +19,24 @@ const AT_ONCE: usize = 16;
 impl DynamoStore {
     /// Adds to the counters of a webhook's hour. Not idempotent: repeating it counts twice.
     pub(super) async fn count(&self, tenant: &TenantId, more: &HourlyStats) -> Result<()> {
-        let key = Key::stats(tenant, more.webhook, more.hour);
-        let change =
-            Change::of(Table::Deliveries, key).set("expires_at", seconds(more.hour.plus(KEPT_FOR)));
-        let counters = counters(more).into_iter();
-        let change = counters
-            .filter(|(_, count)| *count > 0)
-            .fold(change, |change, (name, count)| change.add(&name, n(count)));
-        self.change(change).await?;
-        Ok(())
+        let key = || Key::stats(tenant, more.webhook, more.hour);
+        let expires_at = || seconds(more.hour.plus(KEPT_FOR));
+        let change = Change::of(Table::Deliveries, key()).set("expires_at", expires_at());
+        let counters = || counters(more).into_iter().filter(|(_, count)| *count > 0);
+        let change = counters().fold(change, |change, (name, count)| change.add(&name, n(count)));
+        match self.change(change).await {
+            Ok(_) => Ok(()),
+            // Counters that cannot be added to start again: they must not stop the stream.
+            Err(error) if fault::is_misfit(&error) => {
+                fault::left_aside(&error.to_string());
+                let mut item = key().item();
+                item.insert("expires_at".to_owned(), expires_at());
+                item.extend(counters().map(|(name, count)| (name, n(count))));
+                self.put(Table::Deliveries, item, None).await?;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The counters of one webhook for the hours from `from` to before `to`.
@@ -60,7 +69,9 @@ impl DynamoStore {
             after: None,
         };
         let items = self.query_all(query).await?;
-        items.iter().map(|item| read(item, webhook)).collect()
+        let hours = items.iter().map(|item| readable(read(item, webhook)));
+        let hours = hours.collect::<Result<Vec<_>>>()?;
+        Ok(hours.into_iter().flatten().collect())
     }
 
     /// The counters of all webhooks that the tenant has; those of deleted webhooks can only be read by id.

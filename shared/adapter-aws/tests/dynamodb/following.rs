@@ -193,3 +193,54 @@ async fn a_list_continues_after_its_last_row_has_left_the_index() {
     let rest = store.list(&scene.tenant, &failed, 10, first.next.as_ref());
     assert_eq!(rest.await.unwrap().items.len(), 4);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counters_that_cannot_be_added_to_start_again_and_stop_nothing() {
+    let (fixture, scene, webhook) = stage().await;
+    let text = |text: String| aws_sdk_dynamodb::types::AttributeValue::S(text);
+    let spoiled = fixture
+        .client
+        .put_item()
+        .table_name(&fixture.tables.deliveries)
+        .item("pk", text(format!("{}#{webhook}", scene.tenant)))
+        .item("sk", text(format!("stats#{:013}", NOW.hour().as_millis())))
+        .item("attempts", text("many".to_owned()));
+    spoiled.send().await.unwrap();
+    assert_eq!(attempts_counted(&scene, webhook).await, 0);
+    scene.failed(webhook).await;
+    let mut changes = fixture.changes().await;
+    for change in &mut changes {
+        change.at = NOW;
+    }
+    let follower = Follower::of(fixture.store.clone());
+    assert_eq!(followed(&follower, changes).await.len(), 1);
+    assert_eq!(attempts_counted(&scene, webhook).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unreadable_row_hides_no_others_from_a_list() {
+    let (fixture, scene, webhook) = stage().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(scene.dead(webhook).await);
+    }
+    let text = |text: String| aws_sdk_dynamodb::types::AttributeValue::S(text);
+    let spoiled = fixture
+        .client
+        .update_item()
+        .table_name(&fixture.tables.deliveries)
+        .key("pk", text(format!("{}#{}", scene.tenant, ids[1].event)))
+        .key("sk", text(format!("delivery#{webhook}")))
+        .update_expression("SET event_type = :spoiled")
+        .expression_attribute_values(":spoiled", text("not a type".to_owned()));
+    spoiled.send().await.unwrap();
+    let dead = Filter {
+        status: Some(Status::Dead),
+        ..Filter::default()
+    };
+    let mut found: Vec<_> = scene.all(&dead, 2).await.iter().map(|row| row.id).collect();
+    found.sort();
+    let mut expected = vec![ids[0], ids[2]];
+    expected.sort();
+    assert_eq!(found, expected);
+}

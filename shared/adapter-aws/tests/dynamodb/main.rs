@@ -11,6 +11,7 @@ mod many;
 mod pages;
 mod rejecting;
 mod releasing;
+mod retrying;
 mod sealing;
 mod sent_log;
 mod services;

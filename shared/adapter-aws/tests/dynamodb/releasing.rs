@@ -42,6 +42,26 @@ async fn a_row_without_a_marker_is_found_by_the_hourly_check() {
 }
 
 #[tokio::test]
+async fn the_hourly_check_does_not_wait_for_a_clock_that_ran_ahead() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let webhook = scene.webhook().await.id;
+    assert_eq!(scene.released(10, after(86_400)).await, []);
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let stranded = scene.row(webhook).await;
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    lose_markers(&tables).await;
+    assert_eq!(scene.released(10, NOW).await, [stranded]);
+    lose_markers(&tables).await;
+    assert_eq!(scene.released(10, after(3599)).await, []);
+    assert_eq!(
+        tables.markers("release#").await.len(),
+        0,
+        "not before an hour"
+    );
+}
+
+#[tokio::test]
 async fn the_hourly_check_leaves_a_paused_webhooks_rows_alone() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());

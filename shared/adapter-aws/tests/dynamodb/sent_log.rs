@@ -93,3 +93,19 @@ async fn each_episode_is_reported_and_warnings_are_an_hour_apart() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_ran_ahead_stops_no_email() {
+    let fixture = fixture().await;
+    let store = &fixture.store;
+    let tomorrow = after(86_400);
+    let ahead = warning("ahead", tomorrow);
+    assert_eq!(store.claim_email(&ahead, "one", tomorrow).await, Ok(true));
+    let now = warning("now", NOW);
+    assert_eq!(store.claim_email(&now, "one", NOW).await, Ok(true));
+    // Claimed by a function whose clock ran ahead, and which then died.
+    let dropped = failed("dropped", 1);
+    assert_eq!(store.claim_email(&dropped, "one", tomorrow).await, Ok(true));
+    assert_eq!(store.claim_email(&dropped, "two", NOW).await, Ok(true));
+    assert_eq!(store.claim_email(&dropped, "three", NOW).await, Ok(false));
+}

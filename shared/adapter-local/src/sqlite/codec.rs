@@ -60,6 +60,11 @@ pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault
     })
 }
 
+/// The `rowid` and the acceptance time of a delivery, which can be read even if the rest cannot.
+pub(super) fn position(row: &Row<'_>) -> Result<(i64, i64), Fault> {
+    Ok((row.get(0)?, row.get(16)?))
+}
+
 /// Updates the columns that may change. The columns that lists are sorted by are left out, so their indexes are not
 /// touched.
 pub(super) const UPDATE_DELIVERY: &str = "UPDATE webhook_deliveries SET target_url = ?2, signature = ?3, status = ?4, \

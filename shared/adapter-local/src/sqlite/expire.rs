@@ -1,7 +1,8 @@
 //! Deletes what has passed its retention time.
 //!
 //! Rows are walked by `rowid`, which is the order in which they were accepted, so this needs no index of its own. The
-//! walk stops at rows too young to be deleted. Rows with a longer retention, such as dead ones, are skipped and
+//! walk stops at a whole slice of rows too young to be deleted: a few young ones among old ones were accepted while the
+//! clock ran ahead. Rows with a longer retention, such as dead ones, are skipped and
 //! examined again when the walk starts over, at most once an hour, so they are not read on every call.
 
 use postrider_domain::ids::TenantId;
@@ -12,6 +13,7 @@ use rusqlite::Row;
 
 use super::codec::{self, Stored};
 use super::fault::Fault;
+use super::unreadable::readable;
 use super::writer::Tx;
 use super::{mail_outbox, rows, stats};
 
@@ -65,7 +67,11 @@ impl Expiry {
         };
         let walk = match self.walk.take() {
             Some(walk)
-                if walk.retention == retention && now < walk.started_at.plus(START_OVER_AFTER) =>
+                if walk.retention == retention
+                    && !walk
+                        .started_at
+                        .plus(START_OVER_AFTER)
+                        .is_due(now, START_OVER_AFTER) =>
             {
                 walk
             }
@@ -98,13 +104,11 @@ impl Walk {
             &[&self.rows_after, &codec::limit(examined)],
             with_tenant,
         )?;
-        let more = slice.len() == examined;
-        for stored in slice {
-            if stored.row.created_at.plus(youngest) > now {
-                return Ok(Expired {
-                    removed,
-                    more: false,
-                });
+        let is_full = slice.len() == examined;
+        let mut are_young = true;
+        for (at, created_at, stored) in slice {
+            if created_at.plus(youngest) > now {
+                continue;
             }
             if removed == limit {
                 return Ok(Expired {
@@ -112,14 +116,21 @@ impl Walk {
                     more: true,
                 });
             }
-            self.rows_after = stored.at;
+            are_young = false;
+            self.rows_after = at;
+            let Some(stored) = stored else {
+                continue;
+            };
             let stored = rows::without_void_lease(tx, stored);
             if self.retention.expires_at(&stored.row) <= now && !stored.row.is_held(now) {
                 self.remove(tx, &stored, now)?;
                 removed += 1;
             }
         }
-        Ok(Expired { removed, more })
+        Ok(Expired {
+            removed,
+            more: is_full && !are_young,
+        })
     }
 
     fn remove(&self, tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
@@ -148,13 +159,11 @@ impl Walk {
                 ))
             },
         )?;
-        let more = slice.len() == examined;
+        let is_full = slice.len() == examined;
+        let mut are_young = true;
         for (at, created_at, has_rows) in slice {
             if created_at.plus(self.retention.delivered) > now {
-                return Ok(Expired {
-                    removed,
-                    more: false,
-                });
+                continue;
             }
             if removed == limit {
                 return Ok(Expired {
@@ -162,12 +171,16 @@ impl Walk {
                     more: true,
                 });
             }
+            are_young = false;
             self.events_after = at;
             if !has_rows {
                 removed += self.remove_if_bare(tx, at, now)?;
             }
         }
-        Ok(Expired { removed, more })
+        Ok(Expired {
+            removed,
+            more: is_full && !are_young,
+        })
     }
 
     fn remove_if_bare(&self, tx: &Tx<'_>, event: i64, now: Timestamp) -> Result<usize, Fault> {
@@ -176,7 +189,10 @@ impl Walk {
     }
 }
 
-fn with_tenant(row: &Row<'_>) -> Result<Stored, Fault> {
-    let tenant: TenantId = codec::text(row, 26)?;
-    codec::delivery(row, &tenant)
+/// A row with its position, which is known even if the rest cannot be read.
+fn with_tenant(row: &Row<'_>) -> Result<(i64, Timestamp, Option<Stored>), Fault> {
+    let (at, created_at) = codec::position(row)?;
+    let stored = codec::text::<TenantId>(row, 26).and_then(|tenant| codec::delivery(row, &tenant));
+    let stored = readable("deliveries", at, stored)?;
+    Ok((at, Timestamp::from_millis(created_at), stored))
 }

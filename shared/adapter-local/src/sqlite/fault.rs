@@ -47,6 +47,20 @@ fn of_sqlite(error: &rusqlite::Error) -> Error {
 }
 
 impl Fault {
+    /// Whether one stored value is at fault, not the database.
+    pub(super) fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Unreadable(_) | Self::Port(Error::Broken(_)) => true,
+            Self::Sqlite(error) => matches!(
+                error,
+                rusqlite::Error::FromSqlConversionFailure(..)
+                    | rusqlite::Error::IntegralValueOutOfRange(..)
+                    | rusqlite::Error::InvalidColumnType(..)
+            ),
+            Self::Port(Error::Unavailable(_) | Error::InvalidCursor) => false,
+        }
+    }
+
     /// A failed file system call as a port error.
     pub(super) fn io(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::Port(Error::Unavailable(format!(

@@ -17,6 +17,7 @@ use rusqlite::{Connection, ToSql};
 
 use super::cursor::Position;
 use super::fault::Fault;
+use super::unreadable::readable;
 use super::{SqliteStore, apply, codec, events, rows, stats};
 
 #[async_trait]
@@ -152,15 +153,12 @@ fn list(
             page.next = Some(last.cursor(key));
             break;
         }
-        let stored = codec::delivery(row, tenant)?;
+        let (at, created_at) = codec::position(row)?;
         examined += 1;
-        last = Position {
-            created_at: stored.row.created_at.as_millis(),
-            at: stored.at,
-        };
-        if filter.matches(&stored.row) {
-            page.items.push(stored.row);
-        }
+        last = Position { created_at, at };
+        let stored = readable("deliveries", at, codec::delivery(row, tenant))?;
+        let matching = stored.filter(|stored| filter.matches(&stored.row));
+        page.items.extend(matching.map(|stored| stored.row));
     }
     Ok(page)
 }

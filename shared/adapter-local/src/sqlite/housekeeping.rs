@@ -38,9 +38,17 @@ impl Housekeeping for SqliteStore {
             .await
     }
 
-    async fn delete_old_notifications(&self, before: Timestamp, limit: usize) -> Result<usize> {
+    async fn delete_old_notifications(
+        &self,
+        before: Timestamp,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<usize> {
         self.writer
-            .write(move |tx| tx.execute(FORGET, params![before.as_millis(), codec::limit(limit)]))
+            .write(move |tx| {
+                let (before, now) = (before.as_millis(), now.as_millis());
+                tx.execute(FORGET, params![before, codec::limit(limit), now])
+            })
             .await
     }
 }

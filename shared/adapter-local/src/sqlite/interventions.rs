@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 use super::release::{Room, release, release_webhook};
+use super::unreadable::readable;
 use super::writer::Tx;
 use super::{SqliteStore, codec, health, rows, stepping};
 
@@ -113,7 +114,8 @@ fn end_deliveries_of_deleted_webhooks(
             },
         )?;
         for id in ids {
-            if let Some(stored) = rows::load(tx, tenant, id)?
+            let stored = readable("deliveries", id, rows::load(tx, tenant, id))?;
+            if let Some(stored) = stored.flatten()
                 && health::status(tx.db(), tenant, *webhook)?.is_none()
             {
                 let dead = stored.row.webhook_deleted();

@@ -4,15 +4,16 @@ use async_trait::async_trait;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_ports::Result;
 use postrider_ports::jobs::{JobState, Jobs, RetryJob};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
+use super::unreadable::readable;
 use super::writer::Tx;
 use super::{SqliteStore, codec};
 
 pub(super) const ONE: &str = "SELECT job FROM jobs WHERE tenant = ?1 AND id = ?2";
 
-pub(super) const RUNNING: &str =
+pub(super) const UNFINISHED: &str =
     "SELECT tenant, job FROM jobs WHERE state = 'running' ORDER BY created_at";
 
 #[async_trait]
@@ -34,16 +35,11 @@ impl Jobs for SqliteStore {
                 let Some(stored) = find(tx.db(), &tenant, job.id)? else {
                     return Ok(None);
                 };
-                let state = match stored.state {
-                    JobState::Running => job.state,
-                    ended @ (JobState::Cancelled | JobState::Done) => ended,
+                let Some(advanced) = stored.advanced_to(&job) else {
+                    return Ok(Some(stored));
                 };
-                let job = RetryJob {
-                    state,
-                    ..job.clone()
-                };
-                save(tx, &tenant, &job)?;
-                Ok(Some(job))
+                save(tx, &tenant, &advanced)?;
+                Ok(Some(advanced))
             })
             .await
     }
@@ -64,15 +60,20 @@ impl Jobs for SqliteStore {
             .await
     }
 
-    async fn running_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
+    async fn unfinished_jobs(&self) -> Result<Vec<(TenantId, RetryJob)>> {
         self.readers
             .read(move |db| {
-                codec::all(&mut *db.prepare_cached(RUNNING)?, &[], |row| {
-                    Ok((codec::text(row, 0)?, codec::json(row, 1)?))
-                })
+                let found = codec::all(&mut *db.prepare_cached(UNFINISHED)?, &[], |row| {
+                    readable("jobs", "unfinished", read(row))
+                })?;
+                Ok(found.into_iter().flatten().collect())
             })
             .await
     }
+}
+
+fn read(row: &Row<'_>) -> std::result::Result<(TenantId, RetryJob), Fault> {
+    Ok((codec::text(row, 0)?, codec::json(row, 1)?))
 }
 
 fn find(
@@ -88,14 +89,15 @@ fn find(
 }
 
 fn save(tx: &Tx<'_>, tenant: &TenantId, job: &RetryJob) -> std::result::Result<(), Fault> {
-    let state = match job.state {
-        JobState::Running => "running",
-        JobState::Done => "done",
-        JobState::Cancelled => "cancelled",
+    // The column says who finds the job: an unfinished one is `running`.
+    let state = if job.is_unfinished() {
+        JobState::Running
+    } else {
+        job.state
     };
     tx.execute(
         "INSERT OR REPLACE INTO jobs (tenant, id, state, created_at, job) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![tenant.as_str(), job.id.to_string(), state, job.created_at.as_millis(), codec::to_json(job)?],
+        params![tenant.as_str(), job.id.to_string(), state.as_str(), job.created_at.as_millis(), codec::to_json(job)?],
     )?;
     Ok(())
 }

@@ -7,9 +7,9 @@ use postrider_domain::notification::Notification;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 use postrider_ports::mail::{Contact, Contacts};
-use postrider_ports::mail_outbox::{EmailResult, MailOutbox, PendingEmail};
+use postrider_ports::mail_outbox::{EmailResult, LONGEST_PUT_OFF, MailOutbox, PendingEmail};
 use postrider_store_format::StoredWebhook;
-use rusqlite::params;
+use rusqlite::{Connection, ToSql, params};
 
 use super::fault::Fault;
 use super::writer::Tx;
@@ -21,8 +21,12 @@ const RETENTION: Millis = Millis::from_seconds(30 * 86_400);
 pub(super) const DUE: &str = "SELECT id, event, tries, refusals, at FROM letters WHERE due_at <= ?1 \
      ORDER BY due_at LIMIT ?2";
 
-pub(super) const FILED_AFTER: &str = "SELECT 1 FROM letters \
-     WHERE tenant = ?1 AND webhook_id = ?2 AND trouble = ?3 AND episode > ?4 LIMIT 1";
+/// Those that a clock running ahead has dated.
+pub(super) const DUE_BEYOND: &str = "SELECT id, event, tries, refusals, at FROM letters WHERE due_at > ?1 \
+     ORDER BY due_at LIMIT ?2";
+
+pub(super) const FILED_BETWEEN: &str = "SELECT 1 FROM letters \
+     WHERE tenant = ?1 AND webhook_id = ?2 AND trouble = ?3 AND episode > ?4 AND episode <= ?5 LIMIT 1";
 
 pub(super) const CONTACT: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
@@ -37,12 +41,13 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
     };
     let (webhook, cause) = (alert.webhook.to_string(), alert.cause.as_str());
     let earlier = codec::first(
-        &mut *tx.statement(FILED_AFTER)?,
+        &mut *tx.statement(FILED_BETWEEN)?,
         &[
             &alert.tenant.as_str(),
             &webhook,
             &cause,
             &alert.silenced_after(),
+            &alert.latest_episode(notification.at),
         ],
         |_| Ok(()),
     )?;
@@ -71,24 +76,33 @@ pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> std::result::Result<(), Fau
     Ok(())
 }
 
+fn due(
+    db: &Connection,
+    query: &str,
+    at: Timestamp,
+    limit: usize,
+) -> std::result::Result<Vec<PendingEmail>, Fault> {
+    let params: [&dyn ToSql; 2] = [&at.as_millis(), &codec::limit(limit)];
+    codec::all(&mut *db.prepare_cached(query)?, &params, |row| {
+        Ok(PendingEmail {
+            id: row.get(0)?,
+            event: row.get(1)?,
+            tries: row.get(2)?,
+            rejections: row.get(3)?,
+            notified_at: codec::instant(row, 4)?,
+        })
+    })
+}
+
 #[async_trait]
 impl MailOutbox for SqliteStore {
     async fn emails_due(&self, by: Timestamp, limit: usize) -> Result<Vec<PendingEmail>> {
         self.readers
             .read(move |db| {
-                codec::all(
-                    &mut *db.prepare_cached(DUE)?,
-                    &[&by.as_millis(), &codec::limit(limit)],
-                    |row| {
-                        Ok(PendingEmail {
-                            id: row.get(0)?,
-                            event: row.get(1)?,
-                            tries: row.get(2)?,
-                            rejections: row.get(3)?,
-                            notified_at: codec::instant(row, 4)?,
-                        })
-                    },
-                )
+                let mut due = due(db, DUE, by, limit)?;
+                let left = limit.saturating_sub(due.len());
+                due.extend(self::due(db, DUE_BEYOND, by.plus(LONGEST_PUT_OFF), left)?);
+                Ok(due)
             })
             .await
     }

@@ -38,6 +38,7 @@ mod sealing;
 mod sources;
 mod stats;
 mod stepping;
+mod unreadable;
 mod vault;
 mod writer;
 
@@ -54,6 +55,7 @@ pub use locks::ServeLock;
 pub use open::SqliteOptions;
 use open::{make_private_directory, private, random, settle};
 use readers::Readers;
+pub use unreadable::describe_metrics;
 use writer::Writer;
 
 /// Everything that the embedded gateway stores, in one directory.

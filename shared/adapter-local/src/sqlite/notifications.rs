@@ -19,9 +19,10 @@ pub(super) const AFTER: &str =
 
 pub(super) const NEWEST: &str = "SELECT max(seq) FROM outbox";
 
-/// Sequence numbers grow with time, so the walk ends at the first notification that is kept.
+/// Sequence numbers grow with time, so only the first ones are examined. Those that a clock running ahead has dated are
+/// passed over: they must not keep the others.
 pub(super) const FORGET: &str = "DELETE FROM outbox WHERE seq IN \
-     (SELECT seq FROM outbox ORDER BY seq LIMIT ?2) AND at < ?1";
+     (SELECT seq FROM outbox WHERE at <= ?3 ORDER BY seq LIMIT ?2) AND at < ?1";
 
 #[async_trait]
 impl Notifications for SqliteStore {

@@ -74,6 +74,7 @@ fn every_hot_query_uses_its_index() {
             probes::DUE,
             "webhooks_to_test (next_test_at>? AND next_test_at<?)",
         ),
+        (probes::DUE_BEYOND, "webhooks_to_test (next_test_at>?)"),
         (expire::ROWS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (expire::EVENTS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (expire::EVENTS_AFTER, "deliveries_key (event=?)"),
@@ -96,9 +97,10 @@ fn every_hot_query_uses_its_index() {
             "PRIMARY KEY (tenant=? AND webhook_id=? AND hour<?)",
         ),
         (mail_outbox::DUE, "letters_due (due_at<?)"),
+        (mail_outbox::DUE_BEYOND, "letters_due (due_at>?)"),
         (
-            mail_outbox::FILED_AFTER,
-            "letters_about (tenant=? AND webhook_id=? AND trouble=? AND episode>?)",
+            mail_outbox::FILED_BETWEEN,
+            "letters_about (tenant=? AND webhook_id=? AND trouble=? AND episode>? AND episode<?)",
         ),
         (mail_outbox::CONTACT, "PRIMARY KEY (tenant=? AND id=?)"),
         (configs::ALL, "PRIMARY KEY (tenant=?)"),
@@ -131,7 +133,7 @@ fn every_hot_query_uses_its_index() {
     // The oldest few, in table order; and an index that holds only running jobs.
     assert_plan(&db, notifications::FORGET, "SCAN outbox", &["SCAN outbox"]);
     let running = "SCAN jobs USING INDEX jobs_running";
-    assert_plan(&db, jobs::RUNNING, running, &[running]);
+    assert_plan(&db, jobs::UNFINISHED, running, &[running]);
 }
 
 #[test]

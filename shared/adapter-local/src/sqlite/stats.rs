@@ -10,6 +10,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::codec;
 use super::fault::Fault;
+use super::unreadable::readable;
 use super::writer::Tx;
 
 /// What one change adds to the counters of a webhook and hour.
@@ -64,13 +65,9 @@ pub(super) fn add_up(db: &Connection, counted: &[CountedStats]) -> Result<(), Fa
             .push(one.delta);
     }
     for ((tenant, webhook, hour), deltas) in sums {
-        let stored = hours(
-            db,
-            tenant,
-            webhook,
-            hour,
-            Timestamp::from_millis(hour.as_millis().saturating_add(1)),
-        )?;
+        let next_hour = Timestamp::from_millis(hour.as_millis().saturating_add(1));
+        // Counters that cannot be read start again: they must not fail the work that is committed with them.
+        let stored = hours(db, tenant, webhook, hour, next_hour)?;
         let mut stats = stored
             .into_iter()
             .next()
@@ -83,7 +80,7 @@ pub(super) fn add_up(db: &Connection, counted: &[CountedStats]) -> Result<(), Fa
     Ok(())
 }
 
-/// The counters of one webhook for the hours from `from` to before `to`.
+/// The counters of one webhook for the hours from `from` to before `to`. Those that cannot be read are left out.
 pub(super) fn hours(
     db: &Connection,
     tenant: &TenantId,
@@ -93,26 +90,29 @@ pub(super) fn hours(
 ) -> Result<Vec<HourlyStats>, Fault> {
     let mut statement = db.prepare_cached(HOUR)?;
     let (from, to) = (from.as_millis(), to.as_millis());
-    codec::all(
+    let found = codec::all(
         &mut statement,
         &[&tenant.as_str(), &webhook.to_string(), &from, &to],
-        read,
-    )
+        |row| readable("stats", webhook, read(row)),
+    )?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Every webhook of the tenant that has counters.
 pub(super) fn webhooks(db: &Connection, tenant: &TenantId) -> Result<Vec<WebhookId>, Fault> {
     let mut statement = db.prepare_cached(NEXT_WEBHOOK)?;
-    let mut found: Vec<WebhookId> = Vec::new();
-    loop {
-        let last = found.last().map(WebhookId::to_string).unwrap_or_default();
-        match codec::first(&mut statement, &[&tenant.as_str(), &last], |row| {
-            codec::text(row, 0)
-        })? {
-            Some(next) => found.push(next),
-            None => return Ok(found),
-        }
+    let (mut found, mut last) = (Vec::new(), String::new());
+    while let Some((next, webhook)) =
+        codec::first(&mut statement, &[&tenant.as_str(), &last], |row| {
+            let next: String = row.get(0)?;
+            let webhook = readable("stats", &next, codec::text::<WebhookId>(row, 0))?;
+            Ok((next, webhook))
+        })?
+    {
+        found.extend(webhook);
+        last = next;
     }
+    Ok(found)
 }
 
 fn read(row: &Row<'_>) -> Result<HourlyStats, Fault> {

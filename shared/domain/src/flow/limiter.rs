@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
-use super::{FLOOR_MILLI, MILLI, PerMille};
+use super::sample::Symptom;
+use super::step::PROBE_MILLI;
+use super::{FLOOR_MILLI, PerMille};
 use crate::time::Timestamp;
 
 /// What all processes share about the flow to one webhook. Every stored time lies in the past; one that does not counts as
@@ -93,16 +95,27 @@ impl Limiter {
         }
     }
 
-    /// Limited, at half of what the receiver answered in the last second.
-    pub(super) fn entered(self, answered: usize, limits: &Limits, now: Timestamp) -> Self {
-        let answered = u32::try_from(answered).unwrap_or(u32::MAX);
+    /// Limited, at half of what the receiver answered in the last second. One that answers at all starts at no less than
+    /// twice `retry_rate`: a process that shares the webhook has seen only a part of the answers.
+    pub(super) fn entered(
+        self,
+        symptom: Symptom,
+        answered_milli: u32,
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Self {
+        let least = match symptom {
+            Symptom::Down => PROBE_MILLI,
+            Symptom::Overloaded => limits.start_milli().saturating_mul(2),
+        };
         Self {
             limited: true,
-            rate_milli: limits.clamp_milli(answered.saturating_mul(MILLI) / 2),
+            rate_milli: limits.clamp_milli(least.max(answered_milli / 2)),
             good_milli: None,
             base: None,
             changed_at: now,
             calm_since: None,
+            waited_at: now,
             epoch: self.epoch.saturating_add(1),
             ..self
         }
@@ -127,9 +140,12 @@ impl Limiter {
         }
     }
 
-    pub(super) const fn opened(self, now: Timestamp) -> Self {
+    pub(super) const fn opened(self, rate_milli: u32, now: Timestamp) -> Self {
         Self {
             limited: false,
+            rate_milli,
+            good_milli: Some(rate_milli),
+            base: None,
             changed_at: now,
             opened_at: now,
             calm_since: None,
@@ -140,16 +156,17 @@ impl Limiter {
 
     /// As if nothing was known about the receiver.
     pub(super) fn reset(self, limits: &Limits, now: Timestamp) -> Self {
-        let forgotten = Self {
-            rate_milli: limits.start_milli(),
+        let rate_milli = limits.start_milli();
+        let opened = if self.limited {
+            self.opened(rate_milli, now)
+        } else {
+            self
+        };
+        Self {
+            rate_milli,
             good_milli: None,
             base: None,
-            ..self
-        };
-        if self.limited {
-            forgotten.opened(now)
-        } else {
-            forgotten
+            ..opened
         }
     }
 }

@@ -5,29 +5,46 @@ use std::collections::VecDeque;
 use super::observed::Observed;
 use crate::time::{Millis, Timestamp};
 
-/// This many failures in a row, of whatever kind: refused connections and 500s are how most receivers are down.
+/// So many failures in a row, of whatever kind, mean that the receiver is down: refused connections and 500s are how most
+/// receivers are.
 pub const FAILURES_IN_A_ROW: usize = 10;
-/// A fifth of this many answers are 429.
+/// For at least this long: a receiver with a quota rejects hundreds in a row within an instant and answers the next ones.
+const DOWN_FOR: Millis = Millis::new(250);
+/// A fifth of the last 20 are 429.
 const TOO_MANY_OF: usize = 20;
-const TOO_MANY_SHARE: usize = 5;
-/// Half of this many are 429, 503 or timeouts. Half of 20 would limit a receiver that fails a quarter at any rate.
-const OVERLOADED_OF: usize = 40;
-const OVERLOADED_SHARE: usize = 2;
+const TOO_MANY_PART: usize = 5;
+/// Half of the last 60 are 429, 503 or timeouts. Half of 40 limits a receiver that fails a quarter at any rate every few
+/// minutes, if 50 processes each look at their part.
+const OVERLOADED_OF: usize = 60;
+const OVERLOADED_PART: usize = 2;
 /// Older outcomes say nothing about now.
 const KEPT: Millis = Millis::from_seconds(60);
-const SLOT_MS: i64 = 100;
-const SLOTS: usize = 10;
-const SLOTS_IN_A_SECOND: i64 = 10;
+/// Both shares are those of the last ten seconds, if there were more outcomes.
+const SLOTS: usize = 20;
+const ALL_SLOTS: i64 = 20;
+const SLOT_MS: i64 = 500;
+const SECOND_SLOTS: i64 = 2;
 
-/// The last 40 outcomes, and the counts of the last second for webhooks that have more than that in one.
+/// Why a webhook must be limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symptom {
+    /// The receiver answers nothing.
+    Down,
+    /// It answers, but is called too often.
+    Overloaded,
+}
+
+/// The last 60 outcomes, none older than a minute, and the counts of the last ten seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Oldest first.
     last: VecDeque<(Timestamp, Observed)>,
+    /// When the first of the latest failures in a row ended.
+    failing_since: Option<Timestamp>,
     slots: [Slot; SLOTS],
 }
 
-/// The counts of a tenth of a second.
+/// The counts of half a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     index: i64,
@@ -43,30 +60,35 @@ struct Counts {
 }
 
 impl Sample {
-    pub fn push(&mut self, observed: Observed, now: Timestamp) {
+    /// Adds the outcome of an attempt that ended at `at`.
+    pub fn push(&mut self, observed: Observed, at: Timestamp, now: Timestamp) {
         self.forget_old(now);
         if self.last.len() >= OVERLOADED_OF {
             self.last.pop_front();
         }
-        self.last.push_back((now, observed));
-        if let Some(slot) = self.slot(now) {
-            slot.add(observed);
+        self.last.push_back((at, observed));
+        self.failing_since = observed
+            .is_failure()
+            .then(|| self.failing_since.unwrap_or(at));
+        if let Some(counts) = self.counts_of(at, now) {
+            counts.add(observed);
         }
     }
 
-    /// Counts an answer that is not evidence for or against a limit, but was given in the last second.
-    pub fn count_answer(&mut self, observed: Observed, now: Timestamp) {
+    /// Counts an answer that says nothing for or against a limit.
+    pub fn count(&mut self, observed: Observed, at: Timestamp, now: Timestamp) {
         if observed.is_failure() {
             return;
         }
-        if let Some(slot) = self.slot(now) {
-            slot.answered += 1;
+        if let Some(counts) = self.counts_of(at, now) {
+            counts.answered += 1;
         }
     }
 
-    /// Forgets the outcomes that were seen under other circumstances. What was delivered in the last second stays known.
+    /// Forgets what was seen under other circumstances. How much was answered stays known.
     pub fn clear(&mut self) {
         self.last.clear();
+        self.failing_since = None;
         for slot in &mut self.slots {
             slot.counts = Counts {
                 answered: slot.counts.answered,
@@ -75,43 +97,52 @@ impl Sample {
         }
     }
 
-    /// Whether the webhook must be limited.
     #[must_use]
-    pub fn calls_for_limit(&self, now: Timestamp) -> bool {
-        let second = self.last_second(now);
-        self.failures_in_a_row(now) >= FAILURES_IN_A_ROW
-            || self.too_many(second, now)
-            || self.overloaded(second, now)
+    pub fn symptom(&self, now: Timestamp) -> Option<Symptom> {
+        let failing_since = self.failing_since?;
+        if self.is_down(failing_since, now) {
+            Some(Symptom::Down)
+        } else if self.has_too_many(now) || self.is_overloaded(now) {
+            Some(Symptom::Overloaded)
+        } else {
+            None
+        }
     }
 
-    /// How many attempts were answered in the last second.
+    /// Answers per second in the last second or a little more, in thousandths.
     #[must_use]
-    pub fn answered_in_a_second(&self, now: Timestamp) -> usize {
-        self.last_second(now).answered
+    pub fn answered_milli(&self, now: Timestamp) -> u32 {
+        let into_slot = now.as_millis().rem_euclid(SLOT_MS).unsigned_abs();
+        let covered_ms = SLOT_MS.saturating_mul(SECOND_SLOTS).unsigned_abs() + into_slot;
+        let answered = self.within(SECOND_SLOTS + 1, now).answered;
+        let answered = u64::try_from(answered).unwrap_or(u64::MAX);
+        u32::try_from(answered.saturating_mul(1_000_000) / covered_ms).unwrap_or(u32::MAX)
     }
 
-    fn failures_in_a_row(&self, now: Timestamp) -> usize {
-        self.recent(now)
-            .take_while(|observed| observed.is_failure())
-            .count()
+    fn is_down(&self, failing_since: Timestamp, now: Timestamp) -> bool {
+        let recent = self.recent(now).take(FAILURES_IN_A_ROW);
+        let failed = recent.filter(|observed| observed.is_failure()).count();
+        failed >= FAILURES_IN_A_ROW && now.since(failing_since) >= DOWN_FOR
     }
 
-    fn too_many(&self, second: Counts, now: Timestamp) -> bool {
-        let counts = if second.all > TOO_MANY_OF {
-            second
+    fn has_too_many(&self, now: Timestamp) -> bool {
+        let counts = self.latest(TOO_MANY_OF, now);
+        counts.too_many * TOO_MANY_PART >= counts.all.max(TOO_MANY_OF)
+    }
+
+    fn is_overloaded(&self, now: Timestamp) -> bool {
+        let counts = self.latest(OVERLOADED_OF, now);
+        counts.overloaded * OVERLOADED_PART >= counts.all.max(OVERLOADED_OF)
+    }
+
+    /// So many outcomes, or those of the last ten seconds if they are more.
+    fn latest(&self, count: usize, now: Timestamp) -> Counts {
+        let counts = self.within(ALL_SLOTS, now);
+        if counts.all > count {
+            counts
         } else {
-            self.recent(now).take(TOO_MANY_OF).collect()
-        };
-        counts.too_many * TOO_MANY_SHARE >= counts.all.max(TOO_MANY_OF)
-    }
-
-    fn overloaded(&self, second: Counts, now: Timestamp) -> bool {
-        let counts = if second.all > OVERLOADED_OF {
-            second
-        } else {
-            self.recent(now).take(OVERLOADED_OF).collect()
-        };
-        counts.overloaded * OVERLOADED_SHARE >= counts.all.max(OVERLOADED_OF)
+            self.recent(now).take(count).collect()
+        }
     }
 
     /// Newest first.
@@ -122,9 +153,9 @@ impl Sample {
             .map(|(_, observed)| *observed)
     }
 
-    fn last_second(&self, now: Timestamp) -> Counts {
+    fn within(&self, slots: i64, now: Timestamp) -> Counts {
         let newest = slot_index(now);
-        let within = newest.saturating_sub(SLOTS_IN_A_SECOND - 1)..=newest;
+        let within = newest.saturating_sub(slots - 1)..=newest;
         let mut sum = Counts::default();
         for slot in &self.slots {
             if within.contains(&slot.index) {
@@ -134,20 +165,22 @@ impl Sample {
         sum
     }
 
-    fn slot(&mut self, now: Timestamp) -> Option<&mut Counts> {
-        let index = slot_index(now);
-        let position = usize::try_from(index.rem_euclid(SLOTS_IN_A_SECOND)).ok()?;
+    /// The counts to which an outcome belongs; none if they are no longer kept.
+    fn counts_of(&mut self, at: Timestamp, now: Timestamp) -> Option<&mut Counts> {
+        let index = slot_index(at);
+        let position = usize::try_from(index.rem_euclid(ALL_SLOTS)).ok()?;
         let slot = self.slots.get_mut(position)?;
-        if slot.index != index {
+        if slot.index < index || slot.index > slot_index(now) {
             *slot = Slot {
                 index,
                 ..Slot::default()
             };
         }
-        Some(&mut slot.counts)
+        (slot.index == index).then_some(&mut slot.counts)
     }
 
     fn forget_old(&mut self, now: Timestamp) {
+        self.failing_since = self.failing_since.map(|at| at.not_after(now));
         for (at, _) in &mut self.last {
             *at = at.not_after(now);
         }

@@ -1,4 +1,4 @@
-//! The outcomes that the next step is made of.
+//! The outcomes that a step is made of.
 
 use super::observed::Observed;
 use super::{MILLI, PerMille};
@@ -6,6 +6,8 @@ use crate::time::{Millis, Timestamp};
 
 /// So many outcomes make a step.
 const ENOUGH: u32 = 10;
+/// Over about this time: ten answers of the first instant say more about a receiver's burst than about its capacity.
+const LONG_ENOUGH: Millis = Millis::new(900);
 /// So many failures without a single answer make one, too: a receiver that is down is not asked ten times.
 const ALL_FAILED: u32 = 3;
 const KEPT: Millis = Millis::from_seconds(60);
@@ -19,7 +21,7 @@ pub(super) struct Tally {
     since: Option<Timestamp>,
 }
 
-/// Whether the rate kept anything waiting since the last step.
+/// Whether the rate held anything up since the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demand {
     Met,
@@ -27,24 +29,17 @@ pub(super) enum Demand {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, observed: Observed, now: Timestamp) {
-        let since = self.since.unwrap_or(now).not_after(now);
-        if now.since(since) > KEPT {
+    pub(super) fn add(&mut self, observed: Observed, at: Timestamp) {
+        if self.since.is_some_and(|since| at.since(since) > KEPT) {
             *self = Self::default();
         }
-        self.since = Some(self.since.map_or(now, |_| since));
+        self.since = Some(self.since.map_or(at, |since| since.not_after(at)));
         let count = match observed {
             Observed::Delivered | Observed::Final => &mut self.answered,
             Observed::TooMany => &mut self.too_many,
             Observed::Overloaded | Observed::Failed => &mut self.failed,
         };
         *count = count.saturating_add(1);
-    }
-
-    pub(super) const fn counted(&self) -> u32 {
-        self.answered
-            .saturating_add(self.too_many)
-            .saturating_add(self.failed)
     }
 
     pub(super) const fn is_ten(&self) -> bool {
@@ -55,16 +50,22 @@ impl Tally {
         self.answered == 0 && self.counted() >= ALL_FAILED
     }
 
-    /// Whether there is enough to judge the rate by: ten outcomes; fewer if none failed and they are a second's worth, or
-    /// all that there was to attempt.
-    pub(super) const fn is_enough(&self, rate_milli: u32, demand: Demand) -> bool {
+    /// Whether there is enough to judge the rate by: ten outcomes of about a second; fewer if none failed and they are a
+    /// second's worth, or all that there was to attempt.
+    pub(super) fn is_enough(&self, rate_milli: u32, demand: Demand, now: Timestamp) -> bool {
         let counted = self.counted();
         let none_failed = counted > 0 && counted == self.answered;
-        let all_of_it = match demand {
+        let is_all = match demand {
             Demand::Met => true,
             Demand::LackedCredit => counted.saturating_mul(MILLI) >= rate_milli,
         };
-        self.is_ten() || self.all_failed() || (none_failed && all_of_it)
+        (self.is_ten() && self.has_lasted(LONG_ENOUGH, now))
+            || self.all_failed()
+            || (none_failed && is_all)
+    }
+
+    pub(super) fn has_lasted(&self, span: Millis, now: Timestamp) -> bool {
+        self.since.is_some_and(|since| now.since(since) >= span)
     }
 
     pub(super) fn share(&self) -> PerMille {
@@ -75,6 +76,28 @@ impl Tally {
     /// definition.
     pub(super) fn share_without_429(&self) -> PerMille {
         per_mille(self.answered.saturating_add(self.too_many), self.counted())
+    }
+
+    /// Whether at least this share was answered. Failures that may be chance are forgiven up to one standard deviation: of
+    /// ten attempts at a receiver that fails a quarter at any rate, four fail every fifth time. A 429 is not chance.
+    pub(super) fn reaches(&self, part: PerMille) -> bool {
+        let (counted, part) = (u64::from(self.counted()), u64::from(part.min(1000)));
+        let deviation = (counted * part * (1000 - part)).isqrt();
+        let forgiven = deviation.min(u64::from(self.failed) * 1000);
+        u64::from(self.answered) * 1000 + forgiven >= counted * part
+    }
+
+    /// How many ended per second, in thousandths.
+    pub(super) fn ended_milli(&self, now: Timestamp) -> u32 {
+        let elapsed_ms = self.since.map_or(0, |since| now.since(since).get());
+        let ended = u64::from(self.counted()) * 1_000_000 / elapsed_ms.max(1);
+        u32::try_from(ended).unwrap_or(u32::MAX)
+    }
+
+    const fn counted(&self) -> u32 {
+        self.answered
+            .saturating_add(self.too_many)
+            .saturating_add(self.failed)
     }
 }
 

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::step::PROBE_MILLI;
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
@@ -59,7 +60,7 @@ fn second(
 ) -> Option<Change> {
     for (observed, count) in outcomes {
         for _ in 0..*count {
-            flow.observe(seen(*observed, from + 500), &LIMITS, at(from + 900));
+            flow.observe(seen(*observed, from), &LIMITS, at(from));
         }
     }
     flow.allow(AttemptKind::Retry, NOW, usize::MAX, &LIMITS, at(from + 999));
@@ -81,8 +82,9 @@ fn a_first_attempt_needs_no_credit_unless_the_webhook_is_limited() {
         1000
     );
     assert_eq!(flow.allow(AttemptKind::Retry, NOW, 1000, &LIMITS, NOW), 1);
+    let mut flow = limited(5);
     assert_eq!(
-        limited(5).allow(AttemptKind::First, NOW, 1000, &LIMITS, NOW),
+        flow.allow(AttemptKind::First, NOW, 1000, &LIMITS, at(200)),
         1
     );
 }
@@ -97,13 +99,19 @@ fn a_first_attempt_that_was_due_before_the_webhook_opened_needs_credit() {
         NOW,
     );
     let before = NOW.minus(Millis::new(1));
-    assert_eq!(flow.allow(AttemptKind::First, before, 9, &LIMITS, NOW), 1);
     assert_eq!(
-        flow.ready_at(AttemptKind::First, before, &LIMITS, NOW),
+        flow.allow(AttemptKind::First, before, 9, &LIMITS, at(200)),
+        1
+    );
+    assert_eq!(
+        flow.ready_at(AttemptKind::First, before, &LIMITS, at(200)),
+        at(400)
+    );
+    assert_eq!(flow.allow(AttemptKind::First, NOW, 9, &LIMITS, at(200)), 9);
+    assert_eq!(
+        flow.ready_at(AttemptKind::First, NOW, &LIMITS, at(200)),
         at(200)
     );
-    assert_eq!(flow.allow(AttemptKind::First, NOW, 9, &LIMITS, NOW), 9);
-    assert_eq!(flow.ready_at(AttemptKind::First, NOW, &LIMITS, NOW), NOW);
 }
 
 #[test]
@@ -116,8 +124,20 @@ fn without_a_ramp_retries_keep_to_their_rate_while_first_attempts_use_the_rest()
             *count += flow.allow(kind, NOW, 1000, &FIXED, at(ms));
         }
     }
-    assert_eq!(began[0], 5);
+    assert_eq!(began[0], 4, "and a fifth after a second");
     assert!((95..=105).contains(&began[1]), "{began:?}");
+}
+
+#[test]
+fn a_process_that_takes_over_begins_without_credit() {
+    let mut before = Flow::new(&LIMITS, NOW);
+    assert_eq!(before.allow(AttemptKind::Retry, NOW, 9, &LIMITS, NOW), 1);
+    let mut after = Flow::of(*before.limiter(), at(10));
+    assert_eq!(after.allow(AttemptKind::Retry, NOW, 9, &LIMITS, at(10)), 0);
+    assert_eq!(
+        after.ready_at(AttemptKind::Retry, NOW, &LIMITS, at(10)),
+        at(210)
+    );
 }
 
 #[test]
@@ -137,12 +157,12 @@ fn a_maximum_rate_holds_for_all_attempts() {
 }
 
 #[test]
-fn a_receiver_that_is_down_is_limited_to_one_attempt_per_second() {
+fn a_receiver_that_is_down_is_probed_slowly() {
     let mut flow = Flow::new(&LIMITS, NOW);
     let changes: Vec<_> = (1..=20)
-        .filter_map(|n| flow.observe(seen(Observed::Failed, n), &LIMITS, at(n)))
+        .filter_map(|n| flow.observe(seen(Observed::Failed, n * 50), &LIMITS, at(n * 50)))
         .collect();
-    assert_eq!(changes, [Change::Entered(rates(5, 1))]);
+    assert_eq!(changes, [Change::Entered(rates(5, PROBE_MILLI / MILLI))]);
     assert_eq!(flow.limiter().epoch, 1);
 }
 
@@ -152,7 +172,7 @@ fn failures_counted_over_all_processes_limit_a_webhook() {
     assert_eq!(flow.failed_in_a_row(9, &LIMITS, NOW), None);
     assert_eq!(
         flow.failed_in_a_row(10, &LIMITS, NOW),
-        Some(Change::Entered(rates(5, 1)))
+        Some(Change::Entered(rates(5, 2)))
     );
     assert_eq!(flow.failed_in_a_row(11, &LIMITS, NOW), None);
 }
@@ -177,7 +197,7 @@ fn three_failures_without_an_answer_are_enough_for_a_cut() {
     );
     assert_eq!(
         second(&mut flow, 1000, &[(Observed::Failed, 1)], &NOTHING),
-        Some(Change::Cut(rates(100, 1)))
+        Some(Change::Cut(rates(100, 2)))
     );
     assert_eq!(flow.limiter().good_milli, None);
 }
@@ -242,9 +262,9 @@ fn what_a_receiver_fails_at_any_rate_is_no_reason_for_a_cut() {
     let change = second(&mut flow, 1000, &outcomes, &retries_waiting());
     assert_eq!(change, Some(Change::Raised(rates(200, 400))));
     assert_eq!(flow.limiter().base, Some(700));
-    let outcomes = [(Observed::Delivered, 55), (Observed::Overloaded, 45)];
+    let outcomes = [(Observed::Delivered, 50), (Observed::Overloaded, 50)];
     let change = second(&mut flow, 2000, &outcomes, &retries_waiting());
-    assert_eq!(change, Some(Change::Cut(rates(400, 198))));
+    assert_eq!(change, Some(Change::Cut(rates(400, 45))));
 }
 
 #[test]
@@ -297,14 +317,14 @@ fn in_the_same_epoch_what_was_seen_still_counts() {
     for (epoch, limits) in [(0, 1), (1, 0)] {
         let mut flow = Flow::new(&LIMITS, NOW);
         for n in 0..9 {
-            flow.observe(seen(Observed::Failed, n), &LIMITS, at(n));
+            flow.observe(seen(Observed::Failed, n * 50), &LIMITS, at(n * 50));
         }
         let stored = Limiter {
             epoch,
             ..*flow.limiter()
         };
-        flow.with(stored, at(9));
-        let change = flow.observe(seen(Observed::Failed, 9), &LIMITS, at(9));
+        flow.with(stored, at(450));
+        let change = flow.observe(seen(Observed::Failed, 450), &LIMITS, at(450));
         assert_eq!(change.iter().count(), limits);
     }
 }

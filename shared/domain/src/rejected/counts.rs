@@ -45,12 +45,10 @@ impl RejectionCounts {
     #[must_use]
     pub fn with_one_more(self, now: Timestamp) -> (Self, Option<u64>) {
         let minute = now.as_seconds().div_euclid(60);
-        // A clock that was set back, or another machine's clock, must not grant a second allowance.
-        let in_minute = if minute > self.minute {
-            0
-        } else {
-            self.in_minute
-        };
+        // A clock that is a little behind, such as another machine's, must not grant a second allowance. A minute further
+        // ahead than that was noted by a clock that ran ahead, and must not use up the allowance until then.
+        let is_same = self.minute == minute || self.minute == minute.saturating_add(1);
+        let in_minute = if is_same { self.in_minute } else { 0 };
         if in_minute >= PER_MINUTE {
             let counted = self.counted.saturating_add(1);
             return (Self { counted, ..self }, None);
@@ -58,7 +56,7 @@ impl RejectionCounts {
         let next = Self {
             stored: self.stored.saturating_add(1),
             counted: self.counted,
-            minute: self.minute.max(minute),
+            minute: if is_same { self.minute } else { minute },
             in_minute: in_minute.saturating_add(1),
         };
         (next, Some(self.stored))

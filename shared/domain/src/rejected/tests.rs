@@ -97,6 +97,19 @@ fn ten_per_minute_are_stored_and_the_rest_are_counted() {
 }
 
 #[test]
+fn a_minute_noted_by_a_clock_that_ran_ahead_does_not_use_up_the_allowance() {
+    let second = |n: u64| Timestamp::ZERO.plus(Millis::from_seconds(n));
+    let (mut counts, _) = RejectionCounts::default().with_one_more(second(86_400));
+    let mut stored = 0;
+    for n in 0..25 {
+        let (next, place) = counts.with_one_more(second(n));
+        counts = next;
+        stored += u64::from(place.is_some());
+    }
+    assert_eq!(stored, 10);
+}
+
+#[test]
 fn an_id_contains_its_position() {
     let at = Timestamp::from_millis(1_771_668_000_123);
     let id = RejectedId::of(at, 12_345);

@@ -7,10 +7,13 @@
     reason = "test code: a failed expectation stops the test, with its location"
 )]
 
+mod bulk_retries;
+mod clock_ahead;
 mod draining;
 mod first_key;
 mod handling;
 mod holding;
+mod interrupted_store;
 mod own_faults;
 mod polling;
 mod recovering;

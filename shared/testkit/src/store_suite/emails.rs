@@ -148,3 +148,34 @@ pub async fn a_webhooks_owner_is_known(fixture: impl EmbeddedFixture) {
     let other = "other".parse().unwrap();
     assert_eq!(store.contact(&other, webhook.id).await, Ok(None));
 }
+
+/// Such as after a restart with the clock set right.
+pub async fn an_email_put_off_by_a_clock_that_ran_ahead_is_due(fixture: impl EmbeddedFixture) {
+    let scene = Scene::of(fixture.handle());
+    fail(&scene, scene.webhook().await.id, NOW).await;
+    let email = due(&fixture, NOW).await.remove(0);
+    let tomorrow = EmailResult::PutOff(after(86_400 + 300));
+    let store = fixture.embedded();
+    store.record_result(email.id, tomorrow).await.unwrap();
+    let again = due(&fixture, after(1)).await;
+    assert_eq!(
+        again.iter().map(|one| one.id).collect::<Vec<_>>(),
+        [email.id]
+    );
+    let soon = EmailResult::PutOff(after(300));
+    store.record_result(email.id, soon).await.unwrap();
+    assert_eq!(due(&fixture, after(299)).await, []);
+}
+
+/// Otherwise the owner would hear nothing until then.
+pub async fn a_warning_dated_by_a_clock_that_ran_ahead_silences_no_other(
+    fixture: impl EmbeddedFixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    for at in [after(86_400), NOW, after(60)] {
+        fail_three_times(&scene, webhook, at).await;
+    }
+    let filed: Vec<_> = alerts(&fixture).await.iter().map(|a| a.at).collect();
+    assert_eq!(filed, [NOW, after(86_400)]);
+}

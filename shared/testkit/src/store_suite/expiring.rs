@@ -216,6 +216,40 @@ pub async fn old_counters_and_emails_are_removed(fixture: impl EmbeddedFixture) 
     }
 }
 
+/// Nor do they once the time has come that they are dated.
+pub async fn rows_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention(
+    fixture: impl EmbeddedFixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let tomorrow = after(86_400);
+    let ahead = scene.row_at(webhook, tomorrow).await;
+    scene.attempt(ahead, Transition::Deliver, tomorrow).await;
+    let behind = scene.delivered(webhook).await;
+    assert_eq!(expire(&fixture, after(100)).await, 1);
+    assert!(is_gone(&scene, behind).await && !is_gone(&scene, ahead).await);
+    let evening = scene.row_at(webhook, after(86_300)).await;
+    scene
+        .attempt(evening, Transition::Deliver, after(86_300))
+        .await;
+    assert_eq!(expire(&fixture, tomorrow).await, 1);
+    assert!(is_gone(&scene, evening).await && !is_gone(&scene, ahead).await);
+}
+
+/// Those that matched no webhook.
+pub async fn events_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention(
+    fixture: impl EmbeddedFixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let (ahead, behind) = (scene.event(after(86_400)), scene.event(NOW));
+    for event in [&ahead, &behind] {
+        let acceptance = scene.plan(event.clone(), &[]).await;
+        scene.accept_new(acceptance).await;
+    }
+    assert_eq!(expire(&fixture, after(100)).await, 1);
+    assert!(has_event(&scene, &ahead).await && !has_event(&scene, &behind).await);
+}
+
 async fn expire(fixture: &impl EmbeddedFixture, now: Timestamp) -> usize {
     let mut removed = 0;
     loop {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use postrider_domain::decide::Transition;
 
 use super::{EmbeddedFixture, Scene};
-use crate::builders::after;
+use crate::builders::{NOW, after};
 
 /// By notifications from before and after it started to listen.
 pub async fn a_listener_is_woken(fixture: impl EmbeddedFixture) {
@@ -45,7 +45,7 @@ pub async fn old_notifications_are_removed(fixture: impl EmbeddedFixture) {
     let forget = async |limit| {
         let forgotten = fixture
             .embedded()
-            .delete_old_notifications(after(4), limit)
+            .delete_old_notifications(after(4), limit, after(10))
             .await;
         forgotten.unwrap()
     };
@@ -65,7 +65,7 @@ pub async fn a_position_is_never_used_twice(fixture: impl EmbeddedFixture) {
     let seq = scene.notifications().await[0].seq;
     let forgotten = fixture
         .embedded()
-        .delete_old_notifications(after(1_000), 100)
+        .delete_old_notifications(after(1_000), 100, after(1_000))
         .await;
     assert_eq!(forgotten, Ok(1));
     scene.delivered(webhook).await;
@@ -75,4 +75,24 @@ pub async fn a_position_is_never_used_twice(fixture: impl EmbeddedFixture) {
         .await
         .unwrap();
     assert_eq!(news.len(), 1);
+}
+
+/// Even if they fill the whole slice that is examined.
+pub async fn notifications_dated_by_a_clock_that_ran_ahead_keep_no_others(
+    fixture: impl EmbeddedFixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    for at in [after(86_400), after(86_400), NOW, after(1)] {
+        let id = scene.row_at(webhook, at).await;
+        scene.attempt(id, Transition::Deliver, at).await;
+    }
+    fixture.flush().await;
+    let all = scene.notifications().await;
+    let forgotten = fixture
+        .embedded()
+        .delete_old_notifications(after(10), 2, after(20))
+        .await;
+    assert_eq!(forgotten, Ok(2));
+    assert_eq!(scene.notifications().await, all[..2]);
 }

@@ -146,3 +146,21 @@ pub async fn a_probe_from_before_an_operator_intervened_does_not_count(fixture: 
         assert_eq!(scene.health(webhook).await.status, status);
     }
 }
+
+/// And the next one is due at its usual time.
+pub async fn a_probe_dated_by_a_clock_that_ran_ahead_is_due(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed(&fixture, &scene, true).await;
+    let ahead = scene
+        .begin_probe(&scene.tenant, webhook, after(86_400))
+        .await;
+    assert!(ahead.unwrap().is_some());
+    assert_eq!(due(&scene, after(60)).await, [webhook]);
+    let begun = scene
+        .begin_probe(&scene.tenant, webhook, after(60))
+        .await
+        .unwrap();
+    let begun = begun.expect("it is due");
+    assert_eq!(begun.next_probe_at, Some(after(60 + 240)));
+    assert_eq!(due(&scene, after(299)).await, []);
+}

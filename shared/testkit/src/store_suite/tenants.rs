@@ -8,7 +8,7 @@ use postrider_ports::configs::{Changed, WebhookChange};
 use postrider_ports::deliveries::{Accepted, Claim, Move};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
-use postrider_ports::jobs::{JobState, RetryJob};
+use postrider_ports::jobs::RetryJob;
 
 use super::{Fixture, Scene};
 use crate::builders::{self, NOW, after};
@@ -19,16 +19,7 @@ pub async fn no_operation_reaches_another_tenant(fixture: impl Fixture) {
     let theirs = Scene::of_tenant(fixture.handle(), "theirs");
     let webhook = theirs.webhook().await;
     let (open, dead) = (theirs.row(webhook.id).await, theirs.dead(webhook.id).await);
-    let job = RetryJob {
-        id: JobId::from_bytes([1; 16]),
-        filter: Filter::default(),
-        state: JobState::Running,
-        matched: 1,
-        done: 0,
-        failed: 0,
-        cursor: None,
-        created_at: NOW,
-    };
+    let job = RetryJob::new(JobId::from_bytes([1; 16]), Filter::default(), NOW);
     theirs
         .create_job(&theirs.tenant, job.clone())
         .await
@@ -101,7 +92,7 @@ async fn snapshot(scene: &Scene) -> String {
     rows.sort_by_key(|row| row.id);
     let webhooks = scene.webhooks(&scene.tenant).await.unwrap();
     let keys = scene.keys(&scene.tenant).await.unwrap();
-    let jobs = store.running_jobs().await.unwrap();
+    let jobs = store.unfinished_jobs().await.unwrap();
     let notifications = scene.notifications().await;
     format!("{rows:?} {webhooks:?} {keys:?} {jobs:?} {notifications:?}")
 }

@@ -38,7 +38,22 @@ pub(crate) struct Faults {
     fault: Fault,
     first: usize,
     last: usize,
+    counted: Counted,
     made: Arc<AtomicUsize>,
+}
+
+/// Which calls are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    All,
+    Writes,
+}
+
+impl Counted {
+    fn includes(self, operation: &str) -> bool {
+        let reads = ["GetItem", "BatchGetItem", "Query"];
+        self == Self::All || !reads.iter().any(|read| operation.ends_with(read))
+    }
 }
 
 impl Faults {
@@ -50,6 +65,7 @@ impl Faults {
             fault,
             first,
             last,
+            counted: Counted::All,
             made,
         }
     }
@@ -59,6 +75,15 @@ impl Faults {
         Self {
             last: usize::MAX,
             ..Self::at(n, fault)
+        }
+    }
+
+    /// The `n`-th write and every call after it fail. A crash between two reads is the same as one after the write before
+    /// them.
+    pub(crate) fn from_write(n: usize, fault: Fault) -> Self {
+        Self {
+            counted: Counted::Writes,
+            ..Self::from(n, fault)
         }
     }
 
@@ -79,8 +104,13 @@ impl Intercept for Faults {
         _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let call = self.made.fetch_add(1, Ordering::Relaxed);
-        let struck = (self.first..=self.last).contains(&call);
+        let operation = context.request().headers().get(OPERATION);
+        let struck = if self.counted.includes(operation.unwrap_or_default()) {
+            let call = self.made.fetch_add(1, Ordering::Relaxed);
+            (self.first..=self.last).contains(&call)
+        } else {
+            self.made() > self.first
+        };
         let struck = struck.then_some(self.fault);
         config.interceptor_state().store_put(Struck(struck));
         let request = context.request_mut();

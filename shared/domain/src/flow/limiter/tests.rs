@@ -12,7 +12,7 @@ const LIMITS: Limits = Limits {
 
 #[test]
 fn a_limiter_survives_being_stored() {
-    let limiter = Limiter::new(&LIMITS, NOW).entered(40, &LIMITS, NOW);
+    let limiter = Limiter::new(&LIMITS, NOW).entered(Symptom::Overloaded, 40_000, &LIMITS, NOW);
     let stored = serde_json::to_string(&limiter).unwrap();
     assert_eq!(serde_json::from_str::<Limiter>(&stored).unwrap(), limiter);
 }
@@ -28,9 +28,22 @@ fn fields_of_other_versions_are_skipped() {
 #[test]
 fn a_webhook_is_limited_to_half_of_what_it_answered() {
     let limiter = Limiter::new(&LIMITS, NOW);
-    assert_eq!(limiter.entered(40, &LIMITS, NOW).rate_milli, 20_000);
-    assert_eq!(limiter.entered(0, &LIMITS, NOW).rate_milli, FLOOR_MILLI);
-    assert_eq!(limiter.entered(40, &LIMITS, NOW).epoch, 1);
+    assert_eq!(
+        limiter
+            .entered(Symptom::Overloaded, 40_000, &LIMITS, NOW)
+            .rate_milli,
+        20_000
+    );
+    let barely = limiter.entered(Symptom::Overloaded, 1000, &LIMITS, NOW);
+    assert_eq!(barely.rate_milli, 10_000);
+    let down = limiter.entered(Symptom::Down, 0, &LIMITS, NOW);
+    assert_eq!(down.rate_milli, PROBE_MILLI);
+    assert_eq!(
+        limiter
+            .entered(Symptom::Overloaded, 40_000, &LIMITS, NOW)
+            .epoch,
+        1
+    );
 }
 
 #[test]
@@ -44,7 +57,7 @@ fn a_resumed_webhook_gets_one_attempt_per_second() {
 fn times_in_the_future_count_as_now() {
     let tomorrow = NOW.plus(Millis::from_seconds(86_400));
     let limiter = Limiter::new(&LIMITS, tomorrow)
-        .opened(tomorrow)
+        .opened(5000, tomorrow)
         .not_after(NOW);
     assert_eq!(
         [limiter.changed_at, limiter.opened_at, limiter.waited_at],
@@ -54,7 +67,7 @@ fn times_in_the_future_count_as_now() {
 
 #[test]
 fn changed_settings_count_at_once() {
-    let limiter = Limiter::new(&LIMITS, NOW).entered(400, &LIMITS, NOW);
+    let limiter = Limiter::new(&LIMITS, NOW).entered(Symptom::Overloaded, 400_000, &LIMITS, NOW);
     let capped = Limits {
         max_rate: Some(50),
         ..LIMITS

@@ -12,14 +12,14 @@ fn sample(every: u64, outcomes: impl IntoIterator<Item = Observed>) -> (Sample, 
     let mut now = NOW;
     for observed in outcomes {
         now = now.plus(Millis::new(every));
-        sample.push(observed, now);
+        sample.push(observed, now, now);
     }
     (sample, now)
 }
 
 fn is_limited(every: u64, outcomes: impl IntoIterator<Item = Observed>) -> bool {
     let (sample, now) = sample(every, outcomes);
-    sample.calls_for_limit(now)
+    sample.symptom(now).is_some()
 }
 
 fn mix(bad: Observed, count: usize, of: usize) -> Vec<Observed> {
@@ -61,37 +61,56 @@ fn a_fifth_of_429_calls_for_a_limit() {
 
 #[test]
 fn half_of_503_calls_for_a_limit_and_a_third_does_not() {
-    assert!(!is_limited(100, mix(Observed::Overloaded, 19, 40)));
-    assert!(is_limited(100, mix(Observed::Overloaded, 20, 40)));
-    assert!(!is_limited(100, mix(Observed::Overloaded, 40, 120)));
+    assert!(!is_limited(200, mix(Observed::Overloaded, 29, 60)));
+    assert!(is_limited(200, mix(Observed::Overloaded, 30, 60)));
+    assert!(!is_limited(200, mix(Observed::Overloaded, 60, 180)));
     assert!(
-        !is_limited(100, mix(Observed::Failed, 30, 40)),
+        !is_limited(200, mix(Observed::Failed, 45, 60)),
         "other failures count only in a row"
     );
 }
 
 #[test]
-fn a_burst_within_a_busy_second_does_not_call_for_a_limit() {
+fn a_busy_webhook_is_judged_by_ten_seconds() {
     let mut outcomes = vec![Observed::Delivered; 300];
-    outcomes.extend(mix(Observed::TooMany, 10, 20));
-    assert!(!is_limited(2, outcomes.clone()));
-    assert!(is_limited(60, outcomes), "the same, slowly");
+    outcomes.extend(mix(Observed::TooMany, 9, 20));
+    assert!(!is_limited(10, outcomes.clone()));
+    assert!(is_limited(600, outcomes), "the same, slowly");
+}
+
+#[test]
+fn failures_of_an_instant_do_not_call_for_a_limit() {
+    let down = |failures| {
+        let mut outcomes = vec![Observed::Delivered; 1000];
+        outcomes.extend(vec![Observed::Failed; failures]);
+        is_limited(2, outcomes)
+    };
+    assert!(!down(100));
+    assert!(down(150));
 }
 
 #[test]
 fn a_clock_that_was_ahead_does_not_keep_an_outcome_alive() {
+    let tomorrow = at(86_400_000);
     let mut sample = Sample::default();
     for _ in 0..9 {
-        sample.push(Observed::Failed, at(86_400_000));
+        sample.push(Observed::Failed, tomorrow, tomorrow);
     }
-    sample.push(Observed::Delivered, NOW);
-    sample.push(Observed::Failed, at(61_000));
+    sample.push(Observed::Delivered, NOW, NOW);
+    sample.push(Observed::Failed, at(61_000), at(61_000));
     assert_eq!(sample.last.len(), 1);
 }
 
 #[test]
 fn answers_of_the_last_second_are_counted() {
     let (sample, now) = sample(10, vec![Observed::Delivered; 500]);
-    assert_eq!(sample.answered_in_a_second(now), 91);
-    assert_eq!(sample.answered_in_a_second(now.plus(Millis::new(2000))), 0);
+    assert_eq!(sample.answered_milli(now), 101_000);
+    assert_eq!(sample.answered_milli(now.plus(Millis::new(2000))), 0);
+}
+
+#[test]
+fn an_outcome_that_is_reported_late_does_not_displace_newer_ones() {
+    let (mut sample, now) = sample(10, vec![Observed::Delivered; 500]);
+    sample.push(Observed::Failed, now.minus(Millis::from_seconds(20)), now);
+    assert_eq!(sample.answered_milli(now), 101_000);
 }

@@ -74,9 +74,7 @@ impl<'a> Slice<'a> {
         deadline: Timestamp,
     ) -> Self {
         let now = lease.taken_at;
-        let mut flow = Flow::of(shared.limiter, now);
-        // The drainer before this one may have used it up a moment ago.
-        flow.spend_all(now);
+        let flow = Flow::of(shared.limiter, now);
         let shards = drainer.ports.store.shards();
         Self {
             drainer,
