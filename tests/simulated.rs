@@ -2,7 +2,7 @@
 
 use postrider_domain::time::Millis;
 use postrider_tests::simulation::{
-    Scenario, a_day_down, retries_and_a_stall, retries_at_once, retries_in_a_late_queue, simulate,
+    Drained, Operator, QueueFault, RATE, Scenario, Trouble, a_day_down, drain_backlog, simulate,
 };
 
 #[test]
@@ -40,42 +40,79 @@ async fn a_receiver_that_was_down_for_a_day_is_resumed_slowly_and_loses_nothing(
     assert!(recovery.took <= Millis::from_seconds(30), "{recovery}");
 }
 
-#[tokio::test]
-async fn a_rate_limited_retry_is_moved_once_and_its_message_is_not_sent_repeatedly() {
-    let turns = retries_at_once(1000, 5).await;
-    assert_eq!(turns.delivered, 1000, "{turns}");
-    assert!(
-        turns.most_messages <= 2,
-        "its own, and one for its turn: {turns}"
-    );
-    assert_eq!(turns.needless, 0, "{turns}");
-    // At the rate alone it takes 200 seconds; rows that were set aside wait for the poller's next minute.
-    assert!(turns.took <= Millis::from_seconds(320), "{turns}");
+/// A healthy receiver gets everything, and never more than a tenth above the rate in any second.
+fn assert_drained(drained: &Drained, trouble: Trouble) {
+    let most = (RATE + RATE / 10) as usize;
+    assert_eq!(drained.delivered, drained.rows, "{trouble:?}: {drained:?}");
+    assert_eq!(drained.waiting, 0, "{trouble:?}: {drained:?}");
+    assert!(drained.most_in_a_second <= most, "{trouble:?}: {drained:?}");
 }
 
-/// Their turns have passed by then; together they would be more than a thousand requests.
-#[tokio::test]
-async fn after_a_stall_of_the_dispatchers_missed_retries_do_not_go_out_at_once() {
-    let turns = retries_and_a_stall(2000, 5, Millis::from_seconds(900)).await;
-    assert_eq!(turns.delivered, 2000, "{turns}");
-    // Late turns of up to half a minute still count, in addition to those of this second.
-    assert!(turns.most_in_a_second <= 31 * 5, "{turns}");
-    // Messages of the poller for overdue rows; otherwise its own, one for its turn, and one or two for a later turn.
-    assert!(turns.most_messages <= 16, "{turns}");
+const PATIENCE: Millis = Millis::from_seconds(1800);
+
+#[test]
+fn a_backlog_is_drained_at_its_rate() {
+    let drained = drain_backlog(400, Trouble::NONE, PATIENCE);
+    assert_drained(&drained, Trouble::NONE);
+    // At the rate alone it takes 20 seconds.
+    assert!(drained.took <= Millis::from_seconds(30), "{drained:?}");
+    assert!(drained.most_messages <= 2, "{drained:?}");
 }
 
-/// Every turn is then so late that it does not count the first time.
-#[tokio::test]
-async fn with_a_queue_that_is_always_late_everything_is_still_sent() {
-    for lag in [35, 120] {
-        let turns = retries_in_a_late_queue(2000, 5, Millis::from_seconds(lag)).await;
-        assert_eq!(turns.delivered, 2000, "{lag} s: {turns}");
-        // The rate alone takes 400 seconds. The first turns are lost, and rows set aside wait for a tick.
-        assert!(
-            turns.took <= Millis::from_seconds(30 * 60),
-            "{lag} s: {turns}"
-        );
-        // Messages of the poller for overdue rows; otherwise its own, and one per turn.
-        assert!(turns.most_messages <= 16, "{lag} s: {turns}");
+#[test]
+fn a_backlog_is_drained_wherever_its_drainer_dies() {
+    let calls = drain_backlog(60, Trouble::NONE, PATIENCE).calls;
+    for call in 0..calls {
+        let trouble = Trouble {
+            dies_at_call: Some(call),
+            ..Trouble::NONE
+        };
+        assert_drained(&drain_backlog(60, trouble, PATIENCE), trouble);
+    }
+}
+
+#[test]
+fn a_backlog_is_drained_whenever_its_webhook_is_paused_and_resumed() {
+    let calls = drain_backlog(60, Trouble::NONE, PATIENCE).calls;
+    for call in 0..calls {
+        let trouble = Trouble {
+            operator: Operator::PausesAndResumesAt(call),
+            ..Trouble::NONE
+        };
+        assert_drained(&drain_backlog(60, trouble, PATIENCE), trouble);
+    }
+}
+
+/// A drainer ends, and nothing fails.
+#[test]
+fn a_backlog_may_lose_its_webhook_at_any_time() {
+    let calls = drain_backlog(30, Trouble::NONE, PATIENCE).calls;
+    for call in 0..calls {
+        let trouble = Trouble {
+            operator: Operator::DeletesAt(call),
+            ..Trouble::NONE
+        };
+        let drained = drain_backlog(30, trouble, PATIENCE);
+        assert_eq!(drained.waiting, 0, "{trouble:?}: {drained:?}");
+    }
+}
+
+#[test]
+fn a_backlog_is_drained_whatever_the_queue_and_the_index_do() {
+    for queue in [
+        QueueFault::None,
+        QueueFault::Loses,
+        QueueFault::Doubles,
+        QueueFault::Reorders,
+    ] {
+        for lag in [0, 1, 60, 300] {
+            let trouble = Trouble {
+                queue,
+                index_lag: Millis::from_seconds(lag),
+                late_row_after: Some(Millis::from_seconds(60)),
+                ..Trouble::NONE
+            };
+            assert_drained(&drain_backlog(200, trouble, PATIENCE), trouble);
+        }
     }
 }

@@ -78,10 +78,11 @@ const INDEXES: &[&str] = &[
     "dynamodb:Query WebhookDeliveries/index/trouble",
 ];
 const HINT: &[&str] = &["sqs:SendMessage HintQueue"];
+const DRAIN: &[&str] = &["sqs:SendMessage DrainQueue"];
 const UNSEAL: &[&str] = &["kms:Decrypt Key"];
 
 /// What each function needs, as AWS actions and resources.
-fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
+fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
     let receiver: &[&str] = &[
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
@@ -110,11 +111,20 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
     let dispatcher: &[&str] = &[
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
-        "dynamodb:ConditionCheckItem WebhookDeliveries",
         "sqs:ReceiveMessage HintQueue",
         "sqs:DeleteMessage HintQueue",
         "sqs:ChangeMessageVisibility HintQueue",
         "sqs:GetQueueAttributes HintQueue",
+    ];
+    let drainer: &[&str] = &[
+        "dynamodb:PutItem WebhookDeliveries",
+        "dynamodb:UpdateItem WebhookDeliveries",
+        "dynamodb:DeleteItem WebhookDeliveries",
+        "dynamodb:Query WebhookDeliveries/index/status-next_retry_at",
+        "sqs:ReceiveMessage DrainQueue",
+        "sqs:DeleteMessage DrainQueue",
+        "sqs:ChangeMessageVisibility DrainQueue",
+        "sqs:GetQueueAttributes DrainQueue",
     ];
     let publisher: &[&str] = &[
         "dynamodb:DescribeStream WebhookDeliveries",
@@ -142,15 +152,36 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 6] {
         ),
         (
             "ApiRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, UNSEAL, api],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                INDEXES,
+                HINT,
+                DRAIN,
+                UNSEAL,
+                api,
+            ],
         ),
         (
             "PollerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, poller],
+            vec![LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, DRAIN, poller],
         ),
         (
             "DispatcherRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, HINT, UNSEAL, dispatcher],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                HINT,
+                DRAIN,
+                UNSEAL,
+                dispatcher,
+            ],
+        ),
+        (
+            "DrainerRole",
+            vec![LOGS, READ_CONFIGS, READ_ROWS, DRAIN, UNSEAL, drainer],
         ),
         ("PublisherRole", vec![LOGS, READ_ROWS, publisher]),
         ("NotifierRole", vec![LOGS, notifier]),

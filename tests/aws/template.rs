@@ -57,7 +57,7 @@ async fn each_function_has_its_own_role_and_expiring_logs() {
         let logs = &template["Resources"][logs]["Properties"];
         assert_eq!(logs["RetentionInDays"]["Ref"], "LogRetentionDays", "{name}");
     }
-    assert_eq!(functions.len(), 6);
+    assert_eq!(functions.len(), 7);
 }
 
 #[tokio::test]
@@ -87,11 +87,18 @@ async fn queues_are_encrypted_and_have_dead_letter_queues_with_alarms() {
         assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
     }
     let alarms = template_of_alarms().await;
-    for queue in ["HintDeadLetters", "StreamFailures", "MailDeadLetters"] {
+    for queue in [
+        "HintDeadLetters",
+        "DrainDeadLetters",
+        "StreamFailures",
+        "MailDeadLetters",
+    ] {
         assert!(alarms.contains(queue), "no alarm on {queue}");
     }
-    let messages = &template["Resources"]["HintQueue"]["Properties"];
-    assert_eq!(messages["RedrivePolicy"]["maxReceiveCount"], 5);
+    for queue in ["HintQueue", "DrainQueue"] {
+        let messages = &template["Resources"][queue]["Properties"];
+        assert_eq!(messages["RedrivePolicy"]["maxReceiveCount"], 5);
+    }
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
     // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     assert!(default("QueueVisibilitySeconds") >= 6 * default("DispatcherTimeoutSeconds"));
@@ -139,6 +146,7 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
     for events in [
         stream,
         source("DispatcherFunction", "Hints"),
+        source("DrainerFunction", "Drains"),
         source("NotifierFunction", "Notices"),
     ] {
         assert_eq!(
@@ -147,8 +155,10 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
         );
     }
     // Otherwise Lambda drops a delivery's messages after 16 rounds as a runaway loop.
-    let dispatcher = &template["Resources"]["DispatcherFunction"]["Properties"];
-    assert_eq!(dispatcher["RecursiveLoop"], "Allow");
+    for function in ["DispatcherFunction", "DrainerFunction"] {
+        let function = &template["Resources"][function]["Properties"];
+        assert_eq!(function["RecursiveLoop"], "Allow");
+    }
 }
 
 #[tokio::test]

@@ -17,7 +17,8 @@ use super::template::template;
 const DEV_ONLY: &str = "POSTRIDER_DEV_URL";
 /// Settings that the receiver reads along with its limits but does not use: it creates no webhooks and sends nothing to
 /// them.
-const NOT_FOR_THE_RECEIVER: [&str; 5] = [
+const NOT_FOR_THE_RECEIVER: [&str; 6] = [
+    "POSTRIDER_DRAIN_QUEUE_URL",
     "POSTRIDER_EGRESS_ALLOW",
     "POSTRIDER_EGRESS_HTTP",
     "POSTRIDER_EGRESS_PORTS",
@@ -64,6 +65,13 @@ fn passed_to(function: &str, template: &Value) -> Names {
         .flat_map(|variables| variables.keys().cloned())
         .filter(|name| name.starts_with("POSTRIDER_") && name != DEV_ONLY)
         .collect()
+}
+
+#[tokio::test]
+async fn the_drainer_has_the_variables_of_the_dispatcher() {
+    let template = template("template.yaml").await;
+    let drainer = passed_to("drainer", &template);
+    assert_eq!(drainer, passed_to("dispatcher", &template));
 }
 
 #[tokio::test]

@@ -1,29 +1,23 @@
 //! `make simulate`: the poller with ten million waiting rows; a receiver that was down for a day with ten thousand
-//! deliveries on hold; ten thousand retries that are due at once.
+//! deliveries on hold.
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
 use std::process::ExitCode;
 
 use postrider_domain::time::Millis;
-use postrider_tests::simulation::{
-    HINTS_PER_SECOND, PAGE_TAKES, Scenario, a_day_down, retries_and_a_stall, retries_at_once,
-    simulate,
-};
+use postrider_tests::simulation::{HINTS_PER_SECOND, PAGE_TAKES, Scenario, a_day_down, simulate};
 
 const ROWS: usize = 10_000_000;
 /// How late 99 of 100 messages may be.
 const BAR: Millis = Millis::from_seconds(2);
-/// How many deliveries wait, and how many retries are due at once.
+/// How many deliveries wait.
 const DELIVERIES: usize = 10_000;
-/// How long dispatchers handle no messages.
-const STALL: Millis = Millis::from_seconds(900);
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let recovered = outage().await;
-    let turned = turns().await;
     let messaged = poller();
-    if recovered && turned && messaged {
+    if recovered && messaged {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -41,24 +35,6 @@ async fn outage() -> bool {
         good &= whole;
     }
     good
-}
-
-/// The functions.
-async fn turns() -> bool {
-    let turns = retries_at_once(DELIVERIES, 5).await;
-    println!("{turns}");
-    let whole = turns.delivered == DELIVERIES;
-    let once = turns.most_messages <= 2;
-    println!(
-        "nothing lost: {}, moved at most once: {}\n",
-        word(whole),
-        word(once)
-    );
-    let stalled = retries_and_a_stall(DELIVERIES, 5, STALL).await;
-    println!("With dispatchers that stall for {STALL}: {stalled}");
-    let stalled_whole = stalled.delivered == DELIVERIES;
-    println!("nothing lost: {}\n", word(stalled_whole));
-    whole && once && stalled_whole
 }
 
 fn poller() -> bool {

@@ -1,9 +1,9 @@
 //! The gateway's real code in virtual time.
 //!
 //! The poller at scale, with millions of rows in memory and a queue with assumed latencies; and, with a real database, a
-//! receiver that recovers after a day, and many retries that are due at once.
+//! receiver that recovers after a day.
 
-mod delayed_queue;
+mod backlogs;
 mod outage;
 mod plot;
 mod queue;
@@ -11,7 +11,6 @@ mod receiver;
 mod rows;
 mod stage;
 mod time;
-mod turns;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,10 +23,10 @@ use queue::AssumedQueue;
 use rows::Rows;
 use time::VirtualClock;
 
+pub use backlogs::{Drained, Operator, QueueFault, RATE, Trouble, drain_backlog};
 pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;
 pub use rows::PAGE_TAKES;
-pub use turns::{Turns, retries_and_a_stall, retries_at_once, retries_in_a_late_queue};
 
 /// On the minute.
 const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);

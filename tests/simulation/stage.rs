@@ -17,7 +17,6 @@ use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::Queue;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 
 use super::START;
@@ -62,15 +61,6 @@ impl Stage {
             Arc::clone(&self.receiver) as _,
             Arc::clone(&self.webhook_cache),
             RuntimeRetry::default(),
-        )
-    }
-
-    pub(super) fn gateway(&self, queue: Arc<dyn Queue>) -> Gateway {
-        Gateway::new(
-            self.ports.clone(),
-            Arc::clone(&self.webhook_cache),
-            queue,
-            Self::limits(),
         )
     }
 

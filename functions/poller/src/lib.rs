@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::chores::Chores;
+use postrider_gateway::poll::backlogs::{Backlogs, BacklogsSeen};
 use postrider_gateway::poll::{Ended, Poll, Ticked};
 use postrider_ports::Store;
 use postrider_ports::clock::Clock;
@@ -15,15 +16,16 @@ use tracing::warn;
 
 /// How long before its deadline the function stops its chores.
 const END_BEFORE: Millis = Millis::from_seconds(2);
-/// How far ahead waiting rows get a turn: until the next tick, plus as far as dispatchers give turns themselves, so
-/// that a tick may be late and no later row is sent first.
-const RELEASED_AHEAD: Millis = Millis::from_seconds(90);
+/// The part of the remaining time in which a tick looks at backlogs; bulk retries and deliveries of deleted webhooks have
+/// the rest.
+const BACKLOGS_HAVE: u64 = 2;
 
 /// How often failed webhooks are counted.
 const COUNT_EVERY_MINUTES: i64 = 5;
 
 pub struct Poller {
     poll: Poll,
+    backlogs: Backlogs,
     chores: Chores,
     webhooks: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -40,7 +42,12 @@ impl Poller {
         let backlog = Arc::clone(&ports.store);
         Self {
             poll: Poll::new(backlog, Arc::clone(&queue), Arc::clone(&clock), grace),
-            chores: Chores::new(ports, queue, RELEASED_AHEAD),
+            backlogs: Backlogs::new(
+                Arc::clone(&ports.store) as _,
+                Arc::clone(&queue),
+                Arc::clone(&clock),
+            ),
+            chores: Chores::new(ports, queue),
             webhooks,
             clock,
             gateway,
@@ -57,8 +64,9 @@ impl Poller {
         let deadline = postrider_wiring::deadline(&event.context, now);
         let minute = scheduled_at(&event.payload);
         let ticked = self.poll.tick(minute, deadline).await;
+        let seen = self.backlogs.look(self.backlogs_until(deadline)).await;
         let failed_webhooks = self.failed_webhooks(minute.unwrap_or(now)).await;
-        self.report(&ticked, failed_webhooks);
+        self.report(&ticked, &seen, failed_webhooks);
         self.chores.turn_until(deadline.minus(END_BEFORE)).await;
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({
@@ -82,14 +90,27 @@ impl Poller {
             .ok()
     }
 
-    fn report(&self, ticked: &Ticked, failed_webhooks: Option<u64>) {
+    fn backlogs_until(&self, deadline: Timestamp) -> Timestamp {
+        let now = self.clock.now();
+        let left = deadline.minus(END_BEFORE).since(now).get();
+        now.plus(Millis::new(left / BACKLOGS_HAVE))
+    }
+
+    fn report(&self, ticked: &Ticked, seen: &BacklogsSeen, failed_webhooks: Option<u64>) {
         let count = |name, value| Metric::of(name, Unit::Count, value);
         let late = seconds(ticked.oldest_due_age);
         let mut key_stats = vec![
             Metric::of("oldest_due_age_seconds", Unit::Seconds, late),
             count("hints_sent", ticked.messages_sent as u64),
             count("hints_failed", ticked.messages_failed as u64),
+            count("backlogs", seen.backlogs as u64),
+            count("drains_sent", seen.drains_sent as u64),
         ];
+        // An unfinished look reports nothing, so that the alarm on missing data notices.
+        if seen.is_complete {
+            let age = seconds(seen.oldest_due_age);
+            key_stats.push(Metric::of("oldest_backlog_age_seconds", Unit::Seconds, age));
+        }
         key_stats.extend(ticked.queue_depth.map(|depth| count("queue_depth", depth)));
         key_stats.extend(failed_webhooks.map(Metric::failed_webhooks));
         if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &key_stats) {

@@ -1,5 +1,7 @@
-//! The queue: an SQS standard queue, fair between webhooks.
+//! The queues: two SQS standard queues, one that is fair between webhooks, and one for drains that is fair between
+//! tenants. A drain takes seconds; in the queue of attempts it would hold up the others of its batch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,19 +28,39 @@ const TRIES: usize = 2;
 /// Sends queue messages.
 pub struct SqsQueue {
     client: Client,
-    url: String,
+    urls: SqsUrls,
     clock: Arc<dyn Clock>,
 }
 
+/// Where messages are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqsUrls {
+    pub messages: String,
+    /// `None` for a function that never asks for a drain.
+    pub drains: Option<String>,
+}
+
 impl SqsQueue {
-    /// The queue at this URL. Makes no call yet.
+    /// The queues at these URLs. Makes no call yet.
     #[must_use]
-    pub fn new(client: Client, url: String, clock: Arc<dyn Clock>) -> Self {
-        Self { client, url, clock }
+    pub fn new(client: Client, urls: SqsUrls, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            client,
+            urls,
+            clock,
+        }
     }
 
-    /// Sends up to ten messages; one result each.
-    async fn send_batch(&self, messages: &[QueueMessage]) -> Vec<Result<()>> {
+    /// The URL of the queue for a message; `None` if this function does not know it.
+    fn url(&self, message: &QueueMessage) -> Option<&str> {
+        match message {
+            QueueMessage::Attempt(_) | QueueMessage::Probe(_) => Some(&self.urls.messages),
+            QueueMessage::Drain(_) => self.urls.drains.as_deref(),
+        }
+    }
+
+    /// Sends up to ten messages to the queue at `url`; one result each.
+    async fn send_batch(&self, url: &str, messages: &[&QueueMessage]) -> Vec<Result<()>> {
         let mut results: Vec<Result<()>> = vec![Err(unanswered()); messages.len()];
         for _ in 0..TRIES {
             let open: Vec<usize> = (0..messages.len())
@@ -47,7 +69,7 @@ impl SqsQueue {
             if open.is_empty() {
                 break;
             }
-            self.try_batch(messages, &open, &mut results).await;
+            self.try_batch(url, messages, &open, &mut results).await;
         }
         results
     }
@@ -55,7 +77,8 @@ impl SqsQueue {
     /// Sends the messages of a batch with the indexes in `open`, and records the results.
     async fn try_batch(
         &self,
-        messages: &[QueueMessage],
+        url: &str,
+        messages: &[&QueueMessage],
         open: &[usize],
         results: &mut [Result<()>],
     ) {
@@ -65,7 +88,7 @@ impl SqsQueue {
                 *slot = result;
             }
         };
-        let mut call = self.client.send_message_batch().queue_url(&self.url);
+        let mut call = self.client.send_message_batch().queue_url(url);
         for n in open {
             match messages.get(*n).map(|message| entry(*n, message, now)) {
                 Some(Ok(entry)) => call = call.entries(entry),
@@ -98,19 +121,36 @@ impl SqsQueue {
 #[async_trait]
 impl Queue for SqsQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
-        let batches: Vec<_> = messages
-            .chunks(BATCH)
-            .map(|batch| self.send_batch(batch))
-            .collect();
-        stream::iter(batches)
-            .buffered(BATCHES_AT_ONCE)
-            .concat()
-            .await
+        let mut results: Vec<Result<()>> = vec![Err(unknown_queue()); messages.len()];
+        let mut by_queue: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (n, message) in messages.iter().enumerate() {
+            if let Some(url) = self.url(message) {
+                by_queue.entry(url).or_default().push(n);
+            }
+        }
+        let mut batches = Vec::new();
+        for (url, indexes) in &by_queue {
+            for batch in indexes.chunks(BATCH) {
+                let of_batch: Vec<_> = batch.iter().filter_map(|n| messages.get(*n)).collect();
+                batches.push(async move {
+                    let sent = self.send_batch(url, &of_batch).await;
+                    batch.iter().copied().zip(sent).collect::<Vec<_>>()
+                });
+            }
+        }
+        let sent = stream::iter(batches).buffered(BATCHES_AT_ONCE).concat();
+        for (n, result) in sent.await {
+            if let Some(slot) = results.get_mut(n) {
+                *slot = result;
+            }
+        }
+        results
     }
 
     async fn depth(&self) -> Result<u64> {
         let name = QueueAttributeName::ApproximateNumberOfMessages;
-        let call = self.client.get_queue_attributes().queue_url(&self.url);
+        let call = self.client.get_queue_attributes();
+        let call = call.queue_url(&self.urls.messages);
         let answer = call.attribute_names(name.clone()).send().await;
         let answer = answer.map_err(|error| fault::of(&error))?;
         let depth = answer
@@ -128,7 +168,7 @@ fn entry(n: usize, message: &QueueMessage, now: Timestamp) -> Result<SendMessage
     SendMessageBatchRequestEntry::builder()
         .id(n.to_string())
         .message_body(serde_json::to_string(message).map_err(|_| unwritable(()))?)
-        .message_group_id(message.webhook().to_string())
+        .message_group_id(group(message))
         .delay_seconds(delay_seconds(message.not_before().unwrap_or(now), now))
         .build()
         .map_err(|_| unwritable(()))
@@ -140,6 +180,18 @@ fn delay_seconds(due_at: Timestamp, now: Timestamp) -> i32 {
     i32::try_from(left).unwrap_or(i32::MAX)
 }
 
+/// Queues are fair between groups: attempts between receivers, drains between tenants.
+fn group(message: &QueueMessage) -> String {
+    match message {
+        QueueMessage::Attempt(_) | QueueMessage::Probe(_) => message.webhook().to_string(),
+        QueueMessage::Drain(message) => message.tenant.to_string(),
+    }
+}
+
+fn unknown_queue() -> Error {
+    Error::Broken("this function does not know the queue of drains".to_owned())
+}
+
 fn unanswered() -> Error {
     Error::Unavailable("aws: no result for a queue message".to_owned())
 }
@@ -147,7 +199,7 @@ fn unanswered() -> Error {
 #[cfg(test)]
 mod tests {
     use postrider_domain::time::Millis;
-    use postrider_ports::queue::{AttemptMessage, ProbeMessage};
+    use postrider_ports::queue::{AttemptMessage, DrainMessage, ProbeMessage};
     use postrider_testkit::builders::{NOW, event_id, webhook_id};
 
     use super::*;
@@ -188,6 +240,19 @@ mod tests {
         assert_eq!(entry.delay_seconds(), Some(30));
         let webhook = message.id.webhook.to_string();
         assert_eq!(entry.message_group_id(), Some(webhook.as_str()));
+    }
+
+    #[test]
+    fn a_drain_message_is_grouped_by_tenant() {
+        let AttemptMessage { tenant, id, .. } = message();
+        let drain = DrainMessage {
+            tenant,
+            webhook: id.webhook,
+            not_before: NOW.plus(Millis::new(1500)),
+        };
+        let entry = entry(0, &drain.into(), NOW).unwrap();
+        assert_eq!(entry.message_group_id(), Some("default"));
+        assert_eq!(entry.delay_seconds(), Some(2));
     }
 
     #[test]

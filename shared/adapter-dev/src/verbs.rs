@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Force};
 use postrider_domain::event::Event;
+use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
     DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
@@ -25,9 +26,13 @@ use postrider_ports::configs::{ApiKeys, Changed, Created, WebhookChange, Webhook
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
 };
+use postrider_ports::drains::{
+    BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration,
+};
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
+use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
 use postrider_ports::notifications::{Notifications, StoredNotification};
 use postrider_ports::pace::Pacing;
 use postrider_ports::probes::Probes;
@@ -110,6 +115,33 @@ verbs! {
         reserve([&] tenant: TenantId, webhook: WebhookId, asked: Asked, now: Timestamp) -> Result<Given>;
         report([&] tenant: TenantId, webhook: WebhookId, signal: Signal, per_second: u32, now: Timestamp)
             -> Result<()>;
+    }
+    Limiters of store on DevStore {
+        flows(webhooks: &[(TenantId, WebhookId)] [Vec<(TenantId, WebhookId)>, to_vec, as_slice])
+            -> Result<Vec<Option<WebhookFlow>>>;
+        enter([&] tenant: TenantId, webhook: WebhookId, seen_epoch: u64, entered: Limiter, now: Timestamp)
+            -> Result<Stored>;
+        take_credit([&] tenant: TenantId, webhook: WebhookId, want: usize, limits: Limits, now: Timestamp)
+            -> Result<usize>;
+    }
+    Drains of store on DevStore {
+        register_backlog([&] tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Result<()>;
+        move_to_backlog(rows: Vec<Postponed>, now: Timestamp) -> Vec<Result<()>> [one for each rows];
+        ask_for_drain([&] tenant: TenantId, webhook: WebhookId, seen: Option<Timestamp>, at: Timestamp)
+            -> Result<Stored>;
+        take_drain_lease([&] tenant: TenantId, webhook: WebhookId, lease: DrainLease)
+            -> Result<Option<WebhookFlow>>;
+        store_limiter([&] tenant: TenantId, webhook: WebhookId, [&] lease: DrainLease, seen_epoch: u64,
+            limiter: Limiter) -> Result<Stored>;
+        end_drain([&] tenant: TenantId, webhook: WebhookId, [&] lease: DrainLease, end: DrainEnd) -> Result<()>;
+        backlog_rows([&] tenant: TenantId, part: BacklogPart, limit: usize,
+            after: Option<&Cursor> [Option<Cursor>, cloned, as_ref]) -> Result<Rows>;
+        claim_from_backlog(wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> [one for each wanted];
+        registrations(shard: u16, limit: usize, after: Option<&Cursor> [Option<Cursor>, cloned, as_ref])
+            -> Result<Page<Registration>>;
+        registration([&] tenant: TenantId, webhook: WebhookId) -> Result<Option<Registration>>;
+        unregister_backlog([&] registration: Registration) -> Result<()>;
+        backlog_size([&] tenant: TenantId, webhook: WebhookId) -> Result<BacklogSize>;
     }
     Probes of store on DevStore {
         probes_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
+use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
     DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
@@ -22,9 +23,13 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
 use postrider_ports::deliveries::{Accepted, Applied, Move, Renewed, Wanted};
+use postrider_ports::drains::{
+    BacklogPart, BacklogSize, DrainEnd, DrainLease, Postponed, Registration,
+};
 use postrider_ports::history::{Cursor, Filter, HourlyStats, Page};
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::RetryJob;
+use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::notifications::StoredNotification;
 use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_ports::{Error, Result};
@@ -63,6 +68,7 @@ macro_rules! as_they_are {
 as_they_are!(
     (),
     bool,
+    u16,
     u32,
     u64,
     usize,
@@ -74,12 +80,16 @@ as_they_are!(
     Asked,
     Attempt,
     AttemptMessage,
+    BacklogPart,
+    BacklogSize,
     Changed,
     Completion,
     Created,
     Cursor,
     Delivery,
     DeliveryId,
+    DrainEnd,
+    DrainLease,
     EventId,
     Filter,
     Force,
@@ -90,9 +100,14 @@ as_they_are!(
     JobId,
     KeyDigest,
     KeyId,
+    Limiter,
+    Limits,
     Move,
     Pace,
     Page<Delivery>,
+    Page<Registration>,
+    Postponed,
+    Registration,
     RejectedId,
     Renewed,
     Requeued,
@@ -100,11 +115,13 @@ as_they_are!(
     Rows,
     Signal,
     SourceId,
+    Stored,
     Stretch,
     RejectionCounts,
     TenantId,
     Timestamp,
     Wanted,
+    WebhookFlow,
     WebhookId,
     WebhookStatus,
 );

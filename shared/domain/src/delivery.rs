@@ -225,7 +225,23 @@ impl Delivery {
     ///
     /// # Errors
     /// Returns the reason if it cannot be claimed.
-    pub fn claim(mut self, lease: &Lease, now: Timestamp) -> Result<Claimed, Unclaimable> {
+    pub fn claim(self, lease: &Lease, now: Timestamp) -> Result<Claimed, Unclaimable> {
+        let is_own = self.lease_owner.as_ref() == Some(&lease.owner);
+        if self.status.is_open() && self.parked && !is_own {
+            return Err(Unclaimable::Parked);
+        }
+        self.claim_from_backlog(lease, now)
+    }
+
+    /// Claims the row for the process that drains its webhook's backlog.
+    ///
+    /// # Errors
+    /// Returns the reason if it cannot be claimed.
+    pub fn claim_from_backlog(
+        mut self,
+        lease: &Lease,
+        now: Timestamp,
+    ) -> Result<Claimed, Unclaimable> {
         if !self.status.is_open() {
             return Err(Unclaimable::Closed);
         }
@@ -234,9 +250,6 @@ impl Delivery {
                 owner: lease.owner.clone(),
                 delivery: self,
             });
-        }
-        if self.parked {
-            return Err(Unclaimable::Parked);
         }
         if self.is_held(now) {
             return Err(Unclaimable::Held);

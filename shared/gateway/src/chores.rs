@@ -1,5 +1,4 @@
-//! Work that operators leave behind: releases parked rows, ends deliveries of deleted webhooks, continues bulk retries and
-//! asks for probes.
+//! Work that operators leave behind: ends deliveries of deleted webhooks, continues bulk retries and asks for probes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use postrider_ports::jobs::RetryJob;
 use postrider_ports::queue::{ProbeMessage, Queue};
 use tokio::select;
 
-use crate::poll::DEEP;
 use crate::retries::Retries;
 use crate::{GatewayError, Ports, telemetry};
 
@@ -27,92 +25,45 @@ pub struct Chores {
     ports: Ports<dyn ChoreStore>,
     queue: Arc<dyn Queue>,
     retries: Retries,
-    released_ahead: Millis,
 }
 
 impl Chores {
-    /// `queue` gets the messages of released and requeued rows. Rows that wait for a turn get the turns of the next
-    /// `released_ahead`.
+    /// `queue` gets the messages of requeued rows and of probes.
     #[must_use]
-    pub fn new(
-        ports: impl Into<Ports<dyn ChoreStore>>,
-        queue: Arc<dyn Queue>,
-        released_ahead: Millis,
-    ) -> Self {
+    pub fn new(ports: impl Into<Ports<dyn ChoreStore>>, queue: Arc<dyn Queue>) -> Self {
         let ports = ports.into();
         let retries = Retries::new(ports.clone(), Arc::clone(&queue));
         Self {
             ports,
             queue,
             retries,
-            released_ahead,
         }
     }
 
-    /// Alternately releases parked rows, ends rows of deleted webhooks and runs a slice of a bulk retry, until nothing is
-    /// left to do. This may take long, so each step reads the clock itself. A failing step is logged and left to the next
-    /// turn.
+    /// Alternately ends rows of deleted webhooks and runs a slice of a bulk retry, until nothing is left to do. This may
+    /// take long, so each step reads the clock itself. A failing step is logged and left to the next turn.
     pub async fn turn(&self) {
         let mut jobs = JobTurns::default();
         let mut ask_at = self.ports.clock.now();
-        let mut may_release = true;
-        let is_deep = self.is_deep().await;
         loop {
             if ask_at.is_due(self.ports.clock.now(), ASK_EVERY) {
                 self.ask_for_probes().await;
                 ask_at = self.ports.clock.now().plus(ASK_EVERY);
             }
-            let released = may_release && self.release().await;
-            // Only one slice per turn into a deep queue: the messages of one webhook must not hold up all other rows.
-            may_release = !is_deep;
             let ended = self.end_deliveries_of_deleted_webhooks().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
-            let is_more = released && may_release;
-            if !is_more && !ended && !carried_on {
+            if !ended && !carried_on {
                 return;
             }
         }
     }
 
-    /// The same, interrupted at `deadline`. An interrupted slice runs again; rows that it released without a message are
-    /// found as overdue.
+    /// The same, interrupted at `deadline`. An interrupted slice runs again.
     pub async fn turn_until(&self, deadline: Timestamp) {
         select! {
             biased;
             () = self.turn() => {}
             () = self.ports.clock.sleep_until(deadline) => telemetry::chores_unfinished(),
-        }
-    }
-
-    /// Whether the queue is so full that the turns of added rows would pass before they are handled.
-    async fn is_deep(&self) -> bool {
-        match self.queue.depth().await {
-            Ok(depth) => depth > DEEP,
-            Err(error) => {
-                telemetry::sweep_failed("depth", &error);
-                false
-            }
-        }
-    }
-
-    /// Releases a slice of parked rows; returns whether there may be more. A partial slice ends the release: rows that get
-    /// a turn meanwhile are left to the next run, or this would never end.
-    async fn release(&self) -> bool {
-        let now = self.ports.clock.now();
-        let until = now.plus(self.released_ahead);
-        match self.ports.store.release(SLICE, until, now).await {
-            Ok(freed) if freed.is_empty() => false,
-            Ok(freed) => {
-                let is_whole = freed.len() >= SLICE;
-                telemetry::swept("release", freed.len());
-                let messages = freed.into_iter().map(Into::into).collect();
-                self.queue.send(messages).await;
-                is_whole
-            }
-            Err(error) => {
-                telemetry::sweep_failed("release", &error);
-                false
-            }
         }
     }
 

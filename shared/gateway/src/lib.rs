@@ -17,12 +17,12 @@
 
 pub mod attempt;
 pub mod chores;
+mod drains;
 pub mod error;
 pub mod ingest;
 pub mod keyring;
 pub mod mail;
 pub mod metrics;
-mod pacing;
 pub mod poll;
 pub mod receive;
 pub mod rejected;
@@ -53,9 +53,9 @@ use postrider_ports::{
     WorkerStore,
 };
 
+use crate::drains::SharedFlows;
 use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
-use crate::pacing::PacedFlows;
 use crate::receive::Receive;
 use crate::rejected::Rejections;
 use crate::retries::Retries;
@@ -135,7 +135,7 @@ impl Gateway {
         settings: GatewaySettings,
     ) -> Self {
         let handoff = Handoff::new(Arc::clone(&ports.store) as _, Arc::clone(&queue), None);
-        let flows = Arc::new(PacedFlows(Arc::clone(&ports.store) as _));
+        let flows = Arc::new(SharedFlows(Arc::clone(&ports.store) as _));
         Self::over(ports, webhook_cache, queue, flows, handoff, settings)
     }
 

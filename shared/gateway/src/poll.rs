@@ -1,6 +1,7 @@
 //! The poller: sends the queue messages of rows that were too far ahead and are due soon, and those that were lost.
 //! It keeps no state between ticks.
 
+pub mod backlogs;
 mod rules;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::poll::rules::{Depth, Overdue, Span};
 use crate::telemetry;
 
 /// With more messages than this the queue counts as deep: overdue rows are probably waiting in it.
-pub(crate) const DEEP: u64 = 20_000;
+const DEEP: u64 = 20_000;
 /// How many overdue rows a tick pokes (sends again) while the queue is deep.
 const POKES_WHEN_DEEP: usize = 1000;
 const PAGE: usize = 1000;

@@ -48,19 +48,6 @@ impl WorkerSettings {
     pub const PER_WEBHOOK: usize = 128;
     pub const TOTAL: usize = 1024;
     pub const POLL_INTERVAL: Millis = Millis::new(5000);
-
-    /// How far ahead due rows get turns: until the next sweep, which gives the following ones.
-    #[must_use]
-    pub fn turns_ahead(&self) -> Millis {
-        self.poll_interval.max(Millis::from_seconds(5))
-    }
-
-    /// How far ahead a sweep gives turns to rows that were set aside: until the sweep after the next, so that there is no
-    /// gap, and no turn is left for rows that came later.
-    #[must_use]
-    pub fn released_ahead(&self) -> Millis {
-        self.turns_ahead().plus(self.turns_ahead())
-    }
 }
 
 impl Default for WorkerSettings {

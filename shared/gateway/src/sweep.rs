@@ -38,7 +38,7 @@ impl Sweep {
         settings: &WorkerSettings,
     ) -> Self {
         Self {
-            chores: Chores::new(ports.clone(), queue, settings.released_ahead()),
+            chores: Chores::new(ports.clone(), queue),
             ports,
             housekeeping,
             poll_interval: settings.poll_interval,

@@ -20,6 +20,7 @@ use tracing::{debug, error, info, warn};
 use crate::attempt::Attempted;
 use crate::ingest::{Published, Repeated};
 use crate::poll::Ticked;
+use crate::poll::backlogs::BacklogsSeen;
 use crate::{GatewayError, metrics};
 
 pub(crate) use decision::{Decision, outcome};
@@ -183,12 +184,12 @@ pub(crate) fn probe_failed(webhook: WebhookId, reason: &Error) {
     );
 }
 
-pub(crate) fn report_failed(webhook: WebhookId, reason: &Error) {
+pub(crate) fn drain_failed(webhook: WebhookId, reason: &Error) {
     warn!(
-        event = "rate_limit.update_failed",
+        event = "flow.update_failed",
         webhook_id = %webhook,
         %reason,
-        "the rate limit of the webhook could not be updated"
+        "the limiter or the backlog of the webhook could not be updated"
     );
 }
 
@@ -267,6 +268,17 @@ pub(crate) fn ticked(ticked: &Ticked) {
         ended = ?ticked.ended,
         "the poller sent {} queue messages",
         ticked.messages_sent
+    );
+}
+
+pub(crate) fn backlogs_seen(seen: &BacklogsSeen) {
+    info!(
+        event = "poll.backlogs",
+        backlogs = seen.backlogs,
+        drains_sent = seen.drains_sent,
+        oldest_due_age_ms = seen.oldest_due_age.get(),
+        complete = seen.is_complete,
+        "looked at the backlogs"
     );
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use postrider_domain::egress::Rules;
 use postrider_domain::flow::FlowStatus;
-use postrider_domain::health::{Health, PROBES, WebhookStatus};
+use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
@@ -20,11 +20,8 @@ use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports};
 
-/// How many rows a resume releases, or a delete ends, before it returns; the sweep does the rest.
+/// How many rows a delete ends before it returns; housekeeping does the rest.
 const SLICE: usize = 500;
-/// How long the first attempts after a resume take, at 1/s. Their results decide whether others follow.
-const PROBES_TAKE: Millis = Millis::from_seconds(PROBES as u64 - 1);
-
 pub struct ManageWebhooks {
     ports: Ports<dyn WebhookStore>,
     webhook_cache: Arc<WebhookCache>,
@@ -205,7 +202,6 @@ impl ManageWebhooks {
     /// Resumes a paused, failed or disabled webhook and releases its deliveries on hold. Dead deliveries stay dead.
     pub async fn resume(&self, tenant: &TenantId, id: WebhookId) -> Result<Webhook, GatewayError> {
         let webhook = self.set_status(tenant, id, WebhookStatus::Active).await?;
-        self.release(tenant, id).await?;
         let drain = DrainMessage {
             tenant: tenant.clone(),
             webhook: id,
@@ -213,19 +209,6 @@ impl ManageWebhooks {
         };
         self.queue.send(vec![drain.into()]).await;
         Ok(webhook)
-    }
-
-    /// Releases the webhook's first rows that wait for nothing but a turn.
-    async fn release(&self, tenant: &TenantId, id: WebhookId) -> Result<(), GatewayError> {
-        let now = self.ports.clock.now();
-        let until = now.plus(PROBES_TAKE);
-        let store = &self.ports.store;
-        let freed = store.release_webhook(tenant, id, SLICE, until, now).await?;
-        if !freed.is_empty() {
-            let messages = freed.into_iter().map(Into::into).collect();
-            self.queue.send(messages).await;
-        }
-        Ok(())
     }
 
     async fn set_status(
@@ -253,7 +236,6 @@ impl ManageWebhooks {
         if !was_there {
             return Err(GatewayError::NotFound { what: "webhook" });
         }
-        self.release(tenant, id).await?;
         self.ports
             .store
             .end_deliveries_of_deleted_webhooks(SLICE, now)

@@ -9,6 +9,7 @@ pub mod backlog;
 pub mod clock;
 pub mod configs;
 pub mod deliveries;
+pub mod drains;
 mod error;
 pub mod first_key;
 pub mod flow;
@@ -16,6 +17,7 @@ pub mod history;
 pub mod housekeeping;
 pub mod interventions;
 pub mod jobs;
+pub mod limiters;
 pub mod mail;
 pub mod mail_outbox;
 pub mod notifications;
@@ -47,9 +49,10 @@ roles! {
     /// To run attempts and probes.
     AttemptStore: deliveries::Deliveries, probes::Probes;
     /// To find, rate-limit and claim due deliveries.
-    WorkerStore: deliveries::Deliveries, pace::Pacing, history::History;
+    WorkerStore: deliveries::Deliveries, history::History, limiters::Limiters, drains::Drains,
+        backlog::Backlog;
     /// To manage webhooks and release the deliveries that wait for them.
-    WebhookStore: configs::Webhooks, pace::Pacing, interventions::Interventions;
+    WebhookStore: configs::Webhooks, interventions::Interventions;
     /// To verify and diagnose inbound requests.
     InboundStore: sources::Sources, rejected::RejectedRequests;
     /// To send a stored delivery to another URL.
@@ -58,6 +61,8 @@ roles! {
     RetryStore: history::History, interventions::Interventions, jobs::Jobs;
     /// To release, probe, end and requeue deliveries in the background.
     ChoreStore: RetryStore, probes::Probes;
+    /// To find backlogs that nothing drains.
+    BacklogStore: backlog::Backlog, limiters::Limiters, drains::Drains;
     /// To report stats.
     StatsStore: history::History, configs::Webhooks, backlog::Backlog;
 }
@@ -67,6 +72,8 @@ pub trait Store:
     deliveries::Deliveries
     + backlog::Backlog
     + pace::Pacing
+    + limiters::Limiters
+    + drains::Drains
     + interventions::Interventions
     + history::History
     + configs::Webhooks
@@ -84,6 +91,7 @@ pub trait Store:
     + ShadowStore
     + RetryStore
     + ChoreStore
+    + BacklogStore
     + StatsStore
 {
 }
@@ -92,6 +100,8 @@ impl<T> Store for T where
     T: deliveries::Deliveries
         + backlog::Backlog
         + pace::Pacing
+        + limiters::Limiters
+        + drains::Drains
         + interventions::Interventions
         + history::History
         + configs::Webhooks

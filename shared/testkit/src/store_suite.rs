@@ -12,6 +12,7 @@ pub mod applying;
 pub mod backlog;
 pub mod carrying;
 pub mod claiming;
+pub mod draining;
 pub mod emails;
 pub mod expiring;
 pub mod health;
@@ -176,6 +177,21 @@ macro_rules! store_suite {
                 no_turn_is_given_later_than_requested,
                 a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
                 overload_reports_that_arrive_together_halve_the_rate_once,
+            }
+            draining {
+                one_of_many_drainers_gets_the_lease,
+                a_lease_ends_after_a_minute,
+                a_lease_of_a_clock_that_runs_ahead_is_void,
+                only_the_holder_of_the_lease_stores_the_limiter,
+                a_drainer_does_not_undo_a_pause_or_a_resume,
+                one_of_many_workers_limits_the_webhook,
+                a_resumed_webhook_is_limited_to_one_per_second,
+                retries_take_credit_of_the_webhooks_rate,
+                credit_of_a_clock_that_ran_ahead_holds_nothing_up,
+                a_limited_or_drained_webhook_has_no_credit,
+                one_of_many_workers_sends_the_drain_message,
+                a_drainer_claims_and_finishes_rows_of_a_backlog,
+                a_deleted_webhook_has_no_flow,
             }
             jobs {
                 a_job_is_stored_and_continues,

@@ -33,11 +33,11 @@ impl Parts {
     pub async fn assemble(backend: &Backend) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         match backend {
-            Backend::Aws { store, queue_url } => {
+            Backend::Aws { store, queues } => {
                 let aws = Aws::load().await;
                 let store = aws::store(&aws, store);
                 let sqs = aws_sdk_sqs::Client::new(aws.config());
-                let queue = SqsQueue::new(sqs, queue_url.clone(), Arc::clone(&clock));
+                let queue = SqsQueue::new(sqs, queues.clone(), Arc::clone(&clock));
                 let process = process(variable("AWS_LAMBDA_LOG_STREAM_NAME"));
                 Ok(Self::over(
                     store,

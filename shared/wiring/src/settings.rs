@@ -1,6 +1,7 @@
 //! The settings of the functions: typed, read once, few per function, all errors reported together.
 
 use postrider_adapter_aws::dynamodb::{DEFAULT_SHARDS, Tables};
+use postrider_adapter_aws::sqs::SqsUrls;
 use postrider_domain::egress::Rules;
 use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
@@ -31,7 +32,7 @@ pub enum Backend {
     /// In DynamoDB and SQS.
     Aws {
         store: StoreSettings,
-        queue_url: String,
+        queues: SqsUrls,
     },
     /// In a running `postrider dev`, which printed this URL.
     #[cfg(feature = "local")]
@@ -232,7 +233,10 @@ fn backend(reader: &mut Reader<'_>, unseals: Unseals) -> Backend {
     }
     Backend::Aws {
         store: store(reader, unseals),
-        queue_url: reader.required("POSTRIDER_QUEUE_URL"),
+        queues: SqsUrls {
+            messages: reader.required("POSTRIDER_QUEUE_URL"),
+            drains: reader.text("POSTRIDER_DRAIN_QUEUE_URL"),
+        },
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 use postrider_adapter_aws::dynamodb::Tables;
+use postrider_adapter_aws::sqs::SqsUrls;
 use postrider_domain::retention::Retention;
 use postrider_gateway::settings::BadSettings;
 use postrider_wiring::settings::{
@@ -51,8 +52,11 @@ fn an_unset_setting_has_the_documented_default() {
         retention: Retention::default(),
         kms_key: None,
     };
-    let queue_url = "http://127.0.0.1/queue".to_owned();
-    assert_eq!(settings.backend, Backend::Aws { store, queue_url });
+    let queues = SqsUrls {
+        messages: "http://127.0.0.1/queue".to_owned(),
+        drains: None,
+    };
+    assert_eq!(settings.backend, Backend::Aws { store, queues });
     let api = ApiSettings::read(&lookup(&[("POSTRIDER_FIRST_KEY_SECRET", " ")])).unwrap();
     assert_eq!(api.first_key_secret, None, "an empty setting is unset");
     assert_eq!(api.limits.max_body_bytes, 350 * 1024);

@@ -1,7 +1,7 @@
 //! Stores events with their rows: first the event with its plan, then row by row, each with its own conditional put. A
 //! caller that repeats an interrupted call finds the event and completes its plan.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt, stream};
 use postrider_domain::delivery::{Delivery, Status};
@@ -14,6 +14,8 @@ use postrider_ports::queue::AttemptMessage;
 use super::DynamoStore;
 use super::calls::Table;
 use super::event::{self, Kept, Planned};
+use super::flow::StoredFlow;
+use super::item::Item;
 use super::keys::Key;
 use super::row;
 use super::state::{State, version_of};
@@ -23,7 +25,32 @@ use crate::fault;
 const EVENTS_AT_ONCE: usize = 8;
 const ROWS_AT_ONCE: usize = 16;
 
-type States = HashMap<(TenantId, WebhookId), State>;
+/// What decides whether a row can go at once.
+#[derive(Default)]
+struct Gates {
+    states: HashMap<(TenantId, WebhookId), State>,
+    limited: HashSet<(TenantId, WebhookId)>,
+}
+
+impl Gates {
+    fn add(&mut self, item: Item) -> Result<()> {
+        let key = Key::of(&item)?;
+        let webhook = key.as_webhook()?;
+        if key.is_state() {
+            self.states.insert(webhook, State::of(item)?);
+        } else if StoredFlow::of(item)?.limiter.limited {
+            self.limited.insert(webhook);
+        }
+        Ok(())
+    }
+
+    /// Whether a new row goes to the backlog of its webhook.
+    fn hold_back(&self, row: &Delivery) -> bool {
+        let webhook = (row.tenant.clone(), row.id.webhook);
+        let state = self.states.get(&webhook);
+        state.is_some_and(|state| state.health.status.parks()) || self.limited.contains(&webhook)
+    }
+}
 
 /// Whether a row was stored by this call or was there before.
 enum Inserted {
@@ -39,7 +66,7 @@ impl DynamoStore {
 
     async fn accept_one(&self, acceptance: Acceptance) -> Result<Accepted> {
         let event = &acceptance.event;
-        let (version, states) = self.read_versions_and_states(&acceptance).await?;
+        let (version, gates) = self.read_version_and_gates(&acceptance).await?;
         if version != acceptance.config_version {
             // A repeated call is still answered as a duplicate, even if nothing could be planned for it today.
             let earlier = self.earlier(&acceptance).await?;
@@ -51,26 +78,22 @@ impl DynamoStore {
             let earlier = self.earlier(&acceptance).await?;
             return earlier.ok_or_else(|| fault::contended("the event"));
         }
-        self.insert_all(&acceptance.rows, &states).await?;
+        self.insert_all(&acceptance.rows, &gates).await?;
         Ok(Accepted::New)
     }
 
-    /// Reads the version of the tenant's webhooks and the states of the planned ones, in one call.
-    async fn read_versions_and_states(&self, acceptance: &Acceptance) -> Result<(u64, States)> {
-        let tenant = &acceptance.event.tenant;
-        let state = |row: &Delivery| (Table::Deliveries, Key::state(tenant, row.id.webhook));
-        let mut keys: Vec<_> = acceptance.rows.iter().map(state).collect();
-        keys.push((Table::Configs, Key::version(tenant)));
-        let (mut version, mut states) = (0, States::new());
+    /// Reads the version of the tenant's webhooks, and what decides about the rows of the planned ones, in one call.
+    async fn read_version_and_gates(&self, acceptance: &Acceptance) -> Result<(u64, Gates)> {
+        let mut keys = gate_keys(&acceptance.event.tenant, &acceptance.rows);
+        keys.push((Table::Configs, Key::version(&acceptance.event.tenant)));
+        let (mut version, mut gates) = (0, Gates::default());
         for (table, item) in self.get_all(keys).await? {
             match table {
                 Table::Configs => version = version_of(&item)?,
-                Table::Deliveries => {
-                    states.insert(Key::of(&item)?.as_webhook()?, State::of(item)?);
-                }
+                Table::Deliveries => gates.add(item)?,
             }
         }
-        Ok((version, states))
+        Ok((version, gates))
     }
 
     /// The answer if an earlier request has the same event id. If that request is identical, the missing part of its
@@ -86,11 +109,11 @@ impl DynamoStore {
             return Ok(Some(Accepted::Conflict));
         }
         let rows = planned_rows(&kept, acceptance);
-        let webhooks = rows
-            .iter()
-            .map(|row| (event.tenant.clone(), row.id.webhook));
-        let states = self.states(webhooks.collect::<Vec<_>>()).await?;
-        let inserted = self.insert_all(&rows, &states).await?;
+        let mut gates = Gates::default();
+        for (_, item) in self.get_all(gate_keys(&event.tenant, &rows)).await? {
+            gates.add(item)?;
+        }
+        let inserted = self.insert_all(&rows, &gates).await?;
         let missing = inserted
             .iter()
             .filter_map(|(row, inserted)| match inserted {
@@ -107,9 +130,9 @@ impl DynamoStore {
     async fn insert_all<'a>(
         &self,
         rows: &'a [Delivery],
-        states: &States,
+        gates: &Gates,
     ) -> Result<Vec<(&'a Delivery, Inserted)>> {
-        let puts: Vec<_> = rows.iter().map(|row| self.insert(row, states)).collect();
+        let puts: Vec<_> = rows.iter().map(|row| self.insert(row, gates)).collect();
         // Wait for all of them: a write that is dropped half-way may still take effect later, when no caller expects
         // it.
         let puts = stream::iter(puts).buffered(ROWS_AT_ONCE);
@@ -117,16 +140,14 @@ impl DynamoStore {
         puts.into_iter().collect()
     }
 
-    /// Puts a row, parked or free. A row that exists stays as it is.
+    /// Puts a row, into its webhook's backlog or not. A row that exists stays as it is.
     async fn insert<'a>(
         &self,
         row: &'a Delivery,
-        states: &States,
+        gates: &Gates,
     ) -> Result<(&'a Delivery, Inserted)> {
-        let state = states.get(&(row.tenant.clone(), row.id.webhook));
-        let parked = state.is_some_and(|state| state.health.status.parks());
         let stored = Delivery {
-            parked,
+            parked: gates.hold_back(row),
             ..row.clone()
         };
         let item = row::item(&stored, self.around(row.created_at))?;
@@ -141,6 +162,15 @@ impl DynamoStore {
             },
         ))
     }
+}
+
+fn gate_keys(tenant: &TenantId, rows: &[Delivery]) -> Vec<(Table, Key)> {
+    let of_webhook = |row: &Delivery| {
+        let webhook = row.id.webhook;
+        [Key::state(tenant, webhook), Key::flow(tenant, webhook)]
+    };
+    let keys = rows.iter().flat_map(of_webhook);
+    keys.map(|key| (Table::Deliveries, key)).collect()
 }
 
 /// The rows of a stored plan, free. The plan does not hold URLs, to stay small: a row that was missing gets the one that

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use postrider_domain::delivery::Lane;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
@@ -37,7 +38,8 @@ impl Backlog for DynamoStore {
             });
         }
         // Parked rows are not part of the backlog, so no lane of a specific webhook is requested.
-        let lane = keys::lane(stretch.lane, WebhookId::from_bytes([0; 16]), stretch.shard);
+        let nobody = WebhookId::from_bytes([0; 16]);
+        let lane = keys::lane(stretch.lane, nobody, AttemptKind::First, stretch.shard);
         let after = after.map(|cursor| Position::read(cursor, &lane, stretch));
         let found = self
             .query(Query {
@@ -76,7 +78,7 @@ pub(super) fn message(entry: &Item) -> Result<AttemptMessage> {
     })
 }
 
-fn due_at(entry: &Item) -> Result<Timestamp> {
+pub(super) fn due_at(entry: &Item) -> Result<Timestamp> {
     let text = entry.get("next_retry_at").and_then(|due| due.as_n().ok());
     let ms = text.and_then(|text| text.parse().ok());
     ms.map(Timestamp::from_millis)

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::{Condition, Query, Step, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::{CHORES, Key};
-use super::{DynamoStore, pace};
+use super::{DynamoStore, flow, pace};
 use crate::fault::unreadable;
 
 /// How long after the change rows may still arrive: by then caches of 5 s and leases of about a minute have run out.
@@ -54,31 +54,45 @@ impl Chore {
     }
 }
 
-/// The markers for the transaction that gives a webhook this status.
-pub(super) fn after_change(
-    status: WebhookStatus,
-    tenant: &TenantId,
-    webhook: WebhookId,
-    now: Timestamp,
-) -> Result<Vec<Step>> {
-    Ok(match status {
-        WebhookStatus::Active => vec![
-            Chore::Release.mark(tenant, webhook, now)?,
-            Step::Change(pace::probing(tenant, webhook, now)),
-        ],
-        WebhookStatus::Failed => vec![Chore::Test.mark(tenant, webhook, now)?],
-        WebhookStatus::Paused | WebhookStatus::Disabled => Vec::new(),
-    })
-}
+impl DynamoStore {
+    /// What else the transaction writes that gives a webhook this status.
+    pub(super) fn after_change(
+        &self,
+        status: WebhookStatus,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<Vec<Step>> {
+        let mut steps = vec![self.registering(tenant, webhook, now)];
+        match status {
+            WebhookStatus::Active => steps.extend([
+                Step::Change(flow::resumed(tenant, webhook, now)?),
+                Chore::Release.mark(tenant, webhook, now)?,
+                Step::Change(pace::probing(tenant, webhook, now)),
+            ]),
+            WebhookStatus::Failed => steps.extend([
+                Step::Change(flow::paused(tenant, webhook)),
+                Chore::Test.mark(tenant, webhook, now)?,
+            ]),
+            WebhookStatus::Paused | WebhookStatus::Disabled => {
+                steps.push(Step::Change(flow::paused(tenant, webhook)));
+            }
+        }
+        Ok(steps)
+    }
 
-/// The marker for the transaction that deletes a webhook.
-pub(super) fn after_deletion(
-    tenant: &TenantId,
-    webhook: WebhookId,
-    now: Timestamp,
-) -> Result<[Step; 2]> {
-    let released = Chore::Release.mark(tenant, webhook, now)?;
-    Ok([released, Chore::EndDeleted.mark(tenant, webhook, now)?])
+    /// The marker for the transaction that deletes a webhook.
+    pub(super) fn after_deletion(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<Vec<Step>> {
+        Ok(vec![
+            Chore::Release.mark(tenant, webhook, now)?,
+            Chore::EndDeleted.mark(tenant, webhook, now)?,
+        ])
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -5,16 +5,16 @@ use futures_util::future::join;
 use futures_util::stream;
 use postrider_domain::delivery::{Claimed, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
+use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
-use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
-use super::calls::{Change, Condition, Step, Table, Transacted};
+use super::calls::{Change, Condition, Table};
 use super::event::Kept;
 use super::item::{ms, n, s};
 use super::keys::Key;
 use super::row::{self, Surroundings};
-use super::state::{self, State};
+use super::state::State;
 use crate::fault;
 
 /// How many rows one call processes concurrently.
@@ -29,10 +29,20 @@ enum Looked {
     Free(Box<Delivery>),
 }
 
+/// Where a claimer finds its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// By a queue message. Rows in a backlog are left to its drainer.
+    Message,
+    /// By draining a backlog.
+    Backlog,
+}
+
 impl DynamoStore {
     pub(super) async fn claim_all(
         &self,
         wanted: Vec<Wanted>,
+        source: Source,
         now: Timestamp,
     ) -> Vec<Result<Claim>> {
         let webhooks = wanted
@@ -44,7 +54,7 @@ impl DynamoStore {
         };
         let claim = |one: Wanted| {
             let known = states.get(&(one.tenant.clone(), one.id.webhook));
-            self.claim_one(one, known.cloned(), now)
+            self.claim_one(one, source, known.cloned(), now)
         };
         let claims: Vec<_> = wanted.into_iter().map(claim).collect();
         stream::iter(claims).buffered(AT_ONCE).collect().await
@@ -53,14 +63,20 @@ impl DynamoStore {
     async fn claim_one(
         &self,
         wanted: Wanted,
+        source: Source,
         mut known: Option<State>,
         now: Timestamp,
     ) -> Result<Claim> {
         for _ in 0..TRIES {
             let answer = match &known {
-                None => self.ended_delivery(&wanted, now).await?,
-                Some(state) if state.health.status.parks() => self.park(&wanted, now).await?,
-                Some(state) => self.hold(&wanted, state.health.generation, now).await?,
+                None => self.ended_delivery(&wanted, source, now).await?,
+                Some(state) if state.health.status.parks() => {
+                    self.put_on_hold(&wanted, source, now).await?
+                }
+                Some(state) => {
+                    let generation = state.health.generation;
+                    self.hold(&wanted, source, generation, now).await?
+                }
             };
             match answer {
                 Some(claim) => return Ok(claim),
@@ -74,13 +90,18 @@ impl DynamoStore {
     async fn hold(
         &self,
         wanted: &Wanted,
+        source: Source,
         generation: u32,
         now: Timestamp,
     ) -> Result<Option<Claim>> {
         // A claim repeated by its owner is the same claim, even after its lease has ended.
         let not_own = "(attribute_not_exists(#lease_owner) OR #lease_owner <> :own)";
-        let condition = row::is_free(&format!("#next_retry_at <= :now AND {not_own}"), now)
-            .with("own", s(row::owner(&wanted.lease.owner)));
+        let due = format!("#next_retry_at <= :now AND {not_own}");
+        let condition = match source {
+            Source::Message => row::is_free(&due, now),
+            Source::Backlog => row::is_free_in_backlog(&due, now),
+        };
+        let condition = condition.with("own", s(row::owner(&wanted.lease.owner)));
         let change = Change::of(Table::Deliveries, Key::delivery(&wanted.tenant, wanted.id))
             .set("lease_owner", s(row::owner(&wanted.lease.owner)))
             .set("lease_until", ms(wanted.lease.until))
@@ -92,39 +113,49 @@ impl DynamoStore {
         let (changed, event) = join(self.change(change), event).await;
         let (changed, event) = (changed?, event?);
         let Some(item) = changed else {
-            return match self.look(wanted, now).await? {
+            return match self.look(wanted, source, now).await? {
                 Looked::Answered(claim) => Ok(Some(claim)),
                 Looked::Free(_) => Ok(None),
             };
         };
         // The row is now held under this lease, and a claim repeated by its owner succeeds.
         match row::delivery(item)?.claim(&wanted.lease, now) {
-            Ok(claimed) => hand_over(claimed, event).map(Some),
+            Ok(claimed) => self.hand_over(claimed, event, now).await.map(Some),
             Err(why) => Ok(Some(Claim::Unclaimable(why))),
         }
     }
 
-    /// Parks a row, unless its webhook was resumed in the meantime: then a release might already have passed.
-    async fn park(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
-        let row = match self.look(wanted, now).await? {
+    /// Moves the row of a stopped webhook to its backlog. Stopping registered the backlog, and resuming does so again: a
+    /// row that arrives there late is found.
+    async fn put_on_hold(
+        &self,
+        wanted: &Wanted,
+        source: Source,
+        now: Timestamp,
+    ) -> Result<Option<Claim>> {
+        let row = match self.look(wanted, source, now).await? {
             Looked::Answered(claim) => return Ok(Some(claim)),
             Looked::Free(row) => row,
         };
-        let parked = row::replace(&row.park(), self.around(now))?;
-        let webhook = Key::state(&wanted.tenant, wanted.id.webhook);
-        let steps = [
-            Step::Check(Table::Deliveries, webhook, state::still_parks()),
-            Step::Change(parked.only_if(row::unchanged(&row))),
-        ];
-        Ok(match self.transact(&steps).await? {
-            Transacted::Done => Some(Claim::Unclaimable(Unclaimable::Parked)),
-            Transacted::Conflicted(_) => None,
-        })
+        let on_hold = Some(Claim::Unclaimable(Unclaimable::Parked));
+        match source {
+            Source::Backlog => Ok(on_hold),
+            Source::Message => {
+                let parked = row::replace(&row.park(), self.around(now))?;
+                let changed = self.change(parked.only_if(row::unchanged(&row))).await?;
+                Ok(on_hold.filter(|_| changed.is_some()))
+            }
+        }
     }
 
     /// Ends the row of a deleted webhook once it is due.
-    async fn ended_delivery(&self, wanted: &Wanted, now: Timestamp) -> Result<Option<Claim>> {
-        let row = match self.look(wanted, now).await? {
+    async fn ended_delivery(
+        &self,
+        wanted: &Wanted,
+        source: Source,
+        now: Timestamp,
+    ) -> Result<Option<Claim>> {
+        let row = match self.look(wanted, source, now).await? {
             Looked::Answered(claim) => return Ok(Some(claim)),
             Looked::Free(row) => row,
         };
@@ -141,18 +172,27 @@ impl DynamoStore {
     }
 
     /// Applies the claim rules to the row as stored.
-    async fn look(&self, wanted: &Wanted, now: Timestamp) -> Result<Looked> {
+    async fn look(&self, wanted: &Wanted, source: Source, now: Timestamp) -> Result<Looked> {
         let key = Key::delivery(&wanted.tenant, wanted.id);
         let Some(item) = self.get(Table::Deliveries, &key).await? else {
             return Ok(Looked::Answered(Claim::Missing));
         };
         let row = row::delivery(item)?;
-        match row.clone().claim(&wanted.lease, now) {
+        let claimed = match source {
+            Source::Message => row.clone().claim(&wanted.lease, now),
+            Source::Backlog => row.clone().claim_from_backlog(&wanted.lease, now),
+        };
+        match claimed {
+            // It left the backlog: an operator requeued it.
+            Ok(_) if source == Source::Backlog && !row.parked => {
+                Ok(Looked::Answered(Claim::Unclaimable(Unclaimable::Held)))
+            }
             Err(why) => Ok(Looked::Answered(Claim::Unclaimable(why))),
             Ok(claimed) if claimed.version() == row.version => {
                 // The same owner claimed it before: the first answer was lost.
                 let event = self.kept(&wanted.tenant, wanted.id.event).await?;
-                hand_over(claimed, event).map(Looked::Answered)
+                let claim = self.hand_over(claimed, event, now).await?;
+                Ok(Looked::Answered(claim))
             }
             Ok(_) => Ok(Looked::Free(Box::new(row))),
         }
@@ -194,6 +234,24 @@ impl DynamoStore {
         Ok(())
     }
 
+    /// A claimed row with its event. A row that has outlived its event can never be delivered, so it is ended.
+    async fn hand_over(
+        &self,
+        claimed: Claimed,
+        event: Option<Kept>,
+        now: Timestamp,
+    ) -> Result<Claim> {
+        if let Some(kept) = event {
+            let event = kept.event;
+            return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+        }
+        let expired = claimed.delivery().expired();
+        let change = row::replace(&expired, self.around(now))?;
+        self.change(change.only_if(is_still(&claimed))).await?;
+        tracing::warn!(event = "store.event_missing", delivery_id = %expired.id, "a delivery was ended because its event is gone");
+        Ok(Claim::Unclaimable(Unclaimable::Closed))
+    }
+
     /// The context for writing a row at `now`.
     pub(super) const fn around(&self, now: Timestamp) -> Surroundings {
         Surroundings {
@@ -209,11 +267,4 @@ pub(super) fn is_still(claimed: &Claimed) -> Condition {
     Condition::new("#version = :version AND #lease_owner = :owner")
         .with("version", n(claimed.version()))
         .with("owner", s(row::owner(claimed.owner())))
-}
-
-fn hand_over(claimed: Claimed, event: Option<Kept>) -> Result<Claim> {
-    let id = claimed.delivery().id;
-    let missing = || Error::Broken(format!("the event of {id} is missing"));
-    let event = event.ok_or_else(missing)?.event;
-    Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })))
 }

@@ -10,6 +10,7 @@ use postrider_ports::deliveries::{
 use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
+use super::claim::Source;
 
 #[async_trait]
 impl Deliveries for DynamoStore {
@@ -18,7 +19,7 @@ impl Deliveries for DynamoStore {
     }
 
     async fn claim(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> {
-        self.claim_all(wanted, now).await
+        self.claim_all(wanted, Source::Message, now).await
     }
 
     async fn renew(&self, claimed: &Claimed, until: Timestamp) -> Result<Renewed> {

@@ -208,17 +208,17 @@ impl DynamoStore {
             let Some(before) = self.state(tenant, *id).await? else {
                 return Ok(());
             };
-            let mut health = before.health.clone();
-            let mut changed_at = before.noted_at;
+            let mut after = before.clone();
             for row in rows {
-                if let Some(next) = row.effects_on(&health).health {
-                    (health, changed_at) = (next, row.at);
+                after = after.counting(row);
+                if let Some(health) = row.effects_on(&after.health).health {
+                    (after.health, after.noted_at) = (health, row.at);
                 }
             }
-            if health == before.health {
+            if after == before {
                 return Ok(());
             }
-            let change = self.change_state(tenant, *id, &before, health, changed_at);
+            let change = self.change_state_to(tenant, *id, &before, after);
             if change.await? {
                 return Ok(());
             }

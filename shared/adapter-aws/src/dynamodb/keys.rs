@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use data_encoding::HEXLOWER;
 use postrider_domain::delivery::{Lane, Status};
 use postrider_domain::event::Label;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
 use postrider_domain::key::KeyDigest;
 use postrider_domain::rejected::RING;
@@ -34,6 +35,7 @@ pub(super) const STATS_PREFIX: &str = "stats#";
 pub(super) const DELIVERY_PREFIX: &str = "delivery#";
 pub(super) const REFUSED_PREFIX: &str = "refused#";
 pub(super) const EVENT: &str = "event";
+pub(super) const STATE: &str = "state";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -89,7 +91,18 @@ impl Key {
     }
 
     pub(super) fn state(tenant: &TenantId, webhook: WebhookId) -> Self {
-        Self::new(format!("{tenant}#{webhook}"), "state")
+        Self::new(format!("{tenant}#{webhook}"), STATE)
+    }
+
+    /// The limiter of a webhook and the lease of its drainer.
+    pub(super) fn flow(tenant: &TenantId, webhook: WebhookId) -> Self {
+        Self::new(format!("{tenant}#{webhook}"), "flow")
+    }
+
+    /// Says that a webhook may have a backlog.
+    pub(super) fn registration(tenant: &TenantId, webhook: WebhookId, shards: u16) -> Self {
+        let shard = shard_in(webhook.as_bytes().iter(), shards);
+        Self::new(backlogs(shard), format!("{tenant}#{webhook}"))
     }
 
     /// The turns of a webhook's retries.
@@ -197,6 +210,10 @@ impl Key {
             .ok_or_else(|| unreadable("the key of a webhook"))
     }
 
+    pub(super) fn is_state(&self) -> bool {
+        self.sk == STATE
+    }
+
     /// Splits a partition key into the tenant and the id after it.
     fn owned<T: FromStr>(&self) -> Option<(TenantId, T)> {
         let (tenant, id) = self.pk.split_once('#')?;
@@ -206,8 +223,12 @@ impl Key {
 
 /// The shard of a row; it stays the same while the number of shards does.
 pub(super) fn shard_of(id: DeliveryId, shards: u16) -> u16 {
-    // FNV-1a. Ids end in random bits, so any hash spreads them; this one needs no crate and never changes.
     let bytes = id.event.as_bytes().iter().chain(id.webhook.as_bytes());
+    shard_in(bytes, shards)
+}
+
+fn shard_in<'a>(bytes: impl Iterator<Item = &'a u8>, shards: u16) -> u16 {
+    // FNV-1a. Ids end in random bits, so any hash spreads them; this one needs no crate and never changes.
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -215,16 +236,30 @@ pub(super) fn shard_of(id: DeliveryId, shards: u16) -> u16 {
 }
 
 /// The partition of the index of due rows.
-pub(super) fn lane(lane: Lane, webhook: WebhookId, shard: u16) -> String {
+pub(super) fn lane(lane: Lane, webhook: WebhookId, kind: AttemptKind, shard: u16) -> String {
     match lane {
         Lane::Queued => format!("queued#{shard:02}"),
         Lane::Waiting => format!("waiting#{shard:02}"),
-        Lane::Parked => format!("{PARKED_PREFIX}{webhook}#{shard:02}"),
+        Lane::Parked => backlog(webhook, kind, shard),
     }
 }
 
-/// The prefix of every parked row's lane.
-pub(super) const PARKED_PREFIX: &str = "parked#";
+/// The prefix of the lane of every row in a backlog.
+pub(super) const BACKLOG_PREFIX: &str = "backlog#";
+
+/// The lane of the rows of one kind in a webhook's backlog.
+pub(super) fn backlog(webhook: WebhookId, kind: AttemptKind, shard: u16) -> String {
+    let kind = match kind {
+        AttemptKind::First => "first",
+        AttemptKind::Retry => "retry",
+    };
+    format!("{BACKLOG_PREFIX}{webhook}#{kind}#{shard:02}")
+}
+
+/// The partition of the webhooks that may have a backlog. No tenant can have this name.
+pub(super) fn backlogs(shard: u16) -> String {
+    format!("#backlogs#{shard:02}")
+}
 
 /// The partition of the index of all rows.
 pub(super) fn recent(tenant: &TenantId, shard: u16) -> String {

@@ -1,6 +1,7 @@
 //! Reads along a partition or an index.
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use postrider_ports::Result;
 
 use super::DynamoStore;
@@ -38,11 +39,27 @@ pub(super) enum Order {
 
 impl DynamoStore {
     pub(super) async fn query(&self, query: Query) -> Result<Found> {
+        let answer = self.query_call(query).send().await;
+        let answer = answer.map_err(|error| fault::of(&error))?;
+        Ok(Found {
+            items: answer.items.unwrap_or_default(),
+            next: answer.last_evaluated_key,
+        })
+    }
+
+    /// Counts the items of one page, and says where to continue.
+    pub(super) async fn count_page(&self, query: Query) -> Result<(u64, Option<Item>)> {
+        let call = self.query_call(query).select(Select::Count);
+        let answer = call.send().await.map_err(|error| fault::of(&error))?;
+        let count = u64::try_from(answer.count).unwrap_or(0);
+        Ok((count, answer.last_evaluated_key))
+    }
+
+    fn query_call(&self, query: Query) -> QueryFluentBuilder {
         let limit = query
             .limit
             .map(|limit| i32::try_from(limit).unwrap_or(i32::MAX));
-        let call = self
-            .client
+        self.client
             .query()
             .table_name(self.table(query.table))
             .set_index_name(query.index.map(|index| index.name().to_owned()))
@@ -52,12 +69,7 @@ impl DynamoStore {
             .key_condition_expression(query.keys.expression)
             .scan_index_forward(query.order == Order::Ascending)
             .set_limit(limit)
-            .set_exclusive_start_key(query.after);
-        let answer = call.send().await.map_err(|error| fault::of(&error))?;
-        Ok(Found {
-            items: answer.items.unwrap_or_default(),
-            next: answer.last_evaluated_key,
-        })
+            .set_exclusive_start_key(query.after)
     }
 
     /// Runs a query to its end.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use postrider_domain::delivery::{Delivery, Lane};
+use postrider_domain::delivery::Delivery;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::pace::Asked;
 use postrider_domain::time::Timestamp;
@@ -74,7 +75,7 @@ impl DynamoStore {
         let unmoved =
             row::is_free("#next_retry_at = :seen", now).with("seen", ms(message.next_retry_at));
         let shard = keys::shard_of(message.id, self.shards);
-        let lane = keys::lane(Lane::Parked, message.id.webhook, shard);
+        let lane = keys::backlog(message.id.webhook, AttemptKind::First, shard);
         let change = Change::of(
             Table::Deliveries,
             Key::delivery(&message.tenant, message.id),
@@ -107,7 +108,10 @@ impl DynamoStore {
         // Look for a row in any case: without a turn, or with the limit used up, a marker must not be considered done
         // while rows remain.
         let to_read = if limit == 0 { 1 } else { limit + STALE };
-        let shards = (0..self.shards).map(|shard| self.parked(id, shard, to_read));
+        let kinds = [AttemptKind::First, AttemptKind::Retry].into_iter();
+        let shards = kinds.flat_map(|kind| {
+            (0..self.shards).map(move |shard| self.parked(id, kind, shard, to_read))
+        });
         let shards = stream::iter(shards.collect::<Vec<_>>()).buffered(AT_ONCE);
         let found: Vec<Vec<AttemptMessage>> = shards.try_collect().await?;
         // Webhook ids are unique, but this does not rely on it: rows of another tenant are left alone.
@@ -165,10 +169,11 @@ impl DynamoStore {
     async fn parked(
         &self,
         webhook: WebhookId,
+        kind: AttemptKind,
         shard: u16,
         limit: usize,
     ) -> Result<Vec<AttemptMessage>> {
-        let lane = keys::lane(Lane::Parked, webhook, shard);
+        let lane = keys::backlog(webhook, kind, shard);
         let query = Query {
             table: Table::Deliveries,
             index: Some(Index::Due),

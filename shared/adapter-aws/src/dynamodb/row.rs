@@ -7,6 +7,7 @@
 
 use postrider_domain::delivery::{DeadCause, Delivery, Lane, LeaseOwner, MESSAGE_REACH, Status};
 use postrider_domain::event::Label;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::pattern::EventType;
 use postrider_domain::retention::Retention;
@@ -129,7 +130,7 @@ pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
         lease_until: row.lease_until,
         lane: row
             .lane(around.now)
-            .map(|lane| keys::lane(lane, webhook, shard)),
+            .map(|lane| keys::lane(lane, webhook, AttemptKind::of(row), shard)),
         recent: keys::recent(tenant, shard),
         by_webhook: keys::by_webhook(tenant, webhook, shard),
         by_session: session.map(|session| keys::by_session(tenant, session, shard)),
@@ -175,7 +176,7 @@ pub(super) fn delivery(item: Item) -> Result<Delivery> {
         paced: stored.paced,
         parked: stored
             .lane
-            .is_some_and(|lane| lane.starts_with(keys::PARKED_PREFIX)),
+            .is_some_and(|lane| lane.starts_with(keys::BACKLOG_PREFIX)),
         version: stored.version,
         lease_owner: lease_owner.map(read_owner).transpose()?,
         lease_until: stored.lease_until,
@@ -213,15 +214,24 @@ pub(super) fn unchanged(row: &Delivery) -> Condition {
     Condition::new("#version = :version").with("version", n(row.version))
 }
 
-/// Holds if it is open, free at `now` and not parked.
+/// Holds if it is open, free at `now` and not in a backlog.
 pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
+    free_and(&format!("NOT begins_with(#lane, :backlog) AND {and}"), now)
+}
+
+/// Holds if it is open, free at `now` and in a backlog.
+pub(super) fn is_free_in_backlog(and: &str, now: Timestamp) -> Condition {
+    free_and(&format!("begins_with(#lane, :backlog) AND {and}"), now)
+}
+
+fn free_and(and: &str, now: Timestamp) -> Condition {
     // Strictly before: with `<=`, two owners could hold a row at once.
-    let free = "#status IN (:pending, :failed) AND #lease_until < :now AND NOT begins_with(#lane, :parked)";
+    let free = "#status IN (:pending, :failed) AND #lease_until < :now";
     Condition::new(&format!("{free} AND {and}"))
         .with("pending", s(Status::Pending.as_str()))
         .with("failed", s(Status::Failed.as_str()))
         .with("now", n(now.as_millis()))
-        .with("parked", s(keys::PARKED_PREFIX))
+        .with("backlog", s(keys::BACKLOG_PREFIX))
 }
 
 /// The lane of an open row that is due at `due_at` and not parked.
@@ -231,5 +241,11 @@ pub(super) fn lane_at(id: DeliveryId, due_at: Timestamp, around: Surroundings) -
     } else {
         Lane::Queued
     };
-    keys::lane(lane, id.webhook, keys::shard_of(id, around.shards))
+    // The kind matters in a backlog only.
+    keys::lane(
+        lane,
+        id.webhook,
+        AttemptKind::First,
+        keys::shard_of(id, around.shards),
+    )
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::delivery::{DeadCause, Delivery, Status};
+use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -10,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
 use super::calls::{Condition, Table};
-use super::item::{Item, from_item, n, s, to_item};
+use super::item::{Item, from_item, n, to_item};
 use super::keys::Key;
+use super::stream::RowChange;
 use crate::fault::unreadable;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +32,12 @@ pub(super) struct State {
     /// When a probe was answered; the publisher then resumes the webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) answered_at: Option<Timestamp>,
+    /// Failures in a row that were to be retried.
+    #[serde(default)]
+    pub(super) failed_in_a_row: u32,
+    /// When the first of them was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failing_since: Option<Timestamp>,
 }
 
 /// A probe that was answered.
@@ -60,7 +68,35 @@ impl State {
             noted_at: now,
             updated_at: self.updated_at,
             answered_at: None,
+            failed_in_a_row: self.failed_in_a_row,
+            failing_since: self.failing_since,
         }
+    }
+
+    /// The state with the outcome of an attempt added to the failures in a row.
+    pub(super) fn counting(&self, row: &RowChange) -> Self {
+        let after = &row.after;
+        if after.generation < self.health.generation {
+            return self.clone();
+        }
+        if !will_be_retried(after) {
+            return Self {
+                failed_in_a_row: 0,
+                failing_since: None,
+                ..self.clone()
+            };
+        }
+        Self {
+            failed_in_a_row: self.failed_in_a_row.saturating_add(1),
+            failing_since: self.failing_since.or(Some(row.at)),
+            ..self.clone()
+        }
+    }
+
+    /// How many failures in a row there were, if all of them came after `opened_at`.
+    pub(super) fn failed_in_a_row_since(&self, opened_at: Timestamp) -> u32 {
+        let is_later = self.failing_since.is_some_and(|since| since > opened_at);
+        if is_later { self.failed_in_a_row } else { 0 }
     }
 
     /// The state with a record that a probe was answered.
@@ -84,10 +120,17 @@ pub(super) fn version_of(item: &Item) -> Result<u64> {
     version.ok_or_else(|| unreadable("the version of the webhooks"))
 }
 
-/// Holds if the webhook exists and still parks its rows.
-pub(super) fn still_parks() -> Condition {
-    Condition::new("attribute_exists(#pk) AND #status <> :active")
-        .with("active", s(WebhookStatus::Active.as_str()))
+/// Whether the row failed in a way that says something about its receiver: the same as `Observed::is_failure`, told by
+/// the row.
+fn will_be_retried(after: &Delivery) -> bool {
+    match after.status {
+        Status::Failed => true,
+        Status::Dead => matches!(
+            after.dead_cause,
+            Some(DeadCause::Exhausted | DeadCause::ExhaustedFailingWebhook)
+        ),
+        Status::Pending | Status::Delivered => false,
+    }
 }
 
 impl DynamoStore {

@@ -2,9 +2,7 @@
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{
-    CancellationReason, ConditionCheck, Delete, Put, TransactWriteItem, Update,
-};
+use aws_sdk_dynamodb::types::{CancellationReason, Delete, Put, TransactWriteItem, Update};
 use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
@@ -21,8 +19,6 @@ pub(super) enum Step {
     Change(Change),
     /// Deletes an item if the condition holds.
     Delete(Table, Key, Option<Condition>),
-    /// Changes nothing, but the condition must hold.
-    Check(Table, Key, Condition),
 }
 
 /// The result of a transaction.
@@ -99,15 +95,6 @@ impl DynamoStore {
                     .set_expression_attribute_values(some(condition.values))
                     .set_condition_expression(filled(condition.expression));
                 built.delete(delete.build().map_err(broken)?)
-            }
-            Step::Check(table, key, condition) => {
-                let check = ConditionCheck::builder()
-                    .table_name(self.table(table))
-                    .set_key(Some(key.item()))
-                    .set_expression_attribute_names(names(&[&condition.expression]))
-                    .set_expression_attribute_values(some(condition.values))
-                    .condition_expression(condition.expression);
-                built.condition_check(check.build().map_err(broken)?)
             }
         };
         Ok(built.build())

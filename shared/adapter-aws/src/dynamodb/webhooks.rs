@@ -13,10 +13,11 @@ use postrider_ports::{Error, Result};
 use postrider_store_format::StoredWebhook;
 
 use super::calls::{Change, Condition, Query, Step, Table, Transacted};
+use super::flow::StoredFlow;
 use super::item::{Item, ms, n, s};
 use super::keys::{Key, WEBHOOK_PREFIX};
 use super::state::State;
-use super::{DynamoStore, chores, webhook_item};
+use super::{DynamoStore, webhook_item};
 use crate::fault;
 
 /// The attribute of the version item that every change increments.
@@ -79,6 +80,8 @@ impl Webhooks for DynamoStore {
         let vault = self.vault_for_sealing(tenant).await?;
         let stored = StoredWebhook::of(&vault, tenant, id, &webhook.settings, &webhook.secrets)?;
         let state = State::default().changed(webhook.health.clone(), webhook.created_at);
+        let (limits, now) = (webhook.settings.limits(), webhook.created_at);
+        let flow = StoredFlow::fresh(tenant, id, &limits, now)?;
         let fresh = Condition::new("attribute_not_exists(#pk)");
         let room = Condition::new("attribute_not_exists(#webhooks) OR #webhooks < :most")
             .with("most", n(MAX_WEBHOOKS));
@@ -91,6 +94,7 @@ impl Webhooks for DynamoStore {
             ),
             Step::Put(Table::Deliveries, state.item(tenant, id)?, None),
             Step::Put(Table::Configs, Key::tenant(tenant).item(), None),
+            Step::Put(Table::Deliveries, flow, None),
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
@@ -129,6 +133,8 @@ impl Webhooks for DynamoStore {
                     .add("revision", n(1))
                     .only_if(Condition::new("attribute_exists(#pk)")),
             ),
+            // A drainer applies the new settings to the limiter.
+            self.registering(tenant, id, change.updated_at),
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Changed::Done),
@@ -179,9 +185,10 @@ impl Webhooks for DynamoStore {
             Step::Delete(Table::Configs, Key::webhook(tenant, id), Some(there)),
             Step::Delete(Table::Deliveries, Key::state(tenant, id), None),
             Step::Delete(Table::Deliveries, Key::pace(tenant, id), None),
+            Step::Delete(Table::Deliveries, Key::flow(tenant, id), None),
             Step::Change(raised(tenant).add(COUNT, n(-1))),
         ];
-        steps.extend(chores::after_deletion(tenant, id, now)?);
+        steps.extend(self.after_deletion(tenant, id, now)?);
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 }
@@ -197,8 +204,23 @@ impl DynamoStore {
         after: Health,
         now: Timestamp,
     ) -> Result<bool> {
-        let status = after.status;
-        let item = before.changed(after, now).item(tenant, id)?;
+        let after = State {
+            health: after,
+            noted_at: now,
+            ..before.clone()
+        };
+        self.change_state_to(tenant, id, before, after).await
+    }
+
+    pub(super) async fn change_state_to(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        before: &State,
+        after: State,
+    ) -> Result<bool> {
+        let (status, now) = (after.health.status, after.noted_at);
+        let item = after.changed(after.health.clone(), now).item(tenant, id)?;
         let unchanged = Some(before.unchanged());
         if before.health.status == status {
             return self.put(Table::Deliveries, item, unchanged).await;
@@ -207,7 +229,7 @@ impl DynamoStore {
             Step::Put(Table::Deliveries, item, unchanged),
             Step::Change(raised(tenant)),
         ];
-        steps.extend(chores::after_change(status, tenant, id, now)?);
+        steps.extend(self.after_change(status, tenant, id, now)?);
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 

@@ -6,6 +6,7 @@ mod following;
 mod inspected;
 mod interleaving;
 mod key_stats;
+mod lanes;
 mod many;
 mod pages;
 mod rejecting;

@@ -3,7 +3,9 @@
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::DeadCause;
 use postrider_domain::event::Label;
-use postrider_domain::pace::{Asked, Signal};
+use postrider_domain::flow::AttemptKind;
+use postrider_domain::health::WebhookStatus;
+use postrider_ports::drains::{DrainEnd, DrainLease, Postponed};
 use postrider_testkit::builders::{NOW, after};
 
 use crate::support::Metered;
@@ -82,33 +84,91 @@ async fn reading_a_row_costs_one_read_unit() {
 }
 
 #[tokio::test]
-async fn at_the_full_rate_the_pace_is_not_written_and_a_change_costs_one_unit() {
+async fn a_delivery_through_the_backlog_of_a_limited_webhook_costs_what_it_costs_without() {
     let metered = Metered::start().await;
     let (scene, webhook) = (&metered.scene, metered.webhook);
-    let report = async |signal, now| {
-        metered.meter.take();
-        let reported = scene.report(&scene.tenant, webhook, signal, 5, now);
-        reported.await.unwrap();
-        metered.meter.take().writes
-    };
-    assert_eq!(report(Signal::Fine, NOW).await, 0.0);
-    assert_eq!(report(Signal::TooFast, NOW).await, 1.0);
-    assert_eq!(
-        report(Signal::TooFast, NOW).await,
-        0.0,
-        "in the same second"
+    scene.limit(webhook, 100, NOW).await;
+    let (id, accepted) = metered.accept(None, SMALL).await;
+    let (claimed, claim) = metered.claim_from_backlog(id, NOW).await;
+    let applied = metered.apply(&claimed, Transition::Deliver, NOW).await;
+    let all = accepted.writes + claim.writes + applied.writes;
+    println!(
+        "accept {} + claim {} + apply {} = {all} write units; accept reads {}",
+        accepted.writes, claim.writes, applied.writes, accepted.reads
     );
-    assert_eq!(report(Signal::Fine, after(1)).await, 1.0);
-    let asked = Asked {
-        count: 10,
-        per_second: 5,
-        until: after(60),
+    assert!(all <= 8.0, "{all} units");
+    assert!(
+        accepted.reads <= 3.0,
+        "version, state and flow: {accepted:?}"
+    );
+}
+
+#[tokio::test]
+async fn flow_control_costs_a_unit_per_write() {
+    let metered = Metered::start().await;
+    let (scene, webhook) = (&metered.scene, metered.webhook);
+    let tenant = &scene.tenant;
+    let spent = || {
+        let spent = metered.meter.take();
+        (spent.writes, spent.reads)
     };
+    spent();
+    scene.register_backlog(tenant, webhook, NOW).await.unwrap();
+    println!("register: {:?}", spent());
+    scene.limit(webhook, 100, NOW).await;
+    assert_eq!(spent().0, 2.0, "the registration and the limiter");
+    let lease = DrainLease {
+        owner: "i-0123456789abcdef0:4f1c2a9e/0123456789abcdef".to_owned(),
+        taken_at: NOW,
+    };
+    let flow = scene.take_lease(webhook, &lease).await.unwrap();
+    assert_eq!(spent(), (1.0, 1.0), "the lease");
+    let limiter = flow.limiter;
+    let stored = scene.store_limiter(tenant, webhook, &lease, limiter.epoch, limiter);
+    stored.await.unwrap();
+    assert_eq!(spent(), (1.0, 0.0), "a step");
+    let end = DrainEnd {
+        at: NOW,
+        limiter,
+        seen_epoch: limiter.epoch,
+        asked_for: Some(NOW),
+        looked: None,
+    };
+    scene.end_drain(tenant, webhook, &lease, end).await.unwrap();
+    assert_eq!(spent(), (1.0, 0.0), "the end of a drain");
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    spent();
+    scene.flow(webhook).await;
+    assert_eq!(spent(), (0.0, 2.0), "a look at the flow");
+}
+
+#[tokio::test]
+async fn credit_costs_one_unit_per_batch_and_a_move_three() {
+    let metered = Metered::start().await;
+    let (scene, webhook) = (&metered.scene, metered.webhook);
+    let limits = postrider_testkit::builders::webhook(&scene.tenant, 1);
+    let limits = limits.settings.limits();
+    let (id, _) = metered.accept(None, SMALL).await;
     metered.meter.take();
-    let given = scene.reserve(&scene.tenant, webhook, asked, after(2)).await;
-    assert_eq!(given.unwrap().turns.len(), 10);
-    let reserved = metered.meter.take();
-    assert_eq!((reserved.writes, reserved.reads), (1.0, 1.0));
+    let taken = scene.take_credit(&scene.tenant, webhook, 10, limits, NOW);
+    assert_eq!(taken.await, Ok(1));
+    let spent = metered.meter.take();
+    assert_eq!((spent.writes, spent.reads), (1.0, 1.0));
+    let row = scene.stored(id).await;
+    metered.meter.take();
+    let row = Postponed {
+        tenant: row.tenant.clone(),
+        id,
+        kind: AttemptKind::of(&row),
+        next_retry_at: NOW,
+    };
+    for moved in scene.move_to_backlog(vec![row], NOW).await {
+        moved.unwrap();
+    }
+    let spent = metered.meter.take();
+    println!("a move: {} write units", spent.writes);
+    assert!(spent.writes <= 3.0, "{spent:?}");
 }
 
 #[tokio::test]

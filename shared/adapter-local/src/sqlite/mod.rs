@@ -9,6 +9,7 @@ mod codec;
 mod configs;
 mod cursor;
 mod deliveries;
+mod drains;
 mod events;
 mod expire;
 mod fault;
@@ -66,6 +67,7 @@ pub struct SqliteStore {
     vault: Arc<Vault>,
     owners: Arc<Owners>,
     expiry: Arc<Mutex<Expiry>>,
+    flows: drains::Flows,
 }
 
 impl SqliteStore {

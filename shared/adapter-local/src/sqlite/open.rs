@@ -13,7 +13,7 @@ use super::locks::Owners;
 use super::readers::Readers;
 use super::vault;
 use super::writer::Writer;
-use super::{SqliteStore, migrate, notifications};
+use super::{SqliteStore, drains, migrate, notifications};
 
 const FILE: &str = "postrider.db";
 /// A commit is short; a caller that waits longer than this gets an error.
@@ -65,6 +65,7 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
         vault: Arc::new(vault),
         owners,
         expiry: Arc::default(),
+        flows: drains::Flows::default(),
     })
 }
 

@@ -9,6 +9,8 @@ use crate::time::{Millis, Timestamp};
 const ATTEMPT: u64 = 1_000_000;
 /// A bucket holds at most this many milliseconds' worth. A full second's worth would allow twice the rate in one second.
 const HELD_MS: u64 = 100;
+/// How far the clocks of processes that share a bucket may differ.
+const CLOCK_SKEW: Millis = Millis::from_seconds(5);
 
 /// How many attempts may begin now. A bucket holds a tenth of a second's worth, but at least one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +33,16 @@ impl Credit {
         Self {
             level_micro: 0,
             at: now,
+        }
+    }
+
+    /// This credit, or full credit if a clock that ran ahead has written it: until that time has come, none would be added.
+    #[must_use]
+    pub fn healed(self, now: Timestamp) -> Self {
+        if self.at > now.plus(CLOCK_SKEW) {
+            Self::full(now)
+        } else {
+            self
         }
     }
 

@@ -1,36 +1,51 @@
-//! The queue worker, which the dispatcher function runs: reads the rows that queue messages name, gives retries their
-//! turns and attempts due rows.
+//! The queue worker, which the dispatcher function runs: reads the rows that queue messages name, and attempts those that
+//! are due. Rows that may not go yet move to the backlog of their webhook.
 
 mod due;
 mod finish;
+mod limiting;
+mod memory;
 mod triage;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use futures_util::future::{join_all, join3};
+use futures_util::future::{join, join_all, join4};
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
-use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::time::Timestamp;
 use postrider_ports::WorkerStore;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
-use postrider_ports::schedule::DueRow;
 use postrider_ports::{Error, Result};
 use tokio::select;
 
 use crate::Ports;
 use crate::attempt::Attempts;
 use crate::webhook_cache::WebhookCache;
+use crate::worker::REPORT_MARGIN;
+use crate::worker::claims::Claims;
+use crate::worker::drain::{Drained, Drainer};
+use crate::worker::queue::due::Due;
+use crate::worker::queue::memory::Memory;
 use crate::worker::queue::triage::{Triage, triage};
-
-/// How long before the deadline unfinished work is aborted, so that the rest of the batch can still be reported.
-const REPORT_MARGIN: Millis = Millis::from_seconds(1);
 
 pub struct QueueWorker {
     ports: Ports<dyn WorkerStore>,
-    attempts: Attempts,
+    attempts: Arc<Attempts>,
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
-    process: String,
+    wanting: Claims,
+    memory: Memory,
+    drainer: Drainer,
+}
+
+/// A due row that a queue message names.
+#[derive(Clone, Debug)]
+struct DueRow {
+    tenant: TenantId,
+    id: DeliveryId,
+    next_retry_at: Timestamp,
+    kind: AttemptKind,
 }
 
 /// The result of a queue message.
@@ -40,8 +55,9 @@ pub enum Handled {
     Attempted,
     /// The message came early, or there was no time left for an attempt.
     SentAgain,
-    /// The row was moved to a later turn, or set aside until there is one.
+    /// The row was moved to the backlog of its webhook.
     Postponed,
+    Drained(Drained),
     Probed,
     Dropped(Needless),
 }
@@ -52,8 +68,8 @@ pub enum Needless {
     Missing,
     /// The row is delivered or dead, or was just ended because its webhook was deleted.
     Closed,
-    /// The row waits for its webhook to be resumed, or for a turn.
-    Parked,
+    /// The row is in the backlog of its webhook.
+    InBacklog,
     /// Another process is attempting the row.
     Held,
     /// The row is due at another time, for which another message was or will be sent.
@@ -76,12 +92,25 @@ impl QueueWorker {
         queue: Arc<dyn Queue>,
         process: String,
     ) -> Self {
+        let (ports, attempts) = (ports.into(), Arc::new(attempts));
+        let wanting = Claims {
+            process,
+            entropy: Arc::clone(&ports.entropy),
+        };
         Self {
-            ports: ports.into(),
+            drainer: Drainer::new(
+                ports.clone(),
+                Arc::clone(&attempts),
+                Arc::clone(&webhook_cache),
+                Arc::clone(&queue),
+                wanting.clone(),
+            ),
+            wanting,
+            ports,
             attempts,
             webhook_cache,
             queue,
-            process,
+            memory: Memory::default(),
         }
     }
 
@@ -93,16 +122,12 @@ impl QueueWorker {
         deadline: Timestamp,
     ) -> Vec<Result<Handled>> {
         let mut answers: Vec<Option<Result<Handled>>> = messages.iter().map(|_| None).collect();
-        let (mut attempts, mut probes) = (Vec::new(), Vec::new());
+        let (mut attempts, mut probes, mut drains) = (Vec::new(), Vec::new(), Vec::new());
         for (index, message) in messages.into_iter().enumerate() {
             match message {
                 QueueMessage::Attempt(message) => attempts.push((index, message)),
                 QueueMessage::Probe(message) => probes.push((index, message)),
-                QueueMessage::Drain(_) => {
-                    if let Some(slot) = answers.get_mut(index) {
-                        *slot = Some(Ok(Handled::Dropped(Needless::Closed)));
-                    }
-                }
+                QueueMessage::Drain(message) => drains.push((index, message)),
             }
         }
         let looks = attempts
@@ -123,18 +148,29 @@ impl QueueWorker {
         let due = batch
             .due
             .into_iter()
-            .map(|((tenant, webhook), rows)| self.handle_due(tenant, webhook, rows, deadline));
+            .map(|((tenant, webhook), rows)| Due {
+                tenant,
+                webhook,
+                rows,
+            })
+            .map(|due| self.handle_due(due, deadline));
         let early = self.send_each(batch.early, Handled::SentAgain);
         let probes = probes
             .iter()
             .map(|(index, message)| async { (*index, self.probe(message, deadline).await) });
-        let (early, due, probes) = join3(early, join_all(due), join_all(probes)).await;
+        let drains = drains.iter().map(|(index, message)| async {
+            let drained = self.drainer.drain(message, deadline).await;
+            (*index, drained.map(Handled::Drained))
+        });
+        let woken = self.wake_backlogs(batch.in_backlog);
+        let attempts = join4(early, join_all(due), join_all(probes), woken);
+        let ((early, due, probes, ()), drained) = join(attempts, join_all(drains)).await;
         for (id, handled) in early.into_iter().chain(due.into_iter().flatten()) {
             if let Some(index) = batch.first_named_at.get(&id) {
                 answer(*index, handled);
             }
         }
-        for (index, handled) in probes {
+        for (index, handled) in probes.into_iter().chain(drained) {
             answer(index, handled);
         }
         let unanswered = || Err(Error::Broken("a queue message was left unanswered".into()));
@@ -182,6 +218,8 @@ impl QueueWorker {
 struct Batch {
     early: Vec<AttemptMessage>,
     due: BTreeMap<(TenantId, WebhookId), Vec<DueRow>>,
+    /// The webhooks of rows that are in a backlog.
+    in_backlog: BTreeSet<(TenantId, WebhookId)>,
     /// The index of the first message that named a row.
     first_named_at: HashMap<DeliveryId, usize>,
 }
@@ -196,7 +234,13 @@ impl Batch {
     ) -> Option<Result<Handled>> {
         let look = match look {
             Err(error) => return Some(Err(error)),
-            Ok(Triage::Dropped(why)) => return Some(Ok(Handled::Dropped(why))),
+            Ok(Triage::Dropped(why)) => {
+                if why == Needless::InBacklog {
+                    let webhook = (message.tenant, message.id.webhook);
+                    self.in_backlog.insert(webhook);
+                }
+                return Some(Ok(Handled::Dropped(why)));
+            }
             Ok(look) => look,
         };
         if self.first_named_at.contains_key(&message.id) {

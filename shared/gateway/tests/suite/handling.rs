@@ -189,10 +189,7 @@ async fn rows_of_paused_and_deleted_webhooks_are_not_sent() {
     manage.delete(&tenant(), deleted).await.unwrap();
     let handled = stage.handle(messages).await;
     let dropped = |why| Ok(Handled::Dropped(why));
-    assert_eq!(
-        handled,
-        [dropped(Needless::Parked), dropped(Needless::Closed)]
-    );
+    assert_eq!(handled, [Ok(Handled::Postponed), dropped(Needless::Closed)]);
     assert!(stage.receiver.requests().is_empty());
 }
 

@@ -8,14 +8,13 @@
 )]
 
 mod bulk_retries;
-mod chores;
 mod clock_ahead;
+mod draining;
 mod first_key;
 mod handling;
 mod holding;
 mod interrupted_store;
 mod own_faults;
-mod pacing;
 mod polling;
 mod recovering;
 mod shadowing;

@@ -27,7 +27,7 @@ async fn a_failed_row_its_attempts_and_its_rate_do_not_change() {
     let message = QueueMessage::of(&stage.row(id).await);
     stage.handle(vec![message]).await;
     stage.clock.advance(Millis::from_seconds(1));
-    let (row, rate) = (stage.row(id).await, stage.rate(webhook).await);
+    let (row, rate) = (stage.row(id).await, stage.flow(webhook).await);
     let store = &stage.ports.store;
     let attempts = store.attempts(&tenant(), id).await.unwrap();
     let hooks = store.webhooks(&tenant()).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_failed_row_its_attempts_and_its_rate_do_not_change() {
     assert_eq!(elsewhere.requests().len(), 1);
     assert_eq!(stage.receiver.requests().len(), 1);
     assert_eq!(
-        (stage.row(id).await, stage.rate(webhook).await),
+        (stage.row(id).await, stage.flow(webhook).await),
         (row, rate)
     );
     assert_eq!(store.attempts(&tenant(), id).await.unwrap(), attempts);

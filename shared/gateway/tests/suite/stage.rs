@@ -1,6 +1,7 @@
 //! A store, a receiver, a queue and the functions' use cases over them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use postrider_adapter_http::{HttpSender, SenderSettings};
@@ -23,6 +24,7 @@ use postrider_gateway::worker::embedded::EmbeddedWorker;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
+use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::sender::Sender;
 use postrider_ports::{Result, Store};
@@ -30,6 +32,7 @@ use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::receiver::Receiver;
 use postrider_testkit::recording_queue::RecordingQueue;
+use tokio::task::JoinSet;
 
 /// The time that a function has.
 pub(crate) const MINUTE: Millis = Millis::from_seconds(60);
@@ -217,25 +220,54 @@ impl Stage {
     /// The chores of a poller after its tick.
     pub(crate) async fn chores(&self) {
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
-        let ahead = Millis::from_seconds(90);
-        self.chores_over(queue, ahead).turn().await;
+        Chores::new(self.ports.clone(), queue).turn().await;
     }
 
-    /// Chores that send to this queue and release rows this far ahead.
-    pub(crate) fn chores_over(&self, queue: Arc<dyn Queue>, ahead: Millis) -> Chores {
-        Chores::new(self.ports.clone(), queue, ahead)
+    /// Plays the queue: hands over messages when they are due, while time passes. Returns when no message is left or the
+    /// span is over.
+    pub(crate) async fn work(&self, mut waiting: Vec<QueueMessage>, span: Millis) {
+        let end = self.clock.now().plus(span);
+        let worker = Arc::new(self.dispatcher());
+        let mut under_way = JoinSet::new();
+        while self.clock.now() < end {
+            waiting.extend(self.line.take());
+            let now = self.clock.now();
+            let is_due = |message: &mut QueueMessage| message.not_before() <= Some(now);
+            let due: Vec<_> = waiting.extract_if(.., is_due).collect();
+            if !due.is_empty() {
+                let (worker, deadline) = (Arc::clone(&worker), self.in_a_minute());
+                under_way.spawn(async move { worker.handle(due, deadline).await });
+            }
+            while under_way.try_join_next().is_some() {}
+            if under_way.is_empty() && waiting.is_empty() {
+                waiting.extend(self.line.take());
+                if waiting.is_empty() {
+                    return;
+                }
+            }
+            real_time_passes().await;
+            self.clock.advance(Millis::new(50));
+        }
+        under_way.abort_all();
     }
 
-    /// The current rate of a webhook with a configured rate of 8/s, in thousandths.
-    pub(crate) async fn rate(&self, webhook: WebhookId) -> u32 {
-        let paces = self.ports.store.paces(&tenant(), &[webhook]).await;
-        paces.unwrap()[0].rate_milli(8)
+    pub(crate) async fn flow(&self, webhook: WebhookId) -> WebhookFlow {
+        let flows = self.ports.store.flows(&[(tenant(), webhook)]).await;
+        flows.unwrap().remove(0).unwrap()
     }
 
     pub(crate) async fn row(&self, id: DeliveryId) -> Delivery {
         let found = self.ports.store.delivery(&tenant(), id).await;
         found.unwrap().unwrap()
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the receiver and the store take real time, while the clock of the test stands still"
+)]
+async fn real_time_passes() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
 }
 
 pub(crate) fn tenant() -> TenantId {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Lane};
+use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Lane, Unclaimable};
 use postrider_domain::event::Event;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
@@ -153,9 +153,14 @@ impl Scene {
         self.claim_as(self.wanted(id, now), now).await
     }
 
-    /// A claim that must succeed.
+    /// A claim that must succeed, by a message or by a drain.
     pub async fn claimed(&self, id: DeliveryId, now: Timestamp) -> Claimed {
-        match self.try_claim(id, now).await {
+        let claim = match self.try_claim(id, now).await {
+            // Its webhook was resumed and is limited.
+            Claim::Unclaimable(Unclaimable::Parked) => self.try_drain(id, now).await,
+            claim => claim,
+        };
+        match claim {
             Claim::Claimed(delivery) => delivery.claimed,
             other => panic!("{other:?}"),
         }

@@ -8,7 +8,7 @@ use postrider_domain::event::{Event, Label};
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Response, Timings};
 use postrider_domain::time::Timestamp;
-use postrider_ports::deliveries::Applied;
+use postrider_ports::deliveries::{Applied, Claim};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::store_suite::{Fixture, Handle, Scene, WaitingRows};
 
@@ -81,6 +81,19 @@ impl Metered {
         self.meter.take();
         let claimed = self.scene.claimed(id, now).await;
         (claimed, self.meter.take())
+    }
+
+    pub(crate) async fn claim_from_backlog(
+        &self,
+        id: DeliveryId,
+        now: Timestamp,
+    ) -> (Claimed, Spent) {
+        self.meter.take();
+        let claim = self.scene.try_drain(id, now).await;
+        let Claim::Claimed(delivery) = claim else {
+            panic!("{claim:?}");
+        };
+        (delivery.claimed, self.meter.take())
     }
 
     /// Ends an attempt with the longest response that is kept.

@@ -1,45 +1,53 @@
-//! Due rows of one webhook: which go out now, and which go out later.
+//! Due rows of one webhook: which go out now, and which wait in its backlog.
 
 use futures_util::future::join_all;
-use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::longest_attempt;
+use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, Wanted};
+use postrider_ports::deliveries::Claim;
+use postrider_ports::drains::Postponed;
+use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::AttemptMessage;
-use postrider_ports::schedule::{DueRow, Turn};
 
-use super::{Answer, Handled, QueueWorker};
-use crate::pacing::{Moved, Paced, Speed, TurnRules, paced};
+use super::{Answer, DueRow, Handled, QueueWorker};
+use crate::worker::START_MARGIN;
 
-/// The time that a function needs after an attempt to write the result and to report.
-const START_MARGIN: Millis = Millis::from_seconds(3);
-/// How long a lease lasts beyond the end of the function.
-const LEASE_MARGIN: Millis = Millis::from_seconds(5);
-/// After a stall, the turns of all that time have passed. Those of the last half minute are still valid; the rows of the
-/// others ask again, once.
-const TURNS: TurnRules = TurnRules {
-    hold_for: Millis::from_seconds(30),
-    ahead: Millis::from_seconds(30),
-};
+/// The rows of one webhook and what is known about it.
+pub(super) struct Due {
+    pub(super) tenant: TenantId,
+    pub(super) webhook: WebhookId,
+    pub(super) rows: Vec<DueRow>,
+}
+
+/// Which rows may go out now.
+#[derive(Default)]
+struct Admitted {
+    now: Vec<DueRow>,
+    later: Vec<DueRow>,
+}
+
+/// Claims, with what was known about the webhook when they were made.
+#[derive(Default)]
+struct Claims {
+    claims: Vec<(DeliveryId, Result<Claim>)>,
+    known: Option<(Box<Webhook>, WebhookFlow)>,
+}
 
 impl QueueWorker {
-    /// Attempts rows, moves them to their turns, or sends their messages again.
-    pub(super) async fn handle_due(
-        &self,
-        tenant: TenantId,
-        webhook: WebhookId,
-        rows: Vec<DueRow>,
-        deadline: Timestamp,
-    ) -> Vec<Answer> {
-        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
-        let taking = self.take_turns(&tenant, webhook, rows, deadline);
-        match self.in_time(deadline, taking).await {
-            Ok((mut answers, claims)) => {
+    /// Attempts rows, moves them to the backlog, or sends their messages again.
+    pub(super) async fn handle_due(&self, due: Due, deadline: Timestamp) -> Vec<Answer> {
+        let ids: Vec<_> = due.rows.iter().map(|row| row.id).collect();
+        match self
+            .in_time(deadline, self.admit_and_claim(due, deadline))
+            .await
+        {
+            Ok((mut answers, Claims { claims, known })) => {
+                let known = known.as_ref();
                 let attempts = claims
                     .into_iter()
-                    .map(|(id, claim, speed)| self.finish(id, claim, speed, deadline));
+                    .map(|(id, claim)| self.finish(id, claim, known, deadline));
                 answers.extend(join_all(attempts).await);
                 answers
             }
@@ -48,85 +56,147 @@ impl QueueWorker {
     }
 
     /// Handles rows that do not go out now, and claims those that do.
-    async fn take_turns(
+    async fn admit_and_claim(
         &self,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        rows: Vec<DueRow>,
+        due: Due,
         deadline: Timestamp,
-    ) -> Result<(Vec<Answer>, Vec<(DeliveryId, Result<Claim>, Speed)>)> {
+    ) -> Result<(Vec<Answer>, Claims)> {
+        let Due {
+            tenant,
+            webhook,
+            rows,
+        } = due;
         let now = self.ports.clock.now();
-        let snapshot = self.webhook_cache.recent(tenant, now).await?;
+        let snapshot = self.webhook_cache.recent(&tenant, now).await?;
         let known = snapshot.get(webhook);
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
         if now.plus(longest_attempt(timeout)).plus(START_MARGIN) > deadline {
             let messages = rows.into_iter().map(message_of).collect();
-            return Ok((
-                self.send_each(messages, Handled::SentAgain).await,
-                Vec::new(),
-            ));
+            let answers = self.send_each(messages, Handled::SentAgain).await;
+            return Ok((answers, Claims::default()));
         }
-        let store = &*self.ports.store;
-        let Paced {
-            ready,
-            moves,
-            aside,
-        } = paced(store, known, rows, TURNS, now).await?;
-        let mut answers = self.postpone(moves, now).await?;
-        answers.extend(self.set_aside(aside, now).await?);
-        let known: Vec<_> = ready.iter().map(|(row, speed)| (row.id, *speed)).collect();
-        let wanted = ready
-            .into_iter()
-            .map(|(row, _)| self.wanted(row, deadline))
-            .collect();
-        let claims = store.claim(wanted, self.ports.clock.now()).await;
-        let claims = known.into_iter().zip(claims);
-        let claims = claims.map(|((id, speed), claim)| (id, claim, speed));
-        Ok((answers, claims.collect()))
+        let mut flows = self.ports.store.flows(&[(tenant, webhook)]).await?;
+        let (Some(webhook), Some(flow)) = (known, flows.pop().flatten()) else {
+            // The webhook was deleted: the claims end its rows.
+            let claims = self.claim(rows, deadline).await;
+            return Ok((
+                Vec::new(),
+                Claims {
+                    claims,
+                    known: None,
+                },
+            ));
+        };
+        let admitted = self.admit(webhook, &flow, rows, now).await?;
+        let answers = self.postpone(webhook, &flow, admitted.later, now).await?;
+        let claims = self.claim(admitted.now, deadline).await;
+        let known = Some((Box::new(webhook.clone()), flow));
+        Ok((answers, Claims { claims, known }))
     }
 
-    /// Parks rows that have no turn yet. Their messages are sent when they are released.
-    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<Vec<Answer>> {
+    /// Sorts rows by when they go out: none while the webhook is stopped or limited, and retries as there is credit.
+    async fn admit(
+        &self,
+        webhook: &Webhook,
+        flow: &WebhookFlow,
+        rows: Vec<DueRow>,
+        now: Timestamp,
+    ) -> Result<Admitted> {
+        let is_closed = flow.status.parks() || flow.limiter.limited;
+        let entered = if is_closed {
+            None
+        } else {
+            self.memory.read(webhook, flow, now)
+        };
+        if let Some(entered) = &entered {
+            self.enter(webhook, entered, now).await;
+        }
+        if is_closed || entered.is_some() {
+            return Ok(Admitted {
+                now: Vec::new(),
+                later: rows,
+            });
+        }
+        let (mut retries, first): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|row| row.kind == AttemptKind::Retry);
+        if retries.is_empty() {
+            return Ok(Admitted {
+                now: first,
+                later: Vec::new(),
+            });
+        }
+        retries.sort_by_key(|row| row.next_retry_at);
+        let (want, limits) = (retries.len(), webhook.settings.limits());
+        let store = &self.ports.store;
+        let granted = store
+            .take_credit(&webhook.tenant, webhook.id, want, limits, now)
+            .await?;
+        let later = retries.split_off(granted.min(want));
+        retries.extend(first);
+        Ok(Admitted {
+            now: retries,
+            later,
+        })
+    }
+
+    /// Moves rows to the backlog of their webhook, and asks for it to be drained.
+    async fn postpone(
+        &self,
+        webhook: &Webhook,
+        flow: &WebhookFlow,
+        rows: Vec<DueRow>,
+        now: Timestamp,
+    ) -> Result<Vec<Answer>> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let done = |message: &AttemptMessage| (message.id, Ok(Handled::Postponed));
-        let answers = rows.iter().map(done).collect();
-        self.ports.store.set_aside(rows, now).await?;
-        Ok(answers)
-    }
-
-    /// Moves rows to their turns and sends their messages: turns lie well within the reach of a message.
-    async fn postpone(&self, moves: Vec<Moved>, now: Timestamp) -> Result<Vec<Answer>> {
-        if moves.is_empty() {
-            return Ok(Vec::new());
-        }
-        let steps = moves.iter().map(|moved| moved.step.clone()).collect();
-        self.ports.store.postpone(steps, now).await?;
-        let messages = moves
-            .into_iter()
-            .map(|Moved { step, asked_again }| AttemptMessage {
-                tenant: step.tenant,
-                id: step.id,
-                next_retry_at: step.to,
-                asked_again,
-            });
-        Ok(self.send_each(messages.collect(), Handled::Postponed).await)
-    }
-
-    fn wanted(&self, row: DueRow, deadline: Timestamp) -> Wanted {
-        let owner = LeaseOwner {
-            process: self.process.clone(),
-            claim: u64::from_ne_bytes(self.ports.entropy.bytes()),
-        };
-        Wanted {
+        self.register(webhook, flow, now).await?;
+        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        let rows = rows.into_iter().map(|row| Postponed {
             tenant: row.tenant,
             id: row.id,
-            lease: Lease {
-                owner,
-                until: deadline.plus(LEASE_MARGIN),
-            },
+            kind: row.kind,
+            next_retry_at: row.next_retry_at,
+        });
+        let moved = self.ports.store.move_to_backlog(rows.collect(), now).await;
+        if !flow.status.parks() {
+            self.ask_for_drain(webhook, flow, now).await;
         }
+        let done = moved
+            .into_iter()
+            .map(|moved| moved.map(|()| Handled::Postponed));
+        Ok(ids.into_iter().zip(done).collect())
+    }
+
+    /// Registers a backlog before the first row is moved there. That of a stopped webhook was registered by stopping it.
+    async fn register(&self, webhook: &Webhook, flow: &WebhookFlow, now: Timestamp) -> Result<()> {
+        let drawn = self.ports.entropy.bytes();
+        if flow.status.parks() || !self.memory.must_register(webhook, flow.limiter, drawn, now) {
+            return Ok(());
+        }
+        let store = &self.ports.store;
+        let registered = store.register_backlog(&webhook.tenant, webhook.id, now);
+        registered
+            .await
+            .inspect_err(|_| self.memory.forget_registration(webhook))
+    }
+
+    async fn claim(
+        &self,
+        rows: Vec<DueRow>,
+        deadline: Timestamp,
+    ) -> Vec<(DeliveryId, Result<Claim>)> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        let wanted = rows
+            .into_iter()
+            .map(|row| self.wanting.wanted(row.tenant, row.id, deadline));
+        let now = self.ports.clock.now();
+        let claims = self.ports.store.claim(wanted.collect(), now).await;
+        ids.into_iter().zip(claims).collect()
     }
 }
 
@@ -135,6 +205,6 @@ fn message_of(row: DueRow) -> AttemptMessage {
         tenant: row.tenant,
         id: row.id,
         next_retry_at: row.next_retry_at,
-        asked_again: row.turn == Turn::SetAgain,
+        asked_again: false,
     }
 }

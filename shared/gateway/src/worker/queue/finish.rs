@@ -1,17 +1,16 @@
 //! Handles claims and probes.
 
 use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
-use postrider_domain::flow::Observed;
 use postrider_domain::ids::DeliveryId;
-use postrider_domain::pace::Signal;
 use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery};
+use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{ProbeMessage, QueueMessage};
 
 use super::{Answer, Handled, Needless, QueueWorker};
 use crate::attempt::{Attempted, ProbeResult};
-use crate::pacing::Speed;
 use crate::telemetry;
 
 impl QueueWorker {
@@ -20,18 +19,18 @@ impl QueueWorker {
         &self,
         id: DeliveryId,
         claim: Result<Claim>,
-        speed: Speed,
+        known: Option<&(Box<Webhook>, WebhookFlow)>,
         deadline: Timestamp,
     ) -> Answer {
         let dropped = |why| Ok(Handled::Dropped(why));
         let answer = match claim {
-            Ok(Claim::Claimed(delivery)) => self.attempt(&delivery, speed, deadline).await,
+            Ok(Claim::Claimed(delivery)) => self.attempt(&delivery, known, deadline).await,
             Ok(Claim::Missing) => dropped(Needless::Missing),
             Ok(Claim::WebhookDeleted | Claim::Unclaimable(Unclaimable::Closed)) => {
                 dropped(Needless::Closed)
             }
             Ok(Claim::Unclaimable(Unclaimable::Held)) => dropped(Needless::Held),
-            Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::Parked),
+            Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::InBacklog),
             // The row was due a moment ago: the process that changed that has sent its message.
             Ok(Claim::Unclaimable(Unclaimable::NotDue(_))) => dropped(Needless::Superseded),
             Err(error) => Err(error),
@@ -56,13 +55,13 @@ impl QueueWorker {
     async fn attempt(
         &self,
         delivery: &ClaimedDelivery,
-        speed: Speed,
+        known: Option<&(Box<Webhook>, WebhookFlow)>,
         deadline: Timestamp,
     ) -> Result<Handled> {
         let attempt = async {
             let result = self.attempts.attempt(delivery).await;
-            if let Some(observation) = result.observation {
-                self.report(delivery, observation.observed, speed).await;
+            if let (Some(observation), Some((webhook, flow))) = (result.observation, known) {
+                self.observe((webhook, flow), observation).await;
             }
             result.written
         };
@@ -89,30 +88,6 @@ impl QueueWorker {
                 telemetry::attempt_abandoned(&delivery.claimed, &error);
                 Err(error)
             }
-        }
-    }
-
-    /// Reports an attempt to the webhook's rate limit. At the full rate a delivery changes nothing.
-    async fn report(&self, delivery: &ClaimedDelivery, observed: Observed, speed: Speed) {
-        let signal = match (observed, speed) {
-            (Observed::TooMany | Observed::Overloaded, _) => Signal::TooFast,
-            (Observed::Delivered, Speed::MaybeSlowed) => Signal::Fine,
-            (Observed::Delivered, Speed::Full) | (Observed::Failed | Observed::Final, _) => return,
-        };
-        let row = delivery.claimed.delivery();
-        let (tenant, id, now) = (&row.tenant, row.id.webhook, self.ports.clock.now());
-        let reported = async {
-            let snapshot = self.webhook_cache.recent(tenant, now).await?;
-            match snapshot.get(id) {
-                Some(webhook) => {
-                    let rate = webhook.settings.retry_rate;
-                    self.ports.store.report(tenant, id, signal, rate, now).await
-                }
-                None => Ok(()),
-            }
-        };
-        if let Err(error) = reported.await {
-            telemetry::report_failed(id, &error);
         }
     }
 }

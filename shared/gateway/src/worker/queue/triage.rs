@@ -1,11 +1,11 @@
 //! Decides from the row what to do with a queue message.
 
 use postrider_domain::delivery::MESSAGE_REACH;
+use postrider_domain::flow::AttemptKind;
 use postrider_ports::queue::AttemptMessage;
-use postrider_ports::schedule::{DueRow, Turn};
 use postrider_ports::{Result, WorkerStore};
 
-use super::Needless;
+use super::{DueRow, Needless};
 use crate::Ports;
 
 #[derive(Debug)]
@@ -29,17 +29,12 @@ pub(super) async fn triage(
     Ok(if !row.status.is_open() {
         Triage::Dropped(Needless::Closed)
     } else if row.parked {
-        Triage::Dropped(Needless::Parked)
+        Triage::Dropped(Needless::InBacklog)
     } else if row.is_held(now) {
         Triage::Dropped(Needless::Held)
     } else if due_at <= now {
         Triage::Due(DueRow {
-            is_retry: row.is_retry(),
-            turn: if row.paced && message.asked_again && message.next_retry_at == due_at {
-                Turn::SetAgain
-            } else {
-                Turn::of(row.paced)
-            },
+            kind: AttemptKind::of(&row),
             next_retry_at: due_at,
             tenant: row.tenant,
             id: row.id,

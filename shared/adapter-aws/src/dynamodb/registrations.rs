@@ -1,0 +1,102 @@
+//! Which webhooks may have a backlog: one small item each.
+
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_ports::drains::Registration;
+use postrider_ports::history::{Cursor, Page};
+use postrider_ports::{Error, Result};
+
+use super::DynamoStore;
+use super::calls::{Condition, Query, Step, Table};
+use super::item::{Item, instant, ms};
+use super::keys::{self, Key, SK};
+use crate::fault::unreadable;
+
+const TOUCHED_AT: &str = "touched_at";
+
+impl DynamoStore {
+    /// Registers a backlog, as part of the transaction that changes what its rows wait for.
+    pub(super) fn registering(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Step {
+        Step::Put(
+            Table::Deliveries,
+            self.registered(tenant, webhook, now),
+            None,
+        )
+    }
+
+    pub(super) async fn register(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<()> {
+        let item = self.registered(tenant, webhook, now);
+        self.put(Table::Deliveries, item, None).await?;
+        Ok(())
+    }
+
+    pub(super) async fn registrations_of(
+        &self,
+        shard: u16,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Registration>> {
+        let pk = keys::backlogs(shard);
+        let after = after.map(|cursor| Key::new(&pk, &cursor.0).item());
+        let query = Query {
+            limit: Some(limit),
+            after,
+            ..Query::partition(Table::Deliveries, pk)
+        };
+        let found = self.query(query).await?;
+        let cursor = |end: &Item| Key::of(end).map(|key| Cursor(key.sk));
+        Ok(Page {
+            items: found.items.iter().map(read).collect::<Result<_>>()?,
+            next: found.next.as_ref().map(cursor).transpose()?,
+        })
+    }
+
+    pub(super) async fn registration_of(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+    ) -> Result<Option<Registration>> {
+        let key = Key::registration(tenant, webhook, self.shards);
+        let item = self.get(Table::Deliveries, &key).await?;
+        item.as_ref().map(read).transpose()
+    }
+
+    pub(super) async fn unregister(&self, registration: &Registration) -> Result<()> {
+        let Registration {
+            tenant,
+            webhook,
+            touched_at,
+        } = registration;
+        let unchanged = Condition::new("#touched_at = :seen").with("seen", ms(*touched_at));
+        let key = Key::registration(tenant, *webhook, self.shards);
+        self.remove(Table::Deliveries, &key, Some(unchanged)).await
+    }
+
+    fn registered(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Item {
+        let mut item = Key::registration(tenant, webhook, self.shards).item();
+        item.insert(TOUCHED_AT.to_owned(), ms(now));
+        item
+    }
+}
+
+fn read(item: &Item) -> Result<Registration> {
+    let parts = || {
+        let (tenant, webhook) = item.get(SK)?.as_s().ok()?.split_once('#')?;
+        Some(Registration {
+            tenant: tenant.parse().ok()?,
+            webhook: webhook.parse().ok()?,
+            touched_at: instant(item, TOUCHED_AT)?,
+        })
+    };
+    parts().ok_or_else(|| -> Error { unreadable("a registration") })
+}

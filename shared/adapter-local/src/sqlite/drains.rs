@@ -1,0 +1,363 @@
+//! Backlogs for functions that are developed against this store. Every open row of a webhook is its backlog, and limiters
+//! and leases live in memory: one process serves all functions.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use postrider_domain::flow::{AttemptKind, Credit, Limiter, Limits};
+use postrider_domain::health::Health;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::backlog::Rows;
+use postrider_ports::configs::Webhooks;
+use postrider_ports::deliveries::{Claim, Deliveries, Wanted};
+use postrider_ports::drains::{
+    BacklogPart, BacklogSize, COUNTED_UP_TO, DrainEnd, DrainLease, DrainState, Drains, Postponed,
+    Registration,
+};
+use postrider_ports::history::{Cursor, Page};
+use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
+use postrider_ports::queue::AttemptMessage;
+use rusqlite::{Connection, Row};
+
+use super::fault::Fault;
+use super::{SqliteStore, codec, stepping};
+
+const OPEN: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
+     AND status IN ('pending', 'failed') AND (attempts_total > 0) = ?3 ORDER BY next_retry_at LIMIT ?4";
+
+const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
+     AND status IN ('pending', 'failed') LIMIT ?3)";
+
+/// One more than are counted.
+const COUNTED_ROWS: usize = 10_001;
+
+/// The flows of all webhooks.
+pub(super) type Flows = Mutex<HashMap<(TenantId, WebhookId), Flow>>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    limiter: Limiter,
+    credit: Credit,
+    drain: DrainState,
+    /// The generation of the webhook's state that the limiter belongs to.
+    generation: u32,
+}
+
+impl Flow {
+    fn new(webhook: &Webhook) -> Self {
+        let now = webhook.created_at;
+        Self {
+            limiter: Limiter::new(&webhook.settings.limits(), now),
+            credit: Credit::full(now),
+            drain: DrainState::default(),
+            generation: 0,
+        }
+    }
+
+    /// Follows what an operator did since.
+    fn follow(&mut self, health: &Health) {
+        if self.generation == health.generation {
+            return;
+        }
+        self.generation = health.generation;
+        let changed_at = health.changed_at.unwrap_or_default();
+        self.limiter = if health.status.parks() {
+            self.limiter.paused()
+        } else {
+            self.limiter.resumed(changed_at)
+        };
+    }
+
+    fn is_held_by(&self, lease: &DrainLease) -> bool {
+        let held = self.drain.lease.as_ref();
+        held.is_some_and(|held| held.owner == lease.owner)
+    }
+}
+
+impl SqliteStore {
+    /// Does something with the flow of a webhook; `None` if there is no such webhook.
+    async fn with_flow<T: Send>(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        act: impl FnOnce(&mut Flow, &Webhook) -> T + Send,
+    ) -> Result<Option<T>> {
+        let Some(found) = self.webhook(tenant, webhook).await? else {
+            self.flows.lock().remove(&(tenant.clone(), webhook));
+            return Ok(None);
+        };
+        let mut flows = self.flows.lock();
+        let key = (tenant.clone(), webhook);
+        let flow = flows.entry(key).or_insert_with(|| Flow::new(&found));
+        flow.follow(&found.health);
+        Ok(Some(act(flow, &found)))
+    }
+
+    async fn store_flow(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        act: impl FnOnce(&mut Flow) -> Stored + Send,
+    ) -> Result<Stored> {
+        let stored = self.with_flow(tenant, webhook, |flow, _| act(flow)).await?;
+        Ok(stored.unwrap_or(Stored::Outdated))
+    }
+}
+
+fn shown(flow: &Flow, webhook: &Webhook) -> WebhookFlow {
+    WebhookFlow {
+        status: webhook.health.status,
+        limiter: flow.limiter,
+        failed_in_a_row: webhook.health.failure_count,
+        drain: flow.drain.clone(),
+    }
+}
+
+#[async_trait]
+impl Limiters for SqliteStore {
+    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Result<Vec<Option<WebhookFlow>>> {
+        let mut flows = Vec::with_capacity(webhooks.len());
+        for (tenant, id) in webhooks {
+            let flow = self.with_flow(tenant, *id, |flow, webhook| shown(flow, webhook));
+            flows.push(flow.await?);
+        }
+        Ok(flows)
+    }
+
+    async fn enter(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        seen_epoch: u64,
+        entered: Limiter,
+        _: Timestamp,
+    ) -> Result<Stored> {
+        self.store_flow(tenant, webhook, |flow| {
+            if flow.limiter.limited || flow.limiter.epoch != seen_epoch {
+                return Stored::Outdated;
+            }
+            flow.limiter = entered;
+            Stored::Done
+        })
+        .await
+    }
+
+    async fn take_credit(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        want: usize,
+        limits: Limits,
+        now: Timestamp,
+    ) -> Result<usize> {
+        let taken = self.with_flow(tenant, webhook, |flow, _| {
+            if flow.limiter.limited || flow.drain.is_leased(now) {
+                return 0;
+            }
+            let rate = flow.limiter.retry_rate_milli(&limits);
+            flow.credit = flow.credit.healed(now);
+            flow.credit.take(rate, want, now)
+        });
+        Ok(taken.await?.unwrap_or(0))
+    }
+}
+
+#[async_trait]
+impl Drains for SqliteStore {
+    async fn register_backlog(&self, _: &TenantId, _: WebhookId, _: Timestamp) -> Result<()> {
+        Ok(())
+    }
+
+    async fn move_to_backlog(&self, rows: Vec<Postponed>, _: Timestamp) -> Vec<Result<()>> {
+        rows.iter().map(|_| Ok(())).collect()
+    }
+
+    async fn ask_for_drain(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        seen: Option<Timestamp>,
+        at: Timestamp,
+    ) -> Result<Stored> {
+        self.store_flow(tenant, webhook, |flow| {
+            if flow.drain.asked_for != seen {
+                return Stored::Outdated;
+            }
+            flow.drain.asked_for = Some(at);
+            Stored::Done
+        })
+        .await
+    }
+
+    async fn take_drain_lease(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        lease: DrainLease,
+    ) -> Result<Option<WebhookFlow>> {
+        let taken = self.with_flow(tenant, webhook, |flow, webhook| {
+            if flow.drain.is_leased(lease.taken_at) && !flow.is_held_by(&lease) {
+                return None;
+            }
+            flow.credit = Credit::empty(lease.taken_at);
+            flow.drain.lease = Some(lease);
+            Some(shown(flow, webhook))
+        });
+        Ok(taken.await?.flatten())
+    }
+
+    async fn store_limiter(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        lease: &DrainLease,
+        seen_epoch: u64,
+        limiter: Limiter,
+    ) -> Result<Stored> {
+        self.store_flow(tenant, webhook, |flow| {
+            if flow.limiter.epoch != seen_epoch || !flow.is_held_by(lease) {
+                return Stored::Outdated;
+            }
+            flow.limiter = limiter;
+            Stored::Done
+        })
+        .await
+    }
+
+    async fn end_drain(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        lease: &DrainLease,
+        end: DrainEnd,
+    ) -> Result<()> {
+        self.with_flow(tenant, webhook, |flow, _| {
+            if !flow.is_held_by(lease) {
+                return;
+            }
+            if flow.limiter.epoch == end.seen_epoch {
+                flow.limiter = end.limiter;
+            }
+            flow.credit = Credit::empty(end.at);
+            flow.drain = DrainState {
+                lease: None,
+                asked_for: end.asked_for,
+                looked: end.looked.or(flow.drain.looked),
+            };
+        })
+        .await?;
+        Ok(())
+    }
+
+    async fn backlog_rows(
+        &self,
+        tenant: &TenantId,
+        part: BacklogPart,
+        limit: usize,
+        _: Option<&Cursor>,
+    ) -> Result<Rows> {
+        let tenant = tenant.clone();
+        let messages = self
+            .readers
+            .read(move |db| open_rows(db, &tenant, part, limit))
+            .await?;
+        // The next look finds the others: rows that were attempted are no longer there.
+        Ok(Rows {
+            messages,
+            next: None,
+        })
+    }
+
+    async fn claim_from_backlog(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>> {
+        self.claim(wanted, now).await
+    }
+
+    async fn registrations(
+        &self,
+        _: u16,
+        _: usize,
+        _: Option<&Cursor>,
+    ) -> Result<Page<Registration>> {
+        let read = |db: &Connection| {
+            let mut items = Vec::new();
+            stepping::awake(db, None, |tenant, webhook| {
+                items.push(Registration {
+                    tenant,
+                    webhook,
+                    touched_at: Timestamp::ZERO,
+                });
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok(items)
+        };
+        let items = self.readers.read(read).await?;
+        Ok(Page { items, next: None })
+    }
+
+    async fn registration(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+    ) -> Result<Option<Registration>> {
+        Ok(Some(Registration {
+            tenant: tenant.clone(),
+            webhook,
+            touched_at: Timestamp::ZERO,
+        }))
+    }
+
+    async fn unregister_backlog(&self, _: &Registration) -> Result<()> {
+        Ok(())
+    }
+
+    async fn backlog_size(&self, tenant: &TenantId, webhook: WebhookId) -> Result<BacklogSize> {
+        let (tenant, limit) = (tenant.clone(), codec::limit(COUNTED_ROWS));
+        let count: i64 = self
+            .readers
+            .read(move |db| {
+                let of = (tenant.as_str(), webhook.to_string(), limit);
+                Ok(db.prepare_cached(COUNT)?.query_row(of, |row| row.get(0))?)
+            })
+            .await?;
+        let count = u64::try_from(count).unwrap_or(0);
+        Ok(if count > COUNTED_UP_TO {
+            BacklogSize::MoreThan(COUNTED_UP_TO)
+        } else {
+            BacklogSize::Exactly(count)
+        })
+    }
+}
+
+fn open_rows(
+    db: &Connection,
+    tenant: &TenantId,
+    part: BacklogPart,
+    limit: usize,
+) -> std::result::Result<Vec<AttemptMessage>, Fault> {
+    let is_retry = match part.kind {
+        AttemptKind::First => false,
+        AttemptKind::Retry => true,
+    };
+    let read = |row: &Row<'_>| {
+        Ok(AttemptMessage {
+            tenant: tenant.clone(),
+            id: DeliveryId {
+                event: codec::text(row, 0)?,
+                webhook: part.webhook,
+            },
+            next_retry_at: codec::instant(row, 1)?,
+            asked_again: false,
+        })
+    };
+    let id = part.webhook.to_string();
+    codec::all(
+        &mut *db.prepare_cached(OPEN)?,
+        &[&tenant.as_str(), &id, &is_retry, &codec::limit(limit)],
+        read,
+    )
+}

@@ -1,0 +1,36 @@
+//! The claims of a worker on AWS.
+
+use std::sync::Arc;
+
+use postrider_domain::delivery::{Lease, LeaseOwner};
+use postrider_domain::ids::{DeliveryId, TenantId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::clock::Entropy;
+use postrider_ports::deliveries::Wanted;
+
+/// How long a lease lasts beyond the end of the function.
+const LEASE_MARGIN: Millis = Millis::from_seconds(5);
+
+/// Names the owners of this process's claims.
+#[derive(Clone)]
+pub(super) struct Claims {
+    pub(super) process: String,
+    pub(super) entropy: Arc<dyn Entropy>,
+}
+
+impl Claims {
+    pub(super) fn wanted(&self, tenant: TenantId, id: DeliveryId, deadline: Timestamp) -> Wanted {
+        let owner = LeaseOwner {
+            process: self.process.clone(),
+            claim: u64::from_ne_bytes(self.entropy.bytes()),
+        };
+        Wanted {
+            tenant,
+            id,
+            lease: Lease {
+                owner,
+                until: deadline.plus(LEASE_MARGIN),
+            },
+        }
+    }
+}

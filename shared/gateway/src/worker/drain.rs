@@ -1,0 +1,159 @@
+//! The drainer, which attempts the backlog of one webhook on AWS. Only one runs per webhook: it holds the drain lease, and
+//! with it the webhook's limiter.
+
+mod lanes;
+mod slice;
+
+use std::sync::Arc;
+
+use postrider_domain::flow::FlowStatus;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::{Webhook, longest_attempt};
+use postrider_ports::drains::{DrainLease, DrainState, Registration};
+use postrider_ports::queue::{DrainMessage, Queue};
+use postrider_ports::{Result, WorkerStore};
+
+use crate::attempt::Attempts;
+use crate::webhook_cache::WebhookCache;
+use crate::worker::START_MARGIN;
+use crate::worker::claims::Claims;
+use crate::{Ports, drains, telemetry};
+use lanes::Lanes;
+use slice::{Slice, Stop};
+
+/// For how long one drain begins attempts. Drains of other webhooks wait for it.
+const SLICE: Millis = Millis::from_seconds(10);
+
+pub struct Drainer {
+    ports: Ports<dyn WorkerStore>,
+    attempts: Arc<Attempts>,
+    webhook_cache: Arc<WebhookCache>,
+    queue: Arc<dyn Queue>,
+    wanting: Claims,
+}
+
+/// The result of a `drain` message. None of them is an error: the poller finds backlogs that nothing drains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    /// It began this many attempts.
+    Begun(usize),
+    /// Another process drains the backlog.
+    Held,
+    /// The webhook is paused, failed, disabled or deleted.
+    Stopped,
+    /// There was no time left.
+    SentAgain,
+}
+
+impl Drainer {
+    pub(super) fn new(
+        ports: Ports<dyn WorkerStore>,
+        attempts: Arc<Attempts>,
+        webhook_cache: Arc<WebhookCache>,
+        queue: Arc<dyn Queue>,
+        wanting: Claims,
+    ) -> Self {
+        Self {
+            ports,
+            attempts,
+            webhook_cache,
+            queue,
+            wanting,
+        }
+    }
+
+    /// Attempts the backlog of a webhook for a while, then lets another drain go on.
+    ///
+    /// # Errors
+    /// The store could not be read or written.
+    pub(super) async fn drain(
+        &self,
+        message: &DrainMessage,
+        deadline: Timestamp,
+    ) -> Result<Drained> {
+        let now = self.ports.clock.now();
+        let snapshot = self.webhook_cache.current(&message.tenant, now).await?;
+        let is_active = |webhook: &&Webhook| !webhook.health.status.parks();
+        let Some(webhook) = snapshot.get(message.webhook).filter(is_active) else {
+            return Ok(Drained::Stopped);
+        };
+        let longest = longest_attempt(webhook.settings.timeout);
+        let begin_until = deadline.minus(longest).minus(START_MARGIN);
+        if begin_until <= now {
+            self.queue.send(vec![message.clone().into()]).await;
+            return Ok(Drained::SentAgain);
+        }
+        let lease = DrainLease {
+            owner: format!(
+                "{}/{:016x}",
+                self.wanting.process,
+                u64::from_ne_bytes(self.ports.entropy.bytes())
+            ),
+            taken_at: now,
+        };
+        let store = &self.ports.store;
+        let flow = store.take_drain_lease(&message.tenant, message.webhook, lease.clone());
+        let Some(flow) = flow.await? else {
+            return Ok(Drained::Held);
+        };
+        let until = now.plus(SLICE).min(begin_until);
+        let mut slice = Slice::new(self, webhook.clone(), &flow, lease, until, deadline);
+        let stop = slice.run().await;
+        self.finish(slice, stop).await
+    }
+
+    /// Gives the lease back, sends the next `drain` message, and waits for the attempts that are under way.
+    async fn finish(&self, mut slice: Slice<'_>, stop: Result<Stop>) -> Result<Drained> {
+        let begun = slice.begun();
+        let (drained, next_at) = match &stop {
+            Ok(Stop::Over) => (Drained::Begun(begun), slice.next_drain_at()),
+            Ok(Stop::Stopped) => (Drained::Stopped, None),
+            Ok(Stop::Lost) => (Drained::Held, None),
+            Err(error) => {
+                telemetry::drain_failed(slice.webhook.id, error);
+                (Drained::Begun(begun), Some(self.ports.clock.now()))
+            }
+        };
+        let ended = slice.end(next_at).await;
+        if let (Some(not_before), Ok(())) = (next_at, &ended) {
+            let next = DrainMessage {
+                tenant: slice.webhook.tenant.clone(),
+                webhook: slice.webhook.id,
+                not_before,
+            };
+            self.queue.send(vec![next.into()]).await;
+        }
+        if matches!(stop, Ok(Stop::Over)) && ended.is_ok() && slice.found_nothing() {
+            let webhook = slice.webhook.clone();
+            let flow = slice.flow_status();
+            self.look_again(&webhook, flow).await?;
+        }
+        slice.finish_attempts().await;
+        ended.map(|()| drained)
+    }
+
+    /// Rows that were written while the lease was held, after the last look, have no message that asks for a drain. If
+    /// there are none, and no more can come, the backlog is no longer registered.
+    async fn look_again(&self, webhook: &Webhook, flow: FlowStatus) -> Result<()> {
+        let (tenant, webhook) = (&webhook.tenant, webhook.id);
+        let store = &self.ports.store;
+        let looked_at = self.ports.clock.now();
+        let registration = store.registration(tenant, webhook).await?;
+        let mut lanes = Lanes::new(tenant.clone(), webhook, store.shards());
+        lanes.read_all(&**store, looked_at).await?;
+        if lanes.has_due() {
+            let (now, seen) = (self.ports.clock.now(), DrainState::default());
+            let named = (tenant, webhook);
+            drains::ask_for_drain(&**store, &*self.queue, named, &seen, now).await;
+            return Ok(());
+        }
+        let is_done = |registration: &Registration| registration.is_settled(looked_at);
+        if let Some(registration) = registration.filter(is_done)
+            && lanes.first_due_at().is_none()
+            && !flow.limited
+        {
+            store.unregister_backlog(&registration).await?;
+        }
+        Ok(())
+    }
+}

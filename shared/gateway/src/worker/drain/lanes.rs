@@ -1,0 +1,209 @@
+//! The rows of a backlog as its drainer reads them: pages of each part in memory, each part read to its end before it is
+//! read again.
+
+use std::collections::{HashSet, VecDeque};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use postrider_domain::flow::{AttemptKind, Waiting};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
+use postrider_ports::backlog::Rows;
+use postrider_ports::drains::{BacklogPart, Drains, Looked};
+use postrider_ports::history::Cursor;
+use postrider_ports::queue::AttemptMessage;
+
+/// How many rows of each part are read at a time.
+const PAGE: usize = 50;
+const PARTS_AT_ONCE: usize = 16;
+/// How soon a part that was read to its end is read again.
+const READ_AGAIN_AFTER: Millis = Millis::from_seconds(1);
+
+pub(super) struct Lanes {
+    tenant: TenantId,
+    parts: Vec<Lane>,
+}
+
+struct Lane {
+    part: BacklogPart,
+    /// Rows that are due, the most overdue first.
+    page: VecDeque<AttemptMessage>,
+    position: Position,
+    /// When the current pass over the part began.
+    began_at: Timestamp,
+    /// When the first row that was not due will be.
+    next_due_at: Option<Timestamp>,
+}
+
+enum Position {
+    Unread,
+    After(Cursor),
+    /// No more rows are due.
+    End,
+}
+
+impl Lanes {
+    pub(super) fn new(tenant: TenantId, webhook: WebhookId, shards: u16) -> Self {
+        let kinds = [AttemptKind::Retry, AttemptKind::First].into_iter();
+        let parts = kinds.flat_map(|kind| {
+            (0..shards).map(move |shard| Lane {
+                part: BacklogPart {
+                    webhook,
+                    kind,
+                    shard,
+                },
+                page: VecDeque::new(),
+                position: Position::Unread,
+                began_at: Timestamp::ZERO,
+                next_due_at: None,
+            })
+        });
+        Self {
+            tenant,
+            parts: parts.collect(),
+        }
+    }
+
+    /// Reads a page of each part that has none in memory.
+    pub(super) async fn fill(
+        &mut self,
+        store: &(impl Drains + ?Sized),
+        skip: &HashSet<DeliveryId>,
+        now: Timestamp,
+    ) -> Result<()> {
+        for lane in &mut self.parts {
+            lane.begin_again(now);
+        }
+        let tenant = &self.tenant;
+        let empty = self.parts.iter_mut().filter(|lane| lane.can_read());
+        let reads = empty.map(|lane| async move {
+            let rows = store.backlog_rows(tenant, lane.part, PAGE, lane.cursor());
+            lane.add(rows.await?, skip, now);
+            Ok(())
+        });
+        let reads: Vec<_> = reads.collect();
+        stream::iter(reads)
+            .buffer_unordered(PARTS_AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    /// Reads the beginning of every part.
+    pub(super) async fn read_all(
+        &mut self,
+        store: &(impl Drains + ?Sized),
+        now: Timestamp,
+    ) -> Result<()> {
+        self.fill(store, &HashSet::new(), now).await
+    }
+
+    /// How many rows of a kind are due and in memory.
+    pub(super) fn count(&self, kind: AttemptKind) -> usize {
+        self.of(kind).map(|lane| lane.page.len()).sum()
+    }
+
+    pub(super) fn has_due(&self) -> bool {
+        self.parts.iter().any(|lane| !lane.page.is_empty())
+    }
+
+    /// When the most overdue row of a kind was due.
+    pub(super) fn oldest(&self, kind: AttemptKind) -> Option<Timestamp> {
+        self.of(kind).filter_map(Lane::head).min()
+    }
+
+    pub(super) fn waiting(&self) -> Waiting {
+        Waiting {
+            first_due_at: self.oldest(AttemptKind::First),
+            retry_due_at: self.oldest(AttemptKind::Retry),
+        }
+    }
+
+    /// Takes the most overdue rows of a kind.
+    pub(super) fn take(&mut self, kind: AttemptKind, count: usize) -> Vec<AttemptMessage> {
+        let mut taken = Vec::with_capacity(count);
+        while taken.len() < count {
+            let lanes = self.parts.iter_mut().filter(|lane| lane.part.kind == kind);
+            let oldest = lanes
+                .filter_map(|lane| Some((lane.head()?, lane)))
+                .min_by_key(|(due_at, _)| *due_at);
+            match oldest.and_then(|(_, lane)| lane.page.pop_front()) {
+                Some(message) => taken.push(message),
+                None => break,
+            }
+        }
+        taken
+    }
+
+    /// When the first row was or will be due.
+    pub(super) fn first_due_at(&self) -> Option<Timestamp> {
+        let dues = self
+            .parts
+            .iter()
+            .filter_map(|lane| lane.head().or(lane.next_due_at));
+        dues.min()
+    }
+
+    /// What the last passes over all parts found; `None` if there was no time to read all.
+    pub(super) fn looked(&self) -> Option<Looked> {
+        let began_at = self.parts.iter().map(|lane| match lane.position {
+            Position::Unread => None,
+            Position::After(_) | Position::End => Some(lane.began_at),
+        });
+        let at = began_at.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+        Some(Looked {
+            at,
+            first_due_at: self.first_due_at(),
+        })
+    }
+
+    fn of(&self, kind: AttemptKind) -> impl Iterator<Item = &Lane> {
+        self.parts.iter().filter(move |lane| lane.part.kind == kind)
+    }
+}
+
+impl Lane {
+    fn head(&self) -> Option<Timestamp> {
+        self.page.front().map(|message| message.next_retry_at)
+    }
+
+    fn can_read(&self) -> bool {
+        self.page.is_empty()
+            && match self.position {
+                Position::Unread | Position::After(_) => true,
+                Position::End => false,
+            }
+    }
+
+    fn cursor(&self) -> Option<&Cursor> {
+        match &self.position {
+            Position::After(cursor) => Some(cursor),
+            Position::Unread | Position::End => None,
+        }
+    }
+
+    fn begin_again(&mut self, now: Timestamp) {
+        let at_end = matches!(self.position, Position::End) && self.page.is_empty();
+        let is_due = self.next_due_at.is_some_and(|due_at| due_at <= now);
+        if at_end && (is_due || now.since(self.began_at) >= READ_AGAIN_AFTER) {
+            self.position = Position::Unread;
+        }
+    }
+
+    fn add(&mut self, rows: Rows, skip: &HashSet<DeliveryId>, now: Timestamp) {
+        if matches!(self.position, Position::Unread) {
+            self.began_at = now;
+            self.next_due_at = None;
+        }
+        let due = rows
+            .messages
+            .partition_point(|message| message.next_retry_at <= now);
+        self.next_due_at = rows.messages.get(due).map(|message| message.next_retry_at);
+        self.position = match rows.next {
+            Some(cursor) if self.next_due_at.is_none() => Position::After(cursor),
+            Some(_) | None => Position::End,
+        };
+        let due = rows.messages.into_iter().take(due);
+        self.page
+            .extend(due.filter(|message| !skip.contains(&message.id)));
+    }
+}

@@ -1,0 +1,362 @@
+//! One drain: begins attempts as there is credit, and adjusts the limiter by their outcomes.
+
+use std::collections::HashSet;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
+use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limiter, Limits};
+use postrider_domain::ids::DeliveryId;
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::Webhook;
+use postrider_ports::Result;
+use postrider_ports::deliveries::{Claim, ClaimedDelivery};
+use postrider_ports::drains::{DrainEnd, DrainLease};
+use postrider_ports::limiters::{Stored, WebhookFlow};
+use postrider_ports::queue::AttemptMessage;
+use tokio::select;
+
+use super::Drainer;
+use super::lanes::Lanes;
+use crate::attempt::{AttemptResult, Attempted};
+use crate::telemetry;
+use crate::worker::REPORT_MARGIN;
+
+/// How many attempts of one webhook are under way at most.
+const MAX_IN_FLIGHT: usize = 128;
+/// How often the limiter is adjusted, and settings and status are read again.
+const STEP: Millis = Millis::from_seconds(1);
+/// A limited webhook without a backlog is looked at again when its limiter has been idle for long enough to be reset.
+const IDLE: Millis = Millis::from_seconds(61);
+
+/// Why a drain began no further attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Its time is over, or nothing was due.
+    Over,
+    /// The webhook was stopped or deleted.
+    Stopped,
+    /// Another process has the lease, or has changed the limiter.
+    Lost,
+}
+
+type Attempt<'a> = BoxFuture<'a, (DeliveryId, AttemptResult)>;
+
+pub(super) struct Slice<'a> {
+    drainer: &'a Drainer,
+    pub(super) webhook: Webhook,
+    lease: DrainLease,
+    flow: Flow,
+    /// The limiter as it is stored.
+    stored: Limiter,
+    failed_in_a_row: u32,
+    lanes: Lanes,
+    under_way: FuturesUnordered<Attempt<'a>>,
+    in_flight: HashSet<DeliveryId>,
+    begun: usize,
+    /// How many attempts have said something about the receiver.
+    observed: usize,
+    until: Timestamp,
+    deadline: Timestamp,
+    step_at: Timestamp,
+    /// The next drain does not begin earlier.
+    not_before: Timestamp,
+}
+
+impl<'a> Slice<'a> {
+    pub(super) fn new(
+        drainer: &'a Drainer,
+        webhook: Webhook,
+        shared: &WebhookFlow,
+        lease: DrainLease,
+        until: Timestamp,
+        deadline: Timestamp,
+    ) -> Self {
+        let now = lease.taken_at;
+        let flow = Flow::of(shared.limiter, now);
+        let shards = drainer.ports.store.shards();
+        Self {
+            drainer,
+            lanes: Lanes::new(webhook.tenant.clone(), webhook.id, shards),
+            webhook,
+            lease,
+            flow,
+            stored: shared.limiter,
+            failed_in_a_row: shared.failed_in_a_row,
+            under_way: FuturesUnordered::new(),
+            in_flight: HashSet::new(),
+            begun: 0,
+            observed: 0,
+            until,
+            deadline,
+            step_at: now.plus(STEP),
+            not_before: now,
+        }
+    }
+
+    pub(super) const fn begun(&self) -> usize {
+        self.begun
+    }
+
+    pub(super) fn flow_status(&self) -> FlowStatus {
+        FlowStatus::of(self.flow.limiter(), &self.limits())
+    }
+
+    /// Whether there was nothing to attempt.
+    pub(super) fn found_nothing(&self) -> bool {
+        self.begun == 0 && !self.lanes.has_due()
+    }
+
+    pub(super) async fn run(&mut self) -> Result<Stop> {
+        let entered = {
+            let (limits, now) = (self.limits(), self.now());
+            let count = self.failed_in_a_row;
+            self.flow.failed_in_a_row(count, &limits, now)
+        };
+        if self.store(entered).await? == Stored::Outdated {
+            return Ok(Stop::Lost);
+        }
+        while self.now() < self.until {
+            if let Some(stop) = self.begin_attempts().await? {
+                return Ok(stop);
+            }
+            if self.under_way.is_empty() && !self.lanes.has_due() {
+                break;
+            }
+            self.wait(self.wake_at()).await;
+            if let Some(stop) = self.step_if_due().await? {
+                return Ok(stop);
+            }
+        }
+        self.wait_for_evidence().await
+    }
+
+    /// A receiver that hangs says nothing while attempts are begun. Without waiting for it, no drain would ever slow down.
+    async fn wait_for_evidence(&mut self) -> Result<Stop> {
+        while self.observed == 0 && !self.under_way.is_empty() && self.now() < self.last_call() {
+            self.wait(self.last_call()).await;
+        }
+        self.step_at = self.now();
+        Ok(self.step_if_due().await?.unwrap_or(Stop::Over))
+    }
+
+    fn last_call(&self) -> Timestamp {
+        self.deadline.minus(REPORT_MARGIN)
+    }
+
+    /// Begins as many attempts as there are rows, credit and slots for. Retries go first, so that deliveries are exhausted
+    /// and owners are told on time.
+    async fn begin_attempts(&mut self) -> Result<Option<Stop>> {
+        let store = &*self.drainer.ports.store;
+        self.lanes.fill(store, &self.in_flight, self.now()).await?;
+        for kind in [AttemptKind::Retry, AttemptKind::First] {
+            let (limits, now) = (self.limits(), self.now());
+            let slots = self.slots().saturating_sub(self.in_flight.len());
+            let want = self.lanes.count(kind).min(slots);
+            let Some(oldest) = self.lanes.oldest(kind).filter(|_| want > 0) else {
+                continue;
+            };
+            let granted = self.flow.allow(kind, oldest, want, &limits, now);
+            let rows = self.lanes.take(kind, granted);
+            if let Some(stop) = self.claim(rows).await? {
+                return Ok(Some(stop));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn claim(&mut self, rows: Vec<AttemptMessage>) -> Result<Option<Stop>> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let Drainer { ports, wanting, .. } = self.drainer;
+        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+        let wanted = rows
+            .into_iter()
+            .map(|row| wanting.wanted(row.tenant, row.id, self.deadline));
+        let claims = ports
+            .store
+            .claim_from_backlog(wanted.collect(), ports.clock.now());
+        let mut stop = None;
+        for (id, claim) in ids.into_iter().zip(claims.await) {
+            match claim {
+                Ok(Claim::Claimed(delivery)) => self.begin(id, delivery),
+                Ok(Claim::Unclaimable(Unclaimable::Parked) | Claim::WebhookDeleted) => {
+                    stop = Some(Stop::Stopped);
+                }
+                Ok(
+                    Claim::Unclaimable(
+                        Unclaimable::Closed | Unclaimable::Held | Unclaimable::NotDue(_),
+                    )
+                    | Claim::Missing,
+                ) => {}
+                // A row that cannot be read must not hold up the others.
+                Err(error) => telemetry::drain_failed(id.webhook, &error),
+            }
+        }
+        Ok(stop)
+    }
+
+    fn begin(&mut self, id: DeliveryId, delivery: Box<ClaimedDelivery>) {
+        let drainer = self.drainer;
+        self.begun += 1;
+        self.in_flight.insert(id);
+        self.under_way.push(Box::pin(async move {
+            let result = drainer.attempts.attempt(&delivery).await;
+            if let Err(error) = &result.written {
+                telemetry::attempt_abandoned(&delivery.claimed, error);
+            }
+            (id, result)
+        }));
+    }
+
+    /// Waits for an attempt to end, but not longer than this.
+    async fn wait(&mut self, until: Timestamp) {
+        let sleep = self.drainer.ports.clock.sleep_until(until);
+        let done = select! {
+            biased;
+            Some(done) = self.under_way.next() => Some(done),
+            () = sleep => None,
+        };
+        if let Some((id, result)) = done {
+            self.ended(id, &result);
+        }
+    }
+
+    fn ended(&mut self, id: DeliveryId, result: &AttemptResult) {
+        self.in_flight.remove(&id);
+        let (limits, now) = (self.limits(), self.now());
+        if let Ok(Attempted::GivenBack(_)) = result.written {
+            // The fault is this process's own: it begins no more, and the next drain a little later.
+            self.until = now;
+            self.not_before = now.plus(STEP);
+        }
+        let Some(observation) = result.observation else {
+            return;
+        };
+        self.observed += 1;
+        if let Some(change) = self.flow.observe(observation, &limits, now) {
+            telemetry::flow_changed(self.webhook.id, change);
+            // Stored with the next step.
+            self.step_at = now;
+        }
+    }
+
+    /// When something can be done: credit, the next row, a step, or the end.
+    fn wake_at(&self) -> Timestamp {
+        let (limits, now) = (self.limits(), self.now());
+        let is_full = self.in_flight.len() >= self.slots();
+        let kinds = [AttemptKind::Retry, AttemptKind::First].into_iter();
+        let ready_at = kinds
+            .filter(|_| !is_full)
+            .filter_map(|kind| Some((kind, self.lanes.oldest(kind)?)))
+            .map(|(kind, due_at)| self.flow.ready_at(kind, due_at, &limits, now))
+            .min();
+        // Never in a busy loop: rows that turn out not to be claimable use up no time.
+        let ready_at = ready_at.map(|at| at.max(now.plus(Millis::new(1))));
+        let wake_at = self.until.min(self.step_at);
+        ready_at.map_or(wake_at, |at| at.min(wake_at))
+    }
+
+    /// Once a second, adjusts the limiter, and stops if the webhook was stopped or another process took over.
+    async fn step_if_due(&mut self) -> Result<Option<Stop>> {
+        let now = self.now();
+        if now < self.step_at {
+            return Ok(None);
+        }
+        self.step_at = now.plus(STEP);
+        if let Some(stop) = self.read_settings(now).await? {
+            return Ok(Some(stop));
+        }
+        let (limits, waiting) = (self.limits(), self.lanes.waiting());
+        let change = self.flow.step(&waiting, &limits, now);
+        Ok(match self.store(change).await? {
+            Stored::Done => None,
+            Stored::Outdated => Some(Stop::Lost),
+        })
+    }
+
+    async fn read_settings(&mut self, now: Timestamp) -> Result<Option<Stop>> {
+        let cache = &self.drainer.webhook_cache;
+        let snapshot = cache.recent(&self.webhook.tenant, now).await?;
+        match snapshot.get(self.webhook.id) {
+            Some(webhook) if !webhook.health.status.parks() => {
+                self.webhook = webhook.clone();
+                Ok(None)
+            }
+            Some(_) | None => Ok(Some(Stop::Stopped)),
+        }
+    }
+
+    /// Stores a limiter that matters to others: another rate, or limited or not.
+    async fn store(&mut self, change: Option<Change>) -> Result<Stored> {
+        let limiter = *self.flow.limiter();
+        if let Some(change) = change {
+            telemetry::flow_changed(self.webhook.id, change);
+        }
+        let is_same =
+            (limiter.epoch, limiter.rate_milli) == (self.stored.epoch, self.stored.rate_milli);
+        if is_same {
+            return Ok(Stored::Done);
+        }
+        let (tenant, id) = (&self.webhook.tenant, self.webhook.id);
+        let store = &self.drainer.ports.store;
+        let stored = store
+            .store_limiter(tenant, id, &self.lease, self.stored.epoch, limiter)
+            .await?;
+        if stored == Stored::Done {
+            self.stored = limiter;
+        }
+        Ok(stored)
+    }
+
+    /// When the next drain has something to do; `None` if nothing is left, or it is too far ahead for a message.
+    pub(super) fn next_drain_at(&self) -> Option<Timestamp> {
+        let now = self.now();
+        let reach = now.plus(MESSAGE_REACH);
+        let next_row_at = self.lanes.first_due_at();
+        let next_row_at = next_row_at.map(|at| at.max(now).max(self.not_before));
+        // Rows may have come since the last look.
+        let look_at = (self.begun > 0).then(|| now.plus(STEP));
+        let is_limited = self.flow.limiter().limited;
+        let reset_at = is_limited.then(|| now.plus(IDLE));
+        let next_at = next_row_at.into_iter().chain(look_at).chain(reset_at).min();
+        next_at.filter(|at| *at <= reach)
+    }
+
+    /// Gives the lease back.
+    pub(super) async fn end(&mut self, asked_for: Option<Timestamp>) -> Result<()> {
+        let end = DrainEnd {
+            at: self.now(),
+            limiter: *self.flow.limiter(),
+            seen_epoch: self.stored.epoch,
+            asked_for,
+            looked: self.lanes.looked(),
+        };
+        let (tenant, id) = (&self.webhook.tenant, self.webhook.id);
+        let store = &self.drainer.ports.store;
+        store.end_drain(tenant, id, &self.lease, end).await
+    }
+
+    /// Waits for the attempts that are under way. Their leases outlast the function.
+    pub(super) async fn finish_attempts(&mut self) {
+        while !self.under_way.is_empty() && self.now() < self.last_call() {
+            self.wait(self.last_call()).await;
+        }
+    }
+
+    fn slots(&self) -> usize {
+        let most = self.limits().max_in_flight;
+        let most = most.and_then(|most| usize::try_from(most).ok());
+        most.map_or(MAX_IN_FLIGHT, |most| most.min(MAX_IN_FLIGHT))
+    }
+
+    const fn limits(&self) -> Limits {
+        self.webhook.settings.limits()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.drainer.ports.clock.now()
+    }
+}

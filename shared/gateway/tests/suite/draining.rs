@@ -1,0 +1,174 @@
+//! How dispatchers and drainers share the flow to a webhook.
+
+use postrider_domain::delivery::Status;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_domain::retry::{Profile, RetrySettings};
+use postrider_domain::time::Millis;
+use postrider_domain::webhook::WebhookDraft;
+use postrider_gateway::worker::drain::Drained;
+use postrider_gateway::worker::queue::Handled;
+use postrider_ports::clock::Clock;
+use postrider_ports::drains::DrainLease;
+use postrider_ports::queue::{AttemptMessage, DrainMessage, QueueMessage};
+use postrider_testkit::receiver::Answer;
+
+use crate::stage::{Stage, tenant};
+
+const SECONDS: fn(u64) -> Millis = Millis::from_seconds;
+
+/// Rows that failed once, and the queue messages of their retries, all due now.
+async fn failed_rows(stage: &Stage, webhook: WebhookId, count: usize) -> Vec<AttemptMessage> {
+    stage.receiver.answer(Answer::status(500));
+    for _ in 0..count {
+        stage.publish(webhook).await;
+    }
+    stage.handle(stage.line.take_attempts()).await;
+    let messages = stage.line.take_attempts();
+    stage.clock.advance(SECONDS(30));
+    stage.receiver.answer(Answer::status(200));
+    messages
+}
+
+fn drains(messages: &[QueueMessage]) -> usize {
+    let is_drain = |message: &&QueueMessage| matches!(message, QueueMessage::Drain(_));
+    messages.iter().filter(is_drain).count()
+}
+
+async fn delivered(stage: &Stage, ids: &[DeliveryId]) -> usize {
+    let mut count = 0;
+    for id in ids {
+        count += usize::from(stage.row(*id).await.status == Status::Delivered);
+    }
+    count
+}
+
+#[tokio::test]
+async fn first_attempts_are_not_rate_limited() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..10 {
+        stage.publish(webhook).await;
+    }
+    let handled = stage.handle(stage.line.take_attempts()).await;
+    assert!(handled.iter().all(|one| *one == Ok(Handled::Attempted)));
+    assert_eq!(stage.receiver.requests().len(), 10);
+    assert_eq!(stage.line.take(), []);
+}
+
+#[tokio::test]
+async fn retries_without_credit_are_drained_at_the_webhooks_rate() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let messages = failed_rows(&stage, webhook, 8).await;
+    let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
+    let handled = stage.handle(messages).await;
+    let count = |what| handled.iter().filter(|one| **one == Ok(what)).count();
+    assert_eq!(count(Handled::Attempted), 1, "{handled:?}");
+    assert_eq!(count(Handled::Postponed), 7);
+    let asked = stage.line.take();
+    assert_eq!(drains(&asked), 1, "{asked:?}");
+    let before = stage.clock.now();
+    stage.work(asked, SECONDS(20)).await;
+    assert_eq!(delivered(&stage, &ids).await, 8);
+    // Seven at 5/s; the first one waits for credit.
+    assert!(stage.clock.now().since(before) >= SECONDS(1));
+}
+
+#[tokio::test]
+async fn ten_failures_in_a_row_limit_a_webhook_and_its_backlog_drains_when_it_recovers() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.receiver.answer(Answer::status(500));
+    let mut ids = Vec::new();
+    for _ in 0..30 {
+        ids.push(stage.publish(webhook).await);
+    }
+    let mut messages = stage.line.take_attempts();
+    let worker = stage.dispatcher();
+    let first = messages.drain(..10).map(Into::into).collect();
+    worker.handle(first, stage.in_a_minute()).await;
+    assert!(stage.flow(webhook).await.limiter.limited);
+    let sent = stage.line.take();
+    assert_eq!(drains(&sent), 1, "{sent:?}");
+    let others = messages.into_iter().map(Into::into).collect();
+    let handled = worker.handle(others, stage.in_a_minute()).await;
+    assert!(handled.iter().all(|one| *one == Ok(Handled::Postponed)));
+    assert_eq!(stage.receiver.requests().len(), 10);
+    assert_eq!(drains(&stage.line.take()), 0, "one is on its way");
+    stage.receiver.answer(Answer::status(200));
+    stage.work(sent, SECONDS(120)).await;
+    assert_eq!(delivered(&stage, &ids).await, 30);
+}
+
+/// The rest waits if the first three fail.
+#[tokio::test]
+async fn a_resumed_webhook_is_tried_and_the_others_keep_waiting_if_that_fails() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook_with(WebhookDraft {
+        retry_rate: Some(8),
+        retry: Some(RetrySettings {
+            profile: Profile::PublicApi,
+            jitter_bps: Some(0),
+            max_attempts: Some(1),
+            ..RetrySettings::default()
+        }),
+        ..WebhookDraft::default()
+    });
+    let webhook = webhook.await;
+    stage.receiver.answer(Answer::status(500));
+    stage.publish(webhook).await;
+    stage.handle(stage.line.take()).await;
+    let manage = &stage.gateway.manage;
+    let status = async || {
+        let found = manage.get(&tenant(), webhook).await;
+        found.unwrap().health.status
+    };
+    assert_eq!(status().await, WebhookStatus::Failed);
+    let mut ids = Vec::new();
+    for _ in 0..20 {
+        ids.push(stage.publish(webhook).await);
+    }
+    stage.line.take();
+    let before = stage.receiver.requests().len();
+    manage.resume(&tenant(), webhook).await.unwrap();
+    let limiter = stage.flow(webhook).await.limiter;
+    assert!(limiter.limited && limiter.rate_milli == 1000);
+    stage.work(stage.line.take(), SECONDS(30)).await;
+    assert_eq!(status().await, WebhookStatus::Failed);
+    let attempted = stage.receiver.requests().len() - before;
+    assert!((1..=3).contains(&attempted), "{attempted}");
+    stage.receiver.answer(Answer::status(200));
+    manage.resume(&tenant(), webhook).await.unwrap();
+    stage.work(stage.line.take(), SECONDS(120)).await;
+    assert_eq!(delivered(&stage, &ids).await, ids.len() - attempted);
+}
+
+#[tokio::test]
+async fn a_drain_of_a_stopped_deleted_or_leased_backlog_ends_at_once() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    let drain = || {
+        vec![DrainMessage {
+            tenant: tenant(),
+            webhook,
+            not_before: stage.clock.now(),
+        }]
+    };
+    let lease = DrainLease {
+        owner: "another".to_owned(),
+        taken_at: stage.clock.now(),
+    };
+    let store = &stage.ports.store;
+    let taken = store.take_drain_lease(&tenant(), webhook, lease).await;
+    assert!(taken.unwrap().is_some());
+    let held = Ok(Handled::Drained(Drained::Held));
+    assert_eq!(stage.handle(drain()).await, [held]);
+    let manage = &stage.gateway.manage;
+    manage.pause(&tenant(), webhook).await.unwrap();
+    let stopped = Ok(Handled::Drained(Drained::Stopped));
+    assert_eq!(stage.handle(drain()).await, std::slice::from_ref(&stopped));
+    manage.delete(&tenant(), webhook).await.unwrap();
+    assert_eq!(stage.handle(drain()).await, [stopped]);
+    assert_eq!(stage.line.take(), []);
+}
