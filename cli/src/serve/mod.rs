@@ -22,7 +22,6 @@ use postrider_gateway::traces;
 use tokio::net::TcpListener;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::edge;
@@ -104,7 +103,7 @@ pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
         LogFormat::Text if std::io::stderr().is_terminal() => lines
             .with_ansi(wants_colour())
             .with_target(false)
-            .fmt_fields(debug_fn(short_field).delimited(" "))
+            .fmt_fields(debug_fn(short_field))
             .try_init(),
         LogFormat::Text => lines.with_ansi(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
@@ -121,6 +120,7 @@ const WIDE_FIELDS: &[&str] = &[
     "attempt_number",
     "elapsed_ms",
     "decision",
+    "next_retry_at_ms",
     "decided_at_ms",
     "attempt_count",
     "max_attempts",
@@ -143,7 +143,7 @@ fn short_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fm
     match field.name() {
         "message" => write!(to, "{value:?}"),
         name if WIDE_FIELDS.contains(&name) => Ok(()),
-        name => write!(to, "{name}={value:?}"),
+        name => write!(to, " {name}={value:?}"),
     }
 }
 
