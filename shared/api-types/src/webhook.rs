@@ -220,7 +220,7 @@ pub struct WebhookView {
     pub retry_rate: u32,
     /// The attempts per second that it currently gets: `retry_rate`, or fewer while it answers 429 or 503 or times out.
     pub current_rate: f64,
-    /// Whether first attempts, too, are limited to `current_rate`: it answers 429 or 503 or times out, or was just resumed.
+    /// Whether first attempts, too, are limited to `current_rate`: its receiver cannot keep up, or it was just resumed.
     #[serde(default)]
     #[schema(required)]
     pub limited: bool,
