@@ -17,7 +17,7 @@ use crate::inbound_command::Stage;
 
 /// A webhook to the stage's receiver that gives up after one attempt.
 async fn impatient(stage: &Stage) -> String {
-    let retry = json!({"profile": "gateway", "max_attempts": 1});
+    let retry = json!({"profile": "gateway", "max_attempts": 1, "classifier": "by-status"});
     stage.gateway.webhook(&stage.receiver.url(), &retry).await
 }
 

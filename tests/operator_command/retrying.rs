@@ -87,7 +87,8 @@ async fn ctrl_c_stops_watching_but_not_the_job() {
     let slow = ("POSTRIDER_POLL_INTERVAL_MS", "60000");
     stage.gateway = Serve::start(&[OPEN, slow]).await;
     let webhook = impatient(&stage).await;
-    stage.receiver.answer(Answer::status(500));
+    // A permanent failure: the receiver is not down, and the webhook is not rate limited.
+    stage.receiver.answer(Answer::status(404));
     let event = json!({"type": "a.b", "webhook_id": webhook, "payload": {}});
     for _ in 0..3 {
         let events = json!({"events": vec![&event; 100]});

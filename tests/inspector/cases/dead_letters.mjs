@@ -2,9 +2,9 @@
 import { assert } from "../stage.mjs";
 
 export default async function (stage) {
-  const receiver = await stage.receiver({ status: 500 });
-  const webhook = await stage.webhook(receiver.url, { retry: { max_attempts: 1 }, retry_rate: 10000 });
-  const other = await stage.webhook(receiver.url, { name: "Other", retry: { max_attempts: 1 } });
+  const receiver = await stage.receiver({ status: 404 });
+  const webhook = await stage.webhook(receiver.url, { retry: { classifier: "by-status" }, retry_rate: 10000 });
+  const other = await stage.webhook(receiver.url, { name: "Other", retry: { classifier: "by-status" } });
   const page = await stage.inside();
   await stage.goto(page, "/inspector/dead");
   await page.getByText("No dead letters").waitFor();

@@ -105,7 +105,8 @@ impl StoredFlow {
 pub(super) fn resumed(tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Result<Change> {
     let after = to_item(&Limiter::default().resumed(now))?;
     let kept = ["opened_at", "epoch"];
-    let change = paused(tenant, webhook);
+    // What was asked for before the webhook was stopped has been dropped.
+    let change = paused(tenant, webhook).remove(ASKED_FOR);
     Ok(after
         .into_iter()
         .filter(|(name, _)| !kept.contains(&name.as_str()))

@@ -92,6 +92,27 @@ mod tests {
         db.prepare("SELECT * FROM refused").unwrap();
     }
 
+    /// Earlier versions marked the rows of stopped webhooks, and freed them when the webhook was resumed.
+    #[test]
+    fn rows_that_an_older_version_had_parked_are_due() {
+        let db = Connection::open_in_memory().unwrap();
+        for step in &STEPS[..7] {
+            db.execute_batch(step).unwrap();
+        }
+        db.pragma_update(None, "user_version", 7).unwrap();
+        let event = "INSERT INTO events VALUES (1, 'evt_1', 'default', 't', NULL, 'text/plain', 'api', x'00', 5, x'00')";
+        db.execute(event, []).unwrap();
+        let parked = "INSERT INTO webhook_deliveries (webhook_id, target_url, signature, status, attempt_count, \
+                      next_retry_at, created_at, tenant, event, event_id, event_type, attempts_total, max_attempts, \
+                      generation, paced, parked, version, lease_until) \
+                      VALUES ('wh_1', '', '', 'pending', 0, 5, 5, 'default', 1, 'evt_1', 't', 0, 5, 0, 0, 1, 1, 0)";
+        db.execute(parked, []).unwrap();
+        bring_up_to_date(&db).unwrap();
+        let due = "SELECT count(*) FROM webhook_deliveries WHERE wake_at = 5";
+        let due: i64 = db.query_row(due, [], |row| row.get(0)).unwrap();
+        assert_eq!(due, 1);
+    }
+
     #[test]
     fn a_newer_file_is_rejected() {
         let db = Connection::open_in_memory().unwrap();

@@ -14,6 +14,7 @@ use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
 use super::locks::Owners;
+use super::unreadable::readable;
 use super::{SqliteStore, codec, stepping};
 
 /// When the first free row of a kind is due.
@@ -166,11 +167,12 @@ fn due(
         let (from, until) = (ask.from.as_millis(), ask.until.as_millis());
         // One more than asked for, to name the time of the next one.
         let at_most = codec::limit(ask.limit.saturating_add(1));
-        let mut rows = codec::all(
+        let found = codec::all(
             &mut statement,
             &[&name, &id, &is_retry, &from, &until, &at_most],
-            |row| read(row, tenant, webhook, now),
+            |row| readable("deliveries", webhook, read(row, tenant, webhook, now)),
         )?;
+        let mut rows: Vec<_> = found.into_iter().flatten().collect();
         rows.extend(lapsed.iter().filter(|row| ask.wants(row)).cloned());
         Ok(first_due(rows, ask.limit, now))
     };
@@ -208,9 +210,10 @@ fn lapsed(
         let held = codec::all(
             &mut statement,
             &[&process, &name, &id, &ended, &at_most],
-            |row| read(row, tenant, webhook, now),
+            |row| readable("deliveries", webhook, read(row, tenant, webhook, now)),
         )?;
-        found.extend(held.into_iter().filter(|row| row.next_retry_at <= now));
+        let held = held.into_iter().flatten();
+        found.extend(held.filter(|row| row.next_retry_at <= now));
     }
     Ok(found)
 }

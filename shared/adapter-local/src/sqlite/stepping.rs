@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row};
 
 use super::codec;
 use super::fault::Fault;
+use super::unreadable::readable;
 
 /// The next webhook with a free row after this one.
 pub(super) const NEXT_AWAKE: &str = "SELECT tenant, webhook_id FROM webhook_deliveries \
@@ -39,8 +40,10 @@ pub(super) fn awake(
             return Ok(());
         };
         (tenant, webhook) = next;
-        let (tenant, webhook) = parse(&tenant, &webhook)?;
-        if visit(tenant, webhook)?.is_break() {
+        let Some(key) = readable("deliveries", &webhook, parse(&tenant, &webhook))? else {
+            continue;
+        };
+        if visit(key.0, key.1)?.is_break() {
             return Ok(());
         }
     }
@@ -67,8 +70,9 @@ pub(super) fn held(
                 break;
             };
             (tenant, webhook) = (next_tenant, next_webhook);
-            let (tenant, webhook) = parse(&tenant, &webhook)?;
-            visit(&process, tenant, webhook, lease_until)?;
+            if let Some(key) = readable("deliveries", &webhook, parse(&tenant, &webhook))? {
+                visit(&process, key.0, key.1, lease_until)?;
+            }
         }
     }
     Ok(())

@@ -23,6 +23,9 @@ use slice::{Slice, Stop};
 
 /// For how long one drain begins attempts. Drains of other webhooks wait for it.
 const SLICE: Millis = Millis::from_seconds(10);
+const SOON: Millis = Millis::from_seconds(1);
+/// When the backlog is drained again after the store failed.
+const AFTER_ERROR: Millis = Millis::from_seconds(30);
 
 pub struct Drainer {
     ports: Ports<dyn WorkerStore>,
@@ -108,10 +111,12 @@ impl Drainer {
         let (drained, next_at) = match &stop {
             Ok(Stop::Over) => (Drained::Begun(begun), slice.next_drain_at()),
             Ok(Stop::Stopped) => (Drained::Stopped, None),
-            Ok(Stop::Lost) => (Drained::Held, None),
+            // Another worker limited the webhook, and asked for no drain while this one ran.
+            Ok(Stop::Lost) => (Drained::Held, Some(self.ports.clock.now().plus(SOON))),
             Err(error) => {
                 telemetry::drain_failed(slice.webhook.id, error);
-                (Drained::Begun(begun), Some(self.ports.clock.now()))
+                let at = self.ports.clock.now().plus(AFTER_ERROR);
+                (Drained::Begun(begun), Some(at))
             }
         };
         let ended = slice.end(next_at).await;
@@ -126,7 +131,7 @@ impl Drainer {
         if matches!(stop, Ok(Stop::Over)) && ended.is_ok() && slice.found_nothing() {
             let webhook = slice.webhook.clone();
             let flow = slice.flow_status();
-            self.look_again(&webhook, flow).await?;
+            self.look_again(&webhook, flow, next_at).await?;
         }
         slice.finish_attempts().await;
         ended.map(|()| drained)
@@ -134,7 +139,12 @@ impl Drainer {
 
     /// Rows that were written while the lease was held, after the last look, have no message that asks for a drain. If
     /// there are none, and no more can come, the backlog is no longer registered.
-    async fn look_again(&self, webhook: &Webhook, flow: FlowStatus) -> Result<()> {
+    async fn look_again(
+        &self,
+        webhook: &Webhook,
+        flow: FlowStatus,
+        asked_for: Option<Timestamp>,
+    ) -> Result<()> {
         let (tenant, webhook) = (&webhook.tenant, webhook.id);
         let store = &self.ports.store;
         let looked_at = self.ports.clock.now();
@@ -142,7 +152,11 @@ impl Drainer {
         let mut lanes = Lanes::new(tenant.clone(), webhook, store.shards());
         lanes.read_all(&**store, looked_at).await?;
         if lanes.has_due() {
-            let (now, seen) = (self.ports.clock.now(), DrainState::default());
+            let now = self.ports.clock.now();
+            let seen = DrainState {
+                asked_for,
+                ..DrainState::default()
+            };
             let named = (tenant, webhook);
             drains::ask_for_drain(&**store, &*self.queue, named, &seen, now).await;
             return Ok(());

@@ -131,6 +131,8 @@ impl EmbeddedWorker {
                     latest.min(now.plus(Millis::from_seconds(1)))
                 }
             };
+            // The clock may have been set back during the cycle.
+            let until = until.min(self.ports.clock.now().plus(self.poll_interval));
             self.looks_again_at
                 .store(until.as_millis(), Ordering::Release);
             select! {
@@ -194,11 +196,19 @@ impl EmbeddedWorker {
         self.tasks.spawn(async move {
             let _slot = slot;
             let attempt = worker.attempts.attempt(&delivery);
-            match worker.aborted.run_until_cancelled(attempt).await {
+            let result = worker.aborted.run_until_cancelled(attempt).await;
+            // Before its next attempt is planned: a row that is under way is not read.
+            worker.no_longer_under_way(delivery.claimed.delivery());
+            match result {
                 Some(result) => worker.attempted(&delivery, result),
                 None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
             }
         });
+    }
+
+    fn no_longer_under_way(&self, row: &Delivery) {
+        let mut under_way = self.under_way.lock();
+        under_way.remove(&(row.tenant.clone(), row.id));
     }
 
     /// Plans what follows from an attempt.
@@ -244,7 +254,9 @@ impl EmbeddedWorker {
         }
         self.flows.forget_rows(&key);
         let ends_at = self.breather.ends_at(&key, now).unwrap_or(now);
-        self.note(key, ends_at);
+        self.note(key.clone(), ends_at);
+        // If the claim could not be given back, the row is held until its lease ends.
+        self.note(key, row.lease_until.plus(Millis::new(1)));
     }
 
     fn is_paused(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> bool {

@@ -16,8 +16,8 @@ use postrider_ports::queue::AttemptMessage;
 /// How many rows of each part are read at a time.
 const PAGE: usize = 50;
 const PARTS_AT_ONCE: usize = 16;
-/// How soon a part that was read to its end is read again.
-const READ_AGAIN_AFTER: Millis = Millis::from_seconds(1);
+/// How soon a part that was read to its end is read again: each costs a query, and most are empty.
+const READ_AGAIN_AFTER: Millis = Millis::from_seconds(5);
 
 pub(super) struct Lanes {
     tenant: TenantId,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use postrider_domain::delivery::{MESSAGE_REACH, Unclaimable};
+use postrider_domain::delivery::Unclaimable;
 use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limiter, Limits};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
@@ -29,6 +29,13 @@ const MAX_IN_FLIGHT: usize = 128;
 const STEP: Millis = Millis::from_seconds(1);
 /// A limited webhook without a backlog is looked at again when its limiter has been idle for long enough to be reset.
 const IDLE: Millis = Millis::from_seconds(61);
+/// How many outcomes are enough to judge a rate by.
+const EVIDENCE: usize = 10;
+/// When a row is looked at again that another process holds, or that cannot be read.
+const HELD_FOR: Millis = Millis::from_seconds(5);
+/// How far ahead a drain asks for the next one. A message further ahead would keep others from being sent; the poller asks
+/// for later rows.
+const REACH: Millis = Millis::from_seconds(120);
 
 /// Why a drain began no further attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +69,9 @@ pub(super) struct Slice<'a> {
     step_at: Timestamp,
     /// The next drain does not begin earlier.
     not_before: Timestamp,
+    /// When a row that could not be claimed is looked at again.
+    again_at: Option<Timestamp>,
+    is_registered: bool,
 }
 
 impl<'a> Slice<'a> {
@@ -92,6 +102,8 @@ impl<'a> Slice<'a> {
             deadline,
             step_at: now.plus(STEP),
             not_before: now,
+            again_at: None,
+            is_registered: false,
         }
     }
 
@@ -132,9 +144,13 @@ impl<'a> Slice<'a> {
         self.wait_for_evidence().await
     }
 
-    /// A receiver that hangs says nothing while attempts are begun. Without waiting for it, no drain would ever slow down.
+    /// A receiver that hangs or is slow says little while attempts are begun. Without waiting for it, no drain would ever
+    /// slow down or speed up: what ends after the lease was given back counts for nothing.
     async fn wait_for_evidence(&mut self) -> Result<Stop> {
-        while self.observed == 0 && !self.under_way.is_empty() && self.now() < self.last_call() {
+        while self.observed < EVIDENCE
+            && !self.under_way.is_empty()
+            && self.now() < self.last_call()
+        {
             self.wait(self.last_call()).await;
         }
         self.step_at = self.now();
@@ -170,6 +186,7 @@ impl<'a> Slice<'a> {
         if rows.is_empty() {
             return Ok(None);
         }
+        self.register().await?;
         let Drainer { ports, wanting, .. } = self.drainer;
         let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
         let wanted = rows
@@ -185,17 +202,37 @@ impl<'a> Slice<'a> {
                 Ok(Claim::Unclaimable(Unclaimable::Parked) | Claim::WebhookDeleted) => {
                     stop = Some(Stop::Stopped);
                 }
-                Ok(
-                    Claim::Unclaimable(
-                        Unclaimable::Closed | Unclaimable::Held | Unclaimable::NotDue(_),
-                    )
-                    | Claim::Missing,
-                ) => {}
+                Ok(Claim::Unclaimable(Unclaimable::Closed) | Claim::Missing) => {}
+                Ok(Claim::Unclaimable(Unclaimable::NotDue(due_at))) => self.come_back(due_at),
+                Ok(Claim::Unclaimable(Unclaimable::Held)) => {
+                    self.come_back(self.now().plus(HELD_FOR));
+                }
                 // A row that cannot be read must not hold up the others.
-                Err(error) => telemetry::drain_failed(id.webhook, &error),
+                Err(error) => {
+                    telemetry::drain_failed(id.webhook, &error);
+                    self.come_back(self.now().plus(HELD_FOR));
+                }
             }
         }
         Ok(stop)
+    }
+
+    /// The result of an attempt moves its row within the backlog: its registration must outlast the time in which the index
+    /// may not show that.
+    async fn register(&mut self) -> Result<()> {
+        if self.is_registered {
+            return Ok(());
+        }
+        let (tenant, id, now) = (&self.webhook.tenant, self.webhook.id, self.now());
+        let store = &self.drainer.ports.store;
+        store.register_backlog(tenant, id, now).await?;
+        self.is_registered = true;
+        Ok(())
+    }
+
+    /// A row that could not be claimed is looked at again in a later drain, not at once: it would be found again.
+    fn come_back(&mut self, at: Timestamp) {
+        self.again_at = Some(self.again_at.map_or(at, |planned| planned.min(at)));
     }
 
     fn begin(&mut self, id: DeliveryId, delivery: Box<ClaimedDelivery>) {
@@ -314,14 +351,15 @@ impl<'a> Slice<'a> {
     /// When the next drain has something to do; `None` if nothing is left, or it is too far ahead for a message.
     pub(super) fn next_drain_at(&self) -> Option<Timestamp> {
         let now = self.now();
-        let reach = now.plus(MESSAGE_REACH);
+        let reach = now.plus(REACH);
         let next_row_at = self.lanes.first_due_at();
         let next_row_at = next_row_at.map(|at| at.max(now).max(self.not_before));
         // Rows may have come since the last look.
         let look_at = (self.begun > 0).then(|| now.plus(STEP));
         let is_limited = self.flow.limiter().limited;
         let reset_at = is_limited.then(|| now.plus(IDLE));
-        let next_at = next_row_at.into_iter().chain(look_at).chain(reset_at).min();
+        let planned = [next_row_at, look_at, reset_at, self.again_at];
+        let next_at = planned.into_iter().flatten().min();
         next_at.filter(|at| *at <= reach)
     }
 

@@ -1,5 +1,6 @@
 //! One cycle: which due rows begin now.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use postrider_domain::delivery::Unclaimable;
@@ -65,11 +66,11 @@ impl EmbeddedWorker {
     }
 
     fn take_due(&self, now: Timestamp) -> Vec<Key> {
-        let mut agenda = self.agenda.lock();
-        for key in self.slots.backlogs() {
-            agenda.note(key, now);
-        }
-        agenda.take_due(now)
+        let mut due = self.agenda.lock().take_due(now);
+        let known: HashSet<Key> = due.iter().cloned().collect();
+        let waiting = self.slots.backlogs().into_iter();
+        due.extend(waiting.filter(|key| !known.contains(key)));
+        due
     }
 
     /// Corrects the agenda by what is stored.
@@ -190,7 +191,9 @@ impl EmbeddedWorker {
         let found = self.due(key, &asks, now).await?;
         let mut granted = Granted::default();
         for mut rows in found {
-            rows.rows.truncate(room - granted.rows.len());
+            let room_left = room - granted.rows.len();
+            granted.lacks_slots |= rows.rows.len() > room_left;
+            rows.rows.truncate(room_left);
             granted.rows.extend(rows.rows);
             granted.lacks_slots |= rows.next_at.is_some_and(|at| at <= now);
             granted.plan_at(rows.next_at, now);
@@ -219,7 +222,11 @@ impl EmbeddedWorker {
                 Ok(Claim::WebhookDeleted) => cycle.ended += 1,
                 // Its webhook was stopped since the cache was read.
                 Ok(Claim::Unclaimable(Unclaimable::Parked)) => self.webhook_cache.forget(&key.0),
-                Ok(Claim::Unclaimable(_) | Claim::Missing) => {}
+                // The row was due a moment ago: the clock was set, or another process holds it.
+                Ok(Claim::Unclaimable(Unclaimable::NotDue(_) | Unclaimable::Held)) => {
+                    self.look_again(key);
+                }
+                Ok(Claim::Unclaimable(Unclaimable::Closed) | Claim::Missing) => {}
                 Err(error) => {
                     telemetry::cycle_failed(&error);
                     if !error.is_transient() {

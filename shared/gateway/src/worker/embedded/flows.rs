@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limits, Observation, Waiting};
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::schedule::{Ask, DueRow, DueRows};
@@ -214,8 +215,9 @@ impl Flows {
     /// Forgets webhooks that were not called for a while.
     pub(super) fn forget_idle(&self, now: Timestamp) {
         self.by_webhook.lock().retain(|_, entry| {
+            // A limited webhook is looked at each second, unless it was stopped or deleted.
             let used_at = entry.used_at.not_after(now);
-            entry.flow.limiter().limited || now.since(used_at) < REMEMBERED_FOR
+            now.since(used_at) < REMEMBERED_FOR
         });
     }
 
@@ -225,7 +227,7 @@ impl Flows {
         let mut by_webhook = self.by_webhook.lock();
         let entry = by_webhook.entry(key).or_insert_with(|| {
             let mut flow = Flow::new(&limits, now);
-            if webhook.health.on_probation {
+            if was_just_resumed(webhook, now) {
                 flow.resumed(now);
             }
             Entry {
@@ -264,6 +266,14 @@ impl Granted {
             self.next_at = Some(self.next_at.map_or(at, |planned| planned.min(at)));
         }
     }
+}
+
+/// Whether the webhook became active so recently that its receiver has not shown yet what it takes. The cache may be
+/// outdated about what attempts change, but not about a change of status.
+fn was_just_resumed(webhook: &Webhook, now: Timestamp) -> bool {
+    let changed_at = webhook.health.changed_at;
+    let is_recent = |at: Timestamp| at <= now && now.since(at) < REMEMBERED_FOR;
+    webhook.health.status == WebhookStatus::Active && changed_at.is_some_and(is_recent)
 }
 
 /// A due time of the rows that an ask describes: whether they need credit depends on it.

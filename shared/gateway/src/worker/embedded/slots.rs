@@ -1,6 +1,6 @@
 //! The slots of attempts in flight, per webhook and in total.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -23,9 +23,19 @@ pub(super) struct Slots {
 struct Counts {
     total: usize,
     by_webhook: HashMap<Key, usize>,
-    /// Webhooks with due rows that got no slot. Their new rows wait behind those.
-    backlog: HashSet<Key>,
+    /// Webhooks with due rows that wait for a slot, by when their turn comes. Their new rows wait behind those.
+    backlog: HashMap<Key, u64>,
+    next_turn: u64,
     closed: bool,
+}
+
+impl Counts {
+    /// Lets a webhook wait for a slot, behind those that wait already.
+    fn queue(&mut self, key: Key) {
+        let turn = self.next_turn;
+        self.backlog.entry(key).or_insert(turn);
+        self.next_turn += 1;
+    }
 }
 
 impl Slots {
@@ -42,11 +52,11 @@ impl Slots {
     pub(super) fn take(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
-        if counts.backlog.contains(&key) {
+        if counts.backlog.contains_key(&key) {
             return false;
         }
         if self.room(&counts, &key) == 0 {
-            counts.backlog.insert(key);
+            counts.queue(key);
             return false;
         }
         counts.total += 1;
@@ -63,9 +73,11 @@ impl Slots {
         let share = left.div_ceil(sharers.max(1));
         let taken = share.min(self.room(&counts, &key));
         if taken == 0 {
-            counts.backlog.insert(key);
+            counts.queue(key);
             return 0;
         }
+        // It had its turn: what is left of its backlog waits behind the others.
+        counts.backlog.remove(&key);
         counts.total += taken;
         *counts.by_webhook.entry(key).or_default() += taken;
         taken
@@ -91,7 +103,7 @@ impl Slots {
 
     /// The webhook has due rows that only wait for a slot.
     pub(super) fn note_backlog(&self, key: &Key) {
-        self.counts.lock().backlog.insert(key.clone());
+        self.counts.lock().queue(key.clone());
     }
 
     /// Returns one slot. The result says whether rows wait for it.
@@ -111,9 +123,12 @@ impl Slots {
         !counts.backlog.is_empty()
     }
 
-    /// The webhooks with due rows that got no slot.
+    /// The webhooks with due rows that wait for a slot, those that have waited longest first.
     pub(super) fn backlogs(&self) -> Vec<Key> {
-        self.counts.lock().backlog.iter().cloned().collect()
+        let counts = self.counts.lock();
+        let mut waiting: Vec<_> = counts.backlog.iter().collect();
+        waiting.sort_by_key(|(_, turn)| **turn);
+        waiting.into_iter().map(|(key, _)| key.clone()).collect()
     }
 
     /// The webhook has no due row that could start.
@@ -196,6 +211,24 @@ mod tests {
             .map(|n| slots.take_many(&tenant, webhook(n), 1))
             .sum();
         assert_eq!(taken, 15, "one each, until none is left");
+    }
+
+    #[test]
+    fn webhooks_that_wait_for_a_slot_take_turns() {
+        let slots = Slots::new(1, 2);
+        let tenant = TenantId::default();
+        let key = |n| (tenant.clone(), webhook(n));
+        for n in [1, 2] {
+            assert_eq!(slots.take_many(&tenant, webhook(n), 1), 1);
+        }
+        for n in [9, 1, 2] {
+            assert_eq!(slots.take_many(&tenant, webhook(n), 1), 0);
+        }
+        assert_eq!(slots.backlogs(), [key(9), key(1), key(2)]);
+        slots.finished(&tenant, webhook(1));
+        assert_eq!(slots.take_many(&tenant, webhook(9), 1), 1);
+        slots.note_backlog(&key(9));
+        assert_eq!(slots.backlogs(), [key(1), key(2), key(9)]);
     }
 
     #[test]

@@ -88,7 +88,15 @@ impl QueueWorker {
             ));
         };
         let admitted = self.admit(webhook, &flow, rows, now).await?;
-        let answers = self.postpone(webhook, &flow, admitted.later, now).await?;
+        let later: Vec<_> = admitted.later.iter().map(|row| row.id).collect();
+        let answers = match self.postpone(webhook, &flow, admitted.later, now).await {
+            Ok(answers) => answers,
+            // The rows that may go still do.
+            Err(error) => later
+                .into_iter()
+                .map(|id| (id, Err(error.clone())))
+                .collect(),
+        };
         let claims = self.claim(admitted.now, deadline).await;
         let known = Some((Box::new(webhook.clone()), flow));
         Ok((answers, Claims { claims, known }))

@@ -40,7 +40,10 @@ impl QueueWorker {
         {
             Ok(Stored::Done) => telemetry::flow_changed(webhook.id, *change),
             Ok(Stored::Outdated) => {}
-            Err(error) => telemetry::drain_failed(webhook.id, &error),
+            Err(error) => {
+                telemetry::drain_failed(webhook.id, &error);
+                self.memory.forget(webhook);
+            }
         }
     }
 

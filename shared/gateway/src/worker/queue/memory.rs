@@ -85,6 +85,11 @@ impl Memory {
         }
     }
 
+    /// What this worker believes was not stored: it reads the webhook's flow as if for the first time.
+    pub(super) fn forget(&self, webhook: &Webhook) {
+        self.0.lock().remove(&(webhook.tenant.clone(), webhook.id));
+    }
+
     fn with(
         &self,
         webhook: &Webhook,
