@@ -6,7 +6,6 @@
     reason = "test code: any other result is a failure"
 )]
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +20,6 @@ use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Status, 
 use postrider_domain::event::Event;
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::headers::CustomHeaders;
-use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, JobId, TenantId, WebhookId};
 use postrider_domain::retention::Retention;
 use postrider_domain::secret::{SecretRing, SigningSecret};
@@ -454,94 +452,6 @@ async fn queued_writes_finish_before_a_store_closes() {
     let again = open(dir.path());
     let found = postrider_ports::history::History::delivery(&*again, &tenant, id).await;
     assert!(found.unwrap().is_some());
-}
-
-/// Released slice by slice through the writer; no row is lost and no two share a turn.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_deliveries_wait_for_a_resume_and_none_is_lost() {
-    const WAITING: usize = 10_000;
-    let dir = directory();
-    let store = open(dir.path());
-    let scene = scene(&store);
-    let webhook = scene.webhook().await.id;
-    scene.set_status(webhook, WebhookStatus::Failed).await;
-    let version = scene.version().await;
-    let mut ids = BTreeSet::new();
-    for _ in 0..WAITING / 100 {
-        let events = (0..100).map(|_| scene.event(NOW));
-        let batch: Vec<_> = events
-            .map(|event| builders::acceptance(event, &[webhook], version))
-            .collect();
-        ids.extend(batch.iter().map(|one| one.rows[0].id));
-        for accepted in scene.accept(batch).await {
-            assert!(matches!(accepted, Ok(Accepted::New)));
-        }
-    }
-    assert_eq!(scene.released(500, after(60)).await, []);
-    scene.set_status(webhook, WebhookStatus::Active).await;
-    let (mut freed, mut turns) = (BTreeSet::new(), BTreeSet::new());
-    let until = after(86_400);
-    loop {
-        let messages = scene.release(500, until, after(60)).await.unwrap();
-        if messages.is_empty() {
-            break;
-        }
-        turns.extend(messages.iter().map(|message| message.next_retry_at));
-        freed.extend(messages.into_iter().map(|message| message.id));
-    }
-    assert_eq!(freed, ids);
-    assert_eq!(turns.len(), WAITING, "every row has its own turn");
-    let last = turns.last().unwrap().since(after(60));
-    assert_eq!(last, Millis::from_seconds(WAITING as u64 - 1));
-}
-
-/// Damaged records of one webhook do not hold up the rows of others.
-#[tokio::test]
-async fn an_unreadable_record_does_not_block_the_rows_behind_it() {
-    let dir = directory();
-    let store = open(dir.path());
-    let scene = scene(&store);
-    let mut webhooks = Vec::new();
-    for _ in 0..3 {
-        webhooks.push(scene.webhook().await.id);
-    }
-    webhooks.sort_by_key(ToString::to_string);
-    let mut rows = Vec::new();
-    for webhook in &webhooks {
-        scene.set_status(*webhook, WebhookStatus::Paused).await;
-        for second in 0..3 {
-            rows.push(scene.row_at(*webhook, after(second)).await);
-        }
-        scene.set_status(*webhook, WebhookStatus::Active).await;
-    }
-    let db = raw(dir.path());
-    let spoil = "UPDATE webhook_configs SET settings = '{' WHERE id = ?1";
-    assert_eq!(db.execute(spoil, [webhooks[0].to_string()]), Ok(1));
-    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
-    assert_eq!(db.execute(spoil, [rows[3].event.to_string()]), Ok(1));
-    let freed = scene.released(100, after(60)).await;
-    assert_eq!(freed, rows[4..]);
-}
-
-/// Even if there are more of them in front than rows to free.
-#[tokio::test]
-async fn unreadable_rows_take_no_turn_from_the_rows_behind_them() {
-    let dir = directory();
-    let store = open(dir.path());
-    let scene = scene(&store);
-    let webhook = scene.webhook().await.id;
-    scene.set_status(webhook, WebhookStatus::Paused).await;
-    let mut rows = Vec::new();
-    for second in 0..8 {
-        rows.push(scene.row_at(webhook, after(second)).await);
-    }
-    scene.set_status(webhook, WebhookStatus::Active).await;
-    let db = raw(dir.path());
-    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
-    for row in &rows[..5] {
-        assert_eq!(db.execute(spoil, [row.event.to_string()]), Ok(1));
-    }
-    assert_eq!(scene.released(2, after(60)).await, rows[5..7]);
 }
 
 /// Publishers and workers that share a commit with it.
