@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use url::Url;
+use url::{ParseError, Url};
 
 use crate::commands::Task;
 use crate::dev::DevArgs;
@@ -118,7 +118,13 @@ fn directory(text: OsString) -> PathBuf {
 
 fn gateway_url(text: &str) -> Result<Url, String> {
     let text = if text.is_empty() { DEFAULT_URL } else { text };
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let url = Url::parse(text).map_err(|error| {
+        if error == ParseError::RelativeUrlWithoutBase {
+            "must start with http:// or https://".to_owned()
+        } else {
+            error.to_string()
+        }
+    })?;
     let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     match url.scheme() {
         "http" | "https" if url.has_host() && plain => Ok(url),

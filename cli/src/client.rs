@@ -254,7 +254,12 @@ pub(crate) fn why_unreachable(error: &reqwest::Error) -> String {
     while let Some(cause) = innermost.source() {
         innermost = cause;
     }
-    innermost.to_string()
+    let reason = innermost.to_string();
+    // What rustls reports when the other side responds in plain HTTP.
+    if reason.contains("InvalidContentType") {
+        return "no TLS there: use http://".to_owned();
+    }
+    reason
 }
 
 #[cfg(test)]

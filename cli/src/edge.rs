@@ -1,6 +1,7 @@
 //! The command's access to the outside world: the clock, randomness, the environment, prompts, waiting and signals.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use postrider_domain::ids::IdEntropy;
@@ -148,6 +149,25 @@ pub(crate) async fn resized() {
 #[cfg(not(unix))]
 pub(crate) async fn resized() {
     std::future::pending().await
+}
+
+/// Why nothing can listen on an address, and the option that chooses another one.
+pub(crate) fn cannot_bind(address: SocketAddr, error: &io::Error, option: &str) -> String {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        format!("cannot listen on {address}: it is in use; choose another with {option}")
+    } else {
+        format!("cannot listen on {address}: {error}")
+    }
+}
+
+/// The environment variables whose names begin like this.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "finds misspelt settings; their values are not read"
+)]
+pub(crate) fn variables(prefix: &str) -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter(|name| name.starts_with(prefix)).collect()
 }
 
 /// A setting of the gateway from the environment.

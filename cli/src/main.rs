@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Command};
+use crate::failure::Failure;
 use crate::output::Output;
 
 #[tokio::main]
@@ -49,8 +50,14 @@ async fn main() -> ExitCode {
 }
 
 fn ended(run: anyhow::Result<ExitCode>, out: Output) -> ExitCode {
-    run.unwrap_or_else(|error| {
-        out.complain(format!("error: {error:#}"));
-        ExitCode::FAILURE
+    run.unwrap_or_else(|error| match error.downcast::<Failure>() {
+        Ok(failure) => {
+            failure.report(out);
+            failure.exit_code()
+        }
+        Err(error) => {
+            out.complain(format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
     })
 }

@@ -7,12 +7,15 @@ use postrider_api_types::delivery::DeliveryView;
 use postrider_api_types::source::SourceView;
 use postrider_api_types::webhook::WebhookView;
 use postrider_domain::delivery::Status;
+use postrider_domain::flow::WaitingFor;
 use postrider_domain::health::WebhookStatus;
+use postrider_domain::time::Timestamp;
 use url::Url;
 
 use crate::client::Client;
 use crate::pages;
 use crate::table::Mark;
+use crate::when::until;
 
 pub(crate) fn delivery_mark(status: &Word<Status>) -> Mark {
     match status {
@@ -28,6 +31,9 @@ pub(crate) trait ShowDelivery {
 
     /// `2 of 5`.
     fn tries(&self) -> String;
+
+    /// When an open delivery is attempted next, or what it waits for.
+    fn next(&self, now: Timestamp) -> Option<String>;
 }
 
 impl ShowDelivery for DeliveryView {
@@ -38,6 +44,19 @@ impl ShowDelivery for DeliveryView {
     fn tries(&self) -> String {
         format!("{} of {}", self.attempt_count, self.max_attempts)
     }
+
+    fn next(&self, now: Timestamp) -> Option<String> {
+        if self.is_settled() {
+            return None;
+        }
+        match self.waiting_for.as_ref().and_then(Word::known) {
+            Some(WaitingFor::WebhookResume) => {
+                Some(format!("on hold until {} is resumed", self.webhook_id))
+            }
+            Some(WaitingFor::RateLimit) => Some("waiting for the rate limit".to_owned()),
+            Some(WaitingFor::RetryTime) | None => self.next_retry_at.map(|at| until(at, now)),
+        }
+    }
 }
 
 pub(crate) trait ShowWebhook {
@@ -45,6 +64,9 @@ pub(crate) trait ShowWebhook {
 
     /// The status and the reason for it.
     fn state(&self) -> String;
+
+    /// `limited to 1.5/s`, while first attempts, too, keep to a rate.
+    fn limit(&self) -> Option<String>;
 }
 
 impl ShowWebhook for WebhookView {
@@ -69,6 +91,11 @@ impl ShowWebhook for WebhookView {
             }
             _ => self.status.to_string(),
         }
+    }
+
+    fn limit(&self) -> Option<String> {
+        self.limited
+            .then(|| format!("limited to {}/s", self.current_rate))
     }
 }
 
@@ -143,6 +170,7 @@ pub(crate) mod examples {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use postrider_api_types::ApiTime;
 
     #[test]
     fn a_status_of_a_newer_gateway_is_shown() {
@@ -152,6 +180,28 @@ mod tests {
         let webhook: WebhookView = serde_json::from_value(document).unwrap();
         assert_eq!(webhook.state(), "resting");
         assert_eq!(webhook.mark(), Mark::Bad);
+    }
+
+    #[test]
+    fn an_open_delivery_says_what_it_waits_for() {
+        let now = Timestamp::parse_rfc3339("2026-02-21T10:00:00Z").unwrap();
+        let mut delivery = examples::delivery();
+        assert_eq!(delivery.next(now), None, "it is dead");
+        delivery.status = Status::Pending.into();
+        delivery.next_retry_at = Some(ApiTime(now));
+        for (reason, shown) in [
+            (None, "now"),
+            (
+                Some(WaitingFor::WebhookResume),
+                "on hold until wh_1 is resumed",
+            ),
+            (Some(WaitingFor::RateLimit), "waiting for the rate limit"),
+        ] {
+            delivery.waiting_for = reason.map(Word::from);
+            assert_eq!(delivery.next(now).as_deref(), Some(shown));
+        }
+        delivery.waiting_for = Some(Word::read("a_newer_reason"));
+        assert_eq!(delivery.next(now).as_deref(), Some("now"));
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl Stored {
                 .await
                 .unwrap();
             self.costs.look.since(began);
-            assert_eq!(agenda.len(), 1);
+            assert_eq!(agenda.entries.len(), 1);
         }
         let wanted: Vec<_> = due
             .into_iter()

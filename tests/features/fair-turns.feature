@@ -46,3 +46,8 @@ Feature: Webhooks do not slow each other down
     Given an attempt in flight
     When the clock jumps past the end of its lease
     Then the row is not attempted again while the first attempt is in flight
+
+  Scenario: A row that cannot be read does not hold up the rows behind it
+    Given retries of one webhook of which the first cannot be read
+    When they are due
+    Then all others are attempted

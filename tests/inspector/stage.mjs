@@ -61,8 +61,8 @@ export class Stage {
     const server = createServer((request, response) => {
       request.resume().on("end", () => {
         receiver.requests.push(request.headers);
-        const { status, body = "", headers = {} } = receiver.answer;
-        response.writeHead(status, headers).end(body);
+        const { status, body = "", headers = {}, delay_ms = 0 } = receiver.answer;
+        setTimeout(() => response.writeHead(status, headers).end(body), delay_ms);
       });
     });
     await new Promise((ready) => server.listen(0, "127.0.0.1", ready));

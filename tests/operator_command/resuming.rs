@@ -29,3 +29,29 @@ async fn a_failed_webhook_is_shown_with_its_failure_and_resumed() {
     assert_eq!(resumed["last_failure"]["delivery_id"], json!(given_up));
     assert_eq!(stage.gateway.settled(&waiting).await["status"], "delivered");
 }
+
+#[tokio::test]
+async fn a_delivery_of_a_failed_webhook_is_on_hold_and_not_waited_for() {
+    let stage = Stage::new().await;
+    let once = json!({"profile": "public-api", "max_attempts": 1});
+    let webhook = stage.gateway.webhook(&stage.receiver.url(), &once).await;
+    stage.receiver.answer(Answer::status(500));
+    let dead = stage.gateway.publish(&webhook, "{}").await;
+    assert_eq!(stage.gateway.settled(&dead).await["status"], "dead");
+    let resume = format!("postrider webhooks resume {webhook}");
+    let shown = stage.run(&["show", &dead]).await.well().out;
+    assert!(shown.contains(&resume), "{shown}");
+
+    let send = ["send", "a.b", "--webhook", &webhook, "--wait"];
+    let sent = stage.run(&send).await;
+    assert_eq!(sent.code, 1, "{}", sent.err);
+    assert!(sent.err.contains(&resume), "{}", sent.err);
+
+    let retried = stage.run(&["retry", &dead]).await.well();
+    let on_hold = format!("on hold until {webhook} is resumed");
+    assert!(retried.out.contains(&on_hold), "{}", retried.out);
+    for command in [&["show", &dead] as &[&str], &["deliveries", "list"]] {
+        let shown = stage.run(command).await.well().out;
+        assert!(shown.contains(&on_hold), "{command:?}: {shown}");
+    }
+}

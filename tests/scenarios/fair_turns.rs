@@ -261,3 +261,24 @@ async fn a_clock_jump_does_not_start_a_second_attempt_alongside_the_first() {
     assert_eq!(world.receiver.requests().len(), 1);
     assert_eq!(world.row(id).await.status, Status::Delivered);
 }
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_does_not_hold_up_the_rows_behind_it() {
+    let world = World::new().await;
+    world.receiver.answer(Answer::status(500));
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(world.publish(webhook.id).await);
+        world.clock.advance(Millis::new(1));
+    }
+    let spoil = "UPDATE webhook_deliveries SET event_type = '' WHERE event_id = ?1";
+    let spoiled = world.database().execute(spoil, [ids[0].event.to_string()]);
+    assert_eq!(spoiled, Ok(1));
+    world.receiver.answer(Answer::status(200));
+    world.clock.advance(Millis::from_seconds(30));
+    world.pass(Millis::from_seconds(10)).await;
+    for id in &ids[1..] {
+        assert_eq!(world.row(*id).await.status, Status::Delivered);
+    }
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use postrider_api_types::Word;
 use postrider_api_types::delivery::DeliveryView;
 use postrider_api_types::event::{DeliveryAnswer, EventAnswer};
 use postrider_domain::delivery::Status;
@@ -23,7 +24,7 @@ const SLOWEST_POLL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct WaitArgs {
-    /// Wait until each delivery is delivered or dead; exit code 1 if one is dead
+    /// Wait until each delivery is delivered or dead; exit code 1 if one is dead, or if only deliveries on hold are left
     #[arg(long)]
     pub(super) wait: bool,
 
@@ -118,6 +119,12 @@ impl Watched {
             .as_ref()
             .is_some_and(|(delivery, _)| delivery.is_settled())
     }
+
+    fn is_on_hold(&self) -> bool {
+        self.seen
+            .as_ref()
+            .is_some_and(|(delivery, _)| delivery.is_on_hold())
+    }
 }
 
 /// The JSON output: the response to the event, then the last known state of each delivery.
@@ -174,7 +181,16 @@ impl<'a> Watch<'a> {
     fn ending(&self, settled: Settled) -> Result<Ending, Failure> {
         let goes_on = "the gateway continues. To see the result: postrider show ID";
         match settled {
-            Settled::Yes(result) => result.map(|()| Ending::of(self.all_delivered())),
+            Settled::Yes(result) => {
+                result?;
+                let held = self.watched.iter().filter(|one| one.is_on_hold()).count();
+                if held > 0 {
+                    self.out.note(format!(
+                        "Stopped waiting: {held} on hold until the webhook is resumed."
+                    ));
+                }
+                Ok(Ending::of(self.all_delivered()))
+            }
             Settled::Interrupted => {
                 self.out.note(format!("Stopped watching; {goes_on}"));
                 Ok(Ending::Interrupted)
@@ -186,6 +202,7 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Ends when each delivery is settled, or on hold: an operator decides when those continue.
     async fn until_settled(&mut self) -> Result<(), Failure> {
         if !self.out.wants_json() && !self.watched.is_empty() {
             self.names = WebhookNames::read(self.client).await;
@@ -198,7 +215,8 @@ impl<'a> Watch<'a> {
                 .iter()
                 .filter(|watched| !watched.is_settled())
                 .count();
-            if open == 0 {
+            let held = self.watched.iter().filter(|one| one.is_on_hold()).count();
+            if open == held {
                 return Ok(());
             }
             self.bar
@@ -217,11 +235,8 @@ impl<'a> Watch<'a> {
         {
             let answer = self.client.get(&["v1", "deliveries", &watched.id]).await?;
             let delivery: DeliveryView = answer.read()?;
-            let before = watched
-                .seen
-                .as_ref()
-                .map(|(delivery, _)| (&delivery.status, delivery.attempt_count));
-            if before != Some((&delivery.status, delivery.attempt_count)) {
+            let before = watched.seen.as_ref().map(|(delivery, _)| state(delivery));
+            if before != Some(state(&delivery)) {
                 let progress = progress(&delivery, &self.names, self.out);
                 self.bar.suspend(|| self.out.note(progress));
             }
@@ -273,6 +288,8 @@ impl<'a> Watch<'a> {
                         .error_detail
                         .clone()
                         .filter(|_| !delivery.is_delivered());
+                    let held = delivery.is_on_hold();
+                    let error = held.then(|| delivery.next(edge::now())).flatten().or(error);
                     (
                         delivery.mark(),
                         delivery.status.to_string(),
@@ -294,6 +311,15 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// What a line of progress is printed for.
+fn state(delivery: &DeliveryView) -> (&Word<Status>, u32, bool) {
+    (
+        &delivery.status,
+        delivery.attempt_count,
+        delivery.is_on_hold(),
+    )
+}
+
 fn progress(delivery: &DeliveryView, names: &WebhookNames, out: Output) -> String {
     let mut line = format!(
         "{} {} {}",
@@ -306,6 +332,13 @@ fn progress(delivery: &DeliveryView, names: &WebhookNames, out: Output) -> Strin
     }
     if let (false, Some(error)) = (delivery.is_delivered(), &delivery.error_detail) {
         line.push_str(&format!(": {}", printable_line(error, 100)));
+    }
+    if delivery.is_on_hold() {
+        let webhook = &delivery.webhook_id;
+        line.push_str(&format!(
+            "; on hold until the webhook is resumed → postrider webhooks resume {webhook}"
+        ));
+        return line;
     }
     let next = delivery.next_retry_at;
     if let Some(next) = next.filter(|_| delivery.status == Status::Failed) {

@@ -122,6 +122,9 @@ fn encode(
         (Err(_), Some(content_type)) => {
             Ok((Payload::Bytes(BASE64.encode(bytes)), Some(content_type)))
         }
+        (Err(_), None) if bytes.starts_with(b"@") => Err(Failure::Input(
+            "the payload is not JSON; to send the content of a file, use --file FILE".to_owned(),
+        )),
         (Err(error), None) => Err(Failure::Input(format!(
             "the payload is not JSON ({error}); set its type with --content-type, such as text/plain"
         ))),

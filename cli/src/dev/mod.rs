@@ -30,6 +30,7 @@ use url::Url;
 
 use self::function::Function;
 use self::queue::Messages;
+use crate::failure::Failure;
 use crate::serve::server::Limits;
 use crate::serve::settings::Settings;
 use crate::serve::{admin, server, start_logging};
@@ -88,9 +89,9 @@ pub(crate) async fn run(args: DevArgs, data: &Path) -> anyhow::Result<ExitCode> 
     };
     let token = settings.admin_token.as_deref();
     let admin = admin::ensure_key(&gateway(&served, &settings), data, token).await?;
-    let listener = TcpListener::bind(args.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", args.listen))?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+        Failure::Input(crate::edge::cannot_bind(args.listen, &error, "--listen"))
+    })?;
     let entropy: &dyn Entropy = &SystemEntropy;
     let pass = Pass::new(entropy.bytes());
     let dev_url = pass.url(listener.local_addr()?);

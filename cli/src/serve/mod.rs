@@ -8,6 +8,7 @@ pub(crate) mod server;
 pub(crate) mod settings;
 mod wiring;
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,9 +20,14 @@ use clap::Args;
 use postrider_adapter_otlp::OtlpTraces;
 use postrider_gateway::traces;
 use tokio::net::TcpListener;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
+use crate::edge;
+use crate::failure::Failure;
 use crate::serve::admin::Secrets;
+use crate::serve::banner::Place;
 use crate::serve::settings::declared::LISTEN;
 use crate::serve::settings::{LogFormat, Settings};
 
@@ -41,7 +47,7 @@ pub(crate) struct ServeArgs {
     print_login: bool,
 
     /// Print the documentation of all settings and exit
-    #[arg(long, hide = true)]
+    #[arg(long)]
     print_configuration: bool,
 }
 
@@ -53,8 +59,12 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     }
     let settings = Settings::read(crate::edge::setting)?;
     start_logging(&settings)?;
+    settings::unknown::warn();
     start_traces(&settings)?;
     descriptors::ensure(&settings)?;
+    // Before the data directory is created: a start that fails because the port is in use leaves nothing behind.
+    let cannot_bind = |error| Failure::Input(edge::cannot_bind(args.listen, &error, "--listen"));
+    let listener = TcpListener::bind(args.listen).await.map_err(cannot_bind)?;
     let service = wiring::assemble(data, &settings)?;
     let has_keys = service.has_keys().await?;
     if !args.listen.ip().is_loopback() && settings.admin_token.is_none() && !has_keys {
@@ -66,9 +76,6 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
     }
     let token = settings.admin_token.as_deref();
     let admin = admin::ensure_key(&service.gateway, data, token).await?;
-    let listener = TcpListener::bind(args.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", args.listen))?;
     let (login, path) = service.one_time_login(&admin);
     let secrets = if args.print_login {
         Secrets::Shown
@@ -76,7 +83,11 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
         Secrets::to_a_terminal()
     };
     let stopped = crate::edge::stop_signal();
-    banner::print(listener.local_addr()?, &admin, &path, secrets, &settings);
+    let place = Place {
+        address: listener.local_addr()?,
+        data,
+    };
+    banner::print(&place, &admin, &path, secrets, &settings);
     service.run(listener, login, stopped).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -89,10 +100,51 @@ pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
     let started = match settings.log_format {
-        LogFormat::Text => lines.with_ansi(wants_colour()).try_init(),
+        LogFormat::Text if std::io::stderr().is_terminal() => lines
+            .with_ansi(wants_colour())
+            .with_target(false)
+            .fmt_fields(debug_fn(short_field))
+            .try_init(),
+        LogFormat::Text => lines.with_ansi(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
+}
+
+/// What `delivery.attempted` has to replay a decision and to search for. On a terminal, the sentence says enough.
+const WIDE_FIELDS: &[&str] = &[
+    "event",
+    "webhook_id",
+    "tenant",
+    "event_type",
+    "attempt_number",
+    "elapsed_ms",
+    "decision",
+    "next_retry_at_ms",
+    "decided_at_ms",
+    "attempt_count",
+    "max_attempts",
+    "failure_kind",
+    "phase",
+    "retry_after_ms",
+    "directive",
+    "delays_ms",
+    "max_backoff_ms",
+    "jitter_bps",
+    "classifier",
+    "redirects",
+    "retry_after",
+    "on_exhausted",
+    "retry_budget",
+    "jitter",
+];
+
+fn short_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(to, "{value:?}"),
+        name if WIDE_FIELDS.contains(&name) => Ok(()),
+        name => write!(to, " {name}={value:?}"),
+    }
 }
 
 fn start_traces(settings: &Settings) -> anyhow::Result<()> {

@@ -3,6 +3,7 @@
 pub(crate) mod declared;
 pub(crate) mod mail;
 pub(crate) mod table;
+pub(crate) mod unknown;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

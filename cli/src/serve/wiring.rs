@@ -22,7 +22,6 @@ use postrider_gateway::sweep::Sweep;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::worker::embedded::{EmbeddedWorker, InProcessQueue};
 use postrider_gateway::{Gateway, Ports, traces};
-use postrider_ports::Store;
 use postrider_ports::clock::Clock;
 use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::notifications::NotificationListener;
@@ -30,6 +29,7 @@ use postrider_ports::queue::Queue;
 use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
 use postrider_ports::start_now::AcceptClaimed;
+use postrider_ports::{Error, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -58,8 +58,10 @@ pub(crate) struct Service {
 /// Opens the data directory and assembles the parts. Nothing is sent yet.
 pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Service> {
     let context = || format!("cannot open the data directory {}", data.display());
-    let lock = SqliteStore::lock_for_serving(data).with_context(context)?;
-    let store = SqliteStore::open(data, SqliteOptions::default()).with_context(context)?;
+    let lock = SqliteStore::lock_for_serving(data).map_err(plainly);
+    let lock = lock.with_context(context)?;
+    let store = SqliteStore::open(data, SqliteOptions::default()).map_err(plainly);
+    let store = store.with_context(context)?;
     let process = store.process().to_owned();
     let listening: Arc<dyn NotificationListener> = Arc::clone(&store) as _;
     let schedule: Arc<dyn Schedule> = Arc::clone(&store) as _;
@@ -122,6 +124,14 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         limits: settings.limits,
         _lock: lock,
     })
+}
+
+/// At startup, nothing suggests that the error goes away by itself.
+fn plainly(error: Error) -> anyhow::Error {
+    match error {
+        Error::Unavailable(reason) | Error::Broken(reason) => anyhow!(reason),
+        Error::InvalidCursor => error.into(),
+    }
 }
 
 fn sender(settings: &Settings) -> anyhow::Result<HttpSender> {

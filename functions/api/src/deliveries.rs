@@ -10,9 +10,11 @@ use postrider_api_types::delivery::{
     PageParameters, RetryNow,
 };
 use postrider_api_types::filter::FilterParameters;
-use postrider_domain::delivery::Force;
-use postrider_domain::ids::DeliveryId;
+use postrider_domain::delivery::{Delivery, Force};
+use postrider_domain::flow::WaitingFor;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
+use postrider_gateway::waiting::Waiting;
 use postrider_ports::history::Cursor;
 use postrider_presentation::redact::seen_with;
 use postrider_presentation::request::Sent;
@@ -50,13 +52,27 @@ pub(crate) async fn list(
     let page = history
         .list(caller.tenant(), &filter, limit, cursor.as_ref())
         .await?;
-    let rows = page.items.into_iter();
+    let waiting = waiting(&api, caller.tenant(), &page.items).await?;
+    let view = |row| {
+        let reason = waiting.reason(&row);
+        DeliveryView::of(&seen_with(caller.key(), row), reason)
+    };
     Ok(Json(DeliveryPage {
-        items: rows
-            .map(|row| DeliveryView::from(&seen_with(caller.key(), row)))
-            .collect(),
+        items: page.items.into_iter().map(view).collect(),
         next_cursor: page.next.map(|Cursor(text)| text),
     }))
+}
+
+/// Reads the webhooks once, and only if there is an open delivery.
+async fn waiting(api: &Api, tenant: &TenantId, rows: &[Delivery]) -> Result<Waiting, Problem> {
+    let manage = &api.gateway.manage;
+    let webhooks = if rows.iter().any(|row| row.status.is_open()) {
+        manage.list(tenant).await?
+    } else {
+        Vec::new()
+    };
+    let now = api.gateway.ports.clock.now();
+    Ok(Waiting::read(manage, rows, &webhooks, now).await?)
 }
 
 /// Get a delivery with its payload and attempts, and why it has not arrived
@@ -83,8 +99,10 @@ pub(crate) async fn get(
     };
     let now = api.gateway.ports.clock.now();
     let why = why::explain(&row, attempts.last(), flow, now);
+    let state = flow.map(|(webhook, flow)| (webhook.health.status, flow));
+    let delivery = DeliveryView::of(&row, WaitingFor::of(&row, state, now));
     let request = Sent::of(&row, event.as_deref(), webhook.as_ref()).into();
-    let detail = DeliveryDetail::new(&row, event.as_deref(), attempts, why, request);
+    let detail = DeliveryDetail::new(delivery, event.as_deref(), attempts, why, request);
     Ok(Json(detail))
 }
 
@@ -94,7 +112,7 @@ pub(crate) async fn get(
     params(("id" = String, Path, description = "`dlv_…`")),
     request_body(content = Option<RetryNow>, content_type = "application/json"),
     responses(
-        (status = 202, description = "It is pending and due.", body = DeliveryView),
+        (status = 202, description = "It is pending, and due unless `waiting_for` says what it waits for.", body = DeliveryView),
         (status = 409, description = "It is being attempted, pending or delivered, or its webhook is disabled or deleted.", body = ProblemBody, content_type = "application/problem+json"),
         DocumentProblems,
         ItemProblems,
@@ -113,5 +131,11 @@ pub(crate) async fn retry(
     };
     let retries = &api.gateway.retries;
     let row = retries.retry_now(caller.tenant(), id, force).await?;
-    Ok((StatusCode::ACCEPTED, Json(DeliveryView::from(&row))))
+    let (store, manage) = (&api.gateway.ports.store, &api.gateway.manage);
+    let webhook = store.webhook(caller.tenant(), id.webhook).await?;
+    let now = api.gateway.ports.clock.now();
+    let rows = std::slice::from_ref(&row);
+    let waiting = Waiting::read(manage, rows, webhook.as_slice(), now).await?;
+    let view = DeliveryView::of(&row, waiting.reason(&row));
+    Ok((StatusCode::ACCEPTED, Json(view)))
 }

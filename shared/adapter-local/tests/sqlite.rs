@@ -6,6 +6,7 @@
     reason = "test code: any other result is a failure"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -20,6 +21,7 @@ use postrider_domain::delivery::{Claimed, Completion, DeadCause, Force, Status, 
 use postrider_domain::event::Event;
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::headers::CustomHeaders;
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, JobId, TenantId, WebhookId};
 use postrider_domain::retention::Retention;
 use postrider_domain::secret::{SecretRing, SigningSecret};
@@ -193,7 +195,7 @@ async fn rows_held_by_a_closed_process_are_free_immediately() {
     drop(claims);
     drop(theirs);
     assert_eq!(due(&store, webhook).await, [held, failed]);
-    let agenda = store.agenda(None, 100, after(61)).await.unwrap();
+    let agenda = store.agenda(None, 100, after(61)).await.unwrap().entries;
     assert_eq!((agenda.len(), agenda[0].due_at), (1, NOW));
     let requeued = ours
         .requeue(&ours.tenant, failed, Force::No, after(61))
@@ -204,7 +206,7 @@ async fn rows_held_by_a_closed_process_are_free_immediately() {
 }
 
 async fn due_at(store: &SqliteStore, webhook: WebhookId, now: Timestamp) -> Vec<DeliveryId> {
-    let asks = [AttemptKind::First, AttemptKind::Retry].map(|kind| Ask::all(kind, 10));
+    let asks = [AttemptKind::First, AttemptKind::Retry].map(|kind| Ask::all(kind, 500));
     let found = store.due(&TenantId::default(), webhook, &asks, now).await;
     let rows = found.unwrap().into_iter().flat_map(|found| found.rows);
     rows.map(|row| row.id).collect()
@@ -277,7 +279,8 @@ async fn opening_a_store_writes_nothing() {
     let file = dir.path().join("postrider.db");
     let before = fs::read(&file).unwrap();
     let store = open(dir.path());
-    assert_eq!(store.agenda(None, 100, after(60)).await.unwrap().len(), 1);
+    let agenda = store.agenda(None, 100, after(60)).await.unwrap();
+    assert_eq!(agenda.entries.len(), 1);
     assert_eq!(due_at(&store, id.webhook, after(60)).await, [id]);
     let log = fs::metadata(dir.path().join("postrider.db-wal"));
     assert_eq!(log.map_or(0, |log| log.len()), 0);
@@ -452,6 +455,44 @@ async fn queued_writes_finish_before_a_store_closes() {
     let again = open(dir.path());
     let found = postrider_ports::history::History::delivery(&*again, &tenant, id).await;
     assert!(found.unwrap().is_some());
+}
+
+/// They are simply due again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_deliveries_wait_for_a_resume_and_none_is_lost() {
+    const WAITING: usize = 2_000;
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    scene.set_status(webhook, WebhookStatus::Failed).await;
+    let version = scene.version().await;
+    let mut ids = BTreeSet::new();
+    for _ in 0..WAITING / 100 {
+        let events = (0..100).map(|_| scene.event(NOW));
+        let batch: Vec<_> = events
+            .map(|event| builders::acceptance(event, &[webhook], version))
+            .collect();
+        ids.extend(batch.iter().map(|one| one.rows[0].id));
+        for accepted in scene.accept(batch).await {
+            assert!(matches!(accepted, Ok(Accepted::New)));
+        }
+    }
+    let stopped = scene.try_claim(*ids.first().unwrap(), after(60)).await;
+    assert!(matches!(stopped, Claim::Unclaimable(Unclaimable::Parked)));
+    scene.set_status(webhook, WebhookStatus::Active).await;
+    let mut claimed = BTreeSet::new();
+    loop {
+        let due = due(&store, webhook).await;
+        if due.is_empty() {
+            break;
+        }
+        for id in due {
+            let taken = scene.claimed(id, after(61)).await;
+            claimed.insert(taken.delivery().id);
+        }
+    }
+    assert_eq!(claimed, ids);
 }
 
 /// Publishers and workers that share a commit with it.

@@ -4,6 +4,7 @@ use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::event::{Event, Label};
+use postrider_domain::flow::WaitingFor;
 use postrider_domain::outcome::{Phase, Timings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -56,6 +57,11 @@ pub struct DeliveryView {
     pub last_attempted_at: Option<ApiTime>,
     #[schema(required)]
     pub next_retry_at: Option<ApiTime>,
+    /// Why an open delivery is not being attempted: it waits for `next_retry_at` (`retry_time`), for its paused, failed or
+    /// disabled webhook to be resumed (`webhook_resume`), or for the webhook's rate limit (`rate_limit`). `null` if it is
+    /// delivered, dead, in flight or about to be attempted.
+    #[schema(required, value_type = Option<schema::WaitingFor>)]
+    pub waiting_for: Option<Word<WaitingFor>>,
     pub created_at: ApiTime,
     /// The most recent error.
     #[schema(required)]
@@ -65,8 +71,9 @@ pub struct DeliveryView {
     pub dead_cause: Option<Word<DeadCause>>,
 }
 
-impl From<&Delivery> for DeliveryView {
-    fn from(row: &Delivery) -> Self {
+impl DeliveryView {
+    #[must_use]
+    pub fn of(row: &Delivery, waiting_for: Option<WaitingFor>) -> Self {
         Self {
             id: row.id.to_string(),
             event_id: row.id.event.to_string(),
@@ -80,6 +87,7 @@ impl From<&Delivery> for DeliveryView {
             max_attempts: row.max_attempts,
             last_attempted_at: row.last_attempted_at.map(ApiTime),
             next_retry_at: row.next_retry_at.map(ApiTime),
+            waiting_for: waiting_for.map(Word::from),
             created_at: ApiTime(row.created_at),
             error_detail: row.error_detail.clone(),
             dead_cause: row.dead_cause.map(Word::from),
@@ -101,6 +109,14 @@ impl DeliveryView {
     #[must_use]
     pub fn is_delivered(&self) -> bool {
         self.status == Status::Delivered
+    }
+
+    /// Whether it is on hold until its webhook is resumed.
+    #[must_use]
+    pub fn is_on_hold(&self) -> bool {
+        self.waiting_for
+            .as_ref()
+            .is_some_and(|reason| *reason == WaitingFor::WebhookResume)
     }
 }
 
@@ -141,7 +157,7 @@ pub struct DeliveryDetail {
 impl DeliveryDetail {
     #[must_use]
     pub fn new(
-        row: &Delivery,
+        delivery: DeliveryView,
         event: Option<&Event>,
         attempts: Vec<Attempt>,
         why: Option<WhyView>,
@@ -154,7 +170,7 @@ impl DeliveryDetail {
             None => body.map(|body| BASE64.encode(body)),
         };
         Self {
-            delivery: row.into(),
+            delivery,
             content_type: event.map(|event| text(&event.content_type)),
             payload: payload.map(str::to_owned),
             payload_base64,

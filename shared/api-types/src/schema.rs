@@ -25,7 +25,7 @@ use postrider_domain::webhook::{
     MAX_EMAIL_BYTES, MAX_NAME_CHARS, MAX_PATTERNS, MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS,
 };
 use postrider_domain::{
-    delivery, diagnosis, health, inbound, key, key_stats, notification, outcome,
+    delivery, diagnosis, flow, health, inbound, key, key_stats, notification, outcome,
 };
 use postrider_ports::jobs;
 use utoipa::openapi::schema::{
@@ -91,6 +91,7 @@ schemas! { pub
     ShadowAspect => words::<shadow::Aspect>();
     ShadowResult => words::<shadow::Likeness>();
     UrlChange => words::<diagnosis::UrlChange>();
+    WaitingFor => words::<flow::WaitingFor>();
     WebhookStatus => words::<health::WebhookStatus>();
 
     SecretForm => one_of(scheme::KeyForm::names());

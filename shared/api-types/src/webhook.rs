@@ -220,6 +220,10 @@ pub struct WebhookView {
     pub retry_rate: u32,
     /// The attempts per second that it currently gets: `retry_rate`, or fewer while it answers 429 or 503 or times out.
     pub current_rate: f64,
+    /// Whether first attempts, too, are limited to `current_rate`: its receiver cannot keep up, or it was just resumed.
+    #[serde(default)]
+    #[schema(required)]
+    pub limited: bool,
     pub auto_resume: bool,
     pub retry: RetryView,
     #[schema(value_type = schema::WebhookStatus)]
@@ -266,6 +270,7 @@ impl WebhookView {
             timeout_seconds: u32::try_from(settings.timeout.get() / 1000).unwrap_or(u32::MAX),
             retry_rate: settings.retry_rate,
             current_rate: flow.per_second(),
+            limited: flow.limited,
             auto_resume: settings.auto_resume,
             retry: RetryView::of(&settings.retry, runtime),
             status: health.status.into(),

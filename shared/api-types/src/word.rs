@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 
 use postrider_domain::delivery::{DeadCause, Status};
 use postrider_domain::diagnosis::{BodyChange, UrlChange};
+use postrider_domain::flow::WaitingFor;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::inbound::Rejection;
 use postrider_domain::key::Scope;
@@ -60,6 +61,7 @@ vocabulary! {
     Rejection, code;
     Scope, as_str;
     Status, as_str;
+    WaitingFor, as_str;
     WebhookStatus, as_str;
 }
 
@@ -204,6 +206,7 @@ mod tests {
         check::<Phase>();
         check::<Rejection>();
         check::<UrlChange>();
+        check::<WaitingFor>();
         check::<WebhookStatus>();
     }
 }

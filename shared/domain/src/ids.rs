@@ -24,16 +24,20 @@ static BASE32: LazyLock<Encoding> = LazyLock::new(|| {
 
 /// The text is not an id of the expected kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an id that begins with `{prefix}`")]
+#[error("is not a valid id: expected `{prefix}` and {chars} characters")]
 pub struct IdError {
     prefix: &'static str,
+    chars: usize,
 }
 
 fn decode<const N: usize>(text: &str, prefix: &'static str) -> Result<[u8; N], IdError> {
     text.strip_prefix(prefix)
         .and_then(|rest| BASE32.decode(rest.as_bytes()).ok())
         .and_then(|bytes| bytes.try_into().ok())
-        .ok_or(IdError { prefix })
+        .ok_or(IdError {
+            prefix,
+            chars: (N * 8).div_ceil(5),
+        })
 }
 
 /// The ten random bytes of a new time-ordered id. Randomness comes in at the edge.

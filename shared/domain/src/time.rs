@@ -123,6 +123,15 @@ impl Millis {
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
+
+    /// A span of the past as people read it: whole seconds, rounded to the nearest, from one second on.
+    #[must_use]
+    pub const fn to_nearest_second(self) -> Self {
+        if self.0 < 1000 {
+            return self;
+        }
+        Self::from_seconds(self.0.saturating_add(500) / 1000)
+    }
 }
 
 impl From<Millis> for Duration {

@@ -35,6 +35,7 @@ pub mod sweep;
 mod telemetry;
 mod test_event;
 pub mod traces;
+pub mod waiting;
 pub mod webhook_cache;
 pub mod webhooks;
 pub mod worker;

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::{Redirect, Response};
 use http::StatusCode;
 use postrider_domain::delivery::{Delivery, Force, Status};
+use postrider_domain::flow::WaitingFor;
 use postrider_domain::ids::DeliveryId;
 
 use super::fields::{Form, Named, Query};
@@ -47,6 +48,8 @@ struct DeliveryPage {
     sent: Sent,
     payload: Option<Payload>,
     retry: Retry,
+    /// Whether its webhook has to be resumed before it can arrive.
+    needs_resume: bool,
     shadow: ShadowForm,
 }
 
@@ -85,6 +88,9 @@ pub(super) async fn show(
         None => None,
     };
     let now = app.gateway.ports.clock.now();
+    let state = flow.map(|(webhook, flow)| (webhook.health.status, flow));
+    let waiting_for = WaitingFor::of(&row, state, now);
+    let is_stopped = state.is_some_and(|(status, _)| status.parks());
     let (steps, earlier_steps) = timeline::steps(&attempts);
     let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
     let page = DeliveryPage {
@@ -92,7 +98,7 @@ pub(super) async fn show(
         id: id.to_string(),
         event_id: id.event.to_string(),
         event_type: row.event_type.as_str().to_owned(),
-        state: text::delivery_state(&row),
+        state: text::delivery_state(&row, waiting_for),
         webhook_id: id.webhook.to_string(),
         webhook: webhook
             .as_ref()
@@ -102,10 +108,7 @@ pub(super) async fn show(
         attempts: format!("{} of {}", row.attempt_count, row.max_attempts),
         created_at: text::when(row.created_at),
         last_at: text::when_or_never(row.last_attempted_at),
-        next_at: text::when_or_never(
-            row.next_retry_at
-                .filter(|_| row.status.is_open() && !row.parked),
-        ),
+        next_at: text::next_attempt(&row, waiting_for),
         why: why::explain(&row, attempts.last(), flow, now),
         steps,
         earlier_steps,
@@ -114,6 +117,7 @@ pub(super) async fn show(
             .as_deref()
             .map(|event| Payload::of(event, fields.get("view") == Some("raw"))),
         retry: retry_of(&row),
+        needs_resume: is_stopped && row.status != Status::Delivered,
         shadow: ShadowForm::default(),
     };
     Ok(html(StatusCode::OK, &page))
@@ -131,7 +135,13 @@ pub(super) async fn retry(
     };
     let retries = &app.gateway.retries;
     retries.retry_now(viewer.tenant(), id, force).await?;
+    let webhook = app.gateway.manage.get(viewer.tenant(), id.webhook).await?;
+    let done = if webhook.health.status.parks() {
+        "held"
+    } else {
+        "retried"
+    };
     Ok(Redirect::to(&format!(
-        "/inspector/deliveries/{id}?done=retried"
+        "/inspector/deliveries/{id}?done={done}"
     )))
 }

@@ -48,7 +48,7 @@ pub(super) async fn show(
         session: event.session_id.as_ref().map(rows::session),
         origin: event.origin.to_string(),
         accepted_at: text::when(event.created_at),
-        deliveries: rows::rows(&deliveries, &webhooks),
+        deliveries: rows::rows(&app, &deliveries, &webhooks).await?,
         payload: Payload::of(&event, fields.get("view") == Some("raw")),
     };
     Ok(html(StatusCode::OK, &page))

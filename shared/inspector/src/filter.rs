@@ -126,7 +126,7 @@ impl FilterForm {
                 value: status.as_str().to_owned(),
                 name: match status {
                     Status::Pending => "Pending",
-                    Status::Failed => "Retrying",
+                    Status::Failed => "Retrying (failed)",
                     Status::Delivered => "Delivered",
                     Status::Dead => "Dead",
                 }

@@ -99,7 +99,7 @@ pub(super) async fn show(
         .collect();
     let failures = failures(&app, &viewer).await?;
     let mut attention: Vec<_> = webhooks.iter().filter_map(attention).collect();
-    // Stopped webhooks before those that are still retrying.
+    // Stopped webhooks before degraded ones.
     attention.sort_by_key(|one| !one.can_resume);
     let page = OverviewPage {
         frame,
@@ -113,7 +113,7 @@ pub(super) async fn show(
         key_stats: views(&report),
         delivered: text::count(report.total.tally.delivered),
         dead: text::count(report.total.tally.dead),
-        failures: rows::rows(&failures, &webhooks),
+        failures: rows::rows(&app, &failures, &webhooks).await?,
         more_attention: attention.len().saturating_sub(MAX_ATTENTION),
         attention: attention.into_iter().take(MAX_ATTENTION).collect(),
         has_webhooks: !webhooks.is_empty(),
@@ -187,7 +187,7 @@ fn attention(webhook: &Webhook) -> Option<Attention> {
     let reason = match health.status {
         WebhookStatus::Failed | WebhookStatus::Disabled => text::reason(health),
         WebhookStatus::Active if health.failure_count >= WARNING_AT => {
-            format!("{} failures in a row, still retrying", health.failure_count)
+            format!("{} failures in a row", health.failure_count)
         }
         WebhookStatus::Active | WebhookStatus::Paused => return None,
     };

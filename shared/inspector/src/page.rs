@@ -155,6 +155,9 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
     let number = |name: &str| query.get(name).and_then(|text| text.parse::<u32>().ok());
     let message = match done {
         "retried" => "The delivery is pending and due now. Its history is kept.",
+        "held" => {
+            "The delivery is pending, and on hold until its webhook is resumed. Its history is kept."
+        }
         "paused" => "Webhook paused. Deliveries are on hold until you resume it.",
         "resumed" => "Webhook resumed. Deliveries on hold go out now; dead ones stay dead.",
         "saved" => "Saved. Changes apply from the next attempt.",

@@ -2,9 +2,13 @@
 
 use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::event::Label;
+use postrider_domain::flow::WaitingFor;
 use postrider_domain::webhook::Webhook;
+use postrider_gateway::waiting::Waiting;
 
+use super::page::PageError;
 use super::text::{self, Markup, Pill, delivery_state};
+use crate::App;
 
 /// How much of an error a row shows.
 const ERROR_CHARS: usize = 90;
@@ -25,12 +29,20 @@ pub(super) struct Row {
     pub(super) error: Option<String>,
 }
 
-pub(super) fn rows(deliveries: &[Delivery], webhooks: &[Webhook]) -> Vec<Row> {
+pub(super) async fn rows(
+    app: &App,
+    deliveries: &[Delivery],
+    webhooks: &[Webhook],
+) -> Result<Vec<Row>, PageError> {
+    let gateway = &app.gateway;
+    let now = gateway.ports.clock.now();
+    let waiting = Waiting::read(&gateway.manage, deliveries, webhooks, now).await?;
     let named = |row: &Delivery| {
         let webhook = webhooks.iter().find(|webhook| webhook.id == row.id.webhook);
         webhook.map(|webhook| webhook.settings.name.clone())
     };
-    deliveries.iter().map(|row| line(row, named(row))).collect()
+    let line = |row| line(row, waiting.reason(row), named(row));
+    Ok(deliveries.iter().map(line).collect())
 }
 
 /// A session, and the URL of its deliveries.
@@ -43,7 +55,7 @@ pub(super) fn session(label: &Label) -> (String, String) {
     )
 }
 
-fn line(row: &Delivery, webhook: Option<String>) -> Row {
+fn line(row: &Delivery, waiting_for: Option<WaitingFor>, webhook: Option<String>) -> Row {
     let (id, webhook_id) = (row.id.to_string(), row.id.webhook.to_string());
     let error = row
         .error_detail
@@ -52,17 +64,14 @@ fn line(row: &Delivery, webhook: Option<String>) -> Row {
     Row {
         short_id: text::short_id(&row.id.event.to_string()),
         id,
-        state: delivery_state(row),
+        state: delivery_state(row, waiting_for),
         event_type: row.event_type.as_str().to_owned(),
         webhook: webhook.unwrap_or_else(|| text::short_id(&webhook_id)),
         webhook_id,
         session: row.session_id.as_ref().map(session),
         attempts: format!("{}/{}", row.attempt_count, row.max_attempts),
         created_at: text::when(row.created_at),
-        next_at: text::when_or_never(
-            row.next_retry_at
-                .filter(|_| row.status.is_open() && !row.parked),
-        ),
+        next_at: text::next_attempt(row, waiting_for),
         error: error.map(|error| text::short(error, ERROR_CHARS)),
     }
 }

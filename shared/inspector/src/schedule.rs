@@ -144,9 +144,11 @@ fn picture(times: &[(Millis, Millis)]) -> Markup {
             } else {
                 format!("+{}", text::span(*since))
             };
+            // A phone shows only the first and the last time: the others would be too small to read.
+            let mid = if n == 0 || is_last { "" } else { " mid" };
             let _ = write!(
                 svg,
-                "<text x=\"{x:.1}\" y=\"20\">{number}</text><text class=\"time\" x=\"{x:.1}\" y=\"56\">{since}</text>"
+                "<text class=\"number{mid}\" x=\"{x:.1}\" y=\"20\">{number}</text><text class=\"time{mid}\" x=\"{x:.1}\" y=\"56\">{since}</text>"
             );
         }
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use postrider_domain::delivery::{Delivery, Status};
-use postrider_domain::health::{Health, WARNING_AT, WebhookStatus};
+use postrider_domain::flow::WaitingFor;
+use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::time::{Millis, Timestamp};
 
 /// Markup built only from numbers and fixed words. It must never contain user input: templates insert it unescaped.
@@ -135,14 +136,16 @@ pub(super) struct Pill {
     pub(super) text: String,
 }
 
-pub(super) fn delivery_state(row: &Delivery) -> Pill {
-    let (class, text) = match row.status {
-        Status::Pending | Status::Failed if row.parked => ("parked", "Waiting"),
-        Status::Pending if row.lease_owner.is_some() => ("pending", "Attempting"),
-        Status::Pending => ("pending", "Pending"),
-        Status::Failed => ("failed", "Retrying"),
-        Status::Delivered => ("delivered", "Delivered"),
-        Status::Dead => ("dead", "Dead"),
+pub(super) fn delivery_state(row: &Delivery, waiting_for: Option<WaitingFor>) -> Pill {
+    let (class, text) = match (row.status, waiting_for) {
+        (Status::Pending | Status::Failed, Some(WaitingFor::WebhookResume)) => {
+            ("parked", "On hold")
+        }
+        (Status::Pending, _) if row.lease_owner.is_some() => ("pending", "Attempting"),
+        (Status::Pending, _) => ("pending", "Pending"),
+        (Status::Failed, _) => ("failed", "Retrying"),
+        (Status::Delivered, _) => ("delivered", "Delivered"),
+        (Status::Dead, _) => ("dead", "Dead"),
     };
     Pill {
         class,
@@ -150,9 +153,19 @@ pub(super) fn delivery_state(row: &Delivery) -> Pill {
     }
 }
 
+/// When an open delivery is attempted next, or what it waits for.
+pub(super) fn next_attempt(row: &Delivery, waiting_for: Option<WaitingFor>) -> Markup {
+    match waiting_for {
+        Some(WaitingFor::WebhookResume) => Markup("when resumed".to_owned()),
+        Some(WaitingFor::RateLimit) => Markup("rate limit".to_owned()),
+        Some(WaitingFor::RetryTime) | None => {
+            when_or_never(row.next_retry_at.filter(|_| row.status.is_open()))
+        }
+    }
+}
+
 pub(super) fn webhook_state(health: &Health) -> Pill {
     let (class, text) = match health.status {
-        WebhookStatus::Active if health.failure_count >= WARNING_AT => ("failed", "Failing"),
         WebhookStatus::Active if health.is_degraded() => ("failed", "Degraded"),
         WebhookStatus::Active => ("delivered", "Active"),
         WebhookStatus::Failed => ("dead", "Failed"),

@@ -80,7 +80,7 @@ pub(super) async fn blank(
         &app,
         &viewer,
         None,
-        WebhookForm::default(),
+        WebhookForm::blank(),
         Invalid::default(),
     );
     Ok(html(StatusCode::OK, &page))

@@ -29,7 +29,7 @@ pub struct RetryJob {
     /// The rows that are being requeued. Stored before the first of them changes, so that after a crash each of them is
     /// counted exactly once.
     #[serde(default)]
-    pub slice: Vec<Listed>,
+    pub slice: Vec<ListedRow>,
     /// Incremented by each write of progress; fences off a second process that runs the same slice.
     #[serde(default)]
     pub step: u64,
@@ -118,7 +118,7 @@ impl Walk {
 
 /// A row as it was when its slice was listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedRow {
     pub id: DeliveryId,
     status: Status,
     version: u64,
@@ -126,7 +126,7 @@ pub struct Listed {
     attempts_before: u32,
 }
 
-impl Listed {
+impl ListedRow {
     /// Whether the row was requeued since. A closed row changes in no other way. An open one may be attempted meanwhile, but
     /// only requeueing starts its attempts again.
     #[must_use]
@@ -140,7 +140,7 @@ impl Listed {
     }
 }
 
-impl From<&Delivery> for Listed {
+impl From<&Delivery> for ListedRow {
     fn from(row: &Delivery) -> Self {
         Self {
             id: row.id,

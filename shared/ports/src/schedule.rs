@@ -16,6 +16,14 @@ pub struct AgendaEntry {
     pub due_at: Timestamp,
 }
 
+/// A page of the agenda.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgendaPage {
+    pub entries: Vec<AgendaEntry>,
+    /// After which webhook the next page starts; `None` if this is the last one.
+    pub next: Option<(TenantId, WebhookId)>,
+}
+
 /// An open row that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueRow {
@@ -72,15 +80,15 @@ pub struct DueRows {
 /// Finds open rows that are free and not parked. Read-only; the result may be outdated, and the claim decides.
 #[async_trait]
 pub trait Schedule: Send + Sync {
-    /// One entry per webhook with open rows, including overdue ones: up to `limit` webhooks with free rows, in order,
-    /// starting after the given one. The first page also has an entry for each webhook with held rows. Rows held by dead
+    /// One entry per webhook with open rows, including overdue ones: up to `limit` webhooks with free rows, starting after
+    /// the given one. The first page also has an entry for each webhook with held rows. Rows held by dead
     /// processes count as free.
     async fn agenda(
         &self,
         after: Option<&(TenantId, WebhookId)>,
         limit: usize,
         now: Timestamp,
-    ) -> Result<Vec<AgendaEntry>>;
+    ) -> Result<AgendaPage>;
 
     /// The rows of one webhook that are due at `now`; one result per ask, in order. Costs the same however many rows wait.
     async fn due(

@@ -81,7 +81,7 @@ fn meaning(finding: &Finding) -> (String, String) {
         ),
         Finding::Nothing => (
             "No match found",
-            "No old secret, other scheme, modified body or wrong clock explains the signature."
+            "We tried old secrets, other schemes, modified bodies and other clocks; none matches."
                 .to_owned(),
         ),
     };

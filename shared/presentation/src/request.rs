@@ -15,8 +15,8 @@ pub struct Sent {
 
 impl Sent {
     /// The headers of the last attempt, or of the first one to come. The webhook's own headers are those it has now,
-    /// without what looks like a credential. The signatures of Standard Webhooks and the version of the gateway that
-    /// sent the request are not stored.
+    /// without what looks like a credential. Signatures are hidden, and the version of the gateway that sent the request
+    /// is not stored.
     #[must_use]
     pub fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
         let mut headers = vec![("webhook-id".to_owned(), row.id.to_string())];
@@ -24,8 +24,8 @@ impl Sent {
         if let Some(at) = row.last_attempted_at {
             set("webhook-timestamp", at.as_seconds().to_string());
             set("webhook-signature", format!("v1,{HIDDEN}"));
-            set("x-observatory-signature", row.signature.clone());
-            set("x-webhook-signature", row.signature.clone());
+            set("x-observatory-signature", format!("sha256={HIDDEN}"));
+            set("x-webhook-signature", format!("sha256={HIDDEN}"));
             // A retry by an operator restarts the count: until the next attempt, the number that the last one sent is
             // not known.
             if let Some(retries) = row.attempt_count.checked_sub(1) {
@@ -44,7 +44,7 @@ impl Sent {
         if let Some(event) = event {
             set("content-type", event.content_type.as_str().to_owned());
         }
-        set("user-agent", format!("Postrider/{HIDDEN}"));
+        set("user-agent", "Postrider (version not stored)".to_owned());
         if let Some(webhook) = webhook {
             headers.extend(shown_headers(&webhook.settings.headers));
         }

@@ -2,7 +2,8 @@
 import { assert } from "../stage.mjs";
 
 export default async function (stage) {
-  const receiver = await stage.receiver({ status: 500, body: "database <b>is away</b>" });
+  // Slow enough for a bar: very short attempts have none.
+  const receiver = await stage.receiver({ status: 500, body: "database <b>is away</b>", delay_ms: 20 });
   const webhook = await stage.webhook(receiver.url, {
     headers: { authorization: "Bearer hidden-credential", "x-team": "blue" },
     retry: { profile: "custom", delays_seconds: [1], max_attempts: 2 },

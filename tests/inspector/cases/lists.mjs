@@ -54,6 +54,34 @@ export default async function (stage) {
   assert.equal(await rows(page).count(), 50);
   assert.notEqual(await page.getByLabel("From (UTC)").inputValue(), "");
 
+  // At any width, no button of the filter bar is cut or covers something else.
+  for (const width of [1100, 1280, 1440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const path of ["/inspector/deliveries?status=dead", "/inspector/dead?event_type=mail.sent"]) {
+      await stage.goto(page, path);
+      const faults = await page.locator(".filters").evaluate((bar) => {
+        bar.open = true;
+        const parts = [...bar.querySelectorAll(".go > *, .ranges a")];
+        const edge = bar.getBoundingClientRect().right;
+        return parts.flatMap((part) => {
+          const box = part.getBoundingClientRect();
+          const overlaps = (other) => {
+            const its = other.getBoundingClientRect();
+            return other !== part && its.left < box.right && box.left < its.right && its.top < box.bottom && box.top < its.bottom;
+          };
+          const text = part.textContent;
+          return [
+            ...(part.matches(".go > *") && part.scrollWidth > part.clientWidth ? [`${text} is cut`] : []),
+            ...(box.right > edge ? [`${text} is outside`] : []),
+            ...(parts.some(overlaps) ? [`${text} overlaps`] : []),
+          ];
+        });
+      });
+      assert.deepEqual(faults, [], `${path}, ${width} wide`);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+
   // Every invalid filter is reported.
   const invalid = await stage.goto(page, "/inspector/deliveries?status=lost&from=soon");
   assert.equal(invalid.status(), 400);

@@ -11,7 +11,7 @@ use crate::output::{Output, printable_line};
 use crate::pages;
 use crate::table::Table;
 use crate::views::{ShowDelivery, WebhookNames};
-use crate::when::{short_time, until};
+use crate::when::short_time;
 
 const DEFAULT_LIMIT: usize = 50;
 
@@ -29,7 +29,12 @@ pub(super) async fn run(args: ListArgs, client: &Client, out: Output) -> Result<
         return Ok(Ending::Fine);
     }
     let names = WebhookNames::read(client).await;
-    out.line(table(listing.read()?, &names, now).show(out))?;
+    let deliveries: Vec<DeliveryView> = listing.read()?;
+    let is_any_on_hold = deliveries.iter().any(DeliveryView::is_on_hold);
+    out.line(table(deliveries, &names, now).show(out))?;
+    if is_any_on_hold {
+        out.note("To send deliveries on hold: postrider webhooks resume ID");
+    }
     if listing.next_cursor.is_some() {
         out.note(format!(
             "Only the first {limit} are shown; use --limit to see more."
@@ -73,10 +78,7 @@ pub(in crate::commands) fn table(
 }
 
 fn remark(delivery: &DeliveryView, now: Timestamp) -> String {
-    let next = delivery
-        .next_retry_at
-        .filter(|_| !delivery.is_settled())
-        .map(|at| until(at, now));
+    let next = delivery.next(now);
     let error = delivery
         .error_detail
         .as_deref()

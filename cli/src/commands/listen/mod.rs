@@ -103,7 +103,7 @@ pub(crate) async fn run(
     let mut secrets = Hidden::signing_secrets(&args.secret)?;
     let behaviour = behaviour(&args, !secrets.is_empty())?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-    let cannot_bind = |error| Failure::Input(format!("cannot listen on {address}: {error}"));
+    let cannot_bind = |error| Failure::Input(edge::cannot_bind(address, &error, "--port"));
     let listener = TcpListener::bind(address).await.map_err(cannot_bind)?;
     let url = format!("http://{}/", listener.local_addr().map_err(cannot_bind)?);
 

@@ -172,6 +172,17 @@ fn show_one(answer: &Answer, out: Output) -> Result<Ending, Failure> {
         out.document(&answer.text)?;
     } else {
         let delivery: DeliveryView = answer.read()?;
+        if delivery.is_on_hold() {
+            let (id, webhook) = (&delivery.id, &delivery.webhook_id);
+            out.line(format!(
+                "Requeued {id}: {}, on hold until {webhook} is resumed.",
+                delivery.status
+            ))?;
+            out.note(format!(
+                "To resume the webhook: postrider webhooks resume {webhook}"
+            ));
+            return Ok(Ending::Fine);
+        }
         out.line(format!(
             "Requeued {}: {} and due now.",
             delivery.id, delivery.status

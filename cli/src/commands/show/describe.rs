@@ -4,7 +4,7 @@ use data_encoding::BASE64;
 use postrider_api_types::Word;
 use postrider_api_types::delivery::{DeliveryDetail, DeliveryView, RequestView};
 use postrider_api_types::why::WhyView;
-use postrider_domain::delivery::Status;
+use postrider_domain::delivery::{DeadCause, Status};
 
 use super::timeline::timeline;
 use crate::body::pretty_body;
@@ -12,7 +12,7 @@ use crate::edge;
 use crate::output::{Output, Tone, plural, printable_line};
 use crate::table::facts;
 use crate::views::ShowDelivery;
-use crate::when::{short_time, until};
+use crate::when::short_time;
 
 /// Longer payloads are truncated; --json has all of it.
 const SHOWN_BODY_CHARS: usize = 8000;
@@ -42,8 +42,6 @@ pub(crate) fn describe(detail: &DeliveryDetail, shown: Parts, out: Output) -> St
 }
 
 fn headline(delivery: &DeliveryView, out: Output) -> String {
-    let open = !delivery.is_settled();
-    let next = delivery.next_retry_at.filter(|_| open);
     let headline = format!(
         "{} {}  {}",
         delivery.mark().show(out),
@@ -54,10 +52,7 @@ fn headline(delivery: &DeliveryView, out: Output) -> String {
         out,
         [
             ("attempts", Some(delivery.tries())),
-            (
-                "next",
-                next.map(|at| format!("{} ({})", short_time(at), until(at, edge::now()))),
-            ),
+            ("next", next(delivery)),
             (
                 "error",
                 delivery
@@ -65,14 +60,7 @@ fn headline(delivery: &DeliveryView, out: Output) -> String {
                     .clone()
                     .filter(|_| !delivery.is_delivered()),
             ),
-            (
-                "cause",
-                delivery
-                    .dead_cause
-                    .as_ref()
-                    .map(Word::as_str)
-                    .map(|cause| cause.replace('_', " ")),
-            ),
+            ("cause", delivery.dead_cause.as_ref().map(cause)),
             (
                 "event",
                 Some(format!("{} ({})", delivery.event_id, delivery.event_type)),
@@ -88,6 +76,28 @@ fn headline(delivery: &DeliveryView, out: Output) -> String {
         ],
     );
     format!("{headline}\n{facts}")
+}
+
+fn next(delivery: &DeliveryView) -> Option<String> {
+    let next = delivery.next(edge::now())?;
+    Some(match delivery.next_retry_at {
+        _ if delivery.is_on_hold() => {
+            let webhook = &delivery.webhook_id;
+            format!("{next} (postrider webhooks resume {webhook})")
+        }
+        Some(at) => format!("{} ({next})", short_time(at)),
+        None => next,
+    })
+}
+
+fn cause(cause: &Word<DeadCause>) -> String {
+    match cause {
+        Word::Known(DeadCause::Exhausted) => "attempts used up".to_owned(),
+        Word::Known(DeadCause::ExhaustedFailingWebhook) => {
+            "attempts used up; the webhook was stopped".to_owned()
+        }
+        Word::Known(_) | Word::Unknown(_) => cause.as_str().replace('_', " "),
+    }
 }
 
 fn reason(why: &WhyView, out: Output) -> String {

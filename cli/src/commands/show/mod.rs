@@ -4,6 +4,11 @@ mod describe;
 mod timeline;
 
 use clap::Args;
+use postrider_api_types::delivery::{DeliveryDetail, DeliveryView};
+use postrider_api_types::webhook::WebhookView;
+use postrider_domain::delivery::Status;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::EventId;
 
 pub(super) use self::describe::{Parts, describe};
 use crate::client::Client;
@@ -17,7 +22,7 @@ Examples:
   postrider show dlv_… --json | jq '.attempts[] | [.at, .status_code, .elapsed_ms]'
 
 The bar of an attempt shows how long it took, relative to the longest one: d is DNS, c connect, t TLS, \
-w waiting for the first byte, b the body.";
+w waiting for the first byte, b the body. An attempt of less than 10 ms has no bar.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -31,6 +36,12 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(args: ShowArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    if args.id.starts_with(EventId::PREFIX) {
+        return Err(Failure::Input(format!(
+            "{} is an event id; give the id of one of its deliveries (dlv_…): see postrider deliveries list",
+            args.id
+        )));
+    }
     let answer = client.get(&["v1", "deliveries", &args.id]).await?;
     if out.wants_json() {
         out.document(&answer.text)?;
@@ -40,7 +51,26 @@ pub(crate) async fn run(args: ShowArgs, client: &Client, out: Output) -> Result<
         } else {
             Parts::WithoutPayload
         };
-        out.line(describe(&answer.read()?, parts, out))?;
+        let detail: DeliveryDetail = answer.read()?;
+        out.line(describe(&detail, parts, out))?;
+        if detail.delivery.status == Status::Dead
+            && let Some(hint) = resume_first(&detail.delivery, client).await
+        {
+            out.line(hint)?;
+        }
     }
     Ok(Ending::Fine)
+}
+
+/// How to resume the webhook of a dead delivery, if it is stopped. None for a key that may not read webhooks.
+async fn resume_first(delivery: &DeliveryView, client: &Client) -> Option<String> {
+    let path = ["v1", "webhooks", &delivery.webhook_id];
+    let webhook: WebhookView = client.get(&path).await.ok()?.read().ok()?;
+    let is_stopped = webhook.status.known().is_some_and(WebhookStatus::parks);
+    is_stopped.then(|| {
+        format!(
+            "Its webhook is {}. To resume it first: postrider webhooks resume {}",
+            webhook.status, webhook.id
+        )
+    })
 }

@@ -5,11 +5,14 @@ use postrider_api_types::delivery::{AttemptView, TimingsView};
 
 use crate::output::{Output, Tone, plural, printable_line};
 use crate::table::Mark;
-use crate::when::{short_time, to_the_second};
+use crate::when::short_time;
 
 /// How many attempts are shown; --json has all of them.
 const MAX_SHOWN: usize = 50;
 const WIDTH: u64 = 40;
+/// A shorter attempt gets no bar: its phases round to nothing.
+const SHORTEST_BAR_MS: u32 = 10;
+const LEGEND: &str = "bars: d DNS · c connect · t TLS · w waiting for the first byte · b body";
 /// Longer errors are truncated.
 const ERROR_CHARS: usize = 300;
 
@@ -24,6 +27,9 @@ pub(super) fn timeline(attempts: &[AttemptView], out: Output) -> String {
             "{} not shown; use --json to see all.",
             plural(earlier, "earlier attempt")
         ));
+    }
+    if longest.is_some_and(|longest| longest >= SHORTEST_BAR_MS) {
+        lines.push(out.paint(Tone::Faint, LEGEND));
     }
     let mut before: Option<&AttemptView> = None;
     for attempt in shown {
@@ -51,10 +57,12 @@ fn step(attempt: &AttemptView, longest: u64, out: Output) -> Vec<String> {
         result(attempt),
         duration(elapsed),
     )];
-    lines.push(format!(
-        "     {}",
-        bar(&attempt.reply.timings, elapsed, longest)
-    ));
+    if attempt.reply.elapsed_ms >= SHORTEST_BAR_MS {
+        lines.push(format!(
+            "     {}",
+            bar(&attempt.reply.timings, elapsed, longest)
+        ));
+    }
     let phases = attempt.reply.timings.phases().into_iter();
     let phases: Vec<String> = phases
         .map(|(name, ms)| format!("{name} {}", duration(ms.into())))
@@ -88,7 +96,8 @@ fn result(attempt: &AttemptView) -> String {
 }
 
 fn waited(before: &AttemptView, attempt: &AttemptView) -> String {
-    to_the_second(attempt.reply.at.0.since(before.reply.at.0)).to_string()
+    let span = attempt.reply.at.0.since(before.reply.at.0);
+    span.to_nearest_second().to_string()
 }
 
 /// A bar of one character per unit of time. Phases are measured and rounded separately, so the last one is truncated at
@@ -151,7 +160,8 @@ mod tests {
         let out = Output::new(Format::People, true);
         assert_eq!(
             timeline(&attempts, out),
-            "ATTEMPTS\n \
+            "ATTEMPTS\n\
+             bars: d DNS · c connect · t TLS · w waiting for the first byte · b body\n \
              #1  2026-02-21 10:00:00Z  ✗ timeout: no answer (in first byte), 2.0 s\n     \
              ddddccccccwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\n     \
              dns 200 ms · connect 300 ms · first byte 1.5 s\n     \
@@ -160,6 +170,18 @@ mod tests {
              wwwwwwwwb.\n     \
              first byte 400 ms · body 90 ms"
         );
+    }
+
+    #[test]
+    fn attempts_a_second_apart_are_shown_so_and_very_short_ones_have_no_bar() {
+        let rest = r#""status_code":500,"phase":null,"error":"HTTP status 500","timings":{}"#;
+        let attempts = [
+            attempt(1, "2026-02-21T10:00:00.000Z", 9, rest),
+            attempt(2, "2026-02-21T10:00:01.020Z", 3, rest),
+        ];
+        let shown = timeline(&attempts, Output::new(Format::People, true));
+        assert!(shown.contains(" 1s later"), "{shown}");
+        assert!(!shown.contains("..") && !shown.contains("bars:"), "{shown}");
     }
 
     #[test]

@@ -110,7 +110,10 @@ impl CreateArgs {
             body.secret = Some(generated.secret.expose().to_owned());
             Some(generated)
         } else {
-            let prompt = format!("The sender's signing secret ({}): ", self.scheme);
+            let prompt = format!(
+                "The sender's signing secret ({}; to generate one, use --generate): ",
+                self.scheme
+            );
             body.secret = Some(self.secret.read(&prompt)?.expose().to_owned());
             None
         };

@@ -158,10 +158,12 @@ impl Frame<'_> {
 fn webhook(webhook: &WebhookView) -> Line {
     let reason = webhook.status_reason.as_deref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    let limit = webhook.limit();
+    let limit = limit.map_or_else(String::new, |limit| format!(", {limit}"));
     Line::text("  ")
         .mark(webhook.mark())
         .column(None, &webhook.name, 24)
-        .then(None, &format!("{}{reason}", webhook.state()))
+        .then(None, &format!("{}{reason}{limit}", webhook.state()))
         .then(Some(Tone::Faint), &format!("  {}", webhook.id))
 }
 

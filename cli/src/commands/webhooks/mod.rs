@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use postrider_api_types::webhook::{
     CreatedWebhook, RotatedSecretView, Rotation, WebhookPatch, WebhookView,
 };
+use postrider_domain::ids::WebhookId;
 
 use self::settings::{CreateArgs, UpdateArgs};
 use super::follow::{WaitArgs, show_published};
@@ -25,6 +26,10 @@ Examples:
   postrider webhooks test wh_… --wait
   postrider webhooks resume wh_…";
 
+const EGRESS_ADVICE: &str = "\
+the gateway's operator can allow more: private addresses with POSTRIDER_EGRESS_ALLOW, ports with \
+POSTRIDER_EGRESS_PORTS, plain http with POSTRIDER_EGRESS_HTTP";
+
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct WebhooksArgs {
@@ -35,7 +40,29 @@ pub(crate) struct WebhooksArgs {
 #[derive(Debug, Args)]
 struct Named {
     /// Webhook id, wh_…
+    #[arg(value_parser = webhook_id)]
     id: String,
+}
+
+pub(super) fn webhook_id(text: &str) -> Result<String, String> {
+    if text.starts_with(WebhookId::PREFIX) {
+        Ok(text.to_owned())
+    } else {
+        Err("use the id (wh_…), not the name; see postrider webhooks list".to_owned())
+    }
+}
+
+/// Names the settings that open the egress rules, if these reject the URL.
+fn advise(mut failure: Failure) -> Failure {
+    if let Failure::Rejected {
+        problem,
+        advice: advice @ None,
+    } = &mut failure
+        && problem.blames("target_url")
+    {
+        *advice = Some(EGRESS_ADVICE.to_owned());
+    }
+    failure
 }
 
 #[derive(Debug, Subcommand)]
@@ -93,7 +120,8 @@ pub(crate) async fn run(
         }
         Action::Show(Named { id }) => print(&client.get(&["v1", "webhooks", &id]).await?, out)?,
         Action::Create(args) => {
-            let answer = client.post(&["v1", "webhooks"], &args.into_body()?).await?;
+            let answer = client.post(&["v1", "webhooks"], &args.into_body()?).await;
+            let answer = answer.map_err(advise)?;
             print_created(&answer, out)?;
         }
         Action::Update(args) => print(&update(*args, client).await?, out)?,
@@ -144,7 +172,7 @@ async fn update(args: UpdateArgs, client: &Client) -> Result<Answer, Failure> {
             "nothing to change: give at least one setting".to_owned(),
         ));
     }
-    client.patch(&path, &body).await
+    client.patch(&path, &body).await.map_err(advise)
 }
 
 async fn rotate(

@@ -5,7 +5,7 @@ use postrider_api_types::webhook::{LastFailureView, WebhookView};
 use postrider_api_types::{ApiTime, Word};
 use postrider_domain::health::WebhookStatus;
 
-use crate::output::{Output, printable_line};
+use crate::output::{Output, plural, printable_line};
 use crate::table::{Table, facts};
 use crate::views::ShowWebhook;
 use crate::when::short_time;
@@ -16,11 +16,7 @@ pub(super) const SAVE_THE_SECRET: &str =
 pub(super) fn list(webhooks: Vec<WebhookView>, out: Output) -> String {
     let mut table = Table::new(["ID", "NAME", "STATUS", "EVENT TYPES", "TARGET"]);
     for webhook in webhooks {
-        let status = match webhook.failure_count {
-            0 => webhook.status.to_string(),
-            1 => format!("{}, 1 failure", webhook.status),
-            n => format!("{}, {n} failures", webhook.status),
-        };
+        let status = status(&webhook);
         let types = printable_line(&webhook.event_types.join(", "), 40);
         table.row(
             webhook.mark(),
@@ -34,6 +30,19 @@ pub(super) fn list(webhooks: Vec<WebhookView>, out: Output) -> String {
         );
     }
     table.show(out)
+}
+
+/// `active, degraded (3 failures), limited to 1.5/s`.
+fn status(webhook: &WebhookView) -> String {
+    let mut text = webhook.status.to_string();
+    if webhook.degraded {
+        let failures = plural(webhook.failure_count, "failure");
+        text.push_str(&format!(", degraded ({failures})"));
+    }
+    if let Some(limit) = webhook.limit() {
+        text.push_str(&format!(", {limit}"));
+    }
+    text
 }
 
 pub(super) fn one(webhook: &WebhookView, out: Output) -> String {
@@ -78,13 +87,15 @@ pub(super) fn one(webhook: &WebhookView, out: Output) -> String {
     text
 }
 
-/// `8/s, currently 2.5/s`: the configured rate, and the current one while it is reduced.
+/// `8/s, limited to 2.5/s`: the configured rate of retries, and the current one of all attempts while it is limited.
 fn rate(webhook: &WebhookView) -> String {
     let (configured, current) = (webhook.retry_rate, webhook.current_rate);
-    if current < f64::from(configured) {
-        format!("{configured}/s, currently {current}/s")
-    } else {
-        format!("{configured}/s")
+    match webhook.limit() {
+        Some(limit) => format!("{configured}/s, {limit}"),
+        None if current < f64::from(configured) => {
+            format!("{configured}/s, currently {current}/s")
+        }
+        None => format!("{configured}/s"),
     }
 }
 
@@ -137,6 +148,7 @@ mod tests {
             ("headers", json!({"authorization": "***"})),
             ("retry_rate", json!(8)),
             ("current_rate", json!(2.5)),
+            ("limited", json!(true)),
             ("next_test_at", json!("2026-02-21T10:01:00.000Z")),
             (
                 "last_failure",
@@ -153,7 +165,7 @@ mod tests {
             "failed",
             "standard, max_attempts 8\n",
             "authorization: ***",
-            "8/s, currently 2.5/s",
+            "8/s, limited to 2.5/s",
             "next probe",
             "HTTP status 500, ",
             "dlv_1",
@@ -162,5 +174,22 @@ mod tests {
             assert!(format!("{shown}\n").contains(part), "{part} in {shown}");
         }
         assert!(!shown.contains("owner"), "{shown}");
+    }
+
+    #[test]
+    fn the_list_says_that_a_webhook_is_degraded_and_limited() {
+        let mut document = examples::webhook();
+        for (field, value) in [
+            ("failure_count", json!(3)),
+            ("degraded", json!(true)),
+            ("current_rate", json!(1.5)),
+            ("limited", json!(true)),
+        ] {
+            document[field] = value;
+        }
+        let webhook = serde_json::from_value(document).unwrap();
+        let shown = list(vec![webhook], Output::new(Format::People, true));
+        let expected = "active, degraded (3 failures), limited to 1.5/s";
+        assert!(shown.contains(expected), "{shown}");
     }
 }

@@ -13,7 +13,7 @@ use super::declared::{
 };
 use super::mail;
 
-const ALL: &[&dyn Documented] = &[
+pub(super) const ALL: &[&dyn Documented] = &[
     &LISTEN,
     &DATA,
     &ADMIN_TOKEN,
@@ -67,7 +67,13 @@ pub(crate) fn page() -> String {
     }
     page.push_str(
         "\nSettings of a single webhook (`retry`, `timeout_seconds`, `retry_rate`, `headers`, …) are part of the API: see \
-         `/openapi.json` of a running gateway.\n",
+         `/openapi.json` of a running gateway.\n\n## Internal receivers\n\nWebhooks reach private addresses only if \
+         `POSTRIDER_EGRESS_ALLOW` names them, and only by IP address or by a public name that resolves to them. Single-label names, \
+         `localhost` and names ending in `.local`, `.internal` or `.home.arpa` are always rejected, because the owner of a webhook must \
+         not be able to probe the gateway's own network by name. In Docker Compose or Kubernetes, use a fixed address or give the service \
+         a name in a domain of your own.\n\n## Compatibility\n\nThe `PAYMENT_REQUEST_…` variables above and the header \
+         `X-Observatory-Signature`, which every request carries with the same value as `X-Webhook-Signature`, are the names of the \
+         [source documents](origins.md). New receivers should verify `webhook-signature`.\n",
     );
     page
 }

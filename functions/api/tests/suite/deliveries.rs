@@ -49,7 +49,7 @@ async fn a_delivery_is_shown_with_its_attempts() {
             "session_id": "s-1", "target_url": "https://receiver.example/used", "signature": "sha256=11",
             "status": "dead", "attempt_count": 1, "max_attempts": 5,
             "last_attempted_at": "2026-02-21T10:00:00.005Z", "next_retry_at": null,
-            "created_at": "2026-02-21T10:00:00.000Z",
+            "waiting_for": null, "created_at": "2026-02-21T10:00:00.000Z",
             "error_detail": "HTTP status 500: the receiver's answer", "dead_cause": "exhausted",
         }]})
     );
@@ -96,7 +96,7 @@ async fn the_last_request_is_shown_as_it_was_sent() {
     assert_eq!(header("x-webhook-signature").await, None);
     stage.kill(&id).await;
     for name in ["x-webhook-signature", "x-observatory-signature"] {
-        assert_eq!(header(name).await.as_deref(), Some("sha256=11"), "{name}");
+        assert_eq!(header(name).await.as_deref(), Some("sha256=***"), "{name}");
     }
     assert_eq!(header("x-webhook-retry").await.as_deref(), Some("0"));
     assert!(header("user-agent").await.is_some());
@@ -107,6 +107,42 @@ async fn the_last_request_is_shown_as_it_was_sent() {
         None,
         "the count starts again, and the number of the last request is not stored"
     );
+}
+
+#[tokio::test]
+async fn an_open_delivery_says_what_it_waits_for() {
+    let stage = Stage::new().await;
+    let webhook = stage.webhook().await;
+    let id = stage.delivery().await;
+    let seen = async || {
+        let shown = stage.get(&format!("/v1/deliveries/{id}")).await.expect(200);
+        let listed = stage.get("/v1/deliveries").await.expect(200);
+        assert_eq!(shown["waiting_for"], listed["items"][0]["waiting_for"]);
+        shown["waiting_for"].clone()
+    };
+    assert_eq!(seen().await, Value::Null, "about to be attempted");
+    let next_retry_at = BEGIN.plus(Millis::from_seconds(30));
+    stage
+        .attempt(&id, Transition::Retry { next_retry_at })
+        .await;
+    assert_eq!(seen().await, "retry_time");
+    stage.clock.set(next_retry_at.plus(Millis::from_seconds(2)));
+    assert_eq!(seen().await, "rate_limit", "retries need credit");
+    let pause = format!("/v1/webhooks/{webhook}/pause");
+    stage.post(&pause, "").await.expect(200);
+    assert_eq!(seen().await, "webhook_resume");
+    let retry = format!("/v1/deliveries/{id}/retry");
+    let retried = stage.post(&retry, "").await.expect(202);
+    assert_eq!(retried["waiting_for"], "webhook_resume");
+    stage
+        .call(
+            &stage.admin,
+            Method::DELETE,
+            &format!("/v1/webhooks/{webhook}"),
+            "",
+        )
+        .await;
+    assert_eq!(seen().await, Value::Null, "there is nothing to wait for");
 }
 
 #[tokio::test]

@@ -3,11 +3,14 @@
 use http::StatusCode;
 use postrider_adapter_local::SqliteOptions;
 use postrider_domain::decide::Transition;
+use postrider_domain::flow::Limiter;
+use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
 use postrider_domain::time::Millis;
 use postrider_ports::clock::Clock;
+use postrider_ports::drains::DrainLease;
 use serde_json::json;
 
 use crate::inspector::{get, location, log_in, post};
@@ -118,16 +121,11 @@ async fn a_read_only_key_sees_no_signature() {
         .await;
     assert_eq!(listed.expect(200)["items"][0]["signature"], "sha256=***");
     let page = format!("/inspector/deliveries/{id}");
-    let manager = log_in(&stage, &stage.admin).await;
-    assert!(
-        get(&stage, &page, &manager)
-            .await
-            .text
-            .contains("sha256=11")
-    );
-    let viewer = log_in(&stage, &reader).await;
-    let seen = get(&stage, &page, &viewer).await.text;
-    assert!(!seen.contains("sha256=11") && seen.contains("sha256=***"));
+    for token in [&stage.admin, &reader] {
+        let cookie = log_in(&stage, token).await;
+        let seen = get(&stage, &page, &cookie).await.text;
+        assert!(!seen.contains("sha256=11") && seen.contains("sha256=***"));
+    }
 }
 
 #[tokio::test]
@@ -304,12 +302,44 @@ async fn a_delivery_on_hold_says_whether_it_waits_for_a_resume_or_for_the_rate_l
         shown["why"].clone()
     };
     assert_eq!(why().await["title"], "On hold: the webhook is paused");
-    // A resumed webhook starts at 1/s, with three deliveries; the others wait.
+    for path in [
+        format!("/inspector/deliveries/{id}"),
+        "/inspector/deliveries".to_owned(),
+    ] {
+        let page = get(&stage, &path, &cookie).await.text;
+        assert!(page.contains(">On hold<"), "{path}");
+        assert!(page.contains("when resumed"), "{path}");
+    }
+    let page = get(&stage, &format!("/inspector/deliveries/{id}"), &cookie).await;
+    assert!(page.text.contains("Resume webhook"));
+    // Once it is resumed, it is limited: what has been due for a while waits for the rate limit.
     stage.post(&format!("{path}/resume"), "").await.expect(200);
+    stage.clock.advance(Millis::from_seconds(2));
+    let (tenant, now) = (TenantId::default(), stage.clock.now());
+    let store = &stage.gateway.ports.store;
+    let (id, lease) = (
+        webhook.parse().unwrap(),
+        DrainLease {
+            owner: "a drainer".to_owned(),
+            taken_at: now,
+        },
+    );
+    let flow = store.take_drain_lease(&tenant, id, lease.clone()).await;
+    let raised = Limiter {
+        rate_milli: 2500,
+        ..flow.unwrap().unwrap().limiter
+    };
+    let stored = store.store_limiter(&tenant, id, &lease, raised.epoch, raised);
+    stored.await.unwrap();
     let waiting = why().await;
     assert_eq!(waiting["title"], "Waiting for the webhook's rate limit");
     let meaning = waiting["meaning"].as_str().unwrap();
-    assert!(meaning.contains("current rate limit (1/s)"), "{meaning}");
+    assert!(
+        meaning.contains("at most 2.5 times per second"),
+        "{meaning}"
+    );
+    let page = get(&stage, &format!("/inspector/webhooks/{webhook}"), &cookie).await;
+    assert!(page.text.contains("all attempts are limited to 2.5/s"));
     assert_eq!(
         waiting["outlook"],
         "It goes out as soon as the rate limit allows."

@@ -26,7 +26,7 @@ async fn a_webhook_is_created_shown_and_deleted() {
         json!({
             "id": made["id"], "name": "Tasks", "target_url": "https://receiver.example/hooks",
             "event_types": ["task.*"], "owner_email": null, "headers": {}, "timeout_seconds": 10,
-            "retry_rate": 5, "current_rate": 5.0, "auto_resume": false,
+            "retry_rate": 5, "current_rate": 5.0, "limited": false, "auto_resume": false,
             "retry": {
                 "profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,

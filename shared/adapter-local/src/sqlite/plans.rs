@@ -53,10 +53,6 @@ fn every_hot_query_uses_its_index() {
             "deliveries_held (lease_process=? AND tenant=? AND webhook_id=? AND lease_until<?)",
         ),
         (
-            backlog::FREE,
-            "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)",
-        ),
-        (
             interventions::FREE_OF_WEBHOOK,
             "deliveries_wake (tenant=? AND webhook_id=?",
         ),
@@ -122,6 +118,11 @@ fn every_hot_query_uses_its_index() {
     }
     // The oldest few, in table order; and an index that holds only running jobs.
     assert_plan(&db, notifications::FORGET, "SCAN outbox", &["SCAN outbox"]);
+    // Rows that are due in the same millisecond are sorted by event.
+    let sorted = "USE TEMP B-TREE FOR LAST TERM OF ORDER BY";
+    let index =
+        "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)";
+    assert_plan(&db, backlog::FREE, index, &[sorted]);
     let running = "SCAN jobs USING INDEX jobs_running";
     assert_plan(&db, jobs::UNFINISHED, running, &[running]);
 }

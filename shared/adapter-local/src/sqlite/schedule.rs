@@ -9,7 +9,7 @@ use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
-use postrider_ports::schedule::{AgendaEntry, Ask, DueRow, DueRows, Schedule};
+use postrider_ports::schedule::{AgendaEntry, AgendaPage, Ask, DueRow, DueRows, Schedule};
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
@@ -40,7 +40,7 @@ impl Schedule for SqliteStore {
         after: Option<&(TenantId, WebhookId)>,
         limit: usize,
         now: Timestamp,
-    ) -> Result<Vec<AgendaEntry>> {
+    ) -> Result<AgendaPage> {
         let (owners, after) = (Arc::clone(&self.owners), after.cloned());
         self.readers
             .read(move |db| agenda(db, &owners, after.as_ref(), limit, now))
@@ -69,14 +69,16 @@ fn agenda(
     after: Option<&(TenantId, WebhookId)>,
     limit: usize,
     now: Timestamp,
-) -> std::result::Result<Vec<AgendaEntry>, Fault> {
+) -> std::result::Result<AgendaPage, Fault> {
     let mut first = Entries::new();
-    let mut left = limit;
+    let (mut left, mut last, mut next) = (limit, None, None);
     stepping::awake(db, after, |tenant, webhook| {
         if left == 0 {
+            next = last.take();
             return Ok(ControlFlow::Break(()));
         }
         left -= 1;
+        last = Some((tenant.clone(), webhook));
         if let Some(wake_at) = first_awake(db, &tenant, webhook)? {
             note(&mut first, tenant, webhook, wake_at);
         }
@@ -94,14 +96,17 @@ fn agenda(
             Ok(())
         })?;
     }
-    Ok(first
+    let entries = first
         .into_iter()
         .map(|((tenant, webhook), due_at)| AgendaEntry {
             tenant,
             webhook,
             due_at,
-        })
-        .collect())
+        });
+    Ok(AgendaPage {
+        entries: entries.collect(),
+        next,
+    })
 }
 
 fn note(first: &mut Entries, tenant: TenantId, webhook: WebhookId, at: Timestamp) {

@@ -7,11 +7,11 @@ use super::MAX_URL_CHARS;
 /// Why a URL or an address is blocked. No message repeats the URL, whose query may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Blocked {
-    #[error("the URL is not valid: {0}")]
+    #[error("the URL is not valid: {}", unreadable(*.0))]
     Unreadable(url::ParseError),
     #[error("the URL has {chars} characters; at most {MAX_URL_CHARS} are allowed")]
     TooLong { chars: usize },
-    #[error("the scheme `{scheme}` is not allowed; use https")]
+    #[error("the scheme `{scheme}` is not allowed; use https, or http where the gateway allows it")]
     UrlScheme {
         /// At most 32 characters of it.
         scheme: String,
@@ -28,9 +28,13 @@ pub enum Blocked {
     #[error("port {port} is not allowed; use one of {}", list(.allowed))]
     Port { port: u16, allowed: Vec<u16> },
     /// A name without a dot, which only a local network can resolve.
-    #[error("the host `{name}` is a single label; use a full name such as hooks.example.com")]
+    #[error(
+        "the host `{name}` is a single label; use a full name such as hooks.example.com, or the IP address"
+    )]
     SingleLabel { name: String },
-    #[error("the host `{name}` is not public: names ending in `{suffix}` are not allowed")]
+    #[error(
+        "the host `{name}` is not public: names ending in `{suffix}` are not allowed; use the IP address"
+    )]
     LocalName { name: String, suffix: &'static str },
     #[error(
         "the host is not a valid name; use labels of 1 to 63 letters, digits, `-` and `_`, at most 253 characters in total"
@@ -53,6 +57,14 @@ pub enum Blocked {
     /// An IPv6 address outside the range that IANA assigns for the Internet.
     #[error("the address {ip} is not public (outside 2000::/3); use a public address")]
     NotGlobal { ip: Ipv6Addr },
+}
+
+fn unreadable(error: url::ParseError) -> String {
+    if error == url::ParseError::RelativeUrlWithoutBase {
+        "it must start with https://".to_owned()
+    } else {
+        error.to_string()
+    }
 }
 
 fn list(ports: &[u16]) -> String {

@@ -5,7 +5,7 @@ use postrider_domain::delivery::Force;
 use postrider_domain::ids::TenantId;
 use postrider_ports::Error;
 use postrider_ports::history::MAX_EXAMINED;
-use postrider_ports::jobs::{JobState, Listed, RetryJob, Walk};
+use postrider_ports::jobs::{JobState, ListedRow, RetryJob, Walk};
 
 use super::Retries;
 use crate::error::Conflict;
@@ -72,7 +72,7 @@ impl Retries {
         &self,
         tenant: &TenantId,
         state: JobState,
-        listed: Listed,
+        listed: ListedRow,
     ) -> Result<Settled, Error> {
         match self.try_settle(tenant, state, listed).await {
             // A row that cannot be read must not stop the others.
@@ -88,7 +88,7 @@ impl Retries {
         &self,
         tenant: &TenantId,
         state: JobState,
-        listed: Listed,
+        listed: ListedRow,
     ) -> Result<Settled, Error> {
         // An interrupted run of this slice may have requeued it; since then it may even be dead again.
         if self.was_requeued(tenant, listed).await? {
@@ -106,7 +106,7 @@ impl Retries {
         }
     }
 
-    async fn was_requeued(&self, tenant: &TenantId, listed: Listed) -> Result<bool, Error> {
+    async fn was_requeued(&self, tenant: &TenantId, listed: ListedRow) -> Result<bool, Error> {
         let row = self.ports.store.delivery(tenant, listed.id).await?;
         Ok(row.is_some_and(|row| listed.was_requeued(&row)))
     }
@@ -132,7 +132,7 @@ impl Retries {
                 .store
                 .list(tenant, &job.filter, self.slice, cursor.as_ref())
                 .await?;
-            job.slice = page.items.iter().map(Listed::from).collect();
+            job.slice = page.items.iter().map(ListedRow::from).collect();
             job.requeueing = Walk::after(page.next);
         }
         if job.requeueing == Walk::Ended && job.slice.is_empty() {

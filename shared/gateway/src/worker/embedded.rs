@@ -6,6 +6,7 @@ mod breather;
 mod cycle;
 mod flows;
 mod slots;
+mod spoiled;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use crate::worker::embedded::breather::{Breather, Pause};
 use crate::worker::embedded::cycle::Refill;
 use crate::worker::embedded::flows::Flows;
 use crate::worker::embedded::slots::{Key, Slots};
+use crate::worker::embedded::spoiled::Spoiled;
 use crate::{Ports, telemetry, traces};
 
 /// How long completions are gathered before waiting rows are read again. Reading after each completion would claim rows
@@ -63,6 +65,7 @@ pub struct EmbeddedWorker {
     /// Rows that this process is attempting. Their leases may expire when the clock jumps or the disk stays full; they are
     /// not attempted a second time meanwhile.
     under_way: Mutex<HashSet<(TenantId, DeliveryId)>>,
+    spoiled: Spoiled,
     tasks: TaskTracker,
     aborted: CancellationToken,
 }
@@ -104,6 +107,7 @@ impl EmbeddedWorker {
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
             under_way: Mutex::default(),
+            spoiled: Spoiled::default(),
             tasks: TaskTracker::new(),
             aborted: CancellationToken::new(),
         })

@@ -9,6 +9,8 @@ use crate::text::{self, Markup, Pill};
 
 /// Attempts shown on a page.
 const MAX_STEPS: usize = 50;
+/// A shorter attempt gets no bar: its phases round to nothing.
+const SHORTEST_BAR_MS: u32 = 10;
 /// The width of the longest bar, in SVG units.
 const WIDTH: u64 = 1000;
 
@@ -36,7 +38,7 @@ pub(super) fn steps(attempts: &[Attempt]) -> (Vec<Step>, usize) {
     let step = |attempt: &Attempt| {
         let waited = before
             .replace(attempt.at)
-            .map(|before| attempt.at.since(before));
+            .map(|before| attempt.at.since(before).to_nearest_second());
         Step {
             number: attempt.number,
             at: text::when(attempt.at),
@@ -94,9 +96,12 @@ fn phases(timings: &Timings) -> String {
     phases.collect::<Vec<_>>().join(" · ")
 }
 
-/// A bar whose length is the duration relative to the longest attempt. Phases are measured and rounded separately, so the
-/// last one is cut at the total.
+/// A bar whose length is the duration relative to the longest attempt; empty for a very short attempt. Phases are
+/// measured and rounded separately, so the last one is cut at the total.
 fn bar(timings: &Timings, longest: u64) -> Markup {
+    if timings.total_ms < SHORTEST_BAR_MS {
+        return Markup(String::new());
+    }
     let scale = |ms: u64| ms * WIDTH / longest;
     let end = scale(u64::from(timings.total_ms)).max(4);
     let mut svg = format!(
@@ -160,10 +165,12 @@ mod tests {
     fn a_bar_never_exceeds_its_total() {
         let Markup(svg) = bar(&attempt(1, 100).timings, 200);
         assert!(svg.contains("x=\"25\" width=\"475\""), "{svg}");
-        let Markup(nothing) = bar(&Timings::default(), 1);
+        let Markup(short) = bar(&attempt(1, 10).timings, 100_000);
         assert!(
-            !nothing.contains("NaN") && nothing.contains("width=\"4\""),
-            "{nothing}"
+            !short.contains("NaN") && short.contains("width=\"4\""),
+            "{short}"
         );
+        let Markup(nothing) = bar(&attempt(1, 9).timings, 9);
+        assert_eq!(nothing, "");
     }
 }

@@ -30,6 +30,14 @@ pub(super) struct WebhookForm {
 }
 
 impl WebhookForm {
+    /// The form of a new webhook, which gets all events unless its creator says otherwise.
+    pub(super) fn blank() -> Self {
+        Self {
+            event_types: "*".to_owned(),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn from_fields(fields: &Fields) -> Self {
         Self {
             name: fields.text("name"),

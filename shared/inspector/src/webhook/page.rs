@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use postrider_domain::delivery::Status;
+use postrider_domain::flow::FlowStatus;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::key_stats::KeyStat;
@@ -39,6 +40,8 @@ struct WebhookPage {
     headers: Vec<(String, String)>,
     timeout: u64,
     retry_rate: u32,
+    /// The current rate while it is limited.
+    limited_to: Option<f64>,
     auto_resume: bool,
     /// When the next probe of a failed webhook is sent.
     next_probe_at: Option<Markup>,
@@ -66,11 +69,13 @@ struct Banner {
     since: Option<Markup>,
 }
 
-fn banner(webhook: &Webhook) -> Option<Banner> {
+/// `outlook` follows the failures of an active webhook.
+fn banner(webhook: &Webhook, outlook: &str) -> Option<Banner> {
     let health = &webhook.health;
     let (class, title, detail) = match health.status {
         WebhookStatus::Active if health.is_degraded() => {
-            ("warn", text::RETRYING, in_a_row(health.failure_count))
+            let failures = in_a_row(health.failure_count);
+            ("warn", text::RETRYING, format!("{failures}{outlook}"))
         }
         WebhookStatus::Active => return None,
         WebhookStatus::Failed => (
@@ -93,11 +98,10 @@ fn banner(webhook: &Webhook) -> Option<Banner> {
 }
 
 fn in_a_row(failures: u32) -> String {
-    let attempts = match failures {
-        1 => "The last attempt failed".to_owned(),
-        n => format!("The last {n} attempts failed"),
-    };
-    format!("{attempts}. Deliveries are still being retried.")
+    match failures {
+        1 => "The last attempt failed.".to_owned(),
+        n => format!("The last {n} attempts failed."),
+    }
 }
 
 async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, PageError> {
@@ -109,6 +113,18 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         ..Filter::default()
     };
     let recent = ports.store.list(tenant, &filter, RECENT, None).await?.items;
+    let retrying = Filter {
+        status: Some(Status::Failed),
+        ..filter
+    };
+    let retrying = ports.store.list(tenant, &retrying, 1, None).await?.items;
+    let outlook = if retrying.is_empty() {
+        ""
+    } else {
+        " Deliveries are being retried."
+    };
+    let flow = app.gateway.manage.flow(&webhook).await?;
+    let rows = rows::rows(app, &recent, std::slice::from_ref(&webhook)).await?;
     let failed = recent.iter().filter(|row| row.status != Status::Delivered);
     let last = failed
         .filter(|row| row.error_detail.is_some())
@@ -137,6 +153,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         headers: shown_headers(&settings.headers).into_iter().collect(),
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
+        limited_to: flow.limited.then(|| FlowStatus::per_second(&flow)),
         auto_resume: settings.auto_resume,
         next_probe_at: webhook
             .health
@@ -144,7 +161,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .filter(|_| settings.auto_resume)
             .map(text::when),
         state: text::webhook_state(&webhook.health),
-        banner: banner(&webhook),
+        banner: banner(&webhook, outlook),
         last_failure: last.map(|row| {
             let error = row.error_detail.as_deref().unwrap_or_default();
             (row.id.to_string(), text::short(error, 160))
@@ -158,7 +175,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             shown(KeyStat::RetryRate, "Retry rate"),
             shown(KeyStat::AvgRetries, "Retries per delivery"),
         ],
-        recent: rows::rows(&recent, std::slice::from_ref(&webhook)),
+        recent: rows,
         old_secrets: webhook
             .secrets
             .retiring

@@ -58,7 +58,7 @@ pub(super) fn explain(status: u16, row: &Delivery, webhook: Option<&Webhook>) ->
             &["Check its log at this time for the `webhook-id` below.", "Retry once it is fixed."],
         ),
         502..=504 => (
-            "A proxy in front of the receiver responded: the receiver is down, restarting or overloaded.".to_owned(),
+            "The receiver, or a proxy in front of it, is down, restarting or overloaded.".to_owned(),
             &["Check its deployment and health checks. Automatic retries cover a short outage."],
         ),
         501 | 505..=599 => (

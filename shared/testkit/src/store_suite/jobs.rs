@@ -2,7 +2,7 @@
 
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_ports::history::{Cursor, Filter};
-use postrider_ports::jobs::{JobState, Listed, RetryJob, Walk};
+use postrider_ports::jobs::{JobState, ListedRow, RetryJob, Walk};
 
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after, event, row, webhook_id};
@@ -152,9 +152,9 @@ pub async fn a_job_cancelled_within_a_slice_is_unfinished(fixture: impl Fixture)
     assert_eq!(scene.unfinished_jobs().await, Ok(Vec::new()));
 }
 
-fn slice() -> Vec<Listed> {
+fn slice() -> Vec<ListedRow> {
     let event = event(&TenantId::default(), 1, NOW);
-    vec![Listed::from(&row(&event, webhook_id(1)))]
+    vec![ListedRow::from(&row(&event, webhook_id(1)))]
 }
 
 fn job(n: u8) -> RetryJob {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use postrider_domain::delivery::Unclaimable;
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, Wanted};
-use postrider_ports::schedule::{Ask, DueRow};
+use postrider_ports::schedule::{Ask, DueRow, DueRows};
 
 use super::flows::Granted;
 use super::slots::Key;
@@ -84,19 +84,15 @@ impl EmbeddedWorker {
                 (refill.began, refill.after.clone())
             };
             let page = self.schedule.agenda(after.as_ref(), PAGE, now).await?;
-            let last = page
-                .last()
-                .map(|entry| (entry.tenant.clone(), entry.webhook));
-            let is_whole = page.len() >= PAGE;
-            for entry in page {
+            for entry in page.entries {
                 let key = (entry.tenant, entry.webhook);
                 self.flows.note_stored(&key, entry.due_at);
                 self.agenda.lock().note(key, entry.due_at);
             }
             self.flows.forget_idle(now);
             let mut refill = self.refill.lock();
-            refill.after = last.filter(|_| is_whole);
-            refill.began = began || !is_whole;
+            refill.began = began || page.next.is_none();
+            refill.after = page.next;
             refill.next_at = if refill.began {
                 now.plus(self.poll_interval)
             } else {
@@ -160,23 +156,40 @@ impl EmbeddedWorker {
         let Some(asks) = self.flows.asks(webhook, room, now) else {
             return Ok(self.flows.step(webhook, now));
         };
-        let (tenant, id) = (&webhook.tenant, webhook.id);
-        let mut found = self.schedule.due(tenant, id, &asks, now).await?;
-        for rows in &mut found {
-            rows.rows.retain(|row| !self.is_under_way(row));
-        }
+        let key = (webhook.tenant.clone(), webhook.id);
+        let found = self.due(&key, &asks, now).await?;
         Ok(self.flows.grant(webhook, &asks, found, room, now))
+    }
+
+    /// Due rows, without those that are under way or cannot be read.
+    async fn due(&self, key: &Key, asks: &[Ask], now: Timestamp) -> Result<Vec<DueRows>> {
+        let spoiled = self.spoiled.count(key, now);
+        let wider: Vec<_> = asks
+            .iter()
+            .map(|ask| Ask {
+                limit: ask.limit + spoiled,
+                ..*ask
+            })
+            .collect();
+        let mut found = self.schedule.due(&key.0, key.1, &wider, now).await?;
+        for (ask, due) in asks.iter().zip(&mut found) {
+            due.rows
+                .retain(|row| !self.is_under_way(row) && !self.spoiled.contains(key, row.id));
+            if let Some(next) = due.rows.get(ask.limit) {
+                due.next_at = Some(next.next_retry_at);
+                due.rows.truncate(ask.limit);
+            }
+        }
+        Ok(found)
     }
 
     /// The rows of a webhook that was deleted, or is too new for the cache. The claim ends or starts them.
     async fn rows_of_unknown(&self, key: &Key, room: usize, now: Timestamp) -> Result<Granted> {
         use postrider_domain::flow::AttemptKind::{First, Retry};
-        let (tenant, id) = key;
         let asks = [Ask::all(Retry, room), Ask::all(First, room)];
-        let found = self.schedule.due(tenant, *id, &asks, now).await?;
+        let found = self.due(key, &asks, now).await?;
         let mut granted = Granted::default();
         for mut rows in found {
-            rows.rows.retain(|row| !self.is_under_way(row));
             rows.rows.truncate(room - granted.rows.len());
             granted.rows.extend(rows.rows);
             granted.lacks_slots |= rows.next_at.is_some_and(|at| at <= now);
@@ -190,12 +203,13 @@ impl EmbeddedWorker {
         if wanted.is_empty() {
             return;
         }
-        let keys: Vec<Key> = wanted
+        let now = self.ports.clock.now();
+        let rows: Vec<(Key, DeliveryId)> = wanted
             .iter()
-            .map(|row| (row.tenant.clone(), row.id.webhook))
+            .map(|row| ((row.tenant.clone(), row.id.webhook), row.id))
             .collect();
-        let claims = self.ports.store.claim(wanted, self.ports.clock.now()).await;
-        for (key, claim) in keys.iter().zip(claims) {
+        let claims = self.ports.store.claim(wanted, now).await;
+        for ((key, id), claim) in rows.iter().zip(claims) {
             match claim {
                 Ok(Claim::Claimed(delivery)) => {
                     self.spawn(*delivery);
@@ -208,6 +222,9 @@ impl EmbeddedWorker {
                 Ok(Claim::Unclaimable(_) | Claim::Missing) => {}
                 Err(error) => {
                     telemetry::cycle_failed(&error);
+                    if !error.is_transient() {
+                        self.spoiled.add(key, *id, now);
+                    }
                     self.look_again(key);
                 }
             }
