@@ -111,7 +111,8 @@ impl Drainer {
             Ok(Stop::Lost) => (Drained::Held, None),
             Err(error) => {
                 telemetry::drain_failed(slice.webhook.id, error);
-                (Drained::Begun(begun), Some(self.ports.clock.now()))
+                let later = self.ports.clock.now().plus(SLICE);
+                (Drained::Begun(begun), Some(later))
             }
         };
         let ended = slice.end(next_at).await;
