@@ -136,7 +136,6 @@ impl Rows {
                 tenant: TenantId::default(),
                 id: id(number, row),
                 next_retry_at: self.start.plus(Millis::new(u64::from(shard.due[row]))),
-                asked_again: false,
             });
         }
         Page { messages, next }

@@ -110,7 +110,6 @@ mod tests {
                 webhook: WebhookId::from_bytes([9; 16]),
             },
             next_retry_at: now,
-            asked_again: false,
         };
         messages
             .send(vec![message(1).into(), message(2).into()])

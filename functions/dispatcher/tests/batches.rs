@@ -116,7 +116,6 @@ impl Stage {
             tenant: TenantId::default(),
             id: self.id,
             next_retry_at,
-            asked_again: false,
         };
         serde_json::to_string(&QueueMessage::from(message)).unwrap()
     }

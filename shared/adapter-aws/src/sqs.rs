@@ -212,7 +212,6 @@ mod tests {
                 webhook: webhook_id(2),
             },
             next_retry_at: NOW.plus(Millis::new(29_001)),
-            asked_again: false,
         }
     }
 

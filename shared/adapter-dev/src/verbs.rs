@@ -15,7 +15,6 @@ use postrider_domain::ids::{
     DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
-use postrider_domain::pace::{Asked, Given, Pace, Signal};
 use postrider_domain::rejected::{RejectedRequest, RejectionCounts, StoredRejection};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
@@ -24,7 +23,7 @@ use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::configs::{ApiKeys, Changed, Created, WebhookChange, WebhookList, Webhooks};
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, Deliveries, Renewed, Wanted,
 };
 use postrider_ports::drains::{
     BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration,
@@ -34,9 +33,8 @@ use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
 use postrider_ports::notifications::{Notifications, StoredNotification};
-use postrider_ports::pace::Pacing;
 use postrider_ports::probes::Probes;
-use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
+use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
 use postrider_ports::sources::{SourceChange, Sources};
@@ -99,8 +97,6 @@ verbs! {
         renew([&] claimed: Claimed, until: Timestamp) -> Result<Renewed>;
         give_back([&] claimed: Claimed, now: Timestamp) -> Result<()>;
         apply([&] claimed: Claimed, completion: Completion, now: Timestamp) -> Result<Applied>;
-        postpone(moves: Vec<Move>, now: Timestamp) -> Result<()>;
-        set_aside(rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()>;
     }
     Backlog of store on DevStore with {
         fn shards(&self) -> u16 {
@@ -109,12 +105,6 @@ verbs! {
     } {
         rows_between(stretch: Stretch, limit: usize, after: Option<&Cursor> [Option<Cursor>, cloned, as_ref])
             -> Result<Rows>;
-    }
-    Pacing of store on DevStore {
-        paces([&] tenant: TenantId, webhooks: &[WebhookId] [Vec<WebhookId>, to_vec, as_slice]) -> Result<Vec<Pace>>;
-        reserve([&] tenant: TenantId, webhook: WebhookId, asked: Asked, now: Timestamp) -> Result<Given>;
-        report([&] tenant: TenantId, webhook: WebhookId, signal: Signal, per_second: u32, now: Timestamp)
-            -> Result<()>;
     }
     Limiters of store on DevStore {
         flows(webhooks: &[(TenantId, WebhookId)] [Vec<(TenantId, WebhookId)>, to_vec, as_slice])
@@ -150,9 +140,6 @@ verbs! {
     }
     Interventions of store on DevStore {
         requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
-        release(limit: usize, until: Timestamp, now: Timestamp) -> Result<Vec<AttemptMessage>>;
-        release_webhook([&] tenant: TenantId, webhook: WebhookId, limit: usize, until: Timestamp, now: Timestamp)
-            -> Result<Vec<AttemptMessage>>;
         end_deliveries_of_deleted_webhooks(limit: usize, now: Timestamp) -> Result<usize>;
     }
     History of store on DevStore {

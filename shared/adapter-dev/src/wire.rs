@@ -17,12 +17,11 @@ use postrider_domain::ids::{
     DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
-use postrider_domain::pace::{Asked, Given, Pace, Signal};
 use postrider_domain::rejected::RejectionCounts;
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
-use postrider_ports::deliveries::{Accepted, Applied, Move, Renewed, Wanted};
+use postrider_ports::deliveries::{Accepted, Applied, Renewed, Wanted};
 use postrider_ports::drains::{
     BacklogPart, BacklogSize, DrainEnd, DrainLease, Postponed, Registration,
 };
@@ -31,7 +30,7 @@ use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::RetryJob;
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::notifications::StoredNotification;
-use postrider_ports::queue::{AttemptMessage, QueueMessage};
+use postrider_ports::queue::QueueMessage;
 use postrider_ports::{Error, Result};
 use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
@@ -77,9 +76,7 @@ as_they_are!(
     Accepted,
     ApiKey,
     Applied,
-    Asked,
     Attempt,
-    AttemptMessage,
     BacklogPart,
     BacklogSize,
     Changed,
@@ -93,7 +90,6 @@ as_they_are!(
     EventId,
     Filter,
     Force,
-    Given,
     Health,
     QueueMessage,
     HourlyStats,
@@ -102,8 +98,6 @@ as_they_are!(
     KeyId,
     Limiter,
     Limits,
-    Move,
-    Pace,
     Page<Delivery>,
     Page<Registration>,
     Postponed,
@@ -113,7 +107,6 @@ as_they_are!(
     Requeued,
     RetryJob,
     Rows,
-    Signal,
     SourceId,
     Stored,
     Stretch,

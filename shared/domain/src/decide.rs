@@ -151,7 +151,6 @@ mod tests {
             error_detail: None,
             last_status: None,
             generation: 0,
-            paced: false,
             parked: false,
             version: 1,
             lease_owner: None,

@@ -133,7 +133,7 @@ pub enum Lane {
     Queued,
     /// It is due further ahead than a queue message can be delayed; the poller will send one.
     Waiting,
-    /// It waits for its webhook to be resumed, or for a turn of its rate limit.
+    /// It is in the backlog of its webhook.
     Parked,
 }
 
@@ -176,9 +176,7 @@ pub struct Delivery {
     pub last_status: Option<u16>,
     /// The generation of the webhook's state at the last claim, or the one that the last attempt saw.
     pub generation: u32,
-    /// The webhook's pace has already given it a turn; it does not ask again.
-    pub paced: bool,
-    /// It waits for its webhook to be resumed, or for the webhook's pace to give it a turn.
+    /// On AWS: it is in the backlog of its webhook, where only a drainer claims it. Embedded stores do not use it.
     pub parked: bool,
     /// Incremented by each write; fences off late writes.
     pub version: u64,
@@ -301,7 +299,6 @@ impl Delivery {
         after.generation = done.generation;
         after.error_detail = done.attempt.error_detail();
         after.last_status = done.attempt.status_code;
-        after.paced = false;
         match done.transition {
             Transition::Deliver => {
                 after.status = Status::Delivered;
@@ -352,7 +349,6 @@ impl Delivery {
         after.next_retry_at = Some(now);
         after.error_detail = None;
         after.last_status = None;
-        after.paced = false;
         after.released()
     }
 
@@ -362,43 +358,11 @@ impl Delivery {
         self.clone().released()
     }
 
-    #[must_use]
-    pub fn moved(&self, to: Timestamp) -> Self {
-        let mut after = self.clone();
-        after.next_retry_at = Some(to);
-        after.paced = true;
-        after.released()
-    }
-
-    /// The row parked until its webhook is resumed or a turn is free.
+    /// The row in the backlog of its webhook.
     #[must_use]
     pub fn park(&self) -> Self {
         Self {
             parked: true,
-            ..self.clone()
-        }
-        .released()
-    }
-
-    /// The row made claimable again, at the turn that its webhook's pace gave it.
-    #[must_use]
-    pub fn unpark_at(&self, turn: Timestamp) -> Self {
-        let due_at = self.next_retry_at.unwrap_or(self.created_at);
-        Self {
-            next_retry_at: Some(due_at.max(turn)),
-            paced: true,
-            parked: false,
-            ..self.clone()
-        }
-        .released()
-    }
-
-    /// The row made claimable again, due when it was due before. A turn that it had has passed.
-    #[must_use]
-    pub fn unpark(&self) -> Self {
-        Self {
-            parked: false,
-            paced: false,
             ..self.clone()
         }
         .released()

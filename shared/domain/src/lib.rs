@@ -21,7 +21,6 @@ pub mod key;
 pub mod key_stats;
 pub mod notification;
 pub mod outcome;
-pub mod pace;
 pub mod pattern;
 pub mod rejected;
 pub mod request;

@@ -244,7 +244,6 @@ pub(crate) fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Del
         error_detail: None,
         last_status: None,
         generation: webhook.health.generation,
-        paced: false,
         parked: false,
         version: 0,
         lease_owner: None,

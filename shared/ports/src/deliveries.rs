@@ -88,16 +88,6 @@ pub enum Renewed {
     Lost,
 }
 
-/// Moves a row to the turn that its webhook's pace gave it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Move {
-    pub tenant: TenantId,
-    pub id: DeliveryId,
-    /// The `next_retry_at` that the caller saw; a different one means that the row has changed since.
-    pub seen: Timestamp,
-    pub to: Timestamp,
-}
-
 /// Accepts events and takes their rows from acceptance to the end.
 ///
 /// Batch methods return one result per item, in order; an error for one item says nothing about the others. Each item is
@@ -129,12 +119,4 @@ pub trait Deliveries: Send + Sync {
         completion: Completion,
         now: Timestamp,
     ) -> Result<Applied>;
-
-    /// Moves free open rows to their turns and marks them as paced. Rows that are held or were changed since are left alone.
-    async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()>;
-
-    /// Parks free open rows of an active webhook whose turn would be too far ahead to give now.
-    /// [`Interventions::release`](crate::interventions::Interventions::release) releases them later. Rows that are held or
-    /// were changed since their message are left alone.
-    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()>;
 }

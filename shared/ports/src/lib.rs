@@ -21,7 +21,6 @@ pub mod limiters;
 pub mod mail;
 pub mod mail_outbox;
 pub mod notifications;
-pub mod pace;
 pub mod probes;
 pub mod queue;
 pub mod rejected;
@@ -51,7 +50,7 @@ roles! {
     /// To find, rate-limit and claim due deliveries.
     WorkerStore: deliveries::Deliveries, history::History, limiters::Limiters, drains::Drains,
         backlog::Backlog;
-    /// To manage webhooks and release the deliveries that wait for them.
+    /// To manage webhooks and end the deliveries of deleted ones.
     WebhookStore: configs::Webhooks, interventions::Interventions;
     /// To verify and diagnose inbound requests.
     InboundStore: sources::Sources, rejected::RejectedRequests;
@@ -59,7 +58,7 @@ roles! {
     ShadowStore: history::History, configs::Webhooks;
     /// To requeue deliveries, one or many.
     RetryStore: history::History, interventions::Interventions, jobs::Jobs;
-    /// To release, probe, end and requeue deliveries in the background.
+    /// To probe, end and requeue deliveries in the background.
     ChoreStore: RetryStore, probes::Probes;
     /// To find backlogs that nothing drains.
     BacklogStore: backlog::Backlog, limiters::Limiters, drains::Drains;
@@ -71,7 +70,6 @@ roles! {
 pub trait Store:
     deliveries::Deliveries
     + backlog::Backlog
-    + pace::Pacing
     + limiters::Limiters
     + drains::Drains
     + interventions::Interventions
@@ -99,7 +97,6 @@ pub trait Store:
 impl<T> Store for T where
     T: deliveries::Deliveries
         + backlog::Backlog
-        + pace::Pacing
         + limiters::Limiters
         + drains::Drains
         + interventions::Interventions

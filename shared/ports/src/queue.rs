@@ -30,10 +30,6 @@ pub struct AttemptMessage {
     pub id: DeliveryId,
     /// The `next_retry_at` that the message was sent for.
     pub next_retry_at: Timestamp,
-    /// Its turn replaced one that had passed. It does not ask a third time: in a queue that is always late it would
-    /// never go out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub asked_again: bool,
 }
 
 /// Names a failed webhook.
@@ -116,16 +112,6 @@ impl AttemptMessage {
             tenant: row.tenant.clone(),
             id: row.id,
             next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
-            asked_again: false,
-        }
-    }
-
-    /// The message for a row that was parked. If it had a turn before, that has passed, and it does not ask a third time.
-    #[must_use]
-    pub fn of_released(parked: &Delivery, row: &Delivery) -> Self {
-        Self {
-            asked_again: parked.paced && row.paced,
-            ..Self::of(row)
         }
     }
 }

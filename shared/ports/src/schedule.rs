@@ -32,24 +32,6 @@ pub struct DueRow {
     pub next_retry_at: Timestamp,
     /// Whether it is subject to its webhook's rate.
     pub is_retry: bool,
-    pub turn: Turn,
-}
-
-/// Whether a row has a turn of its webhook's pace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    Unset,
-    /// Its `next_retry_at` is a turn.
-    Set,
-    /// Its `next_retry_at` is a turn that replaced one that had passed.
-    SetAgain,
-}
-
-impl Turn {
-    #[must_use]
-    pub const fn of(paced: bool) -> Self {
-        if paced { Self::Set } else { Self::Unset }
-    }
 }
 
 /// Which rows of a webhook to read: those of one kind that are due in a range of time.

@@ -132,7 +132,6 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
         error_detail: None,
         last_status: None,
         generation: 0,
-        paced: false,
         parked: false,
         version: 0,
         lease_owner: None,

@@ -1,22 +1,21 @@
 //! Random sequences of commands, run on a store and on a map that uses the same pure rules. After each command both must
 //! contain the same rows, attempts and webhooks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, Unclaimable};
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::notification::effects;
-use postrider_domain::pace::{Asked, Pace, Signal};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::DEFAULT_RETRY_RATE;
-use postrider_ports::deliveries::{Accepted, Applied, Claim, Move, Renewed, Wanted};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed, Wanted};
+use postrider_ports::drains::Postponed;
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
-use postrider_ports::queue::AttemptMessage;
 use postrider_ports::start_now::Reservation;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -38,11 +37,9 @@ enum Command {
     GiveBack { claim: usize },
     Step { ms: u64 },
     Requeue { row: usize, force: bool },
-    Postpone { row: usize, by_ms: u64 },
     SetStatus { webhook: usize, status: usize },
-    SetAside { row: usize },
-    Release { ahead_ms: u64 },
-    Report { webhook: usize, signal: bool },
+    MoveToBacklog { row: usize },
+    Drain { row: usize },
     Delete { webhook: usize },
 }
 
@@ -71,11 +68,9 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<usize>().prop_map(|claim| Command::GiveBack { claim }),
         3 => (0..30_000_u64).prop_map(|ms| Command::Step { ms }),
         2 => (any::<usize>(), any::<bool>()).prop_map(|(row, force)| Command::Requeue { row, force }),
-        1 => (any::<usize>(), 0..60_000_u64).prop_map(|(row, by_ms)| Command::Postpone { row, by_ms }),
         3 => (any::<usize>(), 0..4_usize).prop_map(|(webhook, status)| Command::SetStatus { webhook, status }),
-        1 => any::<usize>().prop_map(|row| Command::SetAside { row }),
-        2 => (0..20_000_u64).prop_map(|ahead_ms| Command::Release { ahead_ms }),
-        1 => (any::<usize>(), any::<bool>()).prop_map(|(webhook, signal)| Command::Report { webhook, signal }),
+        2 => any::<usize>().prop_map(|row| Command::MoveToBacklog { row }),
+        4 => any::<usize>().prop_map(|row| Command::Drain { row }),
         1 => any::<usize>().prop_map(|webhook| Command::Delete { webhook }),
     ]
 }
@@ -118,7 +113,8 @@ struct Model {
     rows: BTreeMap<DeliveryId, Delivery>,
     attempts: BTreeMap<DeliveryId, Vec<Attempt>>,
     webhooks: BTreeMap<WebhookId, Option<Health>>,
-    paces: BTreeMap<WebhookId, Pace>,
+    /// Webhooks that were resumed: nothing here opens them.
+    limited: BTreeSet<WebhookId>,
     /// Every claim that succeeded, with its lease.
     claims: Vec<(Claimed, Wanted)>,
     drawn: u32,
@@ -139,7 +135,7 @@ impl Model {
             rows: BTreeMap::new(),
             attempts: BTreeMap::new(),
             webhooks,
-            paces: BTreeMap::new(),
+            limited: BTreeSet::new(),
             claims: Vec::new(),
             drawn: 0,
         }
@@ -204,17 +200,18 @@ impl Model {
                 Some(id) => self.requeue(id, force).await,
                 None => Ok(()),
             },
-            Command::Postpone { row, by_ms } => match self.row_at(row) {
-                Some(id) => self.postpone(id, Millis::new(by_ms)).await,
-                None => Ok(()),
-            },
             Command::SetStatus { webhook, status } => self.set_status(webhook, status).await,
-            Command::SetAside { row } => match self.row_at(row) {
-                Some(id) => self.set_aside(id).await,
+            Command::MoveToBacklog { row } => match self.row_at(row) {
+                Some(id) => self.move_to_backlog(id).await,
                 None => Ok(()),
             },
-            Command::Release { ahead_ms } => self.release(Millis::new(ahead_ms)).await,
-            Command::Report { webhook, signal } => self.report(webhook, signal).await,
+            Command::Drain { row } => match self.row_at(row) {
+                Some(id) => {
+                    let wanted = self.wanted(id);
+                    self.drain(wanted).await
+                }
+                None => Ok(()),
+            },
             Command::Delete { webhook } => self.delete(webhook).await,
         }
     }
@@ -236,7 +233,7 @@ impl Model {
             let lease = embedded.is_some().then(|| wanted.lease.clone());
             let mut row = new.clone();
             let status = self.status_of(row.id.webhook).unwrap();
-            row.parked = self.handle.waiting_rows.marks(status);
+            row.parked = self.holds_back(row.id.webhook);
             if let Some(lease) = lease.as_ref().filter(|_| !status.parks())
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {
@@ -385,9 +382,12 @@ impl Model {
             (Requeue::Delivered, _) => Requeued::Delivered,
             (Requeue::Pending, _) => Requeued::Pending,
             (Requeue::Allowed, None | Some(WebhookStatus::Disabled)) => Requeued::WebhookDisabled,
-            (Requeue::Allowed, Some(status)) => {
+            (
+                Requeue::Allowed,
+                Some(WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused),
+            ) => {
                 let mut after = before.requeued(self.now);
-                after.parked = self.handle.waiting_rows.marks(status);
+                after.parked = self.holds_back(id.webhook);
                 self.change(&after);
                 Requeued::Done(Box::new(after))
             }
@@ -398,35 +398,14 @@ impl Model {
         Ok(())
     }
 
-    async fn postpone(&mut self, id: DeliveryId, by: Millis) -> Result<(), TestCaseError> {
-        let before = self.rows[&id].clone();
-        let Some(seen) = before.next_retry_at else {
-            return Ok(());
-        };
-        let to = self.now.plus(by);
-        if before.status.is_open() && !before.parked && !before.is_held(self.now) {
-            self.change(&before.moved(to));
-        }
-        let step = Move {
-            tenant: self.tenant.clone(),
-            id,
-            seen,
-            to,
-        };
-        let postponed = self.handle.store.postpone(vec![step], self.now).await;
-        prop_assert_eq!(postponed, Ok(()));
-        Ok(())
-    }
-
     async fn set_status(&mut self, webhook: usize, status: usize) -> Result<(), TestCaseError> {
         let (id, status) = (self.webhook_at(webhook), WebhookStatus::ALL[status]);
         let now = self.now;
         let health = self.webhooks.get_mut(&id).unwrap();
         if let Some(health) = health.as_mut().filter(|health| health.status != status) {
             *health = health.set(status, now);
-            if status == WebhookStatus::Active && self.handle.waiting_rows == WaitingRows::Parked {
-                let pace = self.paces.entry(id).or_default();
-                *pace = pace.probing(now);
+            if status == WebhookStatus::Active {
+                self.limited.insert(id);
             }
         }
         let expected = health.clone();
@@ -436,84 +415,71 @@ impl Model {
         Ok(())
     }
 
-    async fn set_aside(&mut self, id: DeliveryId) -> Result<(), TestCaseError> {
+    /// Whether a row that is written now goes to the backlog of its webhook.
+    fn holds_back(&self, webhook: WebhookId) -> bool {
+        let stops = self.status_of(webhook).is_some_and(WebhookStatus::parks);
+        let marks = self.handle.waiting_rows == WaitingRows::Parked;
+        marks && (stops || self.limited.contains(&webhook))
+    }
+
+    async fn move_to_backlog(&mut self, id: DeliveryId) -> Result<(), TestCaseError> {
         let before = self.rows[&id].clone();
-        if before.status.is_open() && !before.parked && !before.is_held(self.now) {
+        let is_free = before.status.is_open() && !before.parked && !before.is_held(self.now);
+        if is_free && self.handle.waiting_rows == WaitingRows::Parked {
             self.change(&before.park());
         }
-        let message = AttemptMessage::of(&before);
-        let set_aside = self.handle.store.set_aside(vec![message], self.now).await;
-        prop_assert_eq!(set_aside, Ok(()));
-        Ok(())
-    }
-
-    /// Rows of active webhooks by turns, the longest overdue first; rows of deleted webhooks at once.
-    async fn release(&mut self, ahead: Millis) -> Result<(), TestCaseError> {
-        let until = self.now.plus(ahead);
-        let webhooks: Vec<_> = self.webhooks.keys().copied().collect();
-        for webhook in webhooks {
-            let parked = self.rows.values();
-            let parked = parked.filter(|row| row.parked && row.id.webhook == webhook);
-            let mut parked: Vec<_> = parked.cloned().collect();
-            parked.sort_by_key(|row| (row.next_retry_at, row.id));
-            match self.status_of(webhook) {
-                None => parked.iter().for_each(|row| self.change(&row.unpark())),
-                Some(WebhookStatus::Active) => self.free(webhook, &parked, until),
-                Some(status) => prop_assert!(status.parks()),
-            }
-        }
-        let store = Arc::clone(&self.handle.store);
-        while !store
-            .release(100, until, self.now)
-            .await
-            .unwrap()
-            .is_empty()
-        {}
-        Ok(())
-    }
-
-    fn free(&mut self, webhook: WebhookId, parked: &[Delivery], until: Timestamp) {
-        let asked = Asked {
-            count: parked.len(),
-            per_second: DEFAULT_RETRY_RATE,
-            until,
+        let row = Postponed {
+            tenant: self.tenant.clone(),
+            id,
+            kind: AttemptKind::of(&before),
+            next_retry_at: before.next_retry_at.unwrap_or(before.created_at),
         };
-        let pace = self.paces.entry(webhook).or_default();
-        let (given, after) = pace.reserve(asked, self.now);
-        if !given.turns.is_empty() {
-            *pace = after;
-        }
-        for (row, turn) in parked.iter().zip(given.turns) {
-            self.change(&row.unpark_at(turn));
-        }
+        let moved = self.handle.store.move_to_backlog(vec![row], self.now).await;
+        prop_assert_eq!(moved, vec![Ok(())]);
+        Ok(())
     }
 
-    async fn report(&mut self, webhook: usize, is_fine: bool) -> Result<(), TestCaseError> {
-        let id = self.webhook_at(webhook);
-        if self.webhooks[&id].is_none() {
+    /// Claims a row that is in a backlog.
+    async fn drain(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
+        let before = self.rows[&wanted.id].clone();
+        if !before.parked {
             return Ok(());
         }
-        let signal = if is_fine {
-            Signal::Fine
-        } else {
-            Signal::TooFast
+        let id = wanted.id;
+        let expected = match before.clone().claim_from_backlog(&wanted.lease, self.now) {
+            Err(why) => format!("{why:?}"),
+            Ok(claimed) => match self.webhooks[&id.webhook].as_ref() {
+                None => {
+                    self.change(&before.webhook_deleted());
+                    "Orphaned".to_owned()
+                }
+                Some(health) if health.status.parks() => format!("{:?}", Unclaimable::Parked),
+                Some(health) => {
+                    let claimed = claimed.in_generation(health.generation);
+                    self.change(claimed.delivery());
+                    self.claims.push((claimed, wanted.clone()));
+                    "Claimed".to_owned()
+                }
+            },
         };
-        let pace = self.paces.entry(id).or_default();
-        *pace = pace
-            .signalled(signal, DEFAULT_RETRY_RATE, self.now)
-            .unwrap_or(*pace);
-        let store = &self.handle.store;
-        let reported = store.report(&self.tenant, id, signal, DEFAULT_RETRY_RATE, self.now);
-        prop_assert_eq!(reported.await, Ok(()));
-        let stored = store.paces(&self.tenant, &[id]).await.unwrap();
-        prop_assert_eq!(stored, vec![self.paces[&id]]);
+        let claims = self
+            .handle
+            .store
+            .claim_from_backlog(vec![wanted], self.now)
+            .await;
+        let said = match claims.into_iter().next().unwrap() {
+            Ok(Claim::Claimed(_)) => "Claimed".to_owned(),
+            Ok(Claim::Unclaimable(why)) => format!("{why:?}"),
+            Ok(Claim::WebhookDeleted) => "Orphaned".to_owned(),
+            other => format!("{other:?}"),
+        };
+        prop_assert_eq!(said, expected);
         Ok(())
     }
 
     async fn delete(&mut self, webhook: usize) -> Result<(), TestCaseError> {
         let id = self.webhook_at(webhook);
         let was_there = self.webhooks.insert(id, None).flatten().is_some();
-        self.paces.remove(&id);
         let store = &self.handle.store;
         let deleted = store.delete_webhook(&self.tenant, id, self.now).await;
         prop_assert_eq!(deleted.unwrap(), was_there);

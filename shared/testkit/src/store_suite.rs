@@ -21,8 +21,6 @@ pub mod keys;
 pub mod listening;
 pub mod listing;
 pub mod outbox;
-pub mod pacing;
-pub mod parking;
 pub mod probes;
 pub mod rejected;
 pub mod requeueing;
@@ -121,8 +119,6 @@ macro_rules! store_suite {
                 only_its_holder_can_give_a_row_back,
                 a_batch_of_a_hundred_and_thirty_is_claimed_in_order,
                 a_claim_has_the_generation_of_its_webhooks_state,
-                a_row_is_moved_to_its_turn_once,
-                a_held_or_changed_row_is_not_moved,
             }
             applying {
                 a_delivered_row_is_closed,
@@ -139,8 +135,6 @@ macro_rules! store_suite {
                 no_row_is_stranded_when_a_webhook_is_paused_and_resumed,
                 rows_of_a_deleted_webhook_die_when_they_are_claimed,
                 rows_of_a_deleted_webhook_are_ended,
-                a_row_set_aside_is_released_at_a_turn,
-                a_held_or_changed_row_is_not_set_aside,
             }
             requeueing {
                 a_dead_row_is_requeued_and_its_history_stays,
@@ -169,14 +163,6 @@ macro_rules! store_suite {
                 closed_and_parked_rows_are_in_no_backlog,
                 a_held_row_stays_in_the_backlog,
                 pages_of_a_time_range_reach_its_end,
-            }
-            pacing {
-                turns_are_spaced,
-                no_turn_is_given_twice,
-                webhooks_have_turns_of_their_own,
-                no_turn_is_given_later_than_requested,
-                a_receiver_that_cannot_keep_up_is_slowed_and_sped_up_again,
-                overload_reports_that_arrive_together_halve_the_rate_once,
             }
             draining {
                 one_of_many_drainers_gets_the_lease,
@@ -278,25 +264,6 @@ macro_rules! store_suite {
                 no_operation_reaches_another_tenant,
                 the_same_event_id_is_two_events,
                 each_tenant_has_its_own_version_and_webhooks,
-            }
-        }
-    };
-}
-
-/// Creates one test per case that applies only to a store that marks the rows of stopped webhooks.
-#[macro_export]
-macro_rules! parking_suite {
-    ($fixture:ident) => {
-        $crate::store_cases! { $fixture,
-            parking {
-                rows_accepted_for_a_paused_webhook_are_parked,
-                a_claim_for_a_paused_webhook_parks_the_row,
-                release_frees_what_is_parked_for_an_active_webhook,
-                release_respects_its_limit_until_nothing_is_left,
-                release_gives_the_turns_of_the_webhooks_rate,
-                one_webhooks_release_leaves_the_others_alone,
-                a_deleted_webhooks_rows_are_released_without_turns,
-                a_resumed_webhook_starts_at_the_slowest_rate,
             }
         }
     };

@@ -19,7 +19,7 @@ use postrider_ports::backlog::{Backlog, Rows, Stretch};
 use postrider_ports::clock::Clock;
 use postrider_ports::configs::{Changed, Created, WebhookChange, WebhookList, Webhooks};
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Move, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Renewed, Wanted,
 };
 use postrider_ports::drains::{
     BacklogPart, BacklogSize, DrainEnd, DrainLease, DrainState, Drains, Postponed, Registration,
@@ -297,14 +297,6 @@ impl Deliveries for MemoryStore {
             Ok(Applied::Done(Box::new(after)))
         })
         .await
-    }
-
-    async fn postpone(&self, _: Vec<Move>, _: Timestamp) -> Result<()> {
-        not_simulated()
-    }
-
-    async fn set_aside(&self, _: Vec<AttemptMessage>, _: Timestamp) -> Result<()> {
-        not_simulated()
     }
 }
 

@@ -3,13 +3,14 @@
 use http::StatusCode;
 use postrider_adapter_local::SqliteOptions;
 use postrider_domain::decide::Transition;
+use postrider_domain::flow::Limiter;
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
-use postrider_domain::pace::Signal;
 use postrider_domain::secret::SigningSecret;
 use postrider_domain::signature;
 use postrider_domain::time::Millis;
 use postrider_ports::clock::Clock;
+use postrider_ports::drains::DrainLease;
 use serde_json::json;
 
 use crate::inspector::{get, location, log_in, post};
@@ -311,13 +312,25 @@ async fn a_delivery_on_hold_says_whether_it_waits_for_a_resume_or_for_the_rate_l
     }
     let page = get(&stage, &format!("/inspector/deliveries/{id}"), &cookie).await;
     assert!(page.text.contains("Resume webhook"));
-    // Once it is resumed, the receiver answers 429: what has been due for a while waits for the rate limit.
+    // Once it is resumed, it is limited: what has been due for a while waits for the rate limit.
     stage.post(&format!("{path}/resume"), "").await.expect(200);
     stage.clock.advance(Millis::from_seconds(2));
     let (tenant, now) = (TenantId::default(), stage.clock.now());
     let store = &stage.gateway.ports.store;
-    let slower = store.report(&tenant, webhook.parse().unwrap(), Signal::TooFast, 5, now);
-    slower.await.unwrap();
+    let (id, lease) = (
+        webhook.parse().unwrap(),
+        DrainLease {
+            owner: "a drainer".to_owned(),
+            taken_at: now,
+        },
+    );
+    let flow = store.take_drain_lease(&tenant, id, lease.clone()).await;
+    let raised = Limiter {
+        rate_milli: 2500,
+        ..flow.unwrap().unwrap().limiter
+    };
+    let stored = store.store_limiter(&tenant, id, &lease, raised.epoch, raised);
+    stored.await.unwrap();
     let waiting = why().await;
     assert_eq!(waiting["title"], "Waiting for the webhook's rate limit");
     let meaning = waiting["meaning"].as_str().unwrap();

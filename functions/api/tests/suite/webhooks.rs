@@ -1,10 +1,11 @@
 //! Webhooks.
 
 use http::{Method, header};
+use postrider_domain::flow::Limiter;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::key::Scope;
-use postrider_domain::pace::Signal;
 use postrider_ports::clock::Clock;
+use postrider_ports::limiters::Stored;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, new_webhook};
@@ -446,8 +447,14 @@ async fn a_webhook_shows_its_current_rate_and_its_next_probe() {
     let tenant = TenantId::default();
     let now = stage.clock.now();
     let store = &stage.gateway.ports.store;
-    let slower = store.report(&tenant, id, Signal::TooFast, 5, now);
-    slower.await.unwrap();
+    let entered = Limiter {
+        limited: true,
+        rate_milli: 2500,
+        epoch: 1,
+        ..Limiter::default()
+    };
+    let stored = store.enter(&tenant, id, 0, entered, now).await;
+    assert_eq!(stored, Ok(Stored::Done));
     assert_eq!(stage.get(&path).await.expect(200)["current_rate"], 2.5);
     let listed = stage.get("/v1/webhooks").await.expect(200);
     assert_eq!(listed["items"][0]["current_rate"], 2.5);

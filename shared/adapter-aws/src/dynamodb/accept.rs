@@ -214,7 +214,6 @@ fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: Str
         error_detail: None,
         last_status: None,
         generation: 0,
-        paced: false,
         parked: false,
         version: 0,
         lease_owner: None,

@@ -74,7 +74,6 @@ pub(super) fn message(entry: &Item) -> Result<AttemptMessage> {
         tenant,
         id,
         next_retry_at: due_at(entry)?,
-        asked_again: false,
     })
 }
 

@@ -1,5 +1,4 @@
-//! Small markers of work for the poller: a webhook with parked rows to release, or a deleted webhook with open rows to
-//! end. A marker is written in the same transaction as the change that causes the work. It is deleted when nothing is
+//! Small markers of work for the poller: a deleted webhook with open rows to end, or a failed one to probe. A marker is written in the same transaction as the change that causes the work. It is deleted when nothing is
 //! left to do and nothing more can arrive: a process that read the webhook's state before the change may write a row a
 //! little later.
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::{Condition, Query, Step, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::{CHORES, Key};
-use super::{DynamoStore, flow, pace};
+use super::{DynamoStore, flow};
 use crate::fault::unreadable;
 
 /// How long after the change rows may still arrive: by then caches of 5 s and leases of about a minute have run out.
@@ -21,8 +20,6 @@ pub(super) const SETTLED_AFTER: Millis = Millis::from_seconds(120);
 /// Work to do for a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chore {
-    /// Release its parked rows.
-    Release,
     /// End its open rows.
     EndDeleted,
     /// It has failed: probe it, if its owner enabled that.
@@ -32,7 +29,6 @@ pub(super) enum Chore {
 impl Chore {
     const fn prefix(self) -> &'static str {
         match self {
-            Self::Release => "release#",
             Self::EndDeleted => "bury#",
             Self::Test => "test#",
         }
@@ -65,11 +61,9 @@ impl DynamoStore {
     ) -> Result<Vec<Step>> {
         let mut steps = vec![self.registering(tenant, webhook, now)];
         match status {
-            WebhookStatus::Active => steps.extend([
-                Step::Change(flow::resumed(tenant, webhook, now)?),
-                Chore::Release.mark(tenant, webhook, now)?,
-                Step::Change(pace::probing(tenant, webhook, now)),
-            ]),
+            WebhookStatus::Active => {
+                steps.push(Step::Change(flow::resumed(tenant, webhook, now)?));
+            }
             WebhookStatus::Failed => steps.extend([
                 Step::Change(flow::paused(tenant, webhook)),
                 Chore::Test.mark(tenant, webhook, now)?,
@@ -79,19 +73,6 @@ impl DynamoStore {
             }
         }
         Ok(steps)
-    }
-
-    /// The marker for the transaction that deletes a webhook.
-    pub(super) fn after_deletion(
-        &self,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        now: Timestamp,
-    ) -> Result<Vec<Step>> {
-        Ok(vec![
-            Chore::Release.mark(tenant, webhook, now)?,
-            Chore::EndDeleted.mark(tenant, webhook, now)?,
-        ])
     }
 }
 
@@ -193,34 +174,6 @@ impl DynamoStore {
         let query = Query::prefix(Table::Deliveries, CHORES, chore.prefix());
         let items = self.query_all(query).await?.into_iter();
         items.map(|item| Marker::read(chore, item)).collect()
-    }
-
-    /// Marks work. Work that was already marked is marked again, so that it is not considered done in the meantime.
-    pub(super) async fn mark(
-        &self,
-        chore: Chore,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        now: Timestamp,
-    ) -> Result<()> {
-        let marker = Marker::new(chore, tenant.clone(), webhook, now);
-        self.put(Table::Deliveries, marker.item()?, None).await?;
-        Ok(())
-    }
-
-    /// Marks a webhook's parked rows to be checked once.
-    pub(super) async fn mark_for_check(
-        &self,
-        tenant: TenantId,
-        webhook: WebhookId,
-        now: Timestamp,
-    ) -> Result<()> {
-        let settled = now.minus(SETTLED_AFTER).minus(Millis::new(1));
-        let marker = Marker::new(Chore::Release, tenant, webhook, settled);
-        let absent = Condition::new("attribute_not_exists(#pk)");
-        self.put(Table::Deliveries, marker.item()?, Some(absent))
-            .await?;
-        Ok(())
     }
 
     /// Stores how far the work has come.

@@ -6,7 +6,7 @@ use futures_util::stream;
 use postrider_domain::delivery::{Claimed, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
+use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, Wanted};
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
@@ -208,30 +208,6 @@ impl DynamoStore {
             Some(_) => Renewed::Held,
             None => Renewed::Lost,
         })
-    }
-
-    /// Moves rows to their turns, unless they are closed, held, parked or have changed since.
-    pub(super) async fn move_all(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
-        let moves: Vec<_> = moves
-            .into_iter()
-            .map(|step| self.move_one(step, now))
-            .collect();
-        let moved: Vec<Result<()>> = stream::iter(moves).buffered(AT_ONCE).collect().await;
-        moved.into_iter().collect()
-    }
-
-    async fn move_one(&self, step: Move, now: Timestamp) -> Result<()> {
-        let unmoved = row::is_free("#next_retry_at = :seen", now).with("seen", ms(step.seen));
-        let change = Change::of(Table::Deliveries, Key::delivery(&step.tenant, step.id))
-            .set("next_retry_at", ms(step.to))
-            .set("lane", s(row::lane_at(step.id, step.to, self.around(now))))
-            .set("paced", aws_sdk_dynamodb::types::AttributeValue::Bool(true))
-            .set("changed_at", ms(now))
-            .set("lease_until", n(0))
-            .remove("lease_owner")
-            .add("version", n(1));
-        self.change(change.only_if(unmoved)).await?;
-        Ok(())
     }
 
     /// A claimed row with its event. A row that has outlived its event can never be delivered, so it is ended.

@@ -5,9 +5,8 @@ use postrider_domain::delivery::{Claimed, Completion};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, Deliveries, Move, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, Deliveries, Renewed, Wanted,
 };
-use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::claim::Source;
@@ -37,13 +36,5 @@ impl Deliveries for DynamoStore {
         now: Timestamp,
     ) -> Result<Applied> {
         self.complete(claimed, &completion, now).await
-    }
-
-    async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
-        self.move_all(moves, now).await
-    }
-
-    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()> {
-        self.set_aside_all(rows, now).await
     }
 }

@@ -105,11 +105,6 @@ impl Key {
         Self::new(backlogs(shard), format!("{tenant}#{webhook}"))
     }
 
-    /// The turns of a webhook's retries.
-    pub(super) fn pace(tenant: &TenantId, webhook: WebhookId) -> Self {
-        Self::new(format!("{tenant}#{webhook}"), "pace")
-    }
-
     pub(super) fn stats(tenant: &TenantId, webhook: WebhookId, hour: Timestamp) -> Self {
         Self::new(
             format!("{tenant}#{webhook}"),

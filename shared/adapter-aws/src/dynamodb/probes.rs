@@ -2,7 +2,7 @@
 //! anyway, sees that record and resumes the webhook.
 
 use async_trait::async_trait;
-use postrider_domain::health::{Health, PROBES_APART, WebhookStatus};
+use postrider_domain::health::{Health, PROBES_APART};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -122,10 +122,5 @@ impl DynamoStore {
             }
         }
         Err(fault::contended("the state of a webhook"))
-    }
-
-    /// Whether a webhook in this state is still probed.
-    pub(super) const fn is_probed(health: &Health) -> bool {
-        matches!(health.status, WebhookStatus::Failed) && health.next_probe_at.is_some()
     }
 }

@@ -5,10 +5,9 @@
 //! URL of more than about 120 characters, or more than about ten attempts, it may exceed that, and a write costs one
 //! unit more.
 
-use postrider_domain::delivery::{DeadCause, Delivery, Lane, LeaseOwner, MESSAGE_REACH, Status};
+use postrider_domain::delivery::{DeadCause, Delivery, LeaseOwner, Status};
 use postrider_domain::event::Label;
 use postrider_domain::flow::AttemptKind;
-use postrider_domain::ids::DeliveryId;
 use postrider_domain::pattern::EventType;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::Timestamp;
@@ -22,7 +21,7 @@ use super::signature::Signature;
 use crate::fault::unreadable;
 
 /// The attributes that may change. The only list index key among them is `trouble`.
-const CHANGING: [&str; 20] = [
+const CHANGING: [&str; 19] = [
     "target_url",
     "signature",
     "status",
@@ -34,7 +33,6 @@ const CHANGING: [&str; 20] = [
     "error_detail",
     "last_status",
     "generation",
-    "paced",
     "version",
     "lease_owner",
     "lease_until",
@@ -73,8 +71,6 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_status: Option<u16>,
     generation: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    paced: bool,
     version: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease_owner: Option<String>,
@@ -124,7 +120,6 @@ pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
         error_detail: row.error_detail.clone(),
         last_status: row.last_status,
         generation: row.generation,
-        paced: row.paced,
         version: row.version,
         lease_owner: row.lease_owner.as_ref().map(owner),
         lease_until: row.lease_until,
@@ -173,7 +168,6 @@ pub(super) fn delivery(item: Item) -> Result<Delivery> {
         error_detail: stored.error_detail,
         last_status: stored.last_status,
         generation: stored.generation,
-        paced: stored.paced,
         parked: stored
             .lane
             .is_some_and(|lane| lane.starts_with(keys::BACKLOG_PREFIX)),
@@ -232,20 +226,4 @@ fn free_and(and: &str, now: Timestamp) -> Condition {
         .with("failed", s(Status::Failed.as_str()))
         .with("now", n(now.as_millis()))
         .with("backlog", s(keys::BACKLOG_PREFIX))
-}
-
-/// The lane of an open row that is due at `due_at` and not parked.
-pub(super) fn lane_at(id: DeliveryId, due_at: Timestamp, around: Surroundings) -> String {
-    let lane = if due_at > around.now.plus(MESSAGE_REACH) {
-        Lane::Waiting
-    } else {
-        Lane::Queued
-    };
-    // The kind matters in a backlog only.
-    keys::lane(
-        lane,
-        id.webhook,
-        AttemptKind::First,
-        keys::shard_of(id, around.shards),
-    )
 }

@@ -13,6 +13,7 @@ use postrider_ports::{Error, Result};
 use postrider_store_format::StoredWebhook;
 
 use super::calls::{Change, Condition, Query, Step, Table, Transacted};
+use super::chores::Chore;
 use super::flow::StoredFlow;
 use super::item::{Item, ms, n, s};
 use super::keys::{Key, WEBHOOK_PREFIX};
@@ -184,11 +185,10 @@ impl Webhooks for DynamoStore {
         let mut steps = vec![
             Step::Delete(Table::Configs, Key::webhook(tenant, id), Some(there)),
             Step::Delete(Table::Deliveries, Key::state(tenant, id), None),
-            Step::Delete(Table::Deliveries, Key::pace(tenant, id), None),
             Step::Delete(Table::Deliveries, Key::flow(tenant, id), None),
             Step::Change(raised(tenant).add(COUNT, n(-1))),
         ];
-        steps.extend(self.after_deletion(tenant, id, now)?);
+        steps.push(Chore::EndDeleted.mark(tenant, id, now)?);
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 }

@@ -8,7 +8,6 @@ use postrider_adapter_aws::dynamodb::DynamoStore;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::Delivery;
 use postrider_domain::ids::DeliveryId;
-use postrider_domain::pace::Asked;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries};
 use postrider_ports::history::History;
@@ -177,30 +176,6 @@ async fn an_attempt_that_the_row_does_not_refer_to_is_not_shown() {
 }
 
 /// A turn may stay unused; none is given twice.
-#[tokio::test]
-async fn turns_whose_answer_was_lost_are_not_given_to_another() {
-    let tables = fixture().await;
-    let scene = Scene::of(tables.handle());
-    let webhook = scene.webhook().await.id;
-    let reserve = |store: Arc<dyn postrider_ports::Store>| async move {
-        let asked = Asked {
-            count: 1,
-            per_second: 5,
-            until: after(60),
-        };
-        store
-            .reserve(&Default::default(), webhook, asked, NOW)
-            .await
-    };
-    let first = reserve(tables.store.clone()).await.unwrap();
-    // The pace is read first.
-    let lost = failing(&tables, &Faults::at(1, Fault::AnswerLost));
-    assert!(reserve(lost).await.is_err());
-    let third = reserve(tables.store.clone()).await.unwrap();
-    assert_eq!(first.turns, [NOW]);
-    assert!(third.turns[0] > NOW);
-}
-
 /// The client's own retries cover a short interruption: the caller does not notice.
 #[tokio::test]
 async fn a_single_lost_answer_is_not_noticed() {

@@ -10,7 +10,6 @@ mod lanes;
 mod many;
 mod pages;
 mod rejecting;
-mod releasing;
 mod retrying;
 mod sealing;
 mod sent_log;
@@ -21,7 +20,6 @@ mod units;
 use support::fixture;
 
 postrider_testkit::store_suite!(fixture);
-postrider_testkit::parking_suite!(fixture);
 
 /// On fresh tables every now and then, because rows that earlier sequences left parked are examined by every later one.
 #[test]

@@ -166,7 +166,6 @@ impl Position {
                 webhook: self.webhook,
             },
             next_retry_at: self.due_at,
-            asked_again: false,
         })
     }
 }

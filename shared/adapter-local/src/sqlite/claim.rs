@@ -1,10 +1,8 @@
 //! Claims rows and renews their leases.
 
 use postrider_domain::delivery::{Claimed, Unclaimable};
-use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
-use postrider_ports::deliveries::{Claim, ClaimedDelivery, Move, Renewed, Wanted};
-use postrider_ports::queue::AttemptMessage;
+use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, Wanted};
 use rusqlite::params;
 
 use super::codec::Stored;
@@ -66,39 +64,4 @@ pub(super) fn renew(tx: &Tx<'_>, claimed: &Claimed, until: Timestamp) -> Result<
         }
         Some(_) | None => Ok(Renewed::Lost),
     }
-}
-
-/// Moves a row to its turn, unless it is closed, held, parked or has changed since.
-pub(super) fn postpone(tx: &Tx<'_>, step: &Move, now: Timestamp) -> Result<(), Fault> {
-    match unchanged(tx, &step.tenant, step.id, step.seen, now)? {
-        Some(Stored { at, row, .. }) => rows::save(tx, at, &row.moved(step.to)),
-        None => Ok(()),
-    }
-}
-
-/// Parks a row until there is a turn for it, unless it is closed, held, parked or has changed since.
-pub(super) fn set_aside(
-    tx: &Tx<'_>,
-    message: &AttemptMessage,
-    now: Timestamp,
-) -> Result<(), Fault> {
-    match unchanged(tx, &message.tenant, message.id, message.next_retry_at, now)? {
-        Some(Stored { at, row, .. }) => rows::save(tx, at, &row.park()),
-        None => Ok(()),
-    }
-}
-
-/// A free open row whose due time has not changed.
-fn unchanged(
-    tx: &Tx<'_>,
-    tenant: &TenantId,
-    id: DeliveryId,
-    due_at: Timestamp,
-    now: Timestamp,
-) -> Result<Option<Stored>, Fault> {
-    let found = rows::load(tx, tenant, id)?;
-    Ok(found.filter(|Stored { row, .. }| {
-        let is_free = row.status.is_open() && !row.parked && !row.is_held(now);
-        is_free && row.next_retry_at == Some(due_at)
-    }))
 }

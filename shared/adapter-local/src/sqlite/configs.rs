@@ -222,10 +222,6 @@ fn delete(tx: &Tx<'_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<
         key,
     )? > 0;
     if deleted {
-        tx.execute(
-            "DELETE FROM pace WHERE tenant = ?1 AND webhook_id = ?2",
-            key,
-        )?;
         health::raise_version(tx, tenant)?;
     }
     Ok(deleted)

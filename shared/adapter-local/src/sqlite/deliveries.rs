@@ -4,9 +4,8 @@ use async_trait::async_trait;
 use postrider_domain::delivery::{Claimed, Completion};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
-    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Move, Renewed, Wanted,
+    Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Renewed, Wanted,
 };
-use postrider_ports::queue::AttemptMessage;
 use postrider_ports::start_now::{AcceptClaimed, Reservation};
 use postrider_ports::{Error, Result};
 
@@ -51,26 +50,6 @@ impl Deliveries for SqliteStore {
         let claimed = claimed.clone();
         self.writer
             .write(move |tx| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now)))
-            .await
-    }
-
-    async fn postpone(&self, moves: Vec<Move>, now: Timestamp) -> Result<()> {
-        // Each move is one write, and repeating a move finds the row already changed: no savepoint is needed.
-        self.writer
-            .write(move |tx| {
-                moves
-                    .iter()
-                    .try_for_each(|step| claim::postpone(tx, step, now))
-            })
-            .await
-    }
-
-    async fn set_aside(&self, rows: Vec<AttemptMessage>, now: Timestamp) -> Result<()> {
-        self.writer
-            .write(move |tx| {
-                rows.iter()
-                    .try_for_each(|message| claim::set_aside(tx, message, now))
-            })
             .await
     }
 }

@@ -351,7 +351,6 @@ fn open_rows(
                 webhook: part.webhook,
             },
             next_retry_at: codec::instant(row, 1)?,
-            asked_again: false,
         })
     };
     let id = part.webhook.to_string();

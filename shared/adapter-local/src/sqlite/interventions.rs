@@ -9,11 +9,9 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::interventions::{Interventions, Requeued};
-use postrider_ports::queue::AttemptMessage;
 use rusqlite::Connection;
 
 use super::fault::Fault;
-use super::release::{Room, release, release_webhook};
 use super::unreadable::readable;
 use super::writer::Tx;
 use super::{SqliteStore, codec, health, rows, stepping};
@@ -30,32 +28,6 @@ impl Interventions for SqliteStore {
         let tenant = tenant.clone();
         self.writer
             .write(move |tx| tx.whole(|tx| requeue(tx, &tenant, id, force, now)))
-            .await
-    }
-
-    async fn release(
-        &self,
-        limit: usize,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<AttemptMessage>> {
-        // Each row is one write, and a freed row is not found again: no savepoint is needed.
-        self.writer
-            .write(move |tx| release(tx, Room { limit, until }, now))
-            .await
-    }
-
-    async fn release_webhook(
-        &self,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        limit: usize,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<AttemptMessage>> {
-        let (tenant, room) = (tenant.clone(), Room { limit, until });
-        self.writer
-            .write(move |tx| release_webhook(tx, &tenant, webhook, room, now))
             .await
     }
 

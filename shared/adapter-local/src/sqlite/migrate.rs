@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
@@ -15,6 +15,7 @@ const STEPS: [&str; 8] = [
     include_str!("again.sql"),
     include_str!("typed_failures.sql"),
     include_str!("flow.sql"),
+    include_str!("turns.sql"),
 ];
 
 /// The schema version that this program writes.

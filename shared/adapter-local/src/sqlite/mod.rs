@@ -25,13 +25,11 @@ mod mail_outbox;
 mod migrate;
 mod notifications;
 mod open;
-mod pace;
 #[cfg(test)]
 mod plans;
 mod probes;
 mod readers;
 mod rejected;
-mod release;
 mod rows;
 mod schedule;
 mod sealing;

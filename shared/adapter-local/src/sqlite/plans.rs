@@ -6,8 +6,8 @@ use rusqlite::Connection;
 
 use super::{
     accept, apply, backlog, codec, configs, events, expire, health, history, interventions, jobs,
-    keys, mail_outbox, migrate, notifications, pace, probes, rejected, release, rows, schedule,
-    sources, stats, stepping,
+    keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
+    stepping,
 };
 
 #[test]
@@ -56,16 +56,6 @@ fn every_hot_query_uses_its_index() {
             interventions::FREE_OF_WEBHOOK,
             "deliveries_wake (tenant=? AND webhook_id=?",
         ),
-        (
-            release::NEXT_PARKED,
-            "deliveries_parked ((tenant,webhook_id)>(?,?))",
-        ),
-        (
-            release::PARKED_OF,
-            "deliveries_parked (tenant=? AND webhook_id=?)",
-        ),
-        (release::SETTINGS, "PRIMARY KEY (tenant=? AND id=?)"),
-        (pace::LOAD, "PRIMARY KEY (tenant=? AND webhook_id=?)"),
         (
             probes::DUE,
             "webhooks_to_test (next_test_at>? AND next_test_at<?)",

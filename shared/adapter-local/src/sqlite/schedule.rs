@@ -9,7 +9,7 @@ use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
-use postrider_ports::schedule::{AgendaEntry, AgendaPage, Ask, DueRow, DueRows, Schedule, Turn};
+use postrider_ports::schedule::{AgendaEntry, AgendaPage, Ask, DueRow, DueRows, Schedule};
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
@@ -26,12 +26,12 @@ pub(super) const FIRST_VOID: &str = "SELECT min(next_retry_at) FROM webhook_deli
      WHERE lease_process = ?1 AND tenant = ?2 AND webhook_id = ?3";
 
 /// The first free rows of a kind in a range of time.
-pub(super) const FREE: &str = "SELECT event_id, next_retry_at, attempts_total, paced FROM webhook_deliveries \
+pub(super) const FREE: &str = "SELECT event_id, next_retry_at, attempts_total FROM webhook_deliveries \
      WHERE tenant = ?1 AND webhook_id = ?2 AND is_retry = ?3 AND wake_at >= ?4 AND wake_at < ?5 \
      ORDER BY wake_at LIMIT ?6";
 
 /// Rows whose lease ended before `?4`.
-pub(super) const DUE_HELD: &str = "SELECT event_id, next_retry_at, attempts_total, paced FROM webhook_deliveries \
+pub(super) const DUE_HELD: &str = "SELECT event_id, next_retry_at, attempts_total FROM webhook_deliveries \
      WHERE lease_process = ?1 AND tenant = ?2 AND webhook_id = ?3 AND lease_until < ?4 ORDER BY lease_until LIMIT ?5";
 
 #[async_trait]
@@ -232,6 +232,5 @@ fn read(
         },
         next_retry_at: codec::maybe_instant(row, 1)?.unwrap_or(now),
         is_retry: row.get::<_, u32>(2)? > 0,
-        turn: Turn::of(row.get(3)?),
     })
 }

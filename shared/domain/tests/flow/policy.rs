@@ -119,7 +119,6 @@ fn claimed(attempts: u32, max_attempts: u32) -> Claimed {
         error_detail: None,
         last_status: None,
         generation: 0,
-        paced: false,
         parked: false,
         version: 1,
         lease_owner: None,

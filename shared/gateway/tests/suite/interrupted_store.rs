@@ -12,7 +12,6 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
-use postrider_ports::queue::AttemptMessage;
 use postrider_ports::{Error, Result, Store};
 use postrider_testkit::clock::SteppedClock;
 
@@ -131,30 +130,6 @@ impl Interventions for InterruptedStore {
     ) -> Result<Requeued> {
         self.requeued.fetch_add(1, Ordering::SeqCst);
         self.call(self.store.requeue(tenant, id, force, now)).await
-    }
-
-    async fn release(
-        &self,
-        limit: usize,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<AttemptMessage>> {
-        self.call(self.store.release(limit, until, now)).await
-    }
-
-    async fn release_webhook(
-        &self,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        limit: usize,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<AttemptMessage>> {
-        self.call(
-            self.store
-                .release_webhook(tenant, webhook, limit, until, now),
-        )
-        .await
     }
 
     async fn end_deliveries_of_deleted_webhooks(

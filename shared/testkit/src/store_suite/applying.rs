@@ -91,7 +91,6 @@ pub async fn a_dead_row_stays_dead(fixture: impl Fixture) {
     );
     let claim = scene.try_claim(id, after(1_000_000)).await;
     assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Closed)));
-    scene.released(10, after(1_000_000)).await;
     fixture.flush().await;
     assert_eq!(scene.backlog(after(1_000_001)).await, []);
     assert_eq!(scene.stored(id).await, row);

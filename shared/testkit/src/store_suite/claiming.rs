@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{DeadCause, Delivery, Unclaimable};
+use postrider_domain::delivery::{Delivery, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::deliveries::{Claim, Move, Renewed, Wanted};
+use postrider_ports::deliveries::{Claim, Renewed, Wanted};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::scene::{LEASE, die, retry_at};
+use super::scene::LEASE;
 use super::{Fixture, Scene};
 use crate::builders::{NOW, after};
 
@@ -229,62 +229,6 @@ pub async fn a_claim_has_the_generation_of_its_webhooks_state(fixture: impl Fixt
             assert_eq!(delivery.claimed.delivery().generation, 2 * round);
         }
         assert_eq!(scene.stored(id).await.generation, 2 * round);
-    }
-}
-
-/// Its turn is set, and it is marked so it does not ask again.
-pub async fn a_row_is_moved_to_its_turn_once(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let id = scene.failed(scene.webhook().await.id).await;
-    let before = scene.stored(id).await;
-    let step = Move {
-        tenant: scene.tenant.clone(),
-        id,
-        seen: after(60),
-        to: after(75),
-    };
-    scene
-        .postpone(vec![step.clone(), step], after(60))
-        .await
-        .unwrap();
-    let moved = scene.stored(id).await;
-    assert_eq!(moved, before.moved(after(75)));
-    assert_unclaimable(
-        scene.try_claim(id, after(74)).await,
-        Unclaimable::NotDue(after(75)),
-    );
-    let again = scene.attempt(id, retry_at(after(200)), after(75)).await;
-    assert!(!again.paced, "the next retry needs its own turn");
-}
-
-/// Nor one that is closed, parked or deleted.
-pub async fn a_held_or_changed_row_is_not_moved(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let webhook = scene.webhook().await.id;
-    let held = scene.row(webhook).await;
-    scene.claimed(held, NOW).await;
-    let changed = scene.failed(webhook).await;
-    let closed = scene.row(webhook).await;
-    scene.attempt(closed, die(DeadCause::Rejected), NOW).await;
-    let gone = DeliveryId {
-        event: scene.event(NOW).id,
-        webhook,
-    };
-    let before = [
-        scene.stored(held).await,
-        scene.stored(changed).await,
-        scene.stored(closed).await,
-    ];
-    let step = |id| Move {
-        tenant: scene.tenant.clone(),
-        id,
-        seen: NOW,
-        to: after(75),
-    };
-    let moves = vec![step(held), step(changed), step(closed), step(gone)];
-    scene.postpone(moves, NOW).await.unwrap();
-    for row in before {
-        assert_eq!(scene.stored(row.id).await, row);
     }
 }
 

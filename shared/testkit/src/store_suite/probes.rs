@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use postrider_domain::delivery::DeadCause;
+use postrider_domain::flow::FLOOR_MILLI;
 use postrider_domain::health::{StatusReason, WebhookStatus};
 use postrider_domain::ids::WebhookId;
 use postrider_domain::time::Timestamp;
@@ -102,7 +103,7 @@ pub async fn a_webhook_without_auto_resume_is_not_probed(fixture: impl Fixture) 
     assert_eq!(due(&scene, after(60)).await.len(), 2);
 }
 
-/// As if an operator had resumed it: at the slowest rate, on probation, with a notification, and its rows are released.
+/// As if an operator had resumed it: at the slowest rate, on probation, with a notification, and its rows can be claimed.
 pub async fn a_successful_probe_resumes_the_webhook(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = failed(&fixture, &scene, true).await;
@@ -119,9 +120,10 @@ pub async fn a_successful_probe_resumes_the_webhook(fixture: impl Fixture) {
     );
     assert!(health.on_probation && health.next_probe_at.is_none());
     assert_eq!(health.reason, Some(StatusReason::AutoResumed));
+    let limiter = scene.limiter(webhook).await;
+    assert!(limiter.limited && limiter.rate_milli == FLOOR_MILLI);
     let kinds = scene.notification_kinds().await;
     assert_eq!(kinds.last().map(String::as_str), Some("webhook.resumed"));
-    scene.released(10, after(61)).await;
     scene.claimed(waiting, after(61)).await;
     assert_eq!(due(&scene, after(10_000)).await, []);
 }

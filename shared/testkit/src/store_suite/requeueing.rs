@@ -115,7 +115,6 @@ pub async fn a_requeued_row_of_a_paused_webhook_waits(fixture: impl Fixture) {
     assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
-    scene.released(10, after(100)).await;
     scene.claimed(id, after(100)).await;
 }
 

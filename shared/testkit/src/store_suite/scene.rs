@@ -15,7 +15,6 @@ use postrider_ports::configs::Created;
 use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Wanted};
 use postrider_ports::history::{Filter, Page};
 use postrider_ports::notifications::StoredNotification;
-use postrider_ports::queue::AttemptMessage;
 
 use super::Handle;
 use crate::builders::{self, NOW};
@@ -164,21 +163,6 @@ impl Scene {
             Claim::Claimed(delivery) => delivery.claimed,
             other => panic!("{other:?}"),
         }
-    }
-
-    /// A row that waits for a turn.
-    pub(crate) async fn set_aside_row(&self, webhook: WebhookId) -> DeliveryId {
-        let id = self.row(webhook).await;
-        let message = AttemptMessage::of(&self.stored(id).await);
-        self.set_aside(vec![message], NOW).await.unwrap();
-        id
-    }
-
-    /// Frees parked rows and returns them; their turns may be up to an hour ahead.
-    pub async fn released(&self, limit: usize, now: Timestamp) -> Vec<DeliveryId> {
-        let until = now.plus(Millis::from_seconds(3600));
-        let messages = self.release(limit, until, now).await.unwrap();
-        messages.into_iter().map(|message| message.id).collect()
     }
 
     /// The tenant's rows that queue messages are sent for, due before `to`.

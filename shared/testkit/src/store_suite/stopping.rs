@@ -3,9 +3,7 @@
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
 use postrider_domain::health::WebhookStatus;
-use postrider_domain::time::Millis;
 use postrider_ports::deliveries::Claim;
-use postrider_ports::queue::AttemptMessage;
 
 use super::scene::retry_at;
 use super::{Fixture, Scene};
@@ -36,12 +34,11 @@ pub async fn a_row_of_a_stopped_webhook_cannot_be_claimed(fixture: impl Fixture)
     }
 }
 
-/// Unclaimed, failed and parked ones alike.
+/// Unclaimed and failed ones alike.
 pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     let (pending, failed) = (scene.row(webhook).await, scene.failed(webhook).await);
-    let parked = scene.set_aside_row(webhook).await;
     let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
     assert_eq!(deleted, Ok(true));
     let early = scene.try_claim(failed, NOW).await;
@@ -50,8 +47,7 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
         "it dies when it is due"
     );
     fixture.flush().await;
-    assert_eq!(scene.released(10, NOW).await, [parked]);
-    for id in [pending, failed, parked] {
+    for id in [pending, failed] {
         assert!(matches!(
             scene.try_claim(id, after(60)).await,
             Claim::WebhookDeleted
@@ -69,7 +65,7 @@ pub async fn rows_of_a_deleted_webhook_die_when_they_are_claimed(fixture: impl F
     fixture.flush().await;
     let dead = scene.notification_kinds().await;
     let dead = dead.iter().filter(|kind| *kind == "delivery.dead");
-    assert_eq!(dead.count(), 3);
+    assert_eq!(dead.count(), 2);
 }
 
 /// Also one that fails during the pause.
@@ -84,59 +80,10 @@ pub async fn no_row_is_stranded_when_a_webhook_is_paused_and_resumed(fixture: im
     assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
-    scene.released(10, after(60)).await;
-    fixture.flush().await;
-    assert_eq!(scene.backlog(after(61)).await, [(after(60), id)]);
     scene.attempt(id, Transition::Deliver, after(60)).await;
 }
 
-/// It does not wait for an operator: the next release gives it a turn, and it is not sent before.
-pub async fn a_row_set_aside_is_released_at_a_turn(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let webhook = scene.webhook().await.id;
-    let (first, failed) = (scene.row(webhook).await, scene.failed(webhook).await);
-    let (before, retry) = (scene.stored(first).await, scene.stored(failed).await);
-    let messages = vec![AttemptMessage::of(&before), AttemptMessage::of(&retry)];
-    scene.set_aside(messages, after(60)).await.unwrap();
-    assert_eq!(scene.stored(first).await, before.park());
-    assert_eq!(scene.stored(failed).await, retry.park());
-    let claim = scene.try_claim(first, after(60)).await;
-    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
-    fixture.flush().await;
-    assert_eq!(scene.backlog(after(120)).await, []);
-    assert_eq!(scene.released(10, after(61)).await, [first, failed]);
-    assert_eq!(
-        scene.stored(first).await,
-        before.park().unpark_at(after(61))
-    );
-    let turn = after(61).plus(Millis::new(200));
-    assert_eq!(scene.stored(failed).await, retry.park().unpark_at(turn));
-    scene.claimed(first, after(61)).await;
-}
-
-/// Another process holds it, or it is now due at another time.
-pub async fn a_held_or_changed_row_is_not_set_aside(fixture: impl Fixture) {
-    let scene = Scene::of(fixture.handle());
-    let webhook = scene.webhook().await.id;
-    let (held, moved, done) = (
-        scene.row(webhook).await,
-        scene.row(webhook).await,
-        scene.row(webhook).await,
-    );
-    let mut messages = Vec::new();
-    for id in [held, moved, done] {
-        messages.push(AttemptMessage::of(&scene.stored(id).await));
-    }
-    scene.claimed(held, NOW).await;
-    scene.attempt(moved, retry_at(after(60)), NOW).await;
-    scene.attempt(done, Transition::Deliver, NOW).await;
-    scene.set_aside(messages, after(1)).await.unwrap();
-    for id in [held, moved, done] {
-        assert!(!scene.stored(id).await.parked);
-    }
-}
-
-/// Also rows that are due much later, and parked ones.
+/// Also rows that are due much later, and those that waited for a resume.
 pub async fn rows_of_a_deleted_webhook_are_ended(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (deleted, kept) = (scene.webhook().await.id, scene.webhook().await.id);
@@ -145,15 +92,14 @@ pub async fn rows_of_a_deleted_webhook_are_ended(fixture: impl Fixture) {
     let held = scene.row(deleted).await;
     scene.claimed(held, NOW).await;
     let other = scene.row(kept).await;
-    let parked = scene.set_aside_row(deleted).await;
+    scene.set_status(deleted, WebhookStatus::Paused).await;
+    let waiting = scene.row(deleted).await;
     scene
         .delete_webhook(&scene.tenant, deleted, NOW)
         .await
         .unwrap();
     fixture.flush().await;
     let store = &scene.handle.store;
-    store.release(10, NOW, NOW).await.unwrap();
-    fixture.flush().await;
     assert_eq!(
         store.end_deliveries_of_deleted_webhooks(1, NOW).await,
         Ok(1),
@@ -168,7 +114,7 @@ pub async fn rows_of_a_deleted_webhook_are_ended(fixture: impl Fixture) {
         store.end_deliveries_of_deleted_webhooks(10, NOW).await,
         Ok(0)
     );
-    for id in [later, parked] {
+    for id in [later, waiting] {
         let row = scene.stored(id).await;
         assert_eq!(row.status, Status::Dead);
         assert_eq!(row.dead_cause, Some(DeadCause::WebhookDeleted));

@@ -5,7 +5,7 @@ use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{JobId, KeyId};
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_ports::configs::{Changed, WebhookChange};
-use postrider_ports::deliveries::{Accepted, Claim, Move};
+use postrider_ports::deliveries::{Accepted, Claim};
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::RetryJob;
@@ -51,13 +51,6 @@ pub async fn no_operation_reaches_another_tenant(fixture: impl Fixture) {
     assert!(matches!(ours.try_claim(open, NOW).await, Claim::Missing));
     let requeued = store.requeue(us, dead, Force::Delivered, NOW).await;
     assert_eq!(requeued, Ok(Requeued::Missing));
-    let step = Move {
-        tenant: us.clone(),
-        id: open,
-        seen: NOW,
-        to: after(60),
-    };
-    store.postpone(vec![step], NOW).await.unwrap();
     let stats = store.stats(us, Some(webhook.id), NOW.hour(), after(7_200));
     assert_eq!(stats.await, Ok(Vec::new()));
     assert_eq!(store.webhook(us, webhook.id).await, Ok(None));

@@ -8,13 +8,11 @@ mod schema;
 mod servers;
 mod stream;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
-use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
     DEFAULT_SHARDS, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
@@ -126,19 +124,6 @@ impl Dynamo {
             }
             changes.extend(more);
         }
-    }
-
-    /// The poller's work markers with this prefix.
-    pub(crate) async fn markers(&self, prefix: &str) -> Vec<HashMap<String, AttributeValue>> {
-        let text = |text: &str| AttributeValue::S(text.to_owned());
-        let found = self
-            .client
-            .query()
-            .table_name(&self.tables.deliveries)
-            .key_condition_expression("pk = :chores AND begins_with(sk, :prefix)")
-            .expression_attribute_values(":chores", text("#chores"))
-            .expression_attribute_values(":prefix", text(prefix));
-        found.send().await.unwrap().items.unwrap_or_default()
     }
 
     fn process(&self) -> String {

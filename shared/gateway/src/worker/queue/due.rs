@@ -213,6 +213,5 @@ fn message_of(row: DueRow) -> AttemptMessage {
         tenant: row.tenant,
         id: row.id,
         next_retry_at: row.next_retry_at,
-        asked_again: false,
     }
 }
