@@ -14,7 +14,7 @@ use postrider_domain::delivery::{Delivery, Force};
 use postrider_domain::flow::WaitingFor;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::waiting::Waiting;
+use postrider_gateway::waiting::WaitReasons;
 use postrider_ports::history::Cursor;
 use postrider_presentation::redact::seen_with;
 use postrider_presentation::request::Sent;
@@ -64,7 +64,7 @@ pub(crate) async fn list(
 }
 
 /// Reads the webhooks once, and only if there is an open delivery.
-async fn waiting(api: &Api, tenant: &TenantId, rows: &[Delivery]) -> Result<Waiting, Problem> {
+async fn waiting(api: &Api, tenant: &TenantId, rows: &[Delivery]) -> Result<WaitReasons, Problem> {
     let manage = &api.gateway.manage;
     let webhooks = if rows.iter().any(|row| row.status.is_open()) {
         manage.list(tenant).await?
@@ -72,7 +72,7 @@ async fn waiting(api: &Api, tenant: &TenantId, rows: &[Delivery]) -> Result<Wait
         Vec::new()
     };
     let now = api.gateway.ports.clock.now();
-    Ok(Waiting::read(manage, rows, &webhooks, now).await?)
+    Ok(WaitReasons::read(manage, rows, &webhooks, now).await?)
 }
 
 /// Get a delivery with its payload and attempts, and why it has not arrived
@@ -135,7 +135,7 @@ pub(crate) async fn retry(
     let webhook = store.webhook(caller.tenant(), id.webhook).await?;
     let now = api.gateway.ports.clock.now();
     let rows = std::slice::from_ref(&row);
-    let waiting = Waiting::read(manage, rows, webhook.as_slice(), now).await?;
+    let waiting = WaitReasons::read(manage, rows, webhook.as_slice(), now).await?;
     let view = DeliveryView::of(&row, waiting.reason(&row));
     Ok((StatusCode::ACCEPTED, Json(view)))
 }

@@ -78,7 +78,7 @@ async fn a_manual_or_scheduled_tick_replaces_a_lost_message() {
             result,
             json!({"messages_sent": 1, "oldest_due_age_seconds": 240})
         );
-        assert_eq!(stage.queue.take().len(), 1);
+        assert_eq!(stage.queue.take_attempts().len(), 1);
     }
 }
 

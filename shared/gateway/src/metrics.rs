@@ -73,6 +73,17 @@ pub fn describe() {
     );
 }
 
+/// Shows counters of rare events as 0 until the first one, so that an alert on an increase sees it.
+pub fn start_at_zero() {
+    counter!(UNWRITABLE).increment(0);
+    for change in Change::NAMES {
+        counter!(FLOW_CHANGES, "change" => change).increment(0);
+    }
+    for kind in OwnFaultKind::ALL {
+        counter!(OWN_FAULTS, "kind" => kind.as_str()).increment(0);
+    }
+}
+
 pub(crate) fn flow_changed(change: Change) {
     counter!(FLOW_CHANGES, "change" => change.as_str()).increment(1);
 }

@@ -14,12 +14,12 @@ use crate::webhooks::ManageWebhooks;
 
 /// The state of webhooks, read once for many deliveries.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct WaitReasons {
     webhooks: HashMap<WebhookId, (WebhookStatus, FlowStatus)>,
     now: Timestamp,
 }
 
-impl Waiting {
+impl WaitReasons {
     /// Reads the flows of those webhooks that have an open delivery here. All are of one tenant.
     pub async fn read(
         manage: &ManageWebhooks,

@@ -4,7 +4,7 @@ use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::event::Label;
 use postrider_domain::flow::WaitingFor;
 use postrider_domain::webhook::Webhook;
-use postrider_gateway::waiting::Waiting;
+use postrider_gateway::waiting::WaitReasons;
 
 use super::page::PageError;
 use super::text::{self, Markup, Pill, delivery_state};
@@ -36,7 +36,7 @@ pub(super) async fn rows(
 ) -> Result<Vec<Row>, PageError> {
     let gateway = &app.gateway;
     let now = gateway.ports.clock.now();
-    let waiting = Waiting::read(&gateway.manage, deliveries, webhooks, now).await?;
+    let waiting = WaitReasons::read(&gateway.manage, deliveries, webhooks, now).await?;
     let named = |row: &Delivery| {
         let webhook = webhooks.iter().find(|webhook| webhook.id == row.id.webhook);
         webhook.map(|webhook| webhook.settings.name.clone())

@@ -23,6 +23,7 @@ impl Counters {
             .set_buckets_for_metric(full(requests::SECONDS), &requests::BOUNDS)?
             .install_recorder()?;
         process::describe();
+        process::start_at_zero();
         requests::describe();
         Ok(Self(handle))
     }

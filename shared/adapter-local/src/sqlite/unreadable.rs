@@ -13,6 +13,10 @@ pub fn describe_metrics() {
         UNREADABLE,
         "Stored rows that could not be read and were left aside; table is deliveries, jobs, stats or webhooks"
     );
+    // Shown as 0 until the first one, so that an alert on an increase sees it.
+    for table in ["deliveries", "jobs", "stats", "webhooks"] {
+        counter!(UNREADABLE, "table" => table).increment(0);
+    }
 }
 
 /// `None` for a value that cannot be read, which is logged and counted.

@@ -23,6 +23,9 @@ pub struct Rates {
 }
 
 impl Change {
+    /// Every name.
+    pub const NAMES: [&str; 5] = ["entered", "cut", "raised", "opened", "reset"];
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -86,8 +86,12 @@ async fn ten_failures_in_a_row_limit_a_webhook_and_its_backlog_drains_when_it_re
     }
     let mut messages = stage.line.take_attempts();
     let worker = stage.dispatcher();
-    let first = messages.drain(..10).map(Into::into).collect();
-    worker.handle(first, stage.in_a_minute()).await;
+    // Not all at once: a short outage is not enough.
+    for _ in 0..2 {
+        let five = messages.drain(..5).map(Into::into).collect();
+        worker.handle(five, stage.in_a_minute()).await;
+        stage.clock.advance(Millis::new(300));
+    }
     assert!(stage.flow(webhook).await.limiter.limited);
     let sent = stage.line.take();
     assert_eq!(drains(&sent), 1, "{sent:?}");
