@@ -126,7 +126,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     })
 }
 
-/// At startup, nothing suggests that the error goes away by itself.
+/// At startup, nothing suggests that the error will go away.
 fn plainly(error: Error) -> anyhow::Error {
     match error {
         Error::Unavailable(reason) | Error::Broken(reason) => anyhow!(reason),

@@ -106,7 +106,7 @@ impl Exchange {
         }
     }
 
-    /// How the exchange ended, by itself or cancelled by its limits. A status line decides, whatever happened afterwards.
+    /// How the exchange ended: completed, or cancelled by its limits. A status line decides, whatever happened afterwards.
     pub(crate) fn into_ended(self, limits: Limits) -> (Ended, Timings) {
         let timings = self.timings(now());
         let was_connected = self.captured.connection_metadata().is_some();

@@ -23,7 +23,7 @@ pub const FINISHED: &str = "postrider_deliveries_finished_total";
 /// From the event to its delivery, including retries.
 pub const LATENCY_SECONDS: &str = "postrider_delivery_latency_seconds";
 
-/// Results that could not be written for good: the store is damaged, or holds something that this version cannot read.
+/// Results that could never be written: the store is damaged, or holds something that this version cannot read.
 pub const UNWRITABLE: &str = "postrider_unwritable_results_total";
 
 /// Changes of webhooks' rate limits, by kind.

@@ -168,7 +168,7 @@ impl MemoryStore {
         state.processes
     }
 
-    /// Returns when this call has been made by whoever; never if it was made before.
+    /// Returns once any process has made this call; never if it was made before.
     pub(super) async fn reaches(&self, call: Option<usize>) {
         let Some(call) = call.filter(|call| *call >= self.calls()) else {
             return pending().await;

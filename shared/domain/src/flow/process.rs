@@ -89,7 +89,7 @@ impl Flow {
     /// separately: the new ones do not wait for the old ones.
     ///
     /// While the webhook is limited, ask for retries that are due before first attempts, each oldest first. Then deliveries
-    /// are exhausted, webhooks fail and owners are told on time.
+    /// are exhausted, webhooks fail and owners are notified on time.
     ///
     /// Ask for all that is due and has a slot, not for one at a time: what is not granted is the reason to raise the rate.
     pub fn allow(

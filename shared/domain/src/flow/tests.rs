@@ -254,7 +254,7 @@ fn outcomes_of_attempts_that_began_before_the_last_change_do_not_count() {
 }
 
 #[test]
-fn what_a_receiver_fails_at_any_rate_is_no_reason_for_a_cut() {
+fn failures_that_occur_at_any_rate_do_not_cause_a_cut() {
     let mut flow = limited(100);
     let outcomes = [(Observed::Delivered, 70), (Observed::Overloaded, 30)];
     let change = second(&mut flow, 0, &outcomes, &retries_waiting());

@@ -119,7 +119,7 @@ fn a_webhook_that_opens_with_a_backlog_does_not_flap() {
 }
 
 #[test]
-fn the_owner_of_a_public_api_webhook_is_told_in_time() {
+fn the_owner_of_a_public_api_webhook_is_notified_in_time() {
     for by in [Said::Timeout, Said::Refused] {
         let case = Scenario::new(50, Receiver::down(by, 0, 9000)).under(Profile::PublicApi);
         each(case.lasting(4500, 4500), |name, report| {

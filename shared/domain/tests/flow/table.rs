@@ -1,4 +1,4 @@
-//! The figures of all cases at full length: embedded and AWS, each as the range over the seeds.
+//! The results of all cases at full length: embedded and AWS, each as the range over the seeds.
 
 use postrider_domain::retry::Profile;
 

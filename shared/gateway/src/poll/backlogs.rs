@@ -188,7 +188,7 @@ fn needs_drain(registration: &Registration, flow: &WebhookFlow, now: Timestamp) 
         return true;
     };
     let is_due = looked.first_due_at.is_some_and(|at| at <= now.plus(SOON));
-    // Until a look has seen all that was written for the registration, there may be rows that nobody knows of; and an empty
+    // Until a look has seen all that was written for the registration, there may be unknown rows; and an empty
     // backlog is looked at once more, to be removed.
     flow.limiter.limited
         || is_due

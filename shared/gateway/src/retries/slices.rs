@@ -16,7 +16,7 @@ pub(super) const SLICE: usize = 200;
 /// How many of them at the same time; each is a few calls on AWS.
 const AT_ONCE: usize = 16;
 
-/// What became of a row of a slice.
+/// The result for one row of a slice.
 enum Settled {
     Requeued,
     NotRequeued,

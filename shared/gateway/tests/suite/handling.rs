@@ -227,7 +227,7 @@ async fn x_webhook_retry_starts_at_0_again_after_a_requeue() {
     let id = stage.publish(webhook).await;
     stage.handle_until_closed(id).await;
     assert_eq!(stage.row(id).await.status, Status::Dead);
-    // Until there is credit for a retry.
+    // Until there is credit for another retry.
     stage.clock.advance(Millis::from_seconds(1));
     let retries = &stage.gateway.retries;
     retries.retry_now(&tenant(), id, Force::No).await.unwrap();

@@ -15,12 +15,12 @@ use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::{Error, Result, Store};
 use postrider_testkit::clock::SteppedClock;
 
-/// What becomes of the call at which the process is killed.
+/// What happens to the call during which the process is killed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LastCall {
     /// It never reaches the store.
     Lost,
-    /// The store carries it out; nobody hears of it.
+    /// The store carries it out, but its answer is lost.
     Unanswered,
 }
 

@@ -14,7 +14,7 @@ use postrider_ports::sender::{OwnFault, OwnFaultKind, Post, Posted, Sender};
 
 use crate::stage::Stage;
 
-/// Has a fault until it is mended; then the real sender takes over.
+/// Has a fault until it is fixed; then the real sender takes over.
 struct Faulty {
     fault: Mutex<Option<OwnFaultKind>>,
     /// Only requests to this path have the fault.
@@ -31,7 +31,7 @@ impl Faulty {
         })
     }
 
-    fn mend(&self) {
+    fn fix(&self) {
         *self.fault.lock() = None;
     }
 }
@@ -90,7 +90,7 @@ async fn without_descriptors_no_attempt_counts_and_new_ones_wait_a_second() {
         stage.clock.set(over_at);
     }
     assert_eq!(health(&stage, webhook).await, before);
-    sender.mend();
+    sender.fix();
     assert_eq!(worker.cycle().await.unwrap().started, 1);
     worker.idle().await;
     let row = stage.row(id).await;
@@ -132,7 +132,7 @@ async fn a_queue_message_comes_again_and_its_row_is_free() {
         assert!(handled[0].is_err(), "{handled:?}");
         assert_untouched(&stage.row(id).await);
     }
-    sender.mend();
+    sender.fix();
     let handled = worker.handle(messages, stage.in_a_minute()).await;
     assert_eq!(handled, [Ok(Handled::Attempted)]);
     let row = stage.row(id).await;

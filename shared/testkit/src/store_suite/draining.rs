@@ -182,7 +182,7 @@ pub async fn a_lease_of_a_clock_that_runs_ahead_is_void(fixture: impl Fixture) {
     assert_eq!(stored.await, Ok(Stored::Outdated));
 }
 
-/// Whoever had it before does not.
+/// The process that had it before does not.
 pub async fn only_the_holder_of_the_lease_stores_the_limiter(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
@@ -283,7 +283,7 @@ pub async fn a_resumed_webhook_is_limited_to_one_per_second(fixture: impl Fixtur
     }
 }
 
-/// Whoever asks.
+/// Any process may ask.
 pub async fn retries_take_credit_of_the_webhooks_rate(fixture: impl Fixture) {
     let scene = Arc::new(Scene::of(fixture.handle()));
     let webhook = scene.webhook().await.id;

@@ -162,7 +162,7 @@ impl<'a> Slice<'a> {
     }
 
     /// Begins as many attempts as there are rows, credit and slots for. Retries go first, so that deliveries are exhausted
-    /// and owners are told on time.
+    /// and owners are notified on time.
     async fn begin_attempts(&mut self) -> Result<Option<Stop>> {
         let store = &*self.drainer.ports.store;
         self.lanes.fill(store, &self.in_flight, self.now()).await?;

@@ -46,7 +46,7 @@ pub(super) struct Granted {
 
 impl Flows {
     /// Which rows to read, in the order in which they may begin: retries first, so that deliveries of a receiver that is
-    /// down are exhausted and its owner is told; they cannot starve the others, because they need credit. `None` if no row
+    /// down are exhausted and its owner is notified; they cannot starve the others, because they need credit. `None` if no row
     /// is due.
     pub(super) fn asks(&self, webhook: &Webhook, room: usize, now: Timestamp) -> Option<Vec<Ask>> {
         self.with(webhook, now, |entry| {

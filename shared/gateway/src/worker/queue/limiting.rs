@@ -58,7 +58,7 @@ impl QueueWorker {
         drains::ask_for_drain(store, queue, named, &flow.drain, now).await;
     }
 
-    /// Messages came for rows that are in a backlog: somebody has just written them there.
+    /// Messages came for rows that are in a backlog: they were written there just now.
     pub(super) async fn wake_backlogs(&self, webhooks: BTreeSet<(TenantId, WebhookId)>) {
         if webhooks.is_empty() {
             return;
