@@ -369,6 +369,7 @@ impl Delivery {
     }
 
     fn released(mut self) -> Self {
+        self.parked &= self.status.is_open();
         self.lease_owner = None;
         self.lease_until = Timestamp::ZERO;
         self.version += 1;
