@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ use super::item::{Item, from_item, n, to_item};
 use super::keys::Key;
 use super::stream::RowChange;
 use crate::fault::unreadable;
+
+/// Failures in a row count together for this long.
+const COUNTED_FOR: Millis = Millis::from_seconds(60);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
@@ -86,10 +89,18 @@ impl State {
                 ..self.clone()
             };
         }
-        Self {
-            failed_in_a_row: self.failed_in_a_row.saturating_add(1),
-            failing_since: self.failing_since.or(Some(row.at)),
-            ..self.clone()
+        // Older failures say nothing about now, and a webhook may have been limited and opened again since.
+        let is_recent = |since: &Timestamp| row.at.since(since.not_after(row.at)) <= COUNTED_FOR;
+        match self.failing_since.filter(is_recent) {
+            Some(_) => Self {
+                failed_in_a_row: self.failed_in_a_row.saturating_add(1),
+                ..self.clone()
+            },
+            None => Self {
+                failed_in_a_row: 1,
+                failing_since: Some(row.at),
+                ..self.clone()
+            },
         }
     }
 

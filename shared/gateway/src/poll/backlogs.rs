@@ -135,15 +135,20 @@ impl Backlogs {
             .buffer_unordered(NOTES_AT_ONCE)
             .collect()
             .await;
-        let messages = asked.into_iter().filter_map(Result::transpose);
-        let messages = messages.collect::<Result<Vec<QueueMessage>>>()?;
-        if messages.is_empty() {
-            return Ok(());
+        // What was noted is sent, even if something else could not be noted.
+        let (mut messages, mut failed) = (Vec::new(), Ok(()));
+        for one in asked {
+            match one {
+                Ok(message) => messages.extend(message),
+                Err(error) => failed = Err(error),
+            }
         }
-        let sent = self.queue.send(messages).await;
-        let sent = sent.iter().filter(|sent| sent.is_ok()).count();
-        counts.drains_sent.fetch_add(sent, Ordering::Relaxed);
-        Ok(())
+        if !messages.is_empty() {
+            let sent = self.queue.send(messages).await;
+            let sent = sent.iter().filter(|sent| sent.is_ok()).count();
+            counts.drains_sent.fetch_add(sent, Ordering::Relaxed);
+        }
+        failed
     }
 
     /// The message to send, unless another process has just sent one.

@@ -337,6 +337,10 @@ impl<'a> Slice<'a> {
         if is_same {
             return Ok(Stored::Done);
         }
+        // Others write rows into the backlog of a webhook that is limited, and stop when it no longer is.
+        if limiter.epoch != self.stored.epoch {
+            self.register().await?;
+        }
         let (tenant, id) = (&self.webhook.tenant, self.webhook.id);
         let store = &self.drainer.ports.store;
         let stored = store
@@ -365,9 +369,12 @@ impl<'a> Slice<'a> {
 
     /// Gives the lease back.
     pub(super) async fn end(&mut self, asked_for: Option<Timestamp>) -> Result<()> {
+        // A change that could not be stored has not happened for the others.
+        let limiter = *self.flow.limiter();
+        let is_stored = limiter.epoch == self.stored.epoch;
         let end = DrainEnd {
             at: self.now(),
-            limiter: *self.flow.limiter(),
+            limiter: if is_stored { limiter } else { self.stored },
             seen_epoch: self.stored.epoch,
             asked_for,
             looked: self.lanes.looked(),
