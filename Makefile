@@ -97,7 +97,7 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 	$(LINTED) cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/schema $(ARGS)
 
-simulate: ## simulate a receiver that is back after a day, a burst of retries and ten million waiting rows (not in the gate)
+simulate: ## simulate a receiver that is back after a day, and ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate
 
 words: ## list phrases worth another look in docs, comments and messages (not in the gate)

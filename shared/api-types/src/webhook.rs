@@ -218,7 +218,7 @@ pub struct WebhookView {
     pub headers: Headers,
     pub timeout_seconds: u32,
     pub retry_rate: u32,
-    /// The attempts per second that it currently gets: `retry_rate`, or fewer while it answers 429 or 503 or times out.
+    /// The attempts per second that its retries, and all its attempts while it is `limited`, may use now.
     pub current_rate: f64,
     /// Whether first attempts, too, are limited to `current_rate`: its receiver cannot keep up, or it was just resumed.
     #[serde(default)]

@@ -38,8 +38,8 @@ impl Backlog for DynamoStore {
             });
         }
         // Parked rows are not part of the backlog, so no lane of a specific webhook is requested.
-        let nobody = WebhookId::from_bytes([0; 16]);
-        let lane = keys::lane(stretch.lane, nobody, AttemptKind::First, stretch.shard);
+        let no_webhook = WebhookId::from_bytes([0; 16]);
+        let lane = keys::lane(stretch.lane, no_webhook, AttemptKind::First, stretch.shard);
         let after = after.map(|cursor| Position::read(cursor, &lane, stretch));
         let found = self
             .query(Query {
