@@ -288,3 +288,36 @@ fn note_waiting(waiting: &mut Waiting, kind: AttemptKind, due_at: Timestamp) {
     };
     *oldest = Some(oldest.map_or(due_at, |known| known.min(due_at)));
 }
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::ids::TenantId;
+    use postrider_testkit::builders::{NOW, after, webhook};
+
+    use super::*;
+
+    /// A webhook that was stopped and became active again at this time.
+    fn resumed(stopped: WebhookStatus, at: Timestamp) -> Webhook {
+        let mut webhook = webhook(&TenantId::default(), 1);
+        let health = webhook.health.set(stopped, NOW);
+        webhook.health = health.set(WebhookStatus::Active, at);
+        webhook
+    }
+
+    #[test]
+    fn a_webhook_that_was_just_resumed_starts_slowly_however_long_it_was_stopped() {
+        for stopped in [WebhookStatus::Paused, WebhookStatus::Failed] {
+            let webhook = resumed(stopped, after(86_400));
+            let flows = Flows::default();
+            assert!(!flows.may_begin(&webhook, after(86_401)), "{stopped:?}");
+        }
+    }
+
+    /// The cache may still say that it is on probation.
+    #[test]
+    fn a_webhook_that_was_resumed_long_ago_is_not_limited_after_a_lull() {
+        let webhook = resumed(WebhookStatus::Failed, after(1));
+        assert!(webhook.health.on_probation);
+        assert!(Flows::default().may_begin(&webhook, after(600)));
+    }
+}
