@@ -1,7 +1,7 @@
 //! One test per scenario of `features/`.
 
 mod adr_0040;
-mod fair_turns;
+mod fairness;
 mod health;
 mod inbound;
 mod inbound_asking;

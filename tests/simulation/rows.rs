@@ -160,7 +160,7 @@ impl Backlog for Rows {
         let after = after.map(|cursor| cursor.0.parse().expect("our own cursor"));
         Ok(match stretch.lane {
             Lane::Waiting => self.page(stretch, limit, after),
-            Lane::Queued | Lane::Parked => Page {
+            Lane::Queued | Lane::Backlog => Page {
                 messages: Vec::new(),
                 next: None,
             },

@@ -479,7 +479,10 @@ async fn thousands_of_deliveries_wait_for_a_resume_and_none_is_lost() {
         }
     }
     let stopped = scene.try_claim(*ids.first().unwrap(), after(60)).await;
-    assert!(matches!(stopped, Claim::Unclaimable(Unclaimable::Parked)));
+    assert!(matches!(
+        stopped,
+        Claim::Unclaimable(Unclaimable::InBacklog)
+    ));
     scene.set_status(webhook, WebhookStatus::Active).await;
     let mut claimed = BTreeSet::new();
     loop {

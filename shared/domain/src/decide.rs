@@ -151,7 +151,7 @@ mod tests {
             error_detail: None,
             last_status: None,
             generation: 0,
-            parked: false,
+            in_backlog: false,
             version: 1,
             lease_owner: None,
             lease_until: Timestamp::ZERO,

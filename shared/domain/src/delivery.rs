@@ -134,7 +134,7 @@ pub enum Lane {
     /// It is due further ahead than a queue message can be delayed; the poller will send one.
     Waiting,
     /// It is in the backlog of its webhook.
-    Parked,
+    Backlog,
 }
 
 /// The holder of a row: the process and a random number per claim.
@@ -177,7 +177,7 @@ pub struct Delivery {
     /// The generation of the webhook's state at the last claim, or the one that the last attempt saw.
     pub generation: u32,
     /// On AWS: it is in the backlog of its webhook, where only a drainer claims it. Embedded stores do not use it.
-    pub parked: bool,
+    pub in_backlog: bool,
     /// Incremented by each write; fences off late writes.
     pub version: u64,
     pub lease_owner: Option<LeaseOwner>,
@@ -207,8 +207,8 @@ pub enum Unclaimable {
     NotDue(Timestamp),
     /// Another worker is attempting it.
     Held,
-    /// It waits for its webhook to be resumed.
-    Parked,
+    /// It waits in the backlog of its webhook.
+    InBacklog,
 }
 
 impl Delivery {
@@ -225,8 +225,8 @@ impl Delivery {
     /// Returns the reason if it cannot be claimed.
     pub fn claim(self, lease: &Lease, now: Timestamp) -> Result<Claimed, Unclaimable> {
         let is_own = self.lease_owner.as_ref() == Some(&lease.owner);
-        if self.status.is_open() && self.parked && !is_own {
-            return Err(Unclaimable::Parked);
+        if self.status.is_open() && self.in_backlog && !is_own {
+            return Err(Unclaimable::InBacklog);
         }
         self.claim_from_backlog(lease, now)
     }
@@ -273,8 +273,8 @@ impl Delivery {
             return None;
         }
         let due_at = self.next_retry_at.unwrap_or(self.created_at);
-        Some(if self.parked {
-            Lane::Parked
+        Some(if self.in_backlog {
+            Lane::Backlog
         } else if due_at > now.plus(MESSAGE_REACH) {
             Lane::Waiting
         } else {
@@ -360,16 +360,16 @@ impl Delivery {
 
     /// The row in the backlog of its webhook.
     #[must_use]
-    pub fn park(&self) -> Self {
+    pub fn moved_to_backlog(&self) -> Self {
         Self {
-            parked: true,
+            in_backlog: true,
             ..self.clone()
         }
         .released()
     }
 
     fn released(mut self) -> Self {
-        self.parked &= self.status.is_open();
+        self.in_backlog &= self.status.is_open();
         self.lease_owner = None;
         self.lease_until = Timestamp::ZERO;
         self.version += 1;

@@ -55,7 +55,7 @@ impl WebhookStatus {
 
     /// Whether deliveries are on hold.
     #[must_use]
-    pub const fn parks(self) -> bool {
+    pub const fn is_stopped(self) -> bool {
         match self {
             Self::Failed | Self::Paused | Self::Disabled => true,
             Self::Active => false,

@@ -244,7 +244,7 @@ pub(crate) fn fresh_row(event: &Event, webhook: &Webhook, now: Timestamp) -> Del
         error_detail: None,
         last_status: None,
         generation: webhook.health.generation,
-        parked: false,
+        in_backlog: false,
         version: 0,
         lease_owner: None,
         lease_until: Timestamp::ZERO,

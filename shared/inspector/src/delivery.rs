@@ -90,7 +90,7 @@ pub(super) async fn show(
     let now = app.gateway.ports.clock.now();
     let state = flow.map(|(webhook, flow)| (webhook.health.status, flow));
     let waiting_for = WaitingFor::of(&row, state, now);
-    let is_stopped = state.is_some_and(|(status, _)| status.parks());
+    let is_stopped = state.is_some_and(|(status, _)| status.is_stopped());
     let (steps, earlier_steps) = timeline::steps(&attempts);
     let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
     let page = DeliveryPage {
@@ -136,7 +136,7 @@ pub(super) async fn retry(
     let retries = &app.gateway.retries;
     retries.retry_now(viewer.tenant(), id, force).await?;
     let webhook = app.gateway.manage.get(viewer.tenant(), id.webhook).await?;
-    let done = if webhook.health.status.parks() {
+    let done = if webhook.health.status.is_stopped() {
         "held"
     } else {
         "retried"

@@ -14,7 +14,7 @@ use crate::queue::AttemptMessage;
 pub struct Stretch {
     /// From 0 to below [`Backlog::shards`].
     pub shard: u16,
-    /// Parked rows are in no lane of the backlog.
+    /// Rows in the backlog of a webhook are in none of these lanes.
     pub lane: Lane,
     /// Inclusive.
     pub from: Timestamp,

@@ -62,7 +62,7 @@ pub struct Wanted {
 pub enum Claim {
     /// The caller holds it until the lease ends.
     Claimed(Box<ClaimedDelivery>),
-    /// It cannot be attempted now. `Parked` includes rows that the store parked during this call, because their webhook is
+    /// It cannot be attempted now. `InBacklog` includes rows that the store moved there during this call, because their webhook is
     /// paused, failed or disabled.
     Unclaimable(Unclaimable),
     Missing,
@@ -96,7 +96,7 @@ pub enum Renewed {
 #[async_trait]
 pub trait Deliveries: Send + Sync {
     /// Stores events with their rows. On `Ok(New)` everything is durable. A duplicate first completes what an interrupted
-    /// call left undone. Rows of a paused, failed or disabled webhook are parked. SQLite stores an event with its rows in one
+    /// call left undone. Rows of a paused, failed or disabled webhook go to its backlog. SQLite stores an event with its rows in one
     /// transaction; DynamoDB writes the event first and then its rows, and only a repeated call completes an interrupted one.
     async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>>;
 

@@ -11,7 +11,7 @@ use crate::Result;
 /// The result of *Retry now*.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Requeued {
-    /// It is pending and due now, or parked if its webhook is paused or failed.
+    /// It is pending and due now, or in the backlog if its webhook is paused or failed.
     Done(Box<Delivery>),
     InFlight,
     /// It was delivered; requeueing it needs `force`.

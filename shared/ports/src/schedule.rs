@@ -77,7 +77,7 @@ pub struct DueRows {
     pub next_at: Option<Timestamp>,
 }
 
-/// Finds open rows that are free and not parked. Read-only; the result may be outdated, and the claim decides.
+/// Finds open rows that are free. Read-only; the result may be outdated, and the claim decides.
 #[async_trait]
 pub trait Schedule: Send + Sync {
     /// One entry per webhook with open rows, including overdue ones: up to `limit` webhooks with free rows, starting after

@@ -37,7 +37,7 @@ pub struct Reservation {
 pub trait AcceptClaimed: Send + Sync {
     /// Like [`Deliveries::accept`](crate::deliveries::Deliveries::accept) for one event, and inserts the rows of reserved
     /// webhooks already claimed. A reserved row may be missing from the result: its webhook is stopped or slowed down, or
-    /// the request was a duplicate. Such a row is inserted free or parked.
+    /// the request was a duplicate. Such a row is inserted free or into the backlog.
     async fn accept_claimed(
         &self,
         acceptance: Acceptance,

@@ -89,7 +89,7 @@ fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
             row.attempt_count, row.max_attempts
         ),
         Status::Dead => {
-            let then = if webhook.is_some_and(|webhook| webhook.health.status.parks()) {
+            let then = if webhook.is_some_and(|webhook| webhook.health.status.is_stopped()) {
                 " Resume the webhook first."
             } else {
                 ""

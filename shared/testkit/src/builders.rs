@@ -132,7 +132,7 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
         error_detail: None,
         last_status: None,
         generation: 0,
-        parked: false,
+        in_backlog: false,
         version: 0,
         lease_owner: None,
         lease_until: Timestamp::ZERO,

@@ -233,8 +233,8 @@ impl Model {
             let lease = embedded.is_some().then(|| wanted.lease.clone());
             let mut row = new.clone();
             let status = self.status_of(row.id.webhook).unwrap();
-            row.parked = self.holds_back(row.id.webhook);
-            if let Some(lease) = lease.as_ref().filter(|_| !status.parks())
+            row.in_backlog = self.holds_back(row.id.webhook);
+            if let Some(lease) = lease.as_ref().filter(|_| !status.is_stopped())
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {
                 row = claimed.delivery().clone();
@@ -284,11 +284,11 @@ impl Model {
                     self.change(&before.webhook_deleted());
                     "Orphaned".to_owned()
                 }
-                Some(health) if health.status.parks() => {
+                Some(health) if health.status.is_stopped() => {
                     if self.handle.waiting_rows.marks(health.status) {
-                        self.change(&before.park());
+                        self.change(&before.moved_to_backlog());
                     }
-                    format!("{:?}", Unclaimable::Parked)
+                    format!("{:?}", Unclaimable::InBacklog)
                 }
                 Some(health) => {
                     let claimed = claimed.in_generation(health.generation);
@@ -387,7 +387,7 @@ impl Model {
                 Some(WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused),
             ) => {
                 let mut after = before.requeued(self.now);
-                after.parked = self.holds_back(id.webhook);
+                after.in_backlog = self.holds_back(id.webhook);
                 self.change(&after);
                 Requeued::Done(Box::new(after))
             }
@@ -417,16 +417,18 @@ impl Model {
 
     /// Whether a row that is written now goes to the backlog of its webhook.
     fn holds_back(&self, webhook: WebhookId) -> bool {
-        let stops = self.status_of(webhook).is_some_and(WebhookStatus::parks);
-        let marks = self.handle.waiting_rows == WaitingRows::Parked;
+        let stops = self
+            .status_of(webhook)
+            .is_some_and(WebhookStatus::is_stopped);
+        let marks = self.handle.waiting_rows == WaitingRows::InBacklog;
         marks && (stops || self.limited.contains(&webhook))
     }
 
     async fn move_to_backlog(&mut self, id: DeliveryId) -> Result<(), TestCaseError> {
         let before = self.rows[&id].clone();
-        let is_free = before.status.is_open() && !before.parked && !before.is_held(self.now);
-        if is_free && self.handle.waiting_rows == WaitingRows::Parked {
-            self.change(&before.park());
+        let is_free = before.status.is_open() && !before.in_backlog && !before.is_held(self.now);
+        if is_free && self.handle.waiting_rows == WaitingRows::InBacklog {
+            self.change(&before.moved_to_backlog());
         }
         let row = Postponed {
             tenant: self.tenant.clone(),
@@ -442,7 +444,7 @@ impl Model {
     /// Claims a row that is in a backlog.
     async fn drain(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
         let before = self.rows[&wanted.id].clone();
-        if !before.parked {
+        if !before.in_backlog {
             return Ok(());
         }
         let id = wanted.id;
@@ -453,7 +455,9 @@ impl Model {
                     self.change(&before.webhook_deleted());
                     "Orphaned".to_owned()
                 }
-                Some(health) if health.status.parks() => format!("{:?}", Unclaimable::Parked),
+                Some(health) if health.status.is_stopped() => {
+                    format!("{:?}", Unclaimable::InBacklog)
+                }
                 Some(health) => {
                     let claimed = claimed.in_generation(health.generation);
                     self.change(claimed.delivery());

@@ -56,8 +56,8 @@ pub struct Handle {
 /// Where the store puts rows of a stopped webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingRows {
-    /// They are marked as parked.
-    Parked,
+    /// They are marked as being in the backlog.
+    InBacklog,
     /// They are not written to.
     Unmarked,
 }
@@ -66,7 +66,7 @@ impl WaitingRows {
     /// Whether a row of a webhook with this status is marked.
     #[must_use]
     pub fn marks(self, status: WebhookStatus) -> bool {
-        self == Self::Parked && status.parks()
+        self == Self::InBacklog && status.is_stopped()
     }
 }
 
@@ -160,7 +160,7 @@ macro_rules! store_suite {
             backlog {
                 a_time_range_contains_the_open_rows_due_in_it,
                 a_row_due_far_ahead_waits_for_its_window,
-                closed_and_parked_rows_are_in_no_backlog,
+                closed_and_stopped_rows_are_in_no_general_lane,
                 a_held_row_stays_in_the_backlog,
                 pages_of_a_time_range_reach_its_end,
             }

@@ -105,7 +105,7 @@ impl MemoryStore {
             row.status = Status::Failed;
             row.attempts_total = 1;
             row.attempt_count = 1;
-            row.parked = true;
+            row.in_backlog = true;
             state.index.push(Entry {
                 message: AttemptMessage::of(&row),
                 kind: AttemptKind::Retry,
@@ -232,8 +232,8 @@ impl State {
         };
         match &self.webhook {
             None => return Claim::WebhookDeleted,
-            Some(webhook) if webhook.health.status.parks() => {
-                return Claim::Unclaimable(Unclaimable::Parked);
+            Some(webhook) if webhook.health.status.is_stopped() => {
+                return Claim::Unclaimable(Unclaimable::InBacklog);
             }
             Some(_) => {}
         }

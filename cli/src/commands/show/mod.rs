@@ -66,7 +66,10 @@ pub(crate) async fn run(args: ShowArgs, client: &Client, out: Output) -> Result<
 async fn resume_first(delivery: &DeliveryView, client: &Client) -> Option<String> {
     let path = ["v1", "webhooks", &delivery.webhook_id];
     let webhook: WebhookView = client.get(&path).await.ok()?.read().ok()?;
-    let is_stopped = webhook.status.known().is_some_and(WebhookStatus::parks);
+    let is_stopped = webhook
+        .status
+        .known()
+        .is_some_and(WebhookStatus::is_stopped);
     is_stopped.then(|| {
         format!(
             "Its webhook is {}. To resume it first: postrider webhooks resume {}",

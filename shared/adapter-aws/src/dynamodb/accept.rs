@@ -48,7 +48,8 @@ impl Gates {
     fn hold_back(&self, row: &Delivery) -> bool {
         let webhook = (row.tenant.clone(), row.id.webhook);
         let state = self.states.get(&webhook);
-        state.is_some_and(|state| state.health.status.parks()) || self.limited.contains(&webhook)
+        state.is_some_and(|state| state.health.status.is_stopped())
+            || self.limited.contains(&webhook)
     }
 }
 
@@ -147,7 +148,7 @@ impl DynamoStore {
         gates: &Gates,
     ) -> Result<(&'a Delivery, Inserted)> {
         let stored = Delivery {
-            parked: gates.hold_back(row),
+            in_backlog: gates.hold_back(row),
             ..row.clone()
         };
         let item = row::item(&stored, self.around(row.created_at))?;
@@ -214,7 +215,7 @@ fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: Str
         error_detail: None,
         last_status: None,
         generation: 0,
-        parked: false,
+        in_backlog: false,
         version: 0,
         lease_owner: None,
         lease_until: Timestamp::ZERO,

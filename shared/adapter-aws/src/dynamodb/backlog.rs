@@ -30,14 +30,14 @@ impl Backlog for DynamoStore {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Rows> {
-        let nothing = stretch.lane == Lane::Parked || stretch.from >= stretch.to || limit == 0;
+        let nothing = stretch.lane == Lane::Backlog || stretch.from >= stretch.to || limit == 0;
         if nothing {
             return Ok(Rows {
                 messages: Vec::new(),
                 next: None,
             });
         }
-        // Parked rows are not part of the backlog, so no lane of a specific webhook is requested.
+        // Rows in the backlog of a webhook are read by its drainer.
         let no_webhook = WebhookId::from_bytes([0; 16]);
         let lane = keys::lane(stretch.lane, no_webhook, AttemptKind::First, stretch.shard);
         let after = after.map(|cursor| Position::read(cursor, &lane, stretch));

@@ -70,7 +70,7 @@ impl DynamoStore {
         for _ in 0..TRIES {
             let answer = match &known {
                 None => self.ended_delivery(&wanted, source, now).await?,
-                Some(state) if state.health.status.parks() => {
+                Some(state) if state.health.status.is_stopped() => {
                     self.put_on_hold(&wanted, source, now).await?
                 }
                 Some(state) => {
@@ -137,12 +137,12 @@ impl DynamoStore {
             Looked::Answered(claim) => return Ok(Some(claim)),
             Looked::Free(row) => row,
         };
-        let on_hold = Some(Claim::Unclaimable(Unclaimable::Parked));
+        let on_hold = Some(Claim::Unclaimable(Unclaimable::InBacklog));
         match source {
             Source::Backlog => Ok(on_hold),
             Source::Message => {
-                let parked = row::replace(&row.park(), self.around(now))?;
-                let changed = self.change(parked.only_if(row::unchanged(&row))).await?;
+                let moved = row::replace(&row.moved_to_backlog(), self.around(now))?;
+                let changed = self.change(moved.only_if(row::unchanged(&row))).await?;
                 Ok(on_hold.filter(|_| changed.is_some()))
             }
         }
@@ -184,7 +184,7 @@ impl DynamoStore {
         };
         match claimed {
             // It left the backlog: an operator requeued it.
-            Ok(_) if source == Source::Backlog && !row.parked => {
+            Ok(_) if source == Source::Backlog && !row.in_backlog => {
                 Ok(Looked::Answered(Claim::Unclaimable(Unclaimable::Held)))
             }
             Err(why) => Ok(Looked::Answered(Claim::Unclaimable(why))),

@@ -76,7 +76,7 @@ impl DynamoStore {
             ) => status,
         };
         let mut after = row.requeued(now);
-        after.parked = status.parks() || self.is_limited(tenant, id.webhook).await?;
+        after.in_backlog = status.is_stopped() || self.is_limited(tenant, id.webhook).await?;
         let expires_at = self.retention.expires_at(&after);
         self.keep_event(tenant, id.event, row.created_at, expires_at)
             .await?;

@@ -235,7 +235,7 @@ pub(super) fn lane(lane: Lane, webhook: WebhookId, kind: AttemptKind, shard: u16
     match lane {
         Lane::Queued => format!("queued#{shard:02}"),
         Lane::Waiting => format!("waiting#{shard:02}"),
-        Lane::Parked => backlog(webhook, kind, shard),
+        Lane::Backlog => backlog(webhook, kind, shard),
     }
 }
 

@@ -168,7 +168,7 @@ pub(super) fn delivery(item: Item) -> Result<Delivery> {
         error_detail: stored.error_detail,
         last_status: stored.last_status,
         generation: stored.generation,
-        parked: stored
+        in_backlog: stored
             .lane
             .is_some_and(|lane| lane.starts_with(keys::BACKLOG_PREFIX)),
         version: stored.version,

@@ -78,9 +78,9 @@ async fn a_batch_received_again_by_another_process_fails_the_webhook_once() {
     assert_eq!(notifications[0].data["retries"], 0);
 }
 
-/// Rows that were in flight may be parked for up to two minutes after a resume, so they are looked for until then.
+/// Rows that were in flight may move to the backlog for up to two minutes after a resume, so they are looked for until then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_late_resume_parked_rows_are_looked_for_from_then_on() {
+async fn after_a_late_resume_rows_in_the_backlog_are_looked_for_from_then_on() {
     let (fixture, scene, webhook) = stage().await;
     let id = scene.row(webhook).await;
     let exhausted = Transition::Die {

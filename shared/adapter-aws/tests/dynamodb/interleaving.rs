@@ -40,7 +40,7 @@ async fn resumed_before<T: Send + 'static>(
 /// A message can claim it, or it is in the backlog, which is registered.
 async fn reaches_a_worker(scene: &Scene, webhook: WebhookId, id: DeliveryId) -> bool {
     let registered = scene.registration(&scene.tenant, webhook).await;
-    let is_in_backlog = scene.stored(id).await.parked;
+    let is_in_backlog = scene.stored(id).await.in_backlog;
     !is_in_backlog || registered.unwrap().is_some()
 }
 

@@ -54,7 +54,7 @@ async fn move_to_backlog(
 }
 
 fn is_in_backlog(claim: &Claim) -> bool {
-    matches!(claim, Claim::Unclaimable(Unclaimable::Parked))
+    matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog))
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use support::fixture;
 
 postrider_testkit::store_suite!(fixture);
 
-/// On fresh tables every now and then, because rows that earlier sequences left parked are examined by every later one.
+/// On fresh tables every now and then, because rows that earlier sequences left in backlogs are examined by every later one.
 #[test]
 fn store_and_model_agree() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -77,7 +77,7 @@ fn insert_row(
     lease: Option<&Lease>,
 ) -> Result<Option<Claimed>, Fault> {
     let status = health::status(tx.db(), &row.tenant, row.id.webhook)?;
-    let is_stopped = status.is_some_and(WebhookStatus::parks);
+    let is_stopped = status.is_some_and(WebhookStatus::is_stopped);
     let insert = |row: &Delivery| {
         codec::insert(
             &mut *tx.statement(codec::INSERT_DELIVERY)?,

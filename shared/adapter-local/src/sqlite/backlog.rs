@@ -40,7 +40,7 @@ impl Backlog for SqliteStore {
     ) -> Result<Rows> {
         match stretch.lane {
             Lane::Waiting => {}
-            Lane::Queued | Lane::Parked => {
+            Lane::Queued | Lane::Backlog => {
                 return Ok(Rows {
                     messages: Vec::new(),
                     next: None,
@@ -77,7 +77,7 @@ fn find(
     let to = stretch.to.as_millis();
     stepping::awake(db, None, |tenant, webhook| {
         // Rows of a stopped webhook wait for it to be resumed.
-        if health::status(db, &tenant, webhook)?.is_some_and(WebhookStatus::parks) {
+        if health::status(db, &tenant, webhook)?.is_some_and(WebhookStatus::is_stopped) {
             return Ok(ControlFlow::Continue(()));
         }
         let (name, id) = (tenant.as_str(), webhook.to_string());

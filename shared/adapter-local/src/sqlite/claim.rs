@@ -25,7 +25,7 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
     }
     match health::standing(tx.db(), &wanted.tenant, wanted.id.webhook)? {
         None => end_deliveries_of_deleted_webhooks(tx, &stored, now),
-        Some((status, _)) if status.parks() => Ok(Claim::Unclaimable(Unclaimable::Parked)),
+        Some((status, _)) if status.is_stopped() => Ok(Claim::Unclaimable(Unclaimable::InBacklog)),
         Some((_, generation)) => {
             let claimed = claimed.in_generation(generation);
             rows::save(tx, stored.at, claimed.delivery())?;

@@ -66,7 +66,7 @@ impl Flow {
         }
         self.generation = health.generation;
         let changed_at = health.changed_at.unwrap_or_default();
-        self.limiter = if health.status.parks() {
+        self.limiter = if health.status.is_stopped() {
             self.limiter.paused()
         } else {
             self.limiter.resumed(changed_at)

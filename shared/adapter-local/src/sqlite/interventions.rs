@@ -120,7 +120,7 @@ fn requeue(
         Some(WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused) => {}
     }
     let mut after = stored.row.requeued(now);
-    after.parked = false;
+    after.in_backlog = false;
     rows::change(tx, stored.at, &stored.row, &after, now)?;
     Ok(Requeued::Done(Box::new(after)))
 }

@@ -119,7 +119,7 @@ fn claimed(attempts: u32, max_attempts: u32) -> Claimed {
         error_detail: None,
         last_status: None,
         generation: 0,
-        parked: false,
+        in_backlog: false,
         version: 1,
         lease_owner: None,
         lease_until: Timestamp::ZERO,

@@ -123,7 +123,7 @@ impl Backlogs {
                 self.store.unregister_backlog(&registration).await?;
                 continue;
             };
-            if flow.status.parks() {
+            if flow.status.is_stopped() {
                 continue;
             }
             counts.note_oldest(&flow, now);

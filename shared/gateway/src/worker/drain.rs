@@ -76,7 +76,7 @@ impl Drainer {
     ) -> Result<Drained> {
         let now = self.ports.clock.now();
         let snapshot = self.webhook_cache.current(&message.tenant, now).await?;
-        let is_active = |webhook: &&Webhook| !webhook.health.status.parks();
+        let is_active = |webhook: &&Webhook| !webhook.health.status.is_stopped();
         let Some(webhook) = snapshot.get(message.webhook).filter(is_active) else {
             return Ok(Drained::Stopped);
         };

@@ -42,7 +42,7 @@ pub async fn a_row_due_far_ahead_waits_for_its_window(fixture: impl Fixture) {
 }
 
 /// No queue message must be sent for them.
-pub async fn closed_and_parked_rows_are_in_no_backlog(fixture: impl Fixture) {
+pub async fn closed_and_stopped_rows_are_in_no_general_lane(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;

@@ -74,7 +74,7 @@ pub async fn exhaustion_fails_the_webhook_when_its_policy_says_so(fixture: impl 
     assert_eq!(kinds.last().map(String::as_str), Some("webhook.failed"));
     let waiting = scene.row(webhook).await;
     let claim = scene.try_claim(waiting, after(9)).await;
-    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog)));
 }
 
 /// A 410 under the classifier that handles it.

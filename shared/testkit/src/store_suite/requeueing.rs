@@ -112,7 +112,7 @@ pub async fn a_requeued_row_of_a_paused_webhook_waits(fixture: impl Fixture) {
     scene.set_status(webhook, WebhookStatus::Paused).await;
     done(requeue(&scene, id, Force::No).await);
     let claim = scene.try_claim(id, after(100)).await;
-    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
     scene.claimed(id, after(100)).await;

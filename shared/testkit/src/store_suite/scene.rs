@@ -156,7 +156,7 @@ impl Scene {
     pub async fn claimed(&self, id: DeliveryId, now: Timestamp) -> Claimed {
         let claim = match self.try_claim(id, now).await {
             // Its webhook was resumed and is limited.
-            Claim::Unclaimable(Unclaimable::Parked) => self.try_drain(id, now).await,
+            Claim::Unclaimable(Unclaimable::InBacklog) => self.try_drain(id, now).await,
             claim => claim,
         };
         match claim {

@@ -68,6 +68,6 @@ pub async fn a_reserved_row_of_a_stopped_webhook_is_not_claimed(fixture: impl Em
         let row = scene.stored(id).await;
         assert!(row.lease_owner.is_none());
         let claim = scene.try_claim(id, NOW).await;
-        assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
+        assert!(matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog)));
     }
 }

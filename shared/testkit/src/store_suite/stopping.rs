@@ -26,7 +26,7 @@ pub async fn a_row_of_a_stopped_webhook_cannot_be_claimed(fixture: impl Fixture)
         }
         for id in rows {
             let claim = scene.try_claim(id, NOW).await;
-            assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
+            assert!(matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog)));
             assert!(scene.stored(id).await.lease_owner.is_none());
         }
         fixture.flush().await;
@@ -77,7 +77,7 @@ pub async fn no_row_is_stranded_when_a_webhook_is_paused_and_resumed(fixture: im
     scene.set_status(webhook, WebhookStatus::Paused).await;
     scene.finish(&claimed, retry_at(after(60)), NOW).await;
     let claim = scene.try_claim(id, after(60)).await;
-    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::Parked)));
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog)));
     scene.set_status(webhook, WebhookStatus::Active).await;
     fixture.flush().await;
     scene.attempt(id, Transition::Deliver, after(60)).await;

@@ -38,7 +38,7 @@ impl Metered {
                 store,
                 process,
                 embedded: None,
-                waiting_rows: WaitingRows::Parked,
+                waiting_rows: WaitingRows::InBacklog,
             }),
             tables,
             meter,

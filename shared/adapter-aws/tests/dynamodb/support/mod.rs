@@ -137,7 +137,7 @@ impl Fixture for Dynamo {
     fn handle(&self) -> Handle {
         Handle {
             embedded: None,
-            waiting_rows: WaitingRows::Parked,
+            waiting_rows: WaitingRows::InBacklog,
             store: Arc::clone(&self.store) as _,
             process: "process-0".to_owned(),
         }
@@ -146,7 +146,7 @@ impl Fixture for Dynamo {
     async fn another_process(&self) -> Handle {
         Handle {
             embedded: None,
-            waiting_rows: WaitingRows::Parked,
+            waiting_rows: WaitingRows::InBacklog,
             store: self.store_with(self.client.clone()) as _,
             process: self.process(),
         }

@@ -199,7 +199,7 @@ impl<'a> Slice<'a> {
         for (id, claim) in ids.into_iter().zip(claims.await) {
             match claim {
                 Ok(Claim::Claimed(delivery)) => self.begin(id, delivery),
-                Ok(Claim::Unclaimable(Unclaimable::Parked) | Claim::WebhookDeleted) => {
+                Ok(Claim::Unclaimable(Unclaimable::InBacklog) | Claim::WebhookDeleted) => {
                     stop = Some(Stop::Stopped);
                 }
                 Ok(Claim::Unclaimable(Unclaimable::Closed) | Claim::Missing) => {}
@@ -318,7 +318,7 @@ impl<'a> Slice<'a> {
         let cache = &self.drainer.webhook_cache;
         let snapshot = cache.recent(&self.webhook.tenant, now).await?;
         match snapshot.get(self.webhook.id) {
-            Some(webhook) if !webhook.health.status.parks() => {
+            Some(webhook) if !webhook.health.status.is_stopped() => {
                 self.webhook = webhook.clone();
                 Ok(None)
             }

@@ -112,7 +112,7 @@ impl EmbeddedWorker {
         }
         let snapshot = self.webhook_cache.recent(tenant, now).await?;
         let known = snapshot.get(*id);
-        if known.is_some_and(|webhook| webhook.health.status.parks()) {
+        if known.is_some_and(|webhook| webhook.health.status.is_stopped()) {
             return Ok(self.skip(key));
         }
         let room = self.slots.take_many(tenant, *id, sharers);
@@ -221,7 +221,7 @@ impl EmbeddedWorker {
                 }
                 Ok(Claim::WebhookDeleted) => cycle.ended += 1,
                 // Its webhook was stopped since the cache was read.
-                Ok(Claim::Unclaimable(Unclaimable::Parked)) => self.webhook_cache.forget(&key.0),
+                Ok(Claim::Unclaimable(Unclaimable::InBacklog)) => self.webhook_cache.forget(&key.0),
                 // The row was due a moment ago: the clock was set, or another process holds it.
                 Ok(Claim::Unclaimable(Unclaimable::NotDue(_) | Unclaimable::Held)) => {
                     self.look_again(key);

@@ -110,7 +110,7 @@ impl QueueWorker {
         rows: Vec<DueRow>,
         now: Timestamp,
     ) -> Result<Admitted> {
-        let is_closed = flow.status.parks() || flow.limiter.limited;
+        let is_closed = flow.status.is_stopped() || flow.limiter.limited;
         let entered = if is_closed {
             None
         } else {
@@ -168,7 +168,7 @@ impl QueueWorker {
             next_retry_at: row.next_retry_at,
         });
         let moved = self.ports.store.move_to_backlog(rows.collect(), now).await;
-        if !flow.status.parks() {
+        if !flow.status.is_stopped() {
             self.ask_for_drain(webhook, flow, now).await;
         }
         let done = moved
@@ -180,7 +180,8 @@ impl QueueWorker {
     /// Registers a backlog before the first row is moved there. That of a stopped webhook was registered by stopping it.
     async fn register(&self, webhook: &Webhook, flow: &WebhookFlow, now: Timestamp) -> Result<()> {
         let drawn = self.ports.entropy.bytes();
-        if flow.status.parks() || !self.memory.must_register(webhook, flow.limiter, drawn, now) {
+        if flow.status.is_stopped() || !self.memory.must_register(webhook, flow.limiter, drawn, now)
+        {
             return Ok(());
         }
         let store = &self.ports.store;

@@ -30,7 +30,7 @@ impl QueueWorker {
                 dropped(Needless::Closed)
             }
             Ok(Claim::Unclaimable(Unclaimable::Held)) => dropped(Needless::Held),
-            Ok(Claim::Unclaimable(Unclaimable::Parked)) => dropped(Needless::InBacklog),
+            Ok(Claim::Unclaimable(Unclaimable::InBacklog)) => dropped(Needless::InBacklog),
             // The row was due a moment ago: the process that changed that has sent its message.
             Ok(Claim::Unclaimable(Unclaimable::NotDue(_))) => dropped(Needless::Superseded),
             Err(error) => Err(error),

@@ -74,7 +74,7 @@ impl QueueWorker {
         };
         let now = self.ports.clock.now();
         for ((tenant, webhook), flow) in webhooks.iter().zip(flows) {
-            if let Some(flow) = flow.filter(|flow| !flow.status.parks()) {
+            if let Some(flow) = flow.filter(|flow| !flow.status.is_stopped()) {
                 let named = (tenant, *webhook);
                 drains::ask_for_drain(store, queue, named, &flow.drain, now).await;
             }

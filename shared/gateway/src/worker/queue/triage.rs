@@ -28,7 +28,7 @@ pub(super) async fn triage(
     let due_at = row.next_retry_at.unwrap_or(row.created_at);
     Ok(if !row.status.is_open() {
         Triage::Dropped(Needless::Closed)
-    } else if row.parked {
+    } else if row.in_backlog {
         Triage::Dropped(Needless::InBacklog)
     } else if row.is_held(now) {
         Triage::Dropped(Needless::Held)
