@@ -7,11 +7,12 @@
 //! claimed are free at once, without waiting for a lease to run out.
 //!
 //! Secrets, header values and the content of rejected requests are encrypted with `secret.key`; an operator can read
-//! the rest with a SQLite shell.
+//! the rest with a SQLite shell. `backup` copies all of it while the gateway runs, and restores it.
 //!
 //! Start with `sqlite/schema.sql`, then follow one delivery through `accept.rs`, `claim.rs` and `apply.rs`. `writer.rs`
 //! explains the group commit, `locks.rs` the leases, and `plans.rs` checks that every frequent query uses its index.
 
+pub mod backup;
 pub mod sqlite;
 
 pub use sqlite::{ServeLock, SqliteOptions, SqliteStore, describe_metrics};

@@ -4,7 +4,7 @@ use postrider_ports::Error;
 use rusqlite::ErrorCode;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     /// A stored value is not one that this version writes.
@@ -62,7 +62,7 @@ impl Fault {
     }
 
     /// A failed file system call as a port error.
-    pub(super) fn io(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+    pub(crate) fn io(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::Port(Error::Unavailable(format!(
             "{what} {}: {error}",
             path.display()

@@ -48,12 +48,17 @@ use postrider_ports::Result;
 use postrider_store_format::Vault;
 
 use expire::Expiry;
+pub(crate) use fault::Fault;
 use locks::Owners;
 pub use locks::ServeLock;
 pub use open::SqliteOptions;
-use open::{make_private_directory, private, random, settle};
+use open::random;
+pub(crate) use open::{
+    FILE as DATABASE_FILE, create_private, make_private_directory, private, settle,
+};
 use readers::Readers;
 pub use unreadable::describe_metrics;
+pub(crate) use vault::{KEY_FILE, check_key};
 use writer::Writer;
 
 /// Everything that the embedded gateway stores, in one directory.

@@ -15,7 +15,7 @@ use super::vault;
 use super::writer::Writer;
 use super::{SqliteStore, drains, migrate, notifications};
 
-const FILE: &str = "postrider.db";
+pub(crate) const FILE: &str = "postrider.db";
 /// A commit is short; a caller that waits longer than this gets an error.
 const BUSY: Duration = Duration::from_secs(2);
 const CACHE_KIB: i64 = 8 * 1024;
@@ -70,7 +70,7 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
 }
 
 /// Settings that every connection needs.
-pub(super) fn settle(db: &Connection, cache_kib: i64) -> Result<(), Fault> {
+pub(crate) fn settle(db: &Connection, cache_kib: i64) -> Result<(), Fault> {
     db.busy_timeout(BUSY)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     db.pragma_update(None, "foreign_keys", true)?;
@@ -107,7 +107,7 @@ fn set_private(_dir: &Path) -> std::io::Result<()> {
 }
 
 /// Creates a directory that only its owner can enter, and its parents.
-pub(super) fn make_private_directory(dir: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private_directory(dir: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -116,13 +116,13 @@ pub(super) fn make_private_directory(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Files created with these options can be read by their owner only.
-pub(super) fn private(options: &mut OpenOptions) {
+pub(crate) fn private(options: &mut OpenOptions) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
 }
 
 /// SQLite gives its log the permissions of the database file, so the file is created first.
-fn create_private(file: &Path) -> std::io::Result<()> {
+pub(crate) fn create_private(file: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     private(&mut options);

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::fault::Fault;
 
-const KEY_FILE: &str = "secret.key";
+pub(crate) const KEY_FILE: &str = "secret.key";
 const CHECK: &[u8] = b"postrider vault";
 
 /// The vault of the store in `dir`. A database with sealed values needs the key they were sealed with; an empty one
@@ -34,6 +34,11 @@ pub(super) fn open(dir: &Path, db: &Connection) -> Result<Vault, Fault> {
         }
     }
     Ok(vault)
+}
+
+/// Checks that the key in `dir` is the one that the secrets in `db` were sealed with.
+pub(crate) fn check_key(dir: &Path, db: &Connection) -> Result<(), Fault> {
+    open(dir, db).map(drop)
 }
 
 fn broken(what: &str) -> Fault {
