@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use url::{ParseError, Url};
 
 use crate::commands::Task;
+use crate::demo::DemoArgs;
 use crate::dev::DevArgs;
 use crate::hidden::Hidden;
 use crate::output::{Format, Output};
@@ -64,6 +65,9 @@ impl Cli {
 pub(crate) enum Command {
     /// Run the gateway on this machine
     Serve(ServeArgs),
+
+    /// See it work: a gateway with receivers and traffic, on this machine, until Ctrl-C
+    Demo(DemoArgs),
 
     /// Serve the store, queue and event sources to functions under development on this machine
     Dev(DevArgs),

@@ -63,6 +63,15 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// A data directory or backup that cannot be used.
+    pub(crate) fn of_files(error: &postrider_ports::Error) -> Self {
+        match error {
+            postrider_ports::Error::Unavailable(reason)
+            | postrider_ports::Error::Broken(reason) => Self::Input(reason.clone()),
+            postrider_ports::Error::InvalidCursor => Self::Input(error.to_string()),
+        }
+    }
+
     /// The exit code, as listed in `postrider --help`.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {

@@ -10,6 +10,7 @@ mod args;
 mod body;
 mod client;
 mod commands;
+mod demo;
 mod dev;
 mod edge;
 mod failure;
@@ -18,6 +19,7 @@ mod live;
 mod output;
 mod pages;
 mod problem;
+mod progress;
 mod schemes;
 mod serve;
 mod table;
@@ -38,6 +40,7 @@ async fn main() -> ExitCode {
     let out = cli.output();
     match cli.command {
         Command::Serve(args) => ended(serve::run(args, &cli.gateway.data).await, out),
+        Command::Demo(args) => ended(demo::run(args).await, out),
         Command::Dev(args) => ended(dev::run(args, &cli.gateway.data).await, out),
         Command::Task(task) => match commands::run(task, &cli.gateway, out).await {
             Ok(ending) => ending.exit_code(),

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use clap::Args;
 use http::StatusCode;
+use postrider_adapter_local::backup;
 use postrider_api_types::webhook::WebhookView;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::signature::TOLERANCE_SECONDS;
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
@@ -17,6 +18,10 @@ use crate::edge;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, Tone, plural, printable_line};
 use crate::pages;
+use crate::when;
+
+/// Twice the default interval of scheduled backups.
+const BACKUP_WARNING: Millis = Millis::from_seconds(2 * 86_400);
 
 /// A larger clock difference is a warning, long before receivers reject signatures.
 const CLOCK_WARNING_SECONDS: u64 = 5;
@@ -103,6 +108,7 @@ pub(crate) async fn run(
     let mut checks = Vec::new();
     if is_loopback(&gateway.url) {
         checks.push(data_directory(&gateway.data));
+        checks.extend(last_backup(&gateway.data, edge::now()));
     }
     let client = Client::new(gateway)?;
     match client.get(&["healthz"]).await {
@@ -311,6 +317,29 @@ fn data_directory(path: &Path) -> Check {
         );
         Check::bad("data", detail, format!("chmod -R go= {shown}"))
     }
+}
+
+/// None for a directory that does not exist, which `data_directory` reports.
+fn last_backup(data: &Path, now: Timestamp) -> Option<Check> {
+    const ADVICE: &str =
+        "run `postrider backup FILE`, or set POSTRIDER_BACKUP_DIR for backups on a schedule";
+    if !data.is_dir() {
+        return None;
+    }
+    let Some(last) = backup::last_backup(data) else {
+        return Some(Check::doubtful("backup", "never taken", ADVICE));
+    };
+    let age = now.since(last.taken_at);
+    let detail = format!(
+        "taken {} ago: {}",
+        when::to_the_second(age),
+        last.file.display()
+    );
+    Some(if age > BACKUP_WARNING {
+        Check::doubtful("backup", detail, ADVICE)
+    } else {
+        Check::good("backup", detail)
+    })
 }
 
 #[cfg(unix)]

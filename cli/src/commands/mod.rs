@@ -1,5 +1,6 @@
 //! All commands except `serve` and `dev`.
 
+mod backup;
 mod completions;
 mod deliveries;
 mod doctor;
@@ -9,6 +10,7 @@ mod input;
 mod keys;
 mod listen;
 mod policy;
+mod restore;
 mod retry;
 mod send;
 mod shadow;
@@ -18,7 +20,7 @@ mod source_secret;
 mod sources;
 mod stats;
 mod top;
-mod trigger;
+pub(crate) mod trigger;
 mod verify;
 mod webhooks;
 
@@ -61,6 +63,10 @@ pub(crate) enum Task {
     Verify(verify::VerifyArgs),
     /// Draw a retry schedule and simulate an outage (no network)
     Policy(policy::PolicyArgs),
+    /// Back up the data directory of a gateway, running or not, into one file
+    Backup(backup::BackupArgs),
+    /// Restore a backup into an empty data directory
+    Restore(restore::RestoreArgs),
     /// Check the gateway and the connection to it
     Doctor(doctor::DoctorArgs),
     /// Print shell completions
@@ -84,6 +90,8 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Sign(args) => sign::run(args, out),
         Task::Verify(args) => verify::run(args, out),
         Task::Policy(args) => policy::run(args, out),
+        Task::Backup(args) => backup::run(&args, &gateway.data, out),
+        Task::Restore(args) => restore::run(args, &gateway.data, out).await,
         Task::Doctor(args) => doctor::run(args, gateway, out).await,
         Task::Completions(args) => completions::run(&args, out),
     }

@@ -1,12 +1,13 @@
 //! `postrider serve`: the whole gateway in one process.
 
 pub(crate) mod admin;
+mod backups;
 mod banner;
 mod descriptors;
 mod mail;
 pub(crate) mod server;
 pub(crate) mod settings;
-mod wiring;
+pub(crate) mod wiring;
 
 use std::fmt;
 use std::io::IsTerminal;

@@ -1,5 +1,6 @@
 //! The settings of the embedded gateway: read once, all errors reported together.
 
+pub(crate) mod backups;
 pub(crate) mod declared;
 pub(crate) mod mail;
 pub(crate) mod table;
@@ -15,6 +16,7 @@ use postrider_gateway::settings::{BadSettings, Reader, WorkerSettings};
 use postrider_ports::traces::TraceSettings;
 
 use crate::serve::server::Limits;
+use crate::serve::settings::backups::BackupSettings;
 use crate::serve::settings::declared::{
     ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, DNS_SERVERS, EGRESS_CA_FILE, LOG_FORMAT, POLL_INTERVAL,
     WEBHOOK_CONCURRENCY,
@@ -33,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) traces: Option<TraceSettings>,
     pub(crate) mail: Option<MailSettings>,
+    pub(crate) backups: Option<BackupSettings>,
     pub(crate) log_filter: String,
     pub(crate) log_format: LogFormat,
 }
@@ -67,6 +70,7 @@ impl Settings {
             limits,
             traces: reader.traces(),
             mail: mail::read(&mut reader),
+            backups: backups::read(&mut reader),
             log_filter: LOG.read(&reader),
             log_format: read_log_format(&mut reader),
         };

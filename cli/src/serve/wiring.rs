@@ -1,6 +1,6 @@
 //! Assembles the gateway from its parts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ use tracing::{info, warn};
 
 use crate::serve::admin::Admin;
 use crate::serve::settings::Settings;
-use crate::serve::{mail, server};
+use crate::serve::settings::backups::BackupSettings;
+use crate::serve::{backups, mail, server};
 
 /// How much longer than the longest attempt shutdown waits for those in flight.
 const FINISH_MARGIN: Millis = Millis::from_seconds(5);
@@ -51,6 +52,8 @@ pub(crate) struct Service {
     worker: Arc<EmbeddedWorker>,
     sweep: Sweep,
     mail_sender: Option<MailSender>,
+    data: PathBuf,
+    backups: Option<BackupSettings>,
     limits: server::Limits,
     _lock: ServeLock,
 }
@@ -121,6 +124,8 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         worker,
         sweep,
         mail_sender,
+        data: data.to_owned(),
+        backups: settings.backups.clone(),
         limits: settings.limits,
         _lock: lock,
     })
@@ -209,6 +214,7 @@ impl Service {
         };
         let counters = Counters::install().context("cannot start metrics")?;
         postrider_adapter_local::describe_metrics();
+        backups::describe_metrics();
         let gateway = Arc::clone(&self.gateway);
         let router = postrider_api::router_with_login(gateway, self.shadows, streaming, login)
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
@@ -218,12 +224,14 @@ impl Service {
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });
         let mut mailing = tokio::spawn(send_mail(self.mail_sender));
+        let mut backing_up = tokio::spawn(backups::run(self.data, self.backups));
         let stop = async {
             let ended = tokio::select! {
                 () = stop => Ok(()),
                 _ = &mut sending => Err(anyhow!("the worker stopped unexpectedly")),
                 _ = &mut sweeping => Err(anyhow!("the housekeeping task stopped unexpectedly")),
                 _ = &mut mailing => Err(anyhow!("the mail sender stopped unexpectedly")),
+                _ = &mut backing_up => Err(anyhow!("the backup task stopped unexpectedly")),
             };
             info!(event = "serve.stopping", "stopping");
             stopping.send_replace(true);
@@ -233,6 +241,7 @@ impl Service {
         sending.abort();
         sweeping.abort();
         mailing.abort();
+        backing_up.abort();
         sorting.abort();
         let longest = longest_attempt(Millis::from_seconds(MAX_TIMEOUT_SECONDS.into()));
         let finish_timeout = longest.plus(FINISH_MARGIN).into();

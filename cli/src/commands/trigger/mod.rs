@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use postrider_domain::ids::EventId;
+use postrider_domain::inbound::Inbound;
 use postrider_domain::scheme::Scheme;
+use postrider_domain::time::Timestamp;
 
 use self::compose::Draft;
 use self::target::TargetArgs;
@@ -84,6 +86,29 @@ pub(crate) struct TriggerArgs {
 
     #[command(flatten)]
     secret: SecretArgs,
+}
+
+/// A sample event of a provider, to be signed as that provider does.
+pub(crate) struct Sample<'a> {
+    pub(crate) scheme: &'a str,
+    pub(crate) secret: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) at: Timestamp,
+}
+
+/// The first sample event of a scheme, signed.
+pub(crate) fn signed_sample(sample: &Sample<'_>) -> Result<Inbound, Failure> {
+    let scheme = Scheme::named(sample.scheme).map_err(|error| Failure::Input(error.to_string()))?;
+    compose::compose(&Draft {
+        scheme: &scheme,
+        event: &samples::choose(&scheme, None, None)?,
+        secret: &Hidden::from(sample.secret.to_owned()),
+        url: "",
+        query: None,
+        id: sample.id,
+        at: sample.at,
+        headers: &[],
+    })
 }
 
 pub(crate) async fn run(

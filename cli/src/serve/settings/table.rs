@@ -11,7 +11,7 @@ use super::declared::{
     ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, DATA, DNS_SERVERS, EGRESS_CA_FILE, LISTEN, LOG_FORMAT,
     NO_COLOR, POLL_INTERVAL, WEBHOOK_CONCURRENCY,
 };
-use super::mail;
+use super::{backups, mail};
 
 pub(super) const ALL: &[&dyn Documented] = &[
     &LISTEN,
@@ -30,6 +30,9 @@ pub(super) const ALL: &[&dyn Documented] = &[
     &DNS_SERVERS,
     &RETENTION_DELIVERED,
     &RETENTION_DEAD,
+    &backups::DIRECTORY,
+    &backups::INTERVAL,
+    &backups::KEEP,
     &mail::SMTP_URL,
     &mail::SMTP_CA_FILE,
     &mail::MAIL_FROM,
