@@ -67,8 +67,8 @@ class Reference:
                 f"{info['description']} These pages are generated from the [OpenAPI document](../openapi.json) of version "
                 f"{info['version']}; a running gateway serves it at `/openapi.json`.",
                 "",
-                "Send an API key with every request: `Authorization: Bearer <key>`. Each operation names the scope that its key "
-                "needs. Errors are [problems](../problems.md); operations list only those with a meaning of their own.",
+                "Send an API key with every request: `Authorization: Bearer <key>`. Each operation names the scope that its "
+                "key needs. Errors are [problems](../problems.md); operations list only those with a meaning of their own.",
                 "",
                 "| operation | |",
                 "|---|---|",
@@ -122,8 +122,8 @@ class Reference:
 
     def content(self, holder):
         """The schema of a request's or a response's body."""
-        kinds = [f"`{media}`" if "schema" not in body else self.kind(body["schema"]) for media, body in holder.get("content", {}).items()]
-        return " or ".join(kinds)
+        bodies = holder.get("content", {}).items()
+        return " or ".join(self.kind(body["schema"]) if "schema" in body else f"`{media}`" for media, body in bodies)
 
     def kind(self, schema):
         """The type of a value, with a link if it has a name."""

@@ -69,23 +69,28 @@ def adjust(page, pages):
     return markdown.replace_links((ROOT / page).read_text(), change)
 
 
-def summary(pages, api_pages):
+def chapter(target):
+    """Where a link of the summary leads in the site."""
+    return place(repository_path("docs/SUMMARY.md", target)) if target else ""
+
+
+def summary(api_pages):
     """The summary for mdBook: paths in the site, and the generated pages in place of the draft chapter."""
-    text = markdown.replace_links(SUMMARY.read_text(), lambda target: place(repository_path("docs/SUMMARY.md", target)) if target else "")
+    text = markdown.replace_links(SUMMARY.read_text(), chapter)
     entries = [f"[{title}]({path})" for path, title, _ in api_pages]
     first, *others = entries
     return text.replace("- [HTTP API]()", "\n".join([f"- {first}", *(f"  - {other}" for other in others)]))
 
 
-def describe(pages, api_pages, texts):
+def describe(api_pages, texts):
     """llms.txt: what the site contains, for programs (https://llmstxt.org)."""
     lines = ["# Postrider", "", f"> {markdown.first_paragraph(texts['index.md'])}", ""]
-    lines += ["Every page is also available as Markdown under the same name with the extension .md; llms-full.txt has all of them.", ""]
+    lines += ["Every page is also available as Markdown, with the extension .md; llms-full.txt has all of them.", ""]
     for part in re.split(r"^# (?=\w)", SUMMARY.read_text(), flags=re.M)[2:]:
         section, _, body = part.partition("\n")
         lines += [f"## {section}", ""]
         for _, _, target in markdown.links(body):
-            listed = [place(repository_path("docs/SUMMARY.md", target))] if target else [path for path, _, _ in api_pages]
+            listed = [chapter(target)] if target else [path for path, _, _ in api_pages]
             for path in listed:
                 lines.append(f"- [{markdown.title(texts[path])}]({path}): {markdown.first_paragraph(texts[path])}")
         lines.append("")
@@ -105,10 +110,10 @@ def stage(document):
     texts |= {path: text for path, _, text in api_pages}
     for path, text in texts.items():
         write(SOURCE / path, text)
-    write(SOURCE / "SUMMARY.md", summary(pages, api_pages))
+    write(SOURCE / "SUMMARY.md", summary(api_pages))
     shutil.copytree(ROOT / "docs/images", SOURCE / "images")
     write(SOURCE / "openapi.json", json.dumps(document, indent=2) + "\n")
-    return {"llms.txt": describe(pages, api_pages, texts), "llms-full.txt": "\n\n".join(texts.values())} | texts
+    return {"llms.txt": describe(api_pages, texts), "llms-full.txt": "\n\n".join(texts.values())} | texts
 
 
 class Page(HTMLParser):
@@ -151,7 +156,8 @@ def openapi(binary):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gateway", type=Path, default=gateway.default_binary(), help="the binary that serves the OpenAPI document")
+    help_text = "the binary that serves the OpenAPI document"
+    parser.add_argument("--gateway", type=Path, default=gateway.default_binary(), help=help_text)
     texts = stage(openapi(parser.parse_args().gateway.resolve()))
     shutil.rmtree(SITE, ignore_errors=True)
     subprocess.run([ROOT / ".tools/bin/mdbook", "build"], cwd=ROOT, check=True)
