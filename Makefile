@@ -13,7 +13,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots schema simulate words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template build local stack advisories fuzz bench bench-aws costs screenshots docs schema simulate words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +25,9 @@ run: ## run the gateway: cargo run --release -- serve
 test: setup quick build ## the gate: setup, check, build, all tests
 	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE) --test-threads $$(( $$(nproc) * 3 / 2 ))
 
-check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, template, lints
+check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, links, template, lints
 
-quick: fmt arrows deny template
+quick: fmt arrows deny links template
 
 fmt: ## check the formatting
 	cargo fmt --all --check
@@ -41,6 +41,9 @@ deny: ## check bans, licences and sources of the dependencies
 
 arrows: ## check that the crates depend on each other in the right direction
 	tools/arrows
+
+links: ## check the links between the documents (no network)
+	python3 tools/docs/links.py
 
 # cfn-lint also checks the nested templates; sam validates the whole after its transform.
 template: ## validate the AWS template (cfn-lint, sam validate)
@@ -91,6 +94,11 @@ screenshots: ## take screenshots of the Inspector for docs/images (not in the ga
 	@tools/setup browser
 	$(LINTED) cargo build --locked --workspace --all-targets
 	node tests/inspector/screenshots.mjs $(TARGET)/debug/postrider docs/images
+
+docs: ## build the documentation site into target/docs/site (not in the gate)
+	@tools/setup docs
+	$(LINTED) cargo build --locked --workspace --all-targets
+	python3 tools/docs/build.py --gateway $(TARGET)/debug/postrider
 
 schema: ## check the API against its OpenAPI document at length: make schema ARGS="--examples 500" (not in the gate)
 	@tools/setup schema
