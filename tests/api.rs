@@ -9,7 +9,7 @@ use crate::command::PATIENCE;
 /// The API of one gateway.
 pub struct Api {
     pub url: String,
-    token: String,
+    pub token: String,
     client: reqwest::Client,
 }
 

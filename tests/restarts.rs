@@ -99,3 +99,38 @@ async fn a_revoked_key_does_not_come_back_after_a_restart() {
     let [old, new] = statuses;
     assert_eq!((old.await, new.await), (401, 200));
 }
+
+#[tokio::test]
+async fn a_revoked_key_of_the_environment_stays_revoked() {
+    let data = tempfile::tempdir().unwrap();
+    let (first, second) = (
+        "first-token-of-at-least-32-characters",
+        "second-token-of-at-least-32-characters",
+    );
+    let start =
+        async |token| Serve::start_in(data.path(), &[("POSTRIDER_ADMIN_TOKEN", token)]).await;
+    let keys = async |gateway: &Serve, token: &str| {
+        let call = reqwest::Client::new().get(format!("{}/v1/keys", gateway.url));
+        call.bearer_auth(token).send().await.unwrap()
+    };
+    let mut gateway = start(first).await;
+    let listed: serde_json::Value = keys(&gateway, first).await.json().await.unwrap();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    let revoke = reqwest::Client::new().delete(format!("{}/v1/keys/{id}", gateway.url));
+    let revoked = revoke.bearer_auth(first).send().await.unwrap();
+    assert_eq!(revoked.status().as_u16(), 204);
+    assert!(gateway.terminate().await);
+    let mut gateway = start(first).await;
+    assert_eq!(keys(&gateway, first).await.status().as_u16(), 401);
+    assert!(gateway.terminate().await);
+    let mut gateway = start(second).await;
+    assert_eq!(keys(&gateway, second).await.status().as_u16(), 200);
+    assert!(gateway.terminate().await);
+    let gateway = start(first).await;
+    assert_eq!(
+        keys(&gateway, first).await.status().as_u16(),
+        401,
+        "it does not come back"
+    );
+    assert_eq!(keys(&gateway, second).await.status().as_u16(), 200);
+}

@@ -12,6 +12,7 @@ use postrider_tests::command;
 
 mod architecture;
 mod aws;
+mod backups;
 mod canary;
 mod conformance;
 #[cfg(target_os = "linux")]

@@ -9,10 +9,12 @@ use anyhow::Context;
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::{KeyDigest, Scope};
 use postrider_gateway::Gateway;
+use postrider_gateway::keyring::ADMIN_KEY;
+
+use tracing::warn;
 
 use crate::client::TOKEN_FILE;
 
-const FROM_ENVIRONMENT: &str = "POSTRIDER_ADMIN_TOKEN";
 const GENERATED: &str = "admin";
 
 /// Whether the startup output contains the key and the login link.
@@ -37,6 +39,8 @@ impl Secrets {
 pub(crate) enum Admin {
     /// From the environment of this process.
     Environment { digest: KeyDigest },
+    /// The one in the environment was revoked, and stays so.
+    Revoked { digest: KeyDigest },
     /// In a file, generated at an earlier start.
     Stored { digest: KeyDigest, file: PathBuf },
     /// In a file, generated just now and shown at most once.
@@ -46,7 +50,9 @@ pub(crate) enum Admin {
 impl Admin {
     pub(crate) fn digest(&self) -> KeyDigest {
         match self {
-            Self::Environment { digest } | Self::Stored { digest, .. } => *digest,
+            Self::Environment { digest }
+            | Self::Revoked { digest }
+            | Self::Stored { digest, .. } => *digest,
             Self::Generated { token, .. } => KeyDigest::of(token),
         }
     }
@@ -55,6 +61,11 @@ impl Admin {
     pub(crate) fn print(&self, secrets: Secrets) {
         match self {
             Self::Environment { .. } => println!("Key:       set by POSTRIDER_ADMIN_TOKEN"),
+            Self::Revoked { .. } => {
+                println!(
+                    "Key:       the key in POSTRIDER_ADMIN_TOKEN was revoked; set another one, or use another key"
+                );
+            }
             Self::Stored { file, .. } => println!("Key:       stored in {}", file.display()),
             Self::Generated { token, file } if secrets == Secrets::Shown => {
                 println!("Key:       {token}");
@@ -78,13 +89,20 @@ pub(crate) async fn ensure_key(
 ) -> anyhow::Result<Admin> {
     let tenant = TenantId::default();
     if let Some(token) = from_environment {
+        let digest = KeyDigest::of(token);
+        if gateway.keyring.is_revoked(token).await? {
+            warn!(
+                event = "serve.admin_token_revoked",
+                "the key in POSTRIDER_ADMIN_TOKEN was revoked and is not accepted"
+            );
+            return Ok(Admin::Revoked { digest });
+        }
         if gateway.keyring.recognise(token).await?.is_none() {
             gateway
                 .keyring
-                .replace(&tenant, FROM_ENVIRONMENT, token.to_owned())
+                .replace(&tenant, ADMIN_KEY, token.to_owned())
                 .await?;
         }
-        let digest = KeyDigest::of(token);
         return Ok(Admin::Environment { digest });
     }
     let file = data.join(TOKEN_FILE);

@@ -1,17 +1,26 @@
 //! The HTTP server: limits time and connections, and finishes requests in flight on shutdown.
 
+mod slots;
+
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use http::{Request, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use postrider_web::recognised::Recognised;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
+
+use self::slots::{Slot, Slots};
 
 /// How long a client may take to send the head of a request, including the next one on its connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,8 +32,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Limits on clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Maximum number of open connections. Further clients wait until one closes.
+    /// Maximum number of open connections. Further clients take the place of strangers, or wait until one closes.
     pub(crate) connections: usize,
+    /// Maximum number of strangers' connections per address.
+    pub(crate) per_address: usize,
     /// How long a client may read nothing while a response is ready.
     pub(crate) write_timeout: Duration,
 }
@@ -32,12 +43,14 @@ pub(crate) struct Limits {
 impl Limits {
     /// More than the maximum number of streams.
     pub(crate) const CONNECTIONS: usize = 512;
+    pub(crate) const PER_ADDRESS: usize = 128;
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: Self::CONNECTIONS,
+            per_address: Self::PER_ADDRESS,
             write_timeout: Duration::from_secs(30),
         }
     }
@@ -52,16 +65,19 @@ pub(crate) async fn serve<T>(
     stop: impl Future<Output = T>,
 ) -> T {
     let graceful = GracefulShutdown::new();
-    let slots = Arc::new(Semaphore::new(limits.connections));
+    let slots = Slots::new(limits.connections, limits.per_address);
     let mut stop = std::pin::pin!(stop);
     let stopped = loop {
         tokio::select! {
             biased;
             stopped = &mut stop => break stopped,
             accepted = next(&listener, &slots) => match accepted {
-                Ok((stream, slot)) => {
+                Ok(Some((stream, slot))) => {
                     let connection = Connection { stream, router: router.clone(), slot };
-                    connection.spawn(limits.write_timeout, &graceful);
+                    connection.spawn(limits.write_timeout, &slots, &graceful);
+                }
+                Ok(None) => {
+                    debug!(event = "server.connection_refused", "an address has too many connections");
                 }
                 Err(error) => {
                     warn!(event = "server.accept_failed", %error, "a connection could not be accepted");
@@ -83,42 +99,63 @@ pub(crate) async fn serve<T>(
     stopped
 }
 
-/// Accepts the next connection once a slot is free.
+/// Accepts the next connection once there is a place for it; `None` for one that was closed at once.
 async fn next(
     listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> std::io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = Arc::clone(slots).acquire_owned().await;
-    let slot = slot.map_err(std::io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, slot))
+    slots: &Arc<Slots>,
+) -> std::io::Result<Option<(TcpStream, Slot)>> {
+    let (stream, peer) = listener.accept().await?;
+    let slot = slots.admit(peer.ip(), crate::edge::now).await;
+    Ok(slot.map(|slot| (stream, slot)))
 }
 
 struct Connection {
     stream: TcpStream,
     router: Router,
-    slot: OwnedSemaphorePermit,
+    slot: Slot,
 }
 
 impl Connection {
-    fn spawn(self, write_timeout: Duration, graceful: &GracefulShutdown) {
+    fn spawn(self, write_timeout: Duration, slots: &Slots, graceful: &GracefulShutdown) {
         if let Err(error) = self.stream.set_nodelay(true) {
             debug!(event = "server.nodelay_failed", %error, "TCP_NODELAY could not be set");
         }
         let mut stream = TimeoutStream::new(self.stream);
         stream.set_write_timeout(Some(write_timeout));
-        let service = TowerToHyperService::new(self.router);
+        let service = Marked {
+            inner: TowerToHyperService::new(self.router),
+            mark: self.slot.mark.clone(),
+        };
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADER_TIMEOUT)
             .serve_connection(TokioIo::new(Box::pin(stream)), service);
         let (watched, slot) = (graceful.watch(connection), self.slot);
-        tokio::spawn(async move {
+        let id = slot.id();
+        let task = tokio::spawn(async move {
             if let Err(error) = watched.await {
                 debug!(event = "server.connection_ended", %error, "a connection ended with an error");
             }
             drop(slot);
         });
+        Slot::served_by(slots, id, task.abort_handle());
+    }
+}
+
+/// Gives each request the mark of its connection.
+struct Marked {
+    inner: TowerToHyperService<Router>,
+    mark: Recognised,
+}
+
+impl Service<Request<Incoming>> for Marked {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.mark.clone());
+        self.inner.call(request)
     }
 }
 
@@ -131,13 +168,16 @@ mod tests {
 
     /// Far longer than any step takes.
     const PATIENCE: Duration = Duration::from_secs(30);
+    const KNOWN: &[u8] = b"GET /known HTTP/1.1\r\nHost: here\r\n\r\n";
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
 
     /// Serves a response of this size.
     async fn serving(size: usize, limits: Limits) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().route("/", get(move || async move { vec![b'x'; size] }));
+        let router = Router::new()
+            .route("/", get(move || async move { vec![b'x'; size] }))
+            .route("/known", get(greet));
         tokio::spawn(serve(
             listener,
             router,
@@ -147,6 +187,11 @@ mod tests {
         address
     }
 
+    async fn greet(request: axum::extract::Request) -> &'static str {
+        Recognised::mark(request.extensions());
+        "hello"
+    }
+
     async fn ask(address: SocketAddr) -> TcpStream {
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(REQUEST).await.unwrap();
@@ -154,26 +199,47 @@ mod tests {
     }
 
     async fn answer(client: &mut TcpStream) -> String {
-        let mut bytes = [0; 64];
+        let mut bytes = [0; 1024];
         let read = tokio::time::timeout(PATIENCE, client.read(&mut bytes)).await;
         String::from_utf8_lossy(&bytes[..read.unwrap().unwrap()]).into_owned()
     }
 
+    /// Sockets that are connected and say nothing.
+    async fn silent(address: SocketAddr, count: usize) -> Vec<TcpStream> {
+        let mut sockets = Vec::new();
+        for _ in 0..count {
+            sockets.push(TcpStream::connect(address).await.unwrap());
+        }
+        sockets
+    }
+
     #[tokio::test]
-    async fn a_client_over_the_connection_limit_waits_for_a_free_slot() {
+    async fn silent_strangers_shut_nobody_out() {
+        let limits = Limits {
+            connections: 4,
+            ..Limits::default()
+        };
+        let address = serving(2, limits).await;
+        let _silent = silent(address, 12).await;
+        let mut client = ask(address).await;
+        assert!(answer(&mut client).await.starts_with("HTTP/1.1 200"));
+    }
+
+    #[tokio::test]
+    async fn a_known_caller_keeps_its_connection() {
         let limits = Limits {
             connections: 2,
             ..Limits::default()
         };
         let address = serving(2, limits).await;
-        let (mut first, mut second) = (ask(address).await, ask(address).await);
-        assert!(answer(&mut first).await.starts_with("HTTP/1.1 200"));
-        assert!(answer(&mut second).await.starts_with("HTTP/1.1 200"));
-        let mut third = ask(address).await;
-        let early = tokio::time::timeout(Duration::from_millis(200), answer(&mut third)).await;
-        assert!(early.is_err(), "no slot is free");
-        drop(first);
-        assert!(answer(&mut third).await.starts_with("HTTP/1.1 200"));
+        let mut known = TcpStream::connect(address).await.unwrap();
+        known.write_all(KNOWN).await.unwrap();
+        assert!(answer(&mut known).await.starts_with("HTTP/1.1 200"));
+        let _silent = silent(address, 6).await;
+        let mut stranger = ask(address).await;
+        assert!(answer(&mut stranger).await.starts_with("HTTP/1.1 200"));
+        known.write_all(KNOWN).await.unwrap();
+        assert!(answer(&mut known).await.starts_with("HTTP/1.1 200"));
     }
 
     #[tokio::test]
@@ -181,6 +247,7 @@ mod tests {
         let limits = Limits {
             connections: 1,
             write_timeout: Duration::from_millis(100),
+            ..Limits::default()
         };
         // More than the socket buffers hold.
         let address = serving(64 << 20, limits).await;

@@ -18,8 +18,8 @@ use postrider_ports::traces::TraceSettings;
 use crate::serve::server::Limits;
 use crate::serve::settings::backups::BackupSettings;
 use crate::serve::settings::declared::{
-    ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, DNS_SERVERS, EGRESS_CA_FILE, LOG_FORMAT, POLL_INTERVAL,
-    WEBHOOK_CONCURRENCY,
+    ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, CONNECTIONS_PER_ADDRESS, DNS_SERVERS, EGRESS_CA_FILE,
+    LOG_FORMAT, POLL_INTERVAL, WEBHOOK_CONCURRENCY,
 };
 use crate::serve::settings::mail::MailSettings;
 
@@ -59,6 +59,7 @@ impl Settings {
         };
         let limits = Limits {
             connections: CONNECTIONS.read(&mut reader),
+            per_address: CONNECTIONS_PER_ADDRESS.read(&mut reader),
             ..Limits::default()
         };
         let settings = Self {

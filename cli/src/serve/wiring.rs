@@ -16,6 +16,7 @@ use postrider_domain::time::Millis;
 use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::mail::MailSender;
+use postrider_gateway::receive::RejectionLog;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
@@ -26,6 +27,7 @@ use postrider_ports::clock::Clock;
 use postrider_ports::housekeeping::Housekeeping;
 use postrider_ports::notifications::NotificationListener;
 use postrider_ports::queue::Queue;
+use postrider_ports::rejected::BatchedRejections;
 use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
 use postrider_ports::start_now::AcceptClaimed;
@@ -49,6 +51,7 @@ pub(crate) struct Service {
     pub(crate) gateway: Arc<Gateway>,
     shadows: Shadows,
     listening: Arc<dyn NotificationListener>,
+    rejections: Arc<RejectionLog>,
     worker: Arc<EmbeddedWorker>,
     sweep: Sweep,
     mail_sender: Option<MailSender>,
@@ -70,6 +73,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let schedule: Arc<dyn Schedule> = Arc::clone(&store) as _;
     let accepting: Arc<dyn AcceptClaimed> = Arc::clone(&store) as _;
     let housekeeping: Arc<dyn Housekeeping> = Arc::clone(&store) as _;
+    let batching: Arc<dyn BatchedRejections> = Arc::clone(&store) as _;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let mail = settings.mail.as_ref();
     let mail_sender = mail.map(|mail| mail::mail_sender(mail, &store, Arc::clone(&clock)));
@@ -117,8 +121,10 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         accepting,
         limits,
     ));
+    let rejections = gateway.batch_rejections(batching);
     Ok(Service {
         gateway,
+        rejections,
         shadows,
         listening,
         worker,
@@ -224,6 +230,8 @@ impl Service {
         let sweep = self.sweep;
         let mut sweeping = tokio::spawn(async move { sweep.run().await });
         let mut mailing = tokio::spawn(send_mail(self.mail_sender));
+        let rejections = Arc::clone(&self.rejections);
+        let mut counting = tokio::spawn(async move { rejections.run().await });
         let mut backing_up = tokio::spawn(backups::run(self.data, self.backups));
         let stop = async {
             let ended = tokio::select! {
@@ -231,6 +239,7 @@ impl Service {
                 _ = &mut sending => Err(anyhow!("the worker stopped unexpectedly")),
                 _ = &mut sweeping => Err(anyhow!("the housekeeping task stopped unexpectedly")),
                 _ = &mut mailing => Err(anyhow!("the mail sender stopped unexpectedly")),
+                _ = &mut counting => Err(anyhow!("the task that stores rejected requests stopped unexpectedly")),
                 _ = &mut backing_up => Err(anyhow!("the backup task stopped unexpectedly")),
             };
             info!(event = "serve.stopping", "stopping");
@@ -242,6 +251,7 @@ impl Service {
         sweeping.abort();
         mailing.abort();
         backing_up.abort();
+        counting.abort();
         sorting.abort();
         let longest = longest_attempt(Millis::from_seconds(MAX_TIMEOUT_SECONDS.into()));
         let finish_timeout = longest.plus(FINISH_MARGIN).into();

@@ -9,6 +9,8 @@ use http::{HeaderMap, header};
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::{ApiKey, Scope};
 
+use postrider_web::recognised::Recognised;
+
 use crate::Api;
 use crate::problem::{Code, Problem};
 
@@ -58,6 +60,7 @@ impl<S: Needed> FromRequestParts<Api> for Caller<S> {
             let detail = format!("the key lacks the scope `{}`", S::SCOPE.as_str());
             return Err(Problem::new(Code::MissingScope, detail));
         }
+        Recognised::mark(&parts.extensions);
         let scope = PhantomData;
         Ok(Self { key, scope })
     }

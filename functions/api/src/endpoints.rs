@@ -33,6 +33,7 @@ macro_rules! endpoints {
 endpoints! {
     "/" => get health::index;
     "/healthz" => get health::healthz;
+    "/livez" => get health::livez;
     "/openapi.json" => get openapi::openapi_json;
     "/metrics" => get metrics::get;
     "/v1/stats" => get stats::get;

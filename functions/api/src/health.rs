@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, header};
-use postrider_domain::ids::TenantId;
+use postrider_domain::time::{Millis, Timestamp};
 use serde::Serialize;
 
 use crate::Api;
@@ -15,6 +15,7 @@ use crate::problem::{Code, Problem};
 
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+const CHECK_EVERY: Millis = Millis::from_seconds(2);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The gateway works.
@@ -40,18 +41,66 @@ pub(crate) struct IndexView {
 /// Check whether the gateway works
 #[utoipa::path(get, path = "/healthz", operation_id = "get_health", tag = "gateway", security(()), responses(
     (status = 200, description = "It works.", body = HealthView),
-    (status = 503, description = "The store cannot be read.", body = ProblemBody, content_type = "application/problem+json"),
+    (status = 503, description = "The store cannot be read or written, so nothing is accepted.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
-    let tenant = TenantId::default();
-    let version = api.gateway.ports.store.webhooks_version(&tenant);
-    match tokio::time::timeout(PATIENCE, version).await {
-        Ok(Ok(_)) => Ok(Json(HealthView {
-            status: "ok",
-            version: VERSION,
-        })),
-        // A health check only asks whether to send traffic, whatever is wrong with the store.
-        Ok(Err(_)) | Err(_) => Err(Problem::new(Code::Unavailable, "the store cannot be read")),
+    let now = api.now();
+    let known = api.last_check.lock().filter(|check| check.is_fresh(now));
+    let works = match known {
+        Some(check) => check.works,
+        None => {
+            let check = api.gateway.ports.store.check();
+            // A health check only asks whether to send traffic, whatever is wrong with the store.
+            let works = matches!(tokio::time::timeout(PATIENCE, check).await, Ok(Ok(())));
+            *api.last_check.lock() = Some(LastCheck { at: now, works });
+            works
+        }
+    };
+    if works {
+        Ok(healthy())
+    } else {
+        Err(Problem::new(
+            Code::Unavailable,
+            "the store cannot be read or written",
+        ))
+    }
+}
+
+/// Check whether the process should be restarted
+///
+/// Unlike `/healthz`, it does not depend on the disk: restarting does not free space.
+#[utoipa::path(get, path = "/livez", operation_id = "get_liveness", tag = "gateway", security(()), responses(
+    (status = 200, description = "It runs.", body = HealthView),
+    (status = 503, description = "It cannot recover; restart it.", body = ProblemBody, content_type = "application/problem+json"),
+))]
+pub(crate) async fn livez(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
+    if api.gateway.ports.store.is_alive() {
+        Ok(healthy())
+    } else {
+        Err(Problem::new(
+            Code::Unavailable,
+            "the store has stopped; restart the gateway",
+        ))
+    }
+}
+
+fn healthy() -> Json<HealthView> {
+    Json(HealthView {
+        status: "ok",
+        version: VERSION,
+    })
+}
+
+/// The result of the last check. Everyone may ask, and a check writes to the disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastCheck {
+    at: Timestamp,
+    works: bool,
+}
+
+impl LastCheck {
+    fn is_fresh(self, now: Timestamp) -> bool {
+        self.at <= now && now.since(self.at) < CHECK_EVERY
     }
 }
 

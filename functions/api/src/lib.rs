@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
+use parking_lot::Mutex;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_gateway::shadow::Shadows;
@@ -37,6 +38,7 @@ struct Shared {
     gateway: Arc<Gateway>,
     shadows: Arc<Shadows>,
     streams: Arc<Streams>,
+    last_check: Mutex<Option<health::LastCheck>>,
 }
 
 type Api = Arc<Shared>;
@@ -80,6 +82,7 @@ fn routes_over(
         gateway,
         shadows,
         streams,
+        last_check: Mutex::default(),
     };
     endpoints::router()
         .fallback(envelope::unknown_route)

@@ -15,6 +15,7 @@ use postrider_gateway::receive::Received;
 use postrider_gateway::{Gateway, traces};
 use postrider_web::answer::StoredEvent;
 use postrider_web::problem::{Code, Problem};
+use postrider_web::recognised::Recognised;
 use postrider_web::{body, envelope};
 
 /// The path of every source, for a router that also has other routes.
@@ -67,7 +68,9 @@ async fn receive(
         Err(problem) => return Err(problem),
     };
     let receiving = gateway.receive.receive(&source, inbound);
-    match traces::caused_by(cause, receiving).await? {
+    let received = traces::caused_by(cause, receiving).await?;
+    Recognised::mark(&parts.extensions);
+    match received {
         Received::Stored(published) => Ok(StoredEvent::from(published).into_response()),
         Received::Answered(reply) => Ok(answer(reply)),
     }

@@ -37,7 +37,9 @@ use postrider_ports::probes::Probes;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
+use postrider_ports::sessions::{SessionId, Sessions};
 use postrider_ports::sources::{SourceChange, Sources};
+use postrider_ports::vitals::Vitals;
 use postrider_store_format::Vault;
 
 use crate::client::{DevQueue, DevStore};
@@ -198,6 +200,17 @@ verbs! {
     Sealing of store on DevStore {
         seal([&] tenant: TenantId, purpose: String, text: String) -> Result<String>;
         unseal([&] tenant: TenantId, purpose: String, sealed: String) -> Result<Option<String>>;
+    }
+    Sessions of store on DevStore {
+        end_session([&] tenant: TenantId, session: SessionId, until: Timestamp) -> Result<()>;
+        has_ended([&] tenant: TenantId, session: SessionId) -> Result<bool>;
+    }
+    Vitals of store on DevStore with {
+        fn is_alive(&self) -> bool {
+            true
+        }
+    } {
+        check() -> Result<()>;
     }
     Queue of queue on DevQueue {
         send(messages: Vec<QueueMessage>) -> Vec<Result<()>> [one for each messages];

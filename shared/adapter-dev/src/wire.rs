@@ -31,6 +31,7 @@ use postrider_ports::jobs::RetryJob;
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::notifications::StoredNotification;
 use postrider_ports::queue::QueueMessage;
+use postrider_ports::sessions::SessionId;
 use postrider_ports::{Error, Result};
 use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
@@ -106,6 +107,7 @@ as_they_are!(
     Renewed,
     Requeued,
     RetryJob,
+    SessionId,
     Rows,
     SourceId,
     Stored,

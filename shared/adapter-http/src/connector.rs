@@ -113,20 +113,21 @@ impl Connector {
         endpoint: &Endpoint<'_>,
         dialling: Option<&Dialling>,
     ) -> Result<Vec<IpAddr>, NoConnection> {
-        let (addresses, phase) = match endpoint.literal() {
-            Some(ip) => (vec![ip.to_canonical()], Phase::Check),
-            None => {
-                if let Some(dialling) = dialling {
-                    dialling.enter(Phase::Dns);
-                }
-                (self.0.names.addresses_of(endpoint.host).await?, Phase::Dns)
-            }
+        let check = |ip| {
+            let rules = &self.0.rules;
+            rules.check_address(ip, endpoint.scheme, endpoint.port)
         };
+        if let Some(ip) = endpoint.literal() {
+            let ip = ip.to_canonical();
+            check(ip).map_err(|blocked| failure::blocked(&blocked, Phase::Check))?;
+            return Ok(vec![ip]);
+        }
+        if let Some(dialling) = dialling {
+            dialling.enter(Phase::Dns);
+        }
+        let addresses = self.0.names.addresses_of(endpoint.host).await?;
         for ip in &addresses {
-            self.0
-                .rules
-                .check_address(*ip, endpoint.scheme, endpoint.port)
-                .map_err(|blocked| failure::blocked(&blocked, phase))?;
+            check(*ip).map_err(|blocked| failure::blocked_name(&blocked, endpoint.host))?;
         }
         Ok(addresses)
     }

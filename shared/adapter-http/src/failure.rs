@@ -63,6 +63,20 @@ pub(crate) fn blocked(blocked: &Blocked, phase: Phase) -> Failure {
     failure(FailureKind::Blocked, phase, blocked.to_string())
 }
 
+/// A name that resolves to a blocked address. To which one is for the operator: the owner of a webhook must not be able to
+/// look up the gateway's own network.
+pub(crate) fn blocked_name(blocked: &Blocked, host: &str) -> Failure {
+    if !blocked.reveals_address() {
+        return self::blocked(blocked, Phase::Dns);
+    }
+    tracing::info!(event = "egress.address_blocked", host, reason = %blocked, "a host resolves to a blocked address");
+    failure(
+        FailureKind::Blocked,
+        Phase::Dns,
+        "the host resolves to an address that is not allowed; use a public address",
+    )
+}
+
 pub(crate) fn unsendable() -> Failure {
     failure(
         FailureKind::Blocked,

@@ -24,6 +24,8 @@ const TOUCH_EVERY: Millis = Millis::from_seconds(60);
 
 /// The name of the key that comes with a deployment.
 const FIRST_KEY: &str = "POSTRIDER_FIRST_KEY_SECRET";
+/// The name of the key that comes from the environment of the embedded gateway.
+pub const ADMIN_KEY: &str = "POSTRIDER_ADMIN_TOKEN";
 
 /// A created key with its token.
 #[derive(Debug)]
@@ -139,6 +141,12 @@ impl Keyring {
         Ok(Some(adopted.key))
     }
 
+    /// Whether this is a key from outside the store that was revoked.
+    pub async fn is_revoked(&self, token: &str) -> Result<bool, GatewayError> {
+        let stored = self.ports.store.key_by_digest(KeyDigest::of(token)).await?;
+        Ok(stored.is_some_and(|key| !is_valid(&key)))
+    }
+
     pub async fn create(
         &self,
         tenant: &TenantId,
@@ -168,7 +176,7 @@ impl Keyring {
         faults.into_result()?;
         scopes.sort_unstable();
         scopes.dedup();
-        if self.ports.store.keys(tenant).await?.len() >= MAX_KEYS {
+        if self.list(tenant).await?.len() >= MAX_KEYS {
             return Err(GatewayError::TooMany {
                 limit: MAX_KEYS,
                 what: "keys",
@@ -188,14 +196,15 @@ impl Keyring {
         Ok(NewKey { key, token })
     }
 
-    /// Stores a key with the given token and all scopes. It replaces all keys of the same name.
+    /// Stores a key with the given token and all scopes. It replaces all valid keys of the same name; those that were revoked
+    /// stay revoked.
     pub async fn replace(
         &self,
         tenant: &TenantId,
         name: &str,
         token: String,
     ) -> Result<NewKey, GatewayError> {
-        for old in self.ports.store.keys(tenant).await? {
+        for old in self.list(tenant).await? {
             if old.name == name {
                 self.ports.store.revoke_key(tenant, old.id).await?;
             }
@@ -210,14 +219,14 @@ impl Keyring {
         Ok(keys.into_iter().filter(is_valid).collect())
     }
 
-    /// Revokes a key: immediately in this process, within 5 seconds in others. The key that comes with the deployment
-    /// stays in the store without scopes; otherwise its next use would store it as a new key.
+    /// Revokes a key: immediately in this process, within 5 seconds in others. A key that comes from outside
+    /// the store stays in it without scopes; otherwise its next use, or the next start, would store it as a new key.
     pub async fn revoke(&self, tenant: &TenantId, id: KeyId) -> Result<(), GatewayError> {
         let keys = self.list(tenant).await?;
         let Some(key) = keys.into_iter().find(|key| key.id == id) else {
             return Err(GatewayError::NotFound { what: "key" });
         };
-        if self.first.get().is_some() && key.name == FIRST_KEY {
+        if [FIRST_KEY, ADMIN_KEY].contains(&key.name.as_str()) {
             let scopes = Vec::new();
             self.ports.store.put_key(ApiKey { scopes, ..key }).await?;
         } else {

@@ -47,6 +47,7 @@ use postrider_ports::configs::ApiKeys;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::history::History;
 use postrider_ports::queue::Queue;
+use postrider_ports::rejected::BatchedRejections;
 use postrider_ports::sources::Sources;
 use postrider_ports::start_now::AcceptClaimed;
 use postrider_ports::{
@@ -57,7 +58,7 @@ use postrider_ports::{
 use crate::drains::SharedFlows;
 use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
-use crate::receive::Receive;
+use crate::receive::{Receive, RejectionLog};
 use crate::rejected::Rejections;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
@@ -121,6 +122,7 @@ pub struct Gateway {
     pub manage: ManageWebhooks,
     pub sources: ManageSources,
     pub rejected: Rejections,
+    rejections: Arc<RejectionLog>,
     pub retries: Retries,
     pub keyring: Keyring,
     pub settings: GatewaySettings,
@@ -157,6 +159,13 @@ impl Gateway {
         Self::over(ports, webhook_cache, queue, flows, handoff, settings)
     }
 
+    /// Collects rejected requests in memory and stores them together, once a second, while [`RejectionLog::run`] runs.
+    #[must_use]
+    pub fn batch_rejections(&self, store: Arc<dyn BatchedRejections>) -> Arc<RejectionLog> {
+        self.rejections.batch(store);
+        Arc::clone(&self.rejections)
+    }
+
     fn over(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
@@ -165,6 +174,7 @@ impl Gateway {
         handoff: Handoff,
         settings: GatewaySettings,
     ) -> Self {
+        let rejections = Arc::new(RejectionLog::new(ports.clone()));
         Self {
             ingest: Ingest::new(
                 ports.clone(),
@@ -176,6 +186,7 @@ impl Gateway {
                 ports.clone(),
                 Arc::clone(&webhook_cache),
                 handoff,
+                Arc::clone(&rejections),
                 settings.max_body_bytes,
             ),
             sources: ManageSources::new(ports.clone(), Arc::clone(&webhook_cache)),
@@ -186,7 +197,8 @@ impl Gateway {
                 flows,
                 settings.egress.clone(),
             ),
-            rejected: Rejections::new(ports.clone()),
+            rejected: Rejections::new(ports.clone(), Arc::clone(&rejections)),
+            rejections,
             retries: Retries::new(ports.clone(), queue),
             keyring: Keyring::new(ports.clone()),
             ports,

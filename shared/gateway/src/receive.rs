@@ -1,5 +1,7 @@
 //! From an inbound request to stored deliveries.
 
+mod rejections;
+
 use std::sync::Arc;
 
 use postrider_domain::delivery::Delivery;
@@ -15,6 +17,8 @@ use postrider_ports::InboundStore;
 use postrider_ports::deliveries::Acceptance;
 
 use crate::ingest::{Handoff, Published, fresh_row};
+pub use rejections::RejectionLog;
+
 use crate::webhook_cache::WebhookCache;
 use crate::{GatewayError, Ports, telemetry, traces};
 
@@ -30,6 +34,7 @@ pub struct Receive {
     ports: Ports<dyn InboundStore>,
     webhook_cache: Arc<WebhookCache>,
     handoff: Handoff,
+    rejections: Arc<RejectionLog>,
     max_body_bytes: usize,
 }
 
@@ -38,12 +43,14 @@ impl Receive {
         ports: impl Into<Ports<dyn InboundStore>>,
         webhook_cache: Arc<WebhookCache>,
         handoff: Handoff,
+        rejections: Arc<RejectionLog>,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports: ports.into(),
             webhook_cache,
             handoff,
+            rejections,
             max_body_bytes,
         }
     }
@@ -117,7 +124,7 @@ impl Receive {
             Some(source) => RejectedRequest::of(source, inbound, reason, now),
             None => RejectedRequest::to_unknown_source(inbound, reason, now),
         };
-        if let Err(error) = self.ports.store.store_rejected(rejected).await {
+        if let Err(error) = self.rejections.add(rejected).await {
             telemetry::rejection_not_stored(source, &error);
         }
     }

@@ -1,15 +1,19 @@
 //! Rejected requests, and why they did not verify.
 
+use std::sync::Arc;
+
 use postrider_domain::diagnosis::Finding;
 use postrider_domain::ids::{RejectedId, SourceId, TenantId};
 use postrider_domain::rejected::{RejectionCounts, StoredRejection};
 use postrider_domain::source::Source;
 use postrider_ports::InboundStore;
 
+use crate::receive::RejectionLog;
 use crate::{GatewayError, Ports};
 
 pub struct Rejections {
     ports: Ports<dyn InboundStore>,
+    log: Arc<RejectionLog>,
 }
 
 /// The rejected requests of a source.
@@ -34,10 +38,9 @@ pub struct Diagnosed {
 }
 
 impl Rejections {
-    pub(crate) fn new(ports: impl Into<Ports<dyn InboundStore>>) -> Self {
-        Self {
-            ports: ports.into(),
-        }
+    pub(crate) fn new(ports: impl Into<Ports<dyn InboundStore>>, log: Arc<RejectionLog>) -> Self {
+        let ports = ports.into();
+        Self { ports, log }
     }
 
     pub async fn list(
@@ -46,6 +49,7 @@ impl Rejections {
         source: SourceId,
         limit: usize,
     ) -> Result<Listed, GatewayError> {
+        self.log.write().await?;
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         let found = store.source(tenant, source).await?;
@@ -67,6 +71,7 @@ impl Rejections {
         const MISSING: GatewayError = GatewayError::NotFound {
             what: "rejected request",
         };
+        self.log.write().await?;
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         let source = store.source(tenant, source).await?.ok_or(MISSING)?;

@@ -121,12 +121,13 @@ async fn by_link(
     }
 }
 
-pub(super) async fn leave(headers: HeaderMap) -> impl IntoResponse {
-    let cookie = session::end(&headers);
-    (
-        [(header::SET_COOKIE, cookie)],
-        Redirect::to("/inspector/login"),
-    )
+pub(super) async fn leave(
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
+    let cookie = session::end(&app, &headers).await?;
+    let there = Redirect::to("/inspector/login");
+    Ok(([(header::SET_COOKIE, cookie)], there).into_response())
 }
 
 /// Whether there is a session. Browsers do not send the cookie when a link is opened from another site; the login page

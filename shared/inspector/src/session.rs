@@ -1,7 +1,7 @@
 //! The session: a cookie that only the gateway can create, valid for any of its processes.
 //!
 //! It holds the digest of the key used to log in and the end of the session, encrypted. So it cannot be created from
-//! stored data, it is not a key, and revoking the key ends its sessions.
+//! stored data, it is not a key, and revoking the key ends its sessions. Logging out ends this one, on the server too.
 
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::sessions::SessionId;
+use postrider_web::recognised::Recognised;
 
 use super::page::PageError;
 use super::{guard, login};
@@ -28,6 +30,7 @@ const MAX_COOKIE_BYTES: usize = 1024;
 /// A session whose key may read.
 pub(super) struct Viewer {
     key: Arc<ApiKey>,
+    id: SessionId,
     ends_at: Timestamp,
 }
 
@@ -51,15 +54,20 @@ impl Viewer {
         };
         let store = &app.gateway.ports.store;
         let opened = store.unseal(&tenant, PURPOSE.to_owned(), sealed).await?;
-        let Some((ends_at, digest)) = opened.as_deref().and_then(read) else {
+        let Some(Sealed {
+            ends_at,
+            digest,
+            id,
+        }) = opened.as_deref().and_then(read)
+        else {
             return Ok(None);
         };
-        if app.gateway.ports.clock.now() >= ends_at {
+        if app.gateway.ports.clock.now() >= ends_at || store.has_ended(&tenant, id).await? {
             return Ok(None);
         }
         let key = app.gateway.keyring.recognise_again(digest).await?;
         let may_look = |key: &Arc<ApiKey>| key.allows(Scope::Read) && key.tenant == tenant;
-        Ok(key.filter(may_look).map(|key| Self { key, ends_at }))
+        Ok(key.filter(may_look).map(|key| Self { key, id, ends_at }))
     }
 }
 
@@ -70,16 +78,29 @@ pub(super) async fn begin(
     headers: &HeaderMap,
 ) -> Result<HeaderValue, PageError> {
     let ends_at = app.gateway.ports.clock.now().plus(LASTS);
-    let text = format!("{} {}", ends_at.as_millis(), HEXLOWER.encode(&key.digest.0));
+    let id = app.gateway.ports.entropy.bytes::<16>();
+    let text = format!(
+        "{} {} {}",
+        ends_at.as_millis(),
+        HEXLOWER.encode(&key.digest.0),
+        HEXLOWER.encode(&id)
+    );
     let store = &app.gateway.ports.store;
     let sealed = store.seal(&key.tenant, PURPOSE.to_owned(), text).await?;
     let value = format!("{}.{sealed}", key.tenant);
     Ok(set_cookie(&value, LASTS, headers))
 }
 
-/// The cookie that ends a session.
-pub(super) fn end(headers: &HeaderMap) -> HeaderValue {
-    set_cookie("", Millis::ZERO, headers)
+/// Ends the session of a request, if it has one, and returns the cookie that says so. A copy of the old cookie is worth
+/// nothing from now on.
+pub(super) async fn end(app: &App, headers: &HeaderMap) -> Result<HeaderValue, PageError> {
+    if let Some(viewer) = Viewer::of(app, headers).await? {
+        let store = &app.gateway.ports.store;
+        store
+            .end_session(viewer.tenant(), viewer.id, viewer.ends_at)
+            .await?;
+    }
+    Ok(set_cookie("", Millis::ZERO, headers))
 }
 
 fn set_cookie(value: &str, lasts: Millis, headers: &HeaderMap) -> HeaderValue {
@@ -108,13 +129,23 @@ fn cookie(headers: &HeaderMap) -> Option<(TenantId, String)> {
     fits.then_some((tenant.parse().ok()?, sealed.to_owned()))
 }
 
-fn read(text: &str) -> Option<(Timestamp, KeyDigest)> {
-    let (ends_at, digest) = text.split_once(' ')?;
-    let digest = HEXLOWER.decode(digest.as_bytes()).ok()?;
-    Some((
-        Timestamp::from_millis(ends_at.parse().ok()?),
-        KeyDigest(digest.try_into().ok()?),
-    ))
+/// What the cookie holds.
+struct Sealed {
+    ends_at: Timestamp,
+    digest: KeyDigest,
+    id: SessionId,
+}
+
+fn read(text: &str) -> Option<Sealed> {
+    let mut parts = text.split(' ');
+    let ends_at = parts.next()?.parse().ok()?;
+    let digest = HEXLOWER.decode(parts.next()?.as_bytes()).ok()?;
+    let id = HEXLOWER.decode(parts.next()?.as_bytes()).ok()?;
+    Some(Sealed {
+        ends_at: Timestamp::from_millis(ends_at),
+        digest: KeyDigest(digest.try_into().ok()?),
+        id: SessionId(id.try_into().ok()?),
+    })
 }
 
 /// Why a request is not served.
@@ -155,7 +186,10 @@ impl FromRequestParts<App> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Denied> {
         match Self::of(app, &parts.headers).await {
-            Ok(Some(viewer)) => Ok(viewer),
+            Ok(Some(viewer)) => {
+                Recognised::mark(&parts.extensions);
+                Ok(viewer)
+            }
             Ok(None) if parts.method == Method::GET => Err(Denied::LoggedOut(login_path(parts))),
             Ok(None) => Err(Denied::SessionEnded),
             Err(error) => Err(Denied::Failed(error)),

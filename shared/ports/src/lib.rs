@@ -27,10 +27,12 @@ pub mod rejected;
 pub mod schedule;
 pub mod sealing;
 pub mod sender;
+pub mod sessions;
 pub mod sources;
 pub mod spans;
 pub mod start_now;
 pub mod traces;
+pub mod vitals;
 
 pub use error::{Error, Result};
 
@@ -82,6 +84,8 @@ pub trait Store:
     + jobs::Jobs
     + notifications::Notifications
     + sealing::Sealing
+    + sessions::Sessions
+    + vitals::Vitals
     + AttemptStore
     + WorkerStore
     + WebhookStore
@@ -109,6 +113,8 @@ impl<T> Store for T where
         + jobs::Jobs
         + notifications::Notifications
         + sealing::Sealing
+        + sessions::Sessions
+        + vitals::Vitals
 {
 }
 
@@ -120,6 +126,7 @@ pub trait EmbeddedStore:
     + start_now::AcceptClaimed
     + housekeeping::Housekeeping
     + notifications::NotificationListener
+    + rejected::BatchedRejections
     + mail_outbox::MailOutbox
     + mail::Contacts
 {
@@ -131,6 +138,7 @@ impl<T> EmbeddedStore for T where
         + start_now::AcceptClaimed
         + housekeeping::Housekeeping
         + notifications::NotificationListener
+        + rejected::BatchedRejections
         + mail_outbox::MailOutbox
         + mail::Contacts
 {

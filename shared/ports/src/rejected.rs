@@ -41,3 +41,21 @@ pub trait RejectedRequests: Send + Sync {
         source: SourceId,
     ) -> Result<RejectionCounts>;
 }
+
+/// The rejected requests of one source since the last batch.
+#[derive(Clone, Debug)]
+pub struct RejectionBatch {
+    pub tenant: TenantId,
+    pub source: SourceId,
+    /// The oldest, in order.
+    pub first: Vec<RejectedRequest>,
+    /// How many more there were.
+    pub more: u64,
+}
+
+/// A store that can take many rejected requests in one write.
+#[async_trait]
+pub trait BatchedRejections: Send + Sync {
+    /// Does what [`RejectedRequests::store_rejected`] does for each of `first`, and counts the others.
+    async fn store_rejections(&self, batches: Vec<RejectionBatch>) -> Result<()>;
+}

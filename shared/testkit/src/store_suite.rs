@@ -10,6 +10,7 @@
 pub mod accepting;
 pub mod applying;
 pub mod backlog;
+pub mod batching;
 pub mod carrying;
 pub mod claiming;
 pub mod draining;
@@ -208,6 +209,8 @@ macro_rules! store_suite {
             carrying {
                 another_process_opens_a_sealed_value,
                 a_forged_value_does_not_open,
+                a_session_that_was_ended_stays_ended,
+                a_working_store_says_so,
             }
             sources {
                 a_source_comes_back_as_it_was_stored,
@@ -277,6 +280,9 @@ macro_rules! embedded_suite {
             starting {
                 a_row_can_be_accepted_already_claimed,
                 a_reserved_row_of_a_stopped_webhook_is_not_claimed,
+            }
+            batching {
+                a_batch_of_rejected_requests_is_stored_and_counted,
             }
             scheduling {
                 the_agenda_has_one_entry_per_webhook_with_open_rows,

@@ -14,6 +14,10 @@ use crate::problem::{Code, Problem};
 /// The largest document; events have limits of their own.
 pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// In each of these periods a client sends at least [`PROGRESS_BYTES`], or the rest of the body. One that sends nothing is
+/// noticed long before the body's own time is over.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
+const PROGRESS_BYTES: usize = 16 * 1024;
 /// How much of a body that is too large is read and discarded. Closing the connection while the client is still writing
 /// resets it, and the client would never see the response.
 const DRAINED_BYTES: usize = 32 * 1024 * 1024;
@@ -38,11 +42,16 @@ pub async fn read_bytes(headers: &HeaderMap, body: Body, limit: usize) -> Result
     if waits && declared_length(headers).is_some_and(|length| length > limit) {
         return Err(Problem::too_large("request body", limit));
     }
-    read_within(BODY_TIMEOUT, body, limit).await
+    read_within(BODY_TIMEOUT, PROGRESS_PERIOD, body, limit).await
 }
 
-async fn read_within(patience: Duration, body: Body, limit: usize) -> Result<Bytes, Problem> {
-    match tokio::time::timeout(patience, read(body, limit)).await {
+async fn read_within(
+    patience: Duration,
+    period: Duration,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Problem> {
+    match tokio::time::timeout(patience, read(period, body, limit)).await {
         Ok(read) => read,
         Err(_) => {
             let detail = format!("the body must arrive within {} seconds", patience.as_secs());
@@ -51,16 +60,40 @@ async fn read_within(patience: Duration, body: Body, limit: usize) -> Result<Byt
     }
 }
 
-async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
-    let (mut whole, mut seen) = (Collected::default(), 0_usize);
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Invalid::field("body", "could not be read completely"))?;
-        let Ok(chunk) = frame.into_data() else {
-            continue;
+/// The next part of a body: [`PROGRESS_BYTES`] or more, in the frames they came in; fewer at its end.
+async fn next_part(body: &mut Body) -> Result<Part, Problem> {
+    let mut part = Part::default();
+    while part.bytes < PROGRESS_BYTES {
+        let Some(frame) = body.frame().await else {
+            part.is_last = true;
+            break;
         };
-        seen = seen.saturating_add(chunk.len());
+        let frame = frame.map_err(|_| Invalid::field("body", "could not be read completely"))?;
+        if let Ok(chunk) = frame.into_data() {
+            part.bytes = part.bytes.saturating_add(chunk.len());
+            part.chunks.push(chunk);
+        }
+    }
+    Ok(part)
+}
+
+#[derive(Default)]
+struct Part {
+    chunks: Vec<Bytes>,
+    bytes: usize,
+    is_last: bool,
+}
+
+async fn read(period: Duration, mut body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let (mut whole, mut seen) = (Collected::default(), 0_usize);
+    let mut is_last = false;
+    while !is_last {
+        let part = tokio::time::timeout(period, next_part(&mut body)).await;
+        let part = part.map_err(|_| too_slow(period))??;
+        is_last = part.is_last;
+        seen = seen.saturating_add(part.bytes);
         if seen <= limit {
-            whole.add(chunk);
+            part.chunks.into_iter().for_each(|chunk| whole.add(chunk));
         } else {
             whole = Collected::default();
             if seen > limit.saturating_add(DRAINED_BYTES) {
@@ -72,6 +105,15 @@ async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
         return Err(Problem::too_large("request body", limit));
     }
     Ok(whole.into_bytes())
+}
+
+fn too_slow(period: Duration) -> Problem {
+    let detail = format!(
+        "the body arrives too slowly: at least {} KiB or its end every {} seconds",
+        PROGRESS_BYTES / 1024,
+        period.as_secs()
+    );
+    Problem::new(Code::RequestTimeout, detail)
 }
 
 /// Most bodies arrive in one piece and are not copied.
@@ -146,24 +188,44 @@ mod tests {
     #[tokio::test]
     async fn reading_a_body_that_never_arrives_times_out() {
         let body = Body::from_stream(stream::pending::<Piece>());
-        let problem = read_within(Duration::ZERO, body, 10).await.unwrap_err();
-        assert_eq!(problem.code(), Code::RequestTimeout);
+        let wait = Duration::from_secs(60);
+        let problem = read_within(Duration::ZERO, wait, body, 10).await;
+        assert_eq!(problem.unwrap_err().code(), Code::RequestTimeout);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_trickles_in_is_given_up() {
+        let trickle = stream::unfold((), |()| async {
+            #[expect(clippy::disallowed_methods, reason = "virtual time")]
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Some((Piece::Ok(Bytes::from_static(b"x")), ()))
+        });
+        let slow = read(PROGRESS_PERIOD, Body::from_stream(trickle), 10_000).await;
+        let slow = slow.unwrap_err();
+        assert_eq!(slow.code(), Code::RequestTimeout);
+        assert!(slow.detail().contains("16 KiB"), "{slow:?}");
     }
 
     #[tokio::test]
     async fn an_endless_body_is_rejected() {
         let piece = Bytes::from(vec![b' '; 1024 * 1024]);
         let endless = stream::repeat_with(move || Piece::Ok(piece.clone()));
-        let problem = read(Body::from_stream(endless), 10).await.unwrap_err();
+        let problem = read(PROGRESS_PERIOD, Body::from_stream(endless), 10)
+            .await
+            .unwrap_err();
         assert_eq!(problem.code(), Code::PayloadTooLarge);
     }
 
     #[tokio::test]
     async fn a_body_in_one_piece_is_not_copied() {
         let whole = Bytes::from_static(b"{\"a\":1}");
-        let bytes = read(Body::from(whole.clone()), 10).await.unwrap();
+        let bytes = read(PROGRESS_PERIOD, Body::from(whole.clone()), 10)
+            .await
+            .unwrap();
         assert_eq!(bytes.as_ptr(), whole.as_ptr());
-        let over = read(Body::from(whole), 6).await.unwrap_err();
+        let over = read(PROGRESS_PERIOD, Body::from(whole), 6)
+            .await
+            .unwrap_err();
         assert_eq!(over.code(), Code::PayloadTooLarge);
     }
 }

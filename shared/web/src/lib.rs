@@ -7,5 +7,6 @@ pub mod ids;
 #[cfg(feature = "lambda")]
 pub mod lambda;
 pub mod problem;
+pub mod recognised;
 pub mod requests;
 pub mod stream;

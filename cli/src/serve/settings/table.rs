@@ -8,8 +8,8 @@ use postrider_gateway::settings::shared::{
 use postrider_gateway::settings::traces;
 
 use super::declared::{
-    ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, DATA, DNS_SERVERS, EGRESS_CA_FILE, LISTEN, LOG_FORMAT,
-    NO_COLOR, POLL_INTERVAL, WEBHOOK_CONCURRENCY,
+    ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, CONNECTIONS_PER_ADDRESS, DATA, DNS_SERVERS,
+    EGRESS_CA_FILE, LISTEN, LOG_FORMAT, NO_COLOR, POLL_INTERVAL, WEBHOOK_CONCURRENCY,
 };
 use super::{backups, mail};
 
@@ -23,6 +23,7 @@ pub(super) const ALL: &[&dyn Documented] = &[
     &WEBHOOK_CONCURRENCY,
     &CONCURRENCY,
     &CONNECTIONS,
+    &CONNECTIONS_PER_ADDRESS,
     &EGRESS_ALLOW,
     &EGRESS_HTTP,
     &EGRESS_PORTS,

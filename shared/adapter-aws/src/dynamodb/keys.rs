@@ -12,6 +12,7 @@ use postrider_domain::key::KeyDigest;
 use postrider_domain::rejected::RING;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
+use postrider_ports::sessions::SessionId;
 
 use super::item::Item;
 use crate::fault::unreadable;
@@ -159,6 +160,12 @@ impl Key {
 
     pub(super) fn digest(digest: KeyDigest) -> Self {
         Self::new(format!("key#{}", HEXLOWER.encode(&digest.0)), "key")
+    }
+
+    /// A session that was ended before its time.
+    pub(super) fn session(tenant: &TenantId, session: SessionId) -> Self {
+        let id = HEXLOWER.encode(&session.0);
+        Self::new(format!("session#{}#{id}", tenant.as_str()), "ended")
     }
 
     /// The version and number of a tenant's webhooks.

@@ -41,6 +41,7 @@ mod rejected;
 mod row;
 mod sealing;
 mod sent_log;
+mod sessions;
 mod signature;
 mod sources;
 mod state;

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
@@ -16,6 +16,7 @@ const STEPS: [&str; 9] = [
     include_str!("typed_failures.sql"),
     include_str!("flow.sql"),
     include_str!("turns.sql"),
+    include_str!("sessions.sql"),
 ];
 
 /// The schema version that this program writes.

@@ -33,11 +33,13 @@ mod rejected;
 mod rows;
 mod schedule;
 mod sealing;
+mod sessions;
 mod sources;
 mod stats;
 mod stepping;
 mod unreadable;
 mod vault;
+mod vitals;
 mod writer;
 
 use std::path::Path;

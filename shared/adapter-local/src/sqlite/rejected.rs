@@ -10,14 +10,14 @@ use postrider_domain::inbound::Rejection;
 use postrider_domain::rejected::{KEPT_FOR, RejectedRequest, RejectionCounts, StoredRejection};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::rejected::RejectedRequests;
+use postrider_ports::rejected::{BatchedRejections, RejectedRequests, RejectionBatch};
 use postrider_store_format::{Vault, seal_request, unseal_request};
 use rusqlite::Row;
 
 use super::fault::Fault;
 use super::{SqliteStore, codec};
 pub(super) use store::forget_source;
-use store::{counts, store};
+use store::{count, counts, store};
 
 pub(super) const COUNTS: &str = "SELECT kept, counted, minute, in_minute FROM refused_tallies \
      WHERE tenant = ?1 AND source_id = ?2";
@@ -80,6 +80,33 @@ impl RejectedRequests for SqliteStore {
         let tenant = tenant.clone();
         self.readers
             .read(move |db| counts(db, &tenant, source))
+            .await
+    }
+}
+
+#[async_trait]
+impl BatchedRejections for SqliteStore {
+    async fn store_rejections(&self, batches: Vec<RejectionBatch>) -> Result<()> {
+        let mut sealed = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let seal = |rejected: &RejectedRequest| {
+                seal_request(&self.vault, &batch.tenant, batch.source, &rejected.request)
+            };
+            let contents = batch.first.iter().map(seal).collect::<Result<Vec<_>>>()?;
+            sealed.push((batch, contents));
+        }
+        self.writer
+            .write(move |tx| {
+                tx.whole(|tx| {
+                    for (batch, contents) in &sealed {
+                        for (rejected, content) in batch.first.iter().zip(contents) {
+                            store(tx, rejected, content)?;
+                        }
+                        count(tx, &batch.tenant, batch.source, batch.more)?;
+                    }
+                    Ok(())
+                })
+            })
             .await
     }
 }

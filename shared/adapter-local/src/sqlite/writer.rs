@@ -118,6 +118,13 @@ impl Writer {
         answer.await.map_err(|_| stopped())?
     }
 
+    /// Whether the thread is there to write.
+    pub(super) fn is_running(&self) -> bool {
+        self.thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+    }
+
     /// The newest notification that this process has committed.
     pub(super) fn newest_notification(&self) -> watch::Receiver<u64> {
         self.newest_notification.clone()

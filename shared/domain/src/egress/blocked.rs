@@ -59,6 +59,17 @@ pub enum Blocked {
     NotGlobal { ip: Ipv6Addr },
 }
 
+impl Blocked {
+    /// Whether the message names an address.
+    #[must_use]
+    pub const fn reveals_address(&self) -> bool {
+        matches!(
+            self,
+            Self::Blocked { .. } | Self::ContainsBlocked { .. } | Self::NotGlobal { .. }
+        )
+    }
+}
+
 fn unreadable(error: url::ParseError) -> String {
     if error == url::ParseError::RelativeUrlWithoutBase {
         "it must start with https://".to_owned()

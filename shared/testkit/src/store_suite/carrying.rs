@@ -1,8 +1,10 @@
-//! Sealed values that a client stores and sends back.
+//! Sealed values that a client stores and sends back, and whether the store works.
 
 use postrider_domain::ids::TenantId;
+use postrider_ports::sessions::SessionId;
 
 use super::{Fixture, Scene};
+use crate::builders::after;
 
 const PURPOSE: &str = "test";
 
@@ -30,4 +32,25 @@ pub async fn a_forged_value_does_not_open(fixture: impl Fixture) {
             assert_eq!(opened.await, Ok(None), "{made_up}");
         }
     }
+}
+
+/// In every process, and for this session only.
+pub async fn a_session_that_was_ended_stays_ended(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let stranger: TenantId = "stranger".parse().unwrap();
+    let (ended, other) = (SessionId([7; 16]), SessionId([8; 16]));
+    for _ in 0..2 {
+        let end = scene.end_session(&scene.tenant, ended, after(3_600));
+        end.await.unwrap();
+    }
+    let another = fixture.another_process().await.store;
+    assert_eq!(another.has_ended(&scene.tenant, ended).await, Ok(true));
+    assert_eq!(another.has_ended(&scene.tenant, other).await, Ok(false));
+    assert_eq!(another.has_ended(&stranger, ended).await, Ok(false));
+}
+
+pub async fn a_working_store_says_so(fixture: impl Fixture) {
+    let store = fixture.handle().store;
+    assert_eq!(store.check().await, Ok(()));
+    assert!(store.is_alive());
 }

@@ -196,14 +196,14 @@ pub async fn deleting_a_source_deletes_its_counters(fixture: impl Fixture) {
     assert_eq!((tally.stored, tally.counted), (0, 0));
 }
 
-async fn stage(fixture: &impl Fixture) -> (Scene, Source) {
+pub(super) async fn stage(fixture: &impl Fixture) -> (Scene, Source) {
     let scene = Scene::of(fixture.handle());
     let source = builders::source(&scene.tenant, 1);
     scene.create_source(source.clone()).await.unwrap();
     (scene, source)
 }
 
-fn request(body: &'static [u8]) -> Inbound {
+pub(super) fn request(body: &'static [u8]) -> Inbound {
     Inbound {
         path: "/gateway/webhooks/src_1".to_owned(),
         ..Inbound::post(HeaderMap::new(), Bytes::from_static(body))
@@ -215,7 +215,7 @@ async fn keep(scene: &Scene, source: &Source, at: Timestamp) -> Option<RejectedI
     scene.store_rejected(rejected).await.unwrap()
 }
 
-async fn listed(scene: &Scene, source: &Source, limit: usize) -> Vec<StoredRejection> {
+pub(super) async fn listed(scene: &Scene, source: &Source, limit: usize) -> Vec<StoredRejection> {
     let found = scene.rejections(&scene.tenant, source.id, limit, after(10));
     found.await.unwrap()
 }

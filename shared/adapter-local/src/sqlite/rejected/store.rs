@@ -42,6 +42,21 @@ pub(in crate::sqlite) fn store(
     Ok(Some(id))
 }
 
+/// Counts requests that are not stored.
+pub(in crate::sqlite) fn count(
+    tx: &Tx<'_>,
+    tenant: &TenantId,
+    source: SourceId,
+    more: u64,
+) -> Result<(), Fault> {
+    if more == 0 {
+        return Ok(());
+    }
+    let before = counts(tx.db(), tenant, source)?;
+    let counted = before.counted.saturating_add(more);
+    save(tx, tenant, source, RejectionCounts { counted, ..before })
+}
+
 fn insert(tx: &Tx<'_>, rejected: &RejectedRequest, place: u64, sealed: &[u8]) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO refused (tenant, source_id, place, at, reason, body_bytes, is_cut, sealed) \
