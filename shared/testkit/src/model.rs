@@ -1,5 +1,7 @@
 //! Random sequences of commands, run on a store and on a map that uses the same pure rules. After each command both must
-//! contain the same rows, attempts and webhooks.
+//! contain the same rows, attempts and webhooks, and agree on what is due and on what waits where.
+
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -515,6 +517,7 @@ impl Model {
         let filter = Filter::default();
         let listed = store.list(&self.tenant, &filter, 1000, None).await.unwrap();
         prop_assert_eq!(listed.items.len(), self.rows.len());
-        Ok(())
+        let waiting = self.compare_waiting().await;
+        waiting.map_err(|error| TestCaseError::fail(format!("{error} after {command:?}")))
     }
 }
