@@ -29,12 +29,17 @@ fn every_hot_query_uses_its_index() {
         (health::LOAD, "PRIMARY KEY (tenant=? AND id=?)"),
         (
             stepping::NEXT_AWAKE,
-            "deliveries_wake ((tenant,webhook_id)>(?,?))",
+            "deliveries_wake (tenant=? AND webhook_id>?)",
         ),
+        (stepping::NEXT_TENANT_AWAKE, "deliveries_wake (tenant>?)"),
         (stepping::NEXT_PROCESS, "deliveries_held (lease_process>?)"),
         (
             stepping::NEXT_HELD,
-            "deliveries_held (lease_process=? AND (tenant,webhook_id)>(?,?))",
+            "deliveries_held (lease_process=? AND tenant=? AND webhook_id>?)",
+        ),
+        (
+            stepping::NEXT_TENANT_HELD,
+            "deliveries_held (lease_process=? AND tenant>?)",
         ),
         (
             schedule::FIRST_AWAKE,
