@@ -95,14 +95,11 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
         let tenant = format!("case-{}", run.get()).parse().unwrap();
         runtime.block_on(async {
             let mut model = Model::begin(fixture.handle(), tenant).await;
-            for (n, command) in commands.iter().enumerate() {
+            for command in &commands {
                 model.carry_out(command).await?;
                 fixture.flush().await;
                 model.compare(command).await?;
-                let is_last = n + 1 == commands.len();
-                if is_last || n.is_multiple_of(model.compares_waiting_every()) {
-                    model.compare_waiting(command).await?;
-                }
+                model.compare_waiting(command).await?;
             }
             Ok(())
         })
