@@ -138,6 +138,7 @@ verbs! {
     Probes of store on DevStore {
         probes_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;
         begin_probe([&] tenant: TenantId, id: WebhookId, now: Timestamp) -> Result<Option<Health>>;
+        give_back_probe([&] tenant: TenantId, id: WebhookId, probes: u32, now: Timestamp) -> Result<()>;
         probe_passed([&] tenant: TenantId, id: WebhookId, generation: u32, now: Timestamp) -> Result<()>;
     }
     Interventions of store on DevStore {

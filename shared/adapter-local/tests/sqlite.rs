@@ -565,9 +565,46 @@ async fn an_unreadable_delivery_of_a_deleted_webhook_keeps_no_others_open() {
     let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
     assert_eq!(deleted, Ok(true));
     let ended = scene.end_deliveries_of_deleted_webhooks(10, after(5)).await;
-    assert_eq!(ended, Ok(2));
+    assert_eq!(ended, Ok(3));
     let ended = scene.end_deliveries_of_deleted_webhooks(10, after(5)).await;
-    assert_eq!(ended, Ok(0), "the unreadable one is left aside");
+    assert_eq!(
+        ended,
+        Ok(0),
+        "the unreadable one is not read by every sweep"
+    );
+    let open = "SELECT count(*) FROM webhook_deliveries WHERE status <> 'dead'";
+    let open: i64 = raw(dir.path())
+        .query_row(open, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(open, 0);
+}
+
+/// Of the sweep: a deleted webhook is forgotten once nothing of it is open.
+#[tokio::test]
+async fn a_delivery_that_was_in_flight_when_its_webhook_was_deleted_is_ended() {
+    let dir = directory();
+    let store = open(dir.path());
+    let scene = scene(&store);
+    let webhook = scene.webhook().await.id;
+    let id = scene.row(webhook).await;
+    let claimed = scene.claimed(id, NOW).await;
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    let sweep = || scene.end_deliveries_of_deleted_webhooks(10, after(5));
+    assert_eq!(sweep().await, Ok(0), "it is being attempted");
+    let retry = Transition::Retry {
+        next_retry_at: after(60),
+    };
+    scene.finish(&claimed, retry, after(5)).await;
+    assert_eq!(sweep().await, Ok(1));
+    assert_eq!(scene.stored(id).await.status, Status::Dead);
+    let remembered = || -> i64 {
+        let sql = "SELECT count(*) FROM deleted_webhooks";
+        raw(dir.path())
+            .query_row(sql, [], |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(remembered(), 0);
 }
 
 #[tokio::test]

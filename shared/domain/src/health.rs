@@ -166,6 +166,18 @@ impl Health {
         })
     }
 
+    /// The state after the probe with this number was not sent, through no fault of the receiver: it is due again. `None` if it
+    /// is no longer the last one.
+    #[must_use]
+    pub fn probe_given_back(&self, probes: u32, now: Timestamp) -> Option<Self> {
+        let is_last = self.status == WebhookStatus::Failed && self.probes == probes;
+        is_last.then(|| Self {
+            probes: probes.saturating_sub(1),
+            next_probe_at: Some(now),
+            ..self.clone()
+        })
+    }
+
     /// The state after a probe succeeded; `None` if it is no longer failed, or an operator changed it since.
     #[must_use]
     pub fn passed_probe(&self, generation: u32, now: Timestamp) -> Option<Self> {

@@ -22,6 +22,15 @@ pub trait Probes: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Health>>;
 
+    /// Undoes the beginning of the probe with this number, which was not sent, by [`Health::probe_given_back`].
+    async fn give_back_probe(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        probes: u32,
+        now: Timestamp,
+    ) -> Result<()>;
+
     /// A probe of this generation succeeded: the webhook is resumed by [`Health::passed_probe`], now or soon after, with
     /// everything that follows from a resume.
     async fn probe_passed(

@@ -56,16 +56,6 @@ impl Ask {
             limit,
         }
     }
-
-    #[must_use]
-    pub fn wants(&self, row: &DueRow) -> bool {
-        let kind = if row.is_retry {
-            AttemptKind::Retry
-        } else {
-            AttemptKind::First
-        };
-        kind == self.kind && (self.from..self.until).contains(&row.next_retry_at)
-    }
 }
 
 /// The first due rows that an [`Ask`] describes.

@@ -1,5 +1,7 @@
 //! Random sequences of commands, run on a store and on a map that uses the same pure rules. After each command both must
-//! contain the same rows, attempts and webhooks.
+//! contain the same rows, attempts and webhooks, and agree on what is due and on what waits where.
+
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -97,6 +99,7 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
                 model.carry_out(command).await?;
                 fixture.flush().await;
                 model.compare(command).await?;
+                model.compare_waiting(command).await?;
             }
             Ok(())
         })

@@ -38,7 +38,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use postrider_domain::health::WebhookStatus;
-use postrider_ports::start_now::AcceptClaimed;
 use postrider_ports::{EmbeddedStore, Store};
 
 pub use scene::Scene;
@@ -49,8 +48,8 @@ pub struct Handle {
     pub store: Arc<dyn Store>,
     /// The process that owns its leases.
     pub process: String,
-    /// The store again, if it can insert rows already claimed.
-    pub embedded: Option<Arc<dyn AcceptClaimed>>,
+    /// The store again, if it is embedded in the sending process.
+    pub embedded: Option<Arc<dyn EmbeddedStore>>,
     pub waiting_rows: WaitingRows,
 }
 
@@ -247,6 +246,7 @@ macro_rules! store_suite {
             probes {
                 a_failed_webhook_is_probed_less_and_less_often,
                 one_of_many_processes_sends_the_probe,
+                a_probe_that_is_given_back_does_not_count,
                 a_webhook_without_auto_resume_is_not_probed,
                 a_successful_probe_resumes_the_webhook,
                 a_probe_from_before_an_operator_intervened_does_not_count,

@@ -315,6 +315,16 @@ impl Probes for MemoryStore {
         not_simulated()
     }
 
+    async fn give_back_probe(
+        &self,
+        _: &TenantId,
+        _: WebhookId,
+        _: u32,
+        _: Timestamp,
+    ) -> Result<()> {
+        not_simulated()
+    }
+
     async fn probe_passed(&self, _: &TenantId, _: WebhookId, _: u32, _: Timestamp) -> Result<()> {
         not_simulated()
     }

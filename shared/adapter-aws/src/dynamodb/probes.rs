@@ -56,6 +56,27 @@ impl Probes for DynamoStore {
         Ok(begun.then_some(after))
     }
 
+    async fn give_back_probe(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        probes: u32,
+        now: Timestamp,
+    ) -> Result<()> {
+        for _ in 0..ROUNDS {
+            let Some(before) = self.state(tenant, id).await? else {
+                return Ok(());
+            };
+            let Some(after) = before.health.probe_given_back(probes, now) else {
+                return Ok(());
+            };
+            if self.change_state(tenant, id, &before, after, now).await? {
+                return Ok(());
+            }
+        }
+        Err(fault::contended("the state of a webhook"))
+    }
+
     async fn probe_passed(
         &self,
         tenant: &TenantId,

@@ -14,8 +14,7 @@ use super::fault::Fault;
 /// The columns that [`delivery`] reads, in order.
 pub(super) const DELIVERY: &str = "id, event, event_id, webhook_id, event_type, session_id, intent, target_url, \
      signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, next_retry_at, \
-     created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, lease_until, \
-     last_status";
+     created_at, error_detail, generation, version, lease_process, lease_claim, lease_until, last_status";
 
 /// A delivery with its `rowid` and that of its event.
 pub(super) struct Stored {
@@ -46,11 +45,11 @@ pub(super) fn delivery(row: &Row<'_>, tenant: &TenantId) -> Result<Stored, Fault
         created_at: instant(row, 16)?,
         error_detail: row.get(17)?,
         generation: row.get(18)?,
-        in_backlog: row.get(20)?,
-        version: number(row, 21)?,
-        lease_owner: lease_owner(row, 22, 23)?,
-        lease_until: instant(row, 24)?,
-        last_status: row.get(25)?,
+        in_backlog: false,
+        version: number(row, 19)?,
+        lease_owner: lease_owner(row, 20, 21)?,
+        lease_until: instant(row, 22)?,
+        last_status: row.get(23)?,
     };
     Ok(Stored {
         at: row.get(0)?,
@@ -68,8 +67,8 @@ pub(super) fn position(row: &Row<'_>) -> Result<(i64, i64), Fault> {
 /// touched.
 pub(super) const UPDATE_DELIVERY: &str = "UPDATE webhook_deliveries SET target_url = ?2, signature = ?3, status = ?4, \
      dead_cause = ?5, attempt_count = ?6, attempts_total = ?7, last_attempted_at = ?8, next_retry_at = ?9, \
-     error_detail = ?10, generation = ?11, paced = ?12, parked = ?13, version = ?14, lease_process = ?15, \
-     lease_claim = ?16, lease_until = ?17, last_status = ?18 WHERE id = ?1";
+     error_detail = ?10, generation = ?11, version = ?12, lease_process = ?13, lease_claim = ?14, lease_until = ?15, \
+     last_status = ?16 WHERE id = ?1";
 
 pub(super) fn update(
     statement: &mut rusqlite::Statement<'_>,
@@ -89,8 +88,6 @@ pub(super) fn update(
         row.next_retry_at.map(Timestamp::as_millis),
         row.error_detail,
         row.generation,
-        false,
-        row.in_backlog,
         row.version.cast_signed(),
         owner.map(|owner| &owner.process),
         owner.map(|owner| owner.claim.cast_signed()),
@@ -103,9 +100,9 @@ pub(super) fn update(
 /// A new row for the event with the `rowid` `?1`.
 pub(super) const INSERT_DELIVERY: &str = "INSERT INTO webhook_deliveries (event, tenant, event_id, webhook_id, \
      event_type, session_id, intent, target_url, signature, status, dead_cause, attempt_count, attempts_total, \
-     max_attempts, last_attempted_at, next_retry_at, created_at, error_detail, generation, paced, parked, version, \
-     lease_process, lease_claim, lease_until, last_status) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-     ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)";
+     max_attempts, last_attempted_at, next_retry_at, created_at, error_detail, generation, version, lease_process, \
+     lease_claim, lease_until, last_status) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
+     ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)";
 
 pub(super) fn insert(
     statement: &mut rusqlite::Statement<'_>,
@@ -134,8 +131,6 @@ pub(super) fn insert(
         row.created_at.as_millis(),
         row.error_detail,
         row.generation,
-        false,
-        row.in_backlog,
         row.version.cast_signed(),
         owner.map(|owner| &owner.process),
         owner.map(|owner| owner.claim.cast_signed()),

@@ -16,7 +16,7 @@ use rusqlite::{Row, params};
 use super::fault::Fault;
 use super::health::health_columns;
 use super::writer::Tx;
-use super::{SqliteStore, codec, health, rows};
+use super::{SqliteStore, codec, deleted, health, rows};
 
 pub(super) const ALL: &str = concat!(
     "SELECT id, created_at, updated_at, settings, sealed, ",
@@ -222,6 +222,7 @@ fn delete(tx: &Tx<'_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<
         key,
     )? > 0;
     if deleted {
+        deleted::note(tx, tenant, id)?;
         health::raise_version(tx, tenant)?;
     }
     Ok(deleted)

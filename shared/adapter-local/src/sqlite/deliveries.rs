@@ -1,5 +1,8 @@
 //! The life of a delivery, every step run by the writer.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use postrider_domain::delivery::{Claimed, Completion};
 use postrider_domain::time::Timestamp;
@@ -68,24 +71,78 @@ impl AcceptClaimed for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs a batch as one job; each item is all or nothing.
+    /// Runs a batch as one job; each item is all or nothing. If the job as a whole is broken, because one item made it panic,
+    /// each item runs alone: the others are not at fault.
     async fn each<I, T>(
         &self,
         batch: Vec<I>,
-        work: impl Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + 'static,
+        work: impl Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
     ) -> Vec<Result<T>>
     where
-        I: Send + 'static,
+        I: Send + Sync + 'static,
         T: Send + 'static,
     {
         let count = batch.len();
-        let done = self.writer.write(move |tx| {
-            let one = |item| tx.whole(|tx| work(tx, item)).map_err(Error::from);
-            Ok(batch.iter().map(one).collect::<Vec<_>>())
-        });
-        match done.await {
+        let (batch, work): (Arc<[I]>, _) = (batch.into(), Arc::new(work));
+        match self.part(&batch, 0..count, &work).await {
             Ok(results) => results,
-            Err(error) => (0..count).map(|_| Err(error.clone())).collect(),
+            Err(error) if error.is_transient() || count == 1 => {
+                vec![error; count].into_iter().map(Err).collect()
+            }
+            Err(_) => {
+                let mut results = Vec::with_capacity(count);
+                for n in 0..count {
+                    match self.part(&batch, n..n + 1, &work).await {
+                        Ok(result) => results.extend(result),
+                        Err(error) => results.push(Err(error)),
+                    }
+                }
+                results
+            }
         }
+    }
+
+    async fn part<I, T, W>(
+        &self,
+        batch: &Arc<[I]>,
+        items: Range<usize>,
+        work: &Arc<W>,
+    ) -> Result<Vec<Result<T>>>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        W: Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
+    {
+        let (batch, work) = (Arc::clone(batch), Arc::clone(work));
+        self.writer
+            .write(move |tx| {
+                let one = |item| tx.whole(|tx| work(tx, item)).map_err(Error::from);
+                let items = batch.iter().take(items.end).skip(items.start);
+                Ok(items.map(one).collect())
+            })
+            .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use postrider_ports::Error;
+
+    use crate::sqlite::{SqliteOptions, SqliteStore};
+
+    #[tokio::test]
+    async fn an_item_that_panics_fails_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path(), SqliteOptions::default()).unwrap();
+        let results = store
+            .each(vec!["one", "two", "three"], |tx, name| {
+                assert_ne!(*name, "two", "a bug");
+                tx.execute("INSERT INTO tenants VALUES (?1, 1)", [name])
+            })
+            .await;
+        assert!(
+            matches!(results[..], [Ok(1), Err(Error::Broken(_)), Ok(1)]),
+            "{results:?}"
+        );
     }
 }

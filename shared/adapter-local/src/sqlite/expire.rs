@@ -23,8 +23,8 @@ const SKIPPED: usize = 1000;
 
 pub(super) const ROWS_AFTER: &str = "SELECT id, event, event_id, webhook_id, event_type, session_id, intent, \
      target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
-     next_retry_at, created_at, error_detail, generation, paced, parked, version, lease_process, lease_claim, \
-     lease_until, last_status, tenant FROM webhook_deliveries WHERE id > ?1 ORDER BY id LIMIT ?2";
+     next_retry_at, created_at, error_detail, generation, version, lease_process, lease_claim, lease_until, \
+     last_status, tenant FROM webhook_deliveries WHERE id > ?1 ORDER BY id LIMIT ?2";
 
 pub(super) const EVENTS_AFTER: &str = "SELECT id, created_at, \
      EXISTS (SELECT 1 FROM webhook_deliveries WHERE event = events.id) \
@@ -192,7 +192,7 @@ impl Walk {
 /// A row with its position, which is known even if the rest cannot be read.
 fn with_tenant(row: &Row<'_>) -> Result<(i64, Timestamp, Option<Stored>), Fault> {
     let (at, created_at) = codec::position(row)?;
-    let stored = codec::text::<TenantId>(row, 26).and_then(|tenant| codec::delivery(row, &tenant));
+    let stored = codec::text::<TenantId>(row, 24).and_then(|tenant| codec::delivery(row, &tenant));
     let stored = readable("deliveries", at, stored)?;
     Ok((at, Timestamp::from_millis(created_at), stored))
 }

@@ -7,7 +7,10 @@ mod checkpoint;
 mod claim;
 mod codec;
 mod configs;
+#[cfg(test)]
+mod costs;
 mod cursor;
+mod deleted;
 mod deliveries;
 mod drains;
 mod events;

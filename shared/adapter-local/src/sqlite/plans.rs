@@ -5,8 +5,8 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, backlog, codec, configs, events, expire, health, history, interventions, jobs,
-    keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
+    accept, apply, backlog, codec, configs, deleted, events, expire, health, history, jobs, keys,
+    mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
     stepping,
 };
 
@@ -29,12 +29,17 @@ fn every_hot_query_uses_its_index() {
         (health::LOAD, "PRIMARY KEY (tenant=? AND id=?)"),
         (
             stepping::NEXT_AWAKE,
-            "deliveries_wake ((tenant,webhook_id)>(?,?))",
+            "deliveries_wake (tenant=? AND webhook_id>?)",
         ),
+        (stepping::NEXT_TENANT_AWAKE, "deliveries_wake (tenant>?)"),
         (stepping::NEXT_PROCESS, "deliveries_held (lease_process>?)"),
         (
             stepping::NEXT_HELD,
-            "deliveries_held (lease_process=? AND (tenant,webhook_id)>(?,?))",
+            "deliveries_held (lease_process=? AND tenant=? AND webhook_id>?)",
+        ),
+        (
+            stepping::NEXT_TENANT_HELD,
+            "deliveries_held (lease_process=? AND tenant>?)",
         ),
         (
             schedule::FIRST_AWAKE,
@@ -52,10 +57,13 @@ fn every_hot_query_uses_its_index() {
             schedule::DUE_HELD,
             "deliveries_held (lease_process=? AND tenant=? AND webhook_id=? AND lease_until<?)",
         ),
+        (deleted::FREE, "deliveries_wake (tenant=? AND webhook_id=?"),
         (
-            interventions::FREE_OF_WEBHOOK,
-            "deliveries_wake (tenant=? AND webhook_id=?",
+            deleted::HELD,
+            "deliveries_held (lease_process=? AND tenant=? AND webhook_id=?)",
         ),
+        (deleted::NEXT, "PRIMARY KEY ((tenant,webhook_id)>(?,?))"),
+        (&deleted::ONE, "INTEGER PRIMARY KEY (rowid=?)"),
         (
             probes::DUE,
             "webhooks_to_test (next_test_at>? AND next_test_at<?)",

@@ -52,6 +52,23 @@ impl Probes for SqliteStore {
             .await
     }
 
+    async fn give_back_probe(
+        &self,
+        tenant: &TenantId,
+        id: WebhookId,
+        probes: u32,
+        now: Timestamp,
+    ) -> Result<()> {
+        let tenant = tenant.clone();
+        self.writer
+            .write(move |tx| {
+                let given_back = |health: &Health| health.probe_given_back(probes, now);
+                tx.whole(|tx| alter(tx, &tenant, id, given_back, now))
+            })
+            .await?;
+        Ok(())
+    }
+
     async fn probe_passed(
         &self,
         tenant: &TenantId,

@@ -30,9 +30,10 @@ pub(super) const FREE: &str = "SELECT event_id, next_retry_at, attempts_total FR
      WHERE tenant = ?1 AND webhook_id = ?2 AND is_retry = ?3 AND wake_at >= ?4 AND wake_at < ?5 \
      ORDER BY wake_at LIMIT ?6";
 
-/// Rows whose lease ended before `?4`.
+/// Rows of a kind in a range of time whose lease ended before `?4`.
 pub(super) const DUE_HELD: &str = "SELECT event_id, next_retry_at, attempts_total FROM webhook_deliveries \
-     WHERE lease_process = ?1 AND tenant = ?2 AND webhook_id = ?3 AND lease_until < ?4 ORDER BY lease_until LIMIT ?5";
+     WHERE lease_process = ?1 AND tenant = ?2 AND webhook_id = ?3 AND lease_until < ?4 AND is_retry = ?5 \
+     AND next_retry_at >= ?6 AND next_retry_at < ?7 ORDER BY lease_until LIMIT ?8";
 
 #[async_trait]
 impl Schedule for SqliteStore {
@@ -64,7 +65,7 @@ impl Schedule for SqliteStore {
 
 type Entries = BTreeMap<(TenantId, WebhookId), Timestamp>;
 
-fn agenda(
+pub(super) fn agenda(
     db: &Connection,
     owners: &Owners,
     after: Option<&(TenantId, WebhookId)>,
@@ -150,7 +151,7 @@ fn first_void(
     Ok(found.flatten().unwrap_or(now))
 }
 
-fn due(
+pub(super) fn due(
     db: &Connection,
     owners: &Owners,
     tenant: &TenantId,
@@ -158,8 +159,7 @@ fn due(
     asks: &[Ask],
     now: Timestamp,
 ) -> std::result::Result<Vec<DueRows>, Fault> {
-    let most = asks.iter().map(|ask| ask.limit).sum();
-    let lapsed = lapsed(db, owners, tenant, webhook, most, now)?;
+    let processes = stepping::processes(db)?;
     let mut statement = db.prepare_cached(FREE)?;
     let (name, id) = (tenant.as_str(), webhook.to_string());
     let answer = |ask: &Ask| {
@@ -173,7 +173,21 @@ fn due(
             |row| readable("deliveries", webhook, read(row, tenant, webhook, now)),
         )?;
         let mut rows: Vec<_> = found.into_iter().flatten().collect();
-        rows.extend(lapsed.iter().filter(|row| ask.wants(row)).cloned());
+        for process in &processes {
+            let ended_before = if owners.is_gone(process) {
+                Timestamp::from_millis(i64::MAX)
+            } else {
+                now
+            };
+            rows.extend(lapsed(
+                db,
+                process,
+                ended_before,
+                (tenant, webhook),
+                ask,
+                now,
+            )?);
+        }
         Ok(first_due(rows, ask.limit, now))
     };
     asks.iter().map(answer).collect()
@@ -188,34 +202,32 @@ fn first_due(mut rows: Vec<DueRow>, limit: usize, now: Timestamp) -> DueRows {
     DueRows { rows, next_at }
 }
 
-/// Due rows whose lease has ended or whose holder is gone.
+/// Due rows of a process whose lease has ended.
 fn lapsed(
     db: &Connection,
-    owners: &Owners,
-    tenant: &TenantId,
-    webhook: WebhookId,
-    limit: usize,
+    process: &str,
+    ended_before: Timestamp,
+    (tenant, webhook): (&TenantId, WebhookId),
+    ask: &Ask,
     now: Timestamp,
 ) -> std::result::Result<Vec<DueRow>, Fault> {
-    let at_most = codec::limit(limit.saturating_add(1));
-    let mut found = Vec::new();
-    for process in stepping::processes(db)? {
-        let ended = if owners.is_gone(&process) {
-            i64::MAX
-        } else {
-            now.as_millis()
-        };
-        let (name, id) = (tenant.as_str(), webhook.to_string());
-        let mut statement = db.prepare_cached(DUE_HELD)?;
-        let held = codec::all(
-            &mut statement,
-            &[&process, &name, &id, &ended, &at_most],
-            |row| readable("deliveries", webhook, read(row, tenant, webhook, now)),
-        )?;
-        let held = held.into_iter().flatten();
-        found.extend(held.filter(|row| row.next_retry_at <= now));
-    }
-    Ok(found)
+    let (is_retry, from) = (ask.kind == AttemptKind::Retry, ask.from.as_millis());
+    let until = ask.until.min(now.plus(Millis::new(1))).as_millis();
+    let found = codec::all(
+        &mut *db.prepare_cached(DUE_HELD)?,
+        &[
+            &process,
+            &tenant.as_str(),
+            &webhook.to_string(),
+            &ended_before.as_millis(),
+            &is_retry,
+            &from,
+            &until,
+            &codec::limit(ask.limit.saturating_add(1)),
+        ],
+        |row| readable("deliveries", webhook, read(row, tenant, webhook, now)),
+    )?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 fn read(

@@ -51,7 +51,8 @@ CREATE TABLE events (
 ) STRICT;
 CREATE UNIQUE INDEX events_key ON events (event_id, tenant);
 
--- The first eleven columns are ADR-020's (payload is stored once per event, see the view).
+-- The first eleven columns are ADR-020's (payload is stored once per event, see the view). wake_at is when a row that could
+-- be claimed is due; null for one that is closed, parked or held. Later versions drop paced and parked.
 CREATE TABLE webhook_deliveries (
   id                 INTEGER PRIMARY KEY,
   webhook_id         TEXT NOT NULL,
@@ -81,7 +82,6 @@ CREATE TABLE webhook_deliveries (
   lease_process      TEXT,
   lease_claim        INTEGER,
   lease_until        INTEGER NOT NULL,
-  -- When a row that could be claimed is due; null for one that is closed, parked or held.
   wake_at            INTEGER AS (CASE WHEN status IN ('pending', 'failed') AND parked = 0 AND lease_process IS NULL
                                       THEN next_retry_at END)
 ) STRICT;

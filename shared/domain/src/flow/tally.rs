@@ -87,10 +87,11 @@ impl Tally {
         u64::from(self.answered) * 1000 + forgiven >= counted * part
     }
 
-    /// How many ended per second, in thousandths.
+    /// How many ended per second, in thousandths. Answers of an instant are not a rate: they count as those of
+    /// [`LONG_ENOUGH`].
     pub(super) fn ended_milli(&self, now: Timestamp) -> u32 {
-        let elapsed_ms = self.since.map_or(0, |since| now.since(since).get());
-        let ended = u64::from(self.counted()) * 1_000_000 / elapsed_ms.max(1);
+        let elapsed = self.since.map_or(Millis::ZERO, |since| now.since(since));
+        let ended = u64::from(self.counted()) * 1_000_000 / elapsed.max(LONG_ENOUGH).get();
         u32::try_from(ended).unwrap_or(u32::MAX)
     }
 
@@ -104,4 +105,43 @@ impl Tally {
 fn per_mille(part: u32, of: u32) -> PerMille {
     let share = u64::from(part) * 1000 / u64::from(of.max(1));
     PerMille::try_from(share).unwrap_or(PerMille::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    /// So many answers, evenly within this time.
+    fn answered(count: u32, within_ms: i64) -> Tally {
+        let mut tally = Tally::default();
+        for n in 0..i64::from(count) {
+            tally.add(Observed::Delivered, at(n * within_ms / i64::from(count)));
+        }
+        tally
+    }
+
+    #[test]
+    fn one_answer_of_just_now_is_about_one_per_second() {
+        for ms in [0, 1, 5, 500, 900] {
+            assert_eq!(answered(1, 1).ended_milli(at(ms)), 1_111, "{ms} ms later");
+        }
+    }
+
+    #[test]
+    fn a_burst_is_not_a_rate() {
+        assert_eq!(answered(10, 20).ended_milli(at(20)), 11_111);
+    }
+
+    #[test]
+    fn ten_per_second_are_ten_per_second_however_long_they_are_counted() {
+        for seconds in 1..=5 {
+            let tally = answered(10 * seconds, 1_000 * i64::from(seconds));
+            let ended = tally.ended_milli(at(1_000 * i64::from(seconds)));
+            assert_eq!(ended, 10_000, "{seconds} s");
+        }
+    }
 }

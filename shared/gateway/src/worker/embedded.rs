@@ -7,8 +7,8 @@ mod cycle;
 mod flows;
 mod slots;
 mod spoiled;
+mod under_way;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -41,6 +41,7 @@ use crate::worker::embedded::cycle::Refill;
 use crate::worker::embedded::flows::Flows;
 use crate::worker::embedded::slots::{Key, Slots};
 use crate::worker::embedded::spoiled::Spoiled;
+use crate::worker::embedded::under_way::UnderWay;
 use crate::{Ports, telemetry, traces};
 
 /// How long completions are gathered before waiting rows are read again. Reading after each completion would claim rows
@@ -62,9 +63,7 @@ pub struct EmbeddedWorker {
     wake: Notify,
     /// The latest time at which the loop reads the agenda again.
     looks_again_at: AtomicI64,
-    /// Rows that this process is attempting. Their leases may expire when the clock jumps or the disk stays full; they are
-    /// not attempted a second time meanwhile.
-    under_way: Mutex<HashSet<(TenantId, DeliveryId)>>,
+    under_way: UnderWay,
     spoiled: Spoiled,
     tasks: TaskTracker,
     aborted: CancellationToken,
@@ -106,7 +105,7 @@ impl EmbeddedWorker {
             breather: Breather::default(),
             wake: Notify::new(),
             looks_again_at: AtomicI64::new(i64::MAX),
-            under_way: Mutex::default(),
+            under_way: UnderWay::default(),
             spoiled: Spoiled::default(),
             tasks: TaskTracker::new(),
             aborted: CancellationToken::new(),
@@ -192,23 +191,19 @@ impl EmbeddedWorker {
             webhook: row.id.webhook,
             delivery: Some(row.id),
         };
-        self.under_way.lock().insert((row.tenant.clone(), row.id));
+        self.under_way.add(row);
         self.tasks.spawn(async move {
             let _slot = slot;
             let attempt = worker.attempts.attempt(&delivery);
             let result = worker.aborted.run_until_cancelled(attempt).await;
             // Before its next attempt is planned: a row that is under way is not read.
-            worker.no_longer_under_way(delivery.claimed.delivery());
+            let row = delivery.claimed.delivery();
+            worker.under_way.remove(&row.tenant, row.id);
             match result {
                 Some(result) => worker.attempted(&delivery, result),
                 None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
             }
         });
-    }
-
-    fn no_longer_under_way(&self, row: &Delivery) {
-        let mut under_way = self.under_way.lock();
-        under_way.remove(&(row.tenant.clone(), row.id));
     }
 
     /// Plans what follows from an attempt.
@@ -247,16 +242,21 @@ impl EmbeddedWorker {
 
     /// Starts no attempts for a moment after a fault of our own. The row is free and due as before.
     fn pause(&self, row: &Delivery, fault: &OwnFault) {
-        let (key, now) = ((row.tenant.clone(), row.id.webhook), self.ports.clock.now());
-        let begun = self.breather.begin(key.clone(), fault.kind.extent(), now);
-        if begun == Pause::New {
-            telemetry::worker_paused(key.1, fault);
-        }
+        let key = (row.tenant.clone(), row.id.webhook);
+        self.begin_pause(key.clone(), fault);
         self.flows.forget_rows(&key);
+        let now = self.ports.clock.now();
         let ends_at = self.breather.ends_at(&key, now).unwrap_or(now);
         self.note(key.clone(), ends_at);
         // If the claim could not be given back, the row is held until its lease ends.
         self.note(key, row.lease_until.plus(Millis::new(1)));
+    }
+
+    fn begin_pause(&self, key: Key, fault: &OwnFault) {
+        let (webhook, now) = (key.1, self.ports.clock.now());
+        if self.breather.begin(key, fault.kind.extent(), now) == Pause::New {
+            telemetry::worker_paused(webhook, fault);
+        }
     }
 
     fn is_paused(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> bool {
@@ -282,6 +282,9 @@ impl EmbeddedWorker {
             let probe = worker.attempts.probe(&tenant, webhook);
             match worker.aborted.run_until_cancelled(probe).await {
                 Some(Ok(ProbeResult::Passed)) => worker.resume((tenant, webhook)),
+                Some(Ok(ProbeResult::GivenBack(fault))) => {
+                    worker.begin_pause((tenant, webhook), &fault);
+                }
                 Some(Ok(ProbeResult::Failed | ProbeResult::NotSent)) | None => {}
                 Some(Err(error)) => telemetry::probe_failed(webhook, &error),
             }
@@ -335,8 +338,7 @@ struct Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(id) = self.delivery {
-            let row = (self.tenant.clone(), id);
-            self.worker.under_way.lock().remove(&row);
+            self.worker.under_way.remove(&self.tenant, id);
         }
         self.worker.give_back(&self.tenant, self.webhook);
     }

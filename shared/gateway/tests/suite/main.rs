@@ -9,6 +9,7 @@
 
 mod bulk_retries;
 mod clock_ahead;
+mod cycles;
 mod draining;
 mod first_key;
 mod handling;

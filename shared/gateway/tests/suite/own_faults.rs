@@ -5,13 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use postrider_domain::delivery::{Delivery, Status};
-use postrider_domain::health::Health;
+use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_gateway::worker::embedded::InProcessQueue;
 use postrider_gateway::worker::queue::Handled;
 use postrider_ports::clock::Clock;
+use postrider_ports::queue::{ProbeMessage, Queue};
 use postrider_ports::sender::{OwnFault, OwnFaultKind, Post, Posted, Sender};
+use postrider_testkit::receiver::Answer;
 
+use crate::recovering::failed;
 use crate::stage::Stage;
 
 /// Has a fault until it is fixed; then the real sender takes over.
@@ -137,4 +141,47 @@ async fn a_queue_message_comes_again_and_its_row_is_free() {
     assert_eq!(handled, [Ok(Handled::Attempted)]);
     let row = stage.row(id).await;
     assert_eq!((row.status, row.attempts_total), (Status::Delivered, 1));
+}
+
+#[tokio::test]
+async fn a_probe_that_cannot_be_sent_does_not_count() {
+    let stage = Stage::set().await;
+    let webhook = failed(&stage).await;
+    let before = health(&stage, webhook).await;
+    stage.clock.advance(Millis::from_seconds(60));
+    let probe = ProbeMessage {
+        tenant: TenantId::default(),
+        webhook,
+    };
+    let sender = Faulty::new(&stage, OwnFaultKind::Descriptors, "/");
+    let dispatcher = stage.dispatcher_with(Arc::clone(&sender) as _);
+    for _ in 0..5 {
+        let messages = vec![probe.clone().into()];
+        let handled = dispatcher.handle(messages, stage.in_a_minute()).await;
+        assert!(handled[0].is_err(), "{handled:?}");
+        let given_back = Health {
+            next_probe_at: Some(stage.clock.now()),
+            ..before.clone()
+        };
+        assert_eq!(health(&stage, webhook).await, given_back);
+    }
+    let worker = stage.embedded_worker_with(Arc::clone(&sender) as _);
+    let queue = InProcessQueue(Arc::clone(&worker));
+    queue.send(vec![probe.clone().into()]).await;
+    worker.idle().await;
+    assert_eq!(health(&stage, webhook).await.probes, before.probes);
+    sender.fix();
+    stage.receiver.answer(Answer::status(200));
+    queue.send(vec![probe.clone().into()]).await;
+    worker.idle().await;
+    let paused = health(&stage, webhook).await.status;
+    assert_eq!(
+        paused,
+        WebhookStatus::Failed,
+        "the worker pauses for a second"
+    );
+    stage.clock.advance(Millis::from_seconds(1));
+    queue.send(vec![probe.into()]).await;
+    worker.idle().await;
+    assert_eq!(health(&stage, webhook).await.status, WebhookStatus::Active);
 }

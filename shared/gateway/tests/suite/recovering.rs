@@ -34,7 +34,8 @@ async fn status(stage: &Stage, webhook: WebhookId) -> WebhookStatus {
     found.unwrap().health.status
 }
 
-async fn failed(stage: &Stage) -> WebhookId {
+/// A webhook with `auto_resume` that has failed.
+pub(crate) async fn failed(stage: &Stage) -> WebhookId {
     let webhook = stage.webhook_with(draft()).await;
     stage.receiver.answer(Answer::status(500));
     stage.publish(webhook).await;

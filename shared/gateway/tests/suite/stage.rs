@@ -26,6 +26,7 @@ use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
 use postrider_ports::{Result, Store};
 use postrider_testkit::builders::NOW;
@@ -127,6 +128,34 @@ impl Stage {
             self.store.process().to_owned(),
             &WorkerSettings::default(),
         )
+    }
+
+    /// An embedded worker whose attempts know no time: they renew no lease.
+    pub(crate) fn embedded_worker_of(
+        &self,
+        schedule: Arc<dyn Schedule>,
+        settings: &WorkerSettings,
+    ) -> Arc<EmbeddedWorker> {
+        let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
+        let timeless = Ports {
+            clock: Arc::new(SteppedClock::at(NOW)) as Arc<dyn Clock>,
+            ..self.ports.clone()
+        };
+        let (retry, cache) = (RuntimeRetry::default(), Arc::clone(&webhook_cache));
+        let attempts = Attempts::new(timeless, self.sender(), cache, retry);
+        let process = self.store.process().to_owned();
+        EmbeddedWorker::new(
+            self.ports.clone(),
+            schedule,
+            attempts,
+            webhook_cache,
+            process,
+            settings,
+        )
+    }
+
+    pub(crate) fn schedule(&self) -> Arc<dyn Schedule> {
+        Arc::clone(&self.store) as _
     }
 
     /// Shadow requests to URLs that `rules` allow, with a sender that obeys `senders`.

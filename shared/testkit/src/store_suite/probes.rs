@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use postrider_domain::delivery::DeadCause;
 use postrider_domain::flow::FLOOR_MILLI;
-use postrider_domain::health::{StatusReason, WebhookStatus};
+use postrider_domain::health::{Health, StatusReason, WebhookStatus};
 use postrider_domain::ids::WebhookId;
 use postrider_domain::time::Timestamp;
 use tokio::sync::Barrier;
@@ -78,6 +78,28 @@ pub async fn one_of_many_processes_sends_the_probe(fixture: impl Fixture) {
     }
     let begun = testers.join_all().await;
     assert_eq!(begun.iter().flatten().count(), 1);
+}
+
+/// The gateway could not send it.
+pub async fn a_probe_that_is_given_back_does_not_count(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed(&fixture, &scene, true).await;
+    let tenant = &scene.tenant;
+    let before = scene.health(webhook).await;
+    let begun = scene.begin_probe(tenant, webhook, after(60)).await;
+    let begun = begun.unwrap().unwrap();
+    let give_back = |probes| scene.give_back_probe(tenant, webhook, probes, after(61));
+    give_back(begun.probes + 1).await.unwrap();
+    assert_eq!(scene.health(webhook).await, begun, "not the last probe");
+    give_back(begun.probes).await.unwrap();
+    let given_back = Health {
+        next_probe_at: Some(after(61)),
+        ..before
+    };
+    assert_eq!(scene.health(webhook).await, given_back);
+    assert_eq!(due(&scene, after(61)).await, [webhook]);
+    let again = scene.begin_probe(tenant, webhook, after(61)).await;
+    assert_eq!(again.unwrap().unwrap().probes, begun.probes);
 }
 
 /// If `auto_resume` is turned on later, the webhook is probed at once.

@@ -9,7 +9,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Claim, Wanted};
-use postrider_ports::schedule::{Ask, DueRow, DueRows};
+use postrider_ports::schedule::{Ask, DueRows};
 
 use super::flows::Granted;
 use super::slots::Key;
@@ -115,8 +115,13 @@ impl EmbeddedWorker {
         if known.is_some_and(|webhook| webhook.health.status.is_stopped()) {
             return Ok(self.skip(key));
         }
-        let room = self.slots.take_many(tenant, *id, sharers);
-        if room == 0 {
+        let may_begin = known.is_none_or(|webhook| self.flows.is_row_due(webhook, now));
+        let room = if may_begin {
+            self.slots.take_many(tenant, *id, sharers)
+        } else {
+            0
+        };
+        if may_begin && room == 0 && !self.must_step(known, now) {
             return Ok(Vec::new());
         }
         let granted = match known {
@@ -147,6 +152,20 @@ impl EmbeddedWorker {
         Ok(wanted.collect())
     }
 
+    /// Whether a webhook without a slot has to be looked at all the same: its limit follows what its attempts in flight
+    /// show. If not yet, the look is planned.
+    fn must_step(&self, webhook: Option<&Webhook>, now: Timestamp) -> bool {
+        let Some(webhook) = webhook else { return false };
+        match self.flows.step_at(webhook, now) {
+            Some(at) if at > now => {
+                self.note((webhook.tenant.clone(), webhook.id), at);
+                false
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
     /// The rows of a stopped webhook wait until it is resumed.
     fn skip(&self, key: &Key) -> Vec<Wanted> {
         self.slots.clear_backlog(key);
@@ -164,18 +183,19 @@ impl EmbeddedWorker {
 
     /// Due rows, without those that are under way or cannot be read.
     async fn due(&self, key: &Key, asks: &[Ask], now: Timestamp) -> Result<Vec<DueRows>> {
-        let spoiled = self.spoiled.count(key, now);
+        let skipped = self.spoiled.count(key, now) + self.under_way.lapsed(key, now);
         let wider: Vec<_> = asks
             .iter()
             .map(|ask| Ask {
-                limit: ask.limit + spoiled,
+                limit: ask.limit + skipped,
                 ..*ask
             })
             .collect();
         let mut found = self.schedule.due(&key.0, key.1, &wider, now).await?;
         for (ask, due) in asks.iter().zip(&mut found) {
-            due.rows
-                .retain(|row| !self.is_under_way(row) && !self.spoiled.contains(key, row.id));
+            due.rows.retain(|row| {
+                !self.under_way.contains(key, row.id) && !self.spoiled.contains(key, row.id)
+            });
             if let Some(next) = due.rows.get(ask.limit) {
                 due.next_at = Some(next.next_retry_at);
                 due.rows.truncate(ask.limit);
@@ -242,11 +262,5 @@ impl EmbeddedWorker {
     fn look_again(&self, key: &Key) {
         self.flows.forget_rows(key);
         self.note(key.clone(), self.ports.clock.now().plus(AFTER_ERROR));
-    }
-
-    fn is_under_way(&self, row: &DueRow) -> bool {
-        self.under_way
-            .lock()
-            .contains(&(row.tenant.clone(), row.id))
     }
 }

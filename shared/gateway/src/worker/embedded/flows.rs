@@ -31,6 +31,8 @@ struct Entry {
     /// When the next row is due, as far as is known.
     next_row_at: Timestamp,
     used_at: Timestamp,
+    /// When the limiter was last asked to step.
+    stepped_at: Timestamp,
 }
 
 /// What may begin, of the rows that were read.
@@ -122,7 +124,7 @@ impl Flows {
                 granted.lacks_slots |= begins_at <= now;
                 granted.plan(begins_at, now);
             }
-            granted.change = entry.flow.step(&waiting, &entry.limits, now);
+            granted.change = entry.step(&waiting, now);
             if entry.flow.limiter().limited {
                 granted.plan(now.plus(STEP_EVERY), now);
             }
@@ -130,11 +132,24 @@ impl Flows {
         })
     }
 
+    /// Whether a row is due, as far as is known.
+    pub(super) fn is_row_due(&self, webhook: &Webhook, now: Timestamp) -> bool {
+        self.with(webhook, now, |entry| entry.next_row_at <= now)
+    }
+
+    /// When the limiter should be asked to step; `None` if the webhook is not limited.
+    pub(super) fn step_at(&self, webhook: &Webhook, now: Timestamp) -> Option<Timestamp> {
+        self.with(webhook, now, |entry| {
+            let step_at = entry.stepped_at.not_after(now).plus(STEP_EVERY);
+            entry.flow.limiter().limited.then_some(step_at)
+        })
+    }
+
     /// Steps the limiter of a webhook without due rows.
     pub(super) fn step(&self, webhook: &Webhook, now: Timestamp) -> Granted {
         self.with(webhook, now, |entry| {
             let mut granted = Granted {
-                change: entry.flow.step(&Waiting::default(), &entry.limits, now),
+                change: entry.step(&Waiting::default(), now),
                 ..Granted::default()
             };
             if entry.flow.limiter().limited {
@@ -236,6 +251,7 @@ impl Flows {
                 generation,
                 next_row_at: Timestamp::ZERO,
                 used_at: now,
+                stepped_at: now,
             }
         });
         if entry.generation < generation {
@@ -250,6 +266,13 @@ impl Flows {
         }
         entry.used_at = now;
         act(entry)
+    }
+}
+
+impl Entry {
+    fn step(&mut self, waiting: &Waiting, now: Timestamp) -> Option<Change> {
+        self.stepped_at = now;
+        self.flow.step(waiting, &self.limits, now)
     }
 }
 

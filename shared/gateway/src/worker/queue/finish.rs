@@ -46,9 +46,10 @@ impl QueueWorker {
     ) -> Result<Handled> {
         let probe = self.attempts.probe(&message.tenant, message.webhook);
         let probed = self.in_time(deadline, probe).await;
-        probed.map(|probed| match probed {
-            ProbeResult::Passed | ProbeResult::Failed => Handled::Probed,
-            ProbeResult::NotSent => Handled::Dropped(Needless::Superseded),
+        probed.and_then(|probed| match probed {
+            ProbeResult::Passed | ProbeResult::Failed => Ok(Handled::Probed),
+            ProbeResult::GivenBack(fault) => Err(fault.into()),
+            ProbeResult::NotSent => Ok(Handled::Dropped(Needless::Superseded)),
         })
     }
 

@@ -1,0 +1,249 @@
+//! Compares what waits: which rows are due and when the next ones will be, and what is in the backlogs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use postrider_domain::delivery::{Delivery, Lane};
+use postrider_domain::flow::AttemptKind;
+use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::EmbeddedStore;
+use postrider_ports::backlog::{Rows, Stretch};
+use postrider_ports::drains::{BacklogPart, BacklogSize};
+use postrider_ports::queue::AttemptMessage;
+use postrider_ports::schedule::{Ask, DueRows};
+use proptest::prelude::*;
+
+use super::{Command, Model};
+use crate::builders::NOW;
+use crate::store_suite::WaitingRows;
+
+const KINDS: [AttemptKind; 2] = [AttemptKind::First, AttemptKind::Retry];
+const PAGE: usize = 1000;
+const ALWAYS: (Timestamp, Timestamp) = (
+    Timestamp::from_millis(0),
+    Timestamp::from_millis(i64::MAX / 2),
+);
+
+/// Rows with their due times.
+type Due = BTreeSet<(DeliveryId, Timestamp)>;
+
+impl Model {
+    pub(super) async fn compare_waiting(&self, command: &Command) -> Result<(), TestCaseError> {
+        // A store with shards needs some 200 reads for each comparison.
+        if self.handle.waiting_rows == WaitingRows::InBacklog {
+            return Ok(());
+        }
+        let compared = self.compare_all_waiting().await;
+        compared.map_err(|error| TestCaseError::fail(format!("{error} after {command:?}")))
+    }
+
+    async fn compare_all_waiting(&self) -> Result<(), TestCaseError> {
+        if let Some(embedded) = self.handle.embedded.clone() {
+            self.compare_agenda(&*embedded).await?;
+            self.compare_due(&*embedded).await?;
+        }
+        self.compare_backlogs().await?;
+        self.compare_general_lanes().await
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Delivery> {
+        self.rows.values().filter(|row| row.status.is_open())
+    }
+
+    async fn compare_agenda(&self, store: &dyn EmbeddedStore) -> Result<(), TestCaseError> {
+        let mut expected: BTreeMap<WebhookId, Timestamp> = BTreeMap::new();
+        for row in self.open() {
+            let at = match row.lease_owner {
+                Some(_) => row.lease_until.plus(Millis::new(1)),
+                None => due_at(row),
+            };
+            let first = expected.entry(row.id.webhook).or_insert(at);
+            *first = at.min(*first);
+        }
+        let (mut stored, mut after) = (BTreeMap::new(), None);
+        loop {
+            let page = store.agenda(after.as_ref(), PAGE, self.now).await.unwrap();
+            for entry in page.entries {
+                if entry.tenant == self.tenant {
+                    let first = stored.entry(entry.webhook).or_insert(entry.due_at);
+                    *first = entry.due_at.min(*first);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        prop_assert_eq!(stored, expected, "the agenda");
+        Ok(())
+    }
+
+    async fn compare_due(&self, store: &dyn EmbeddedStore) -> Result<(), TestCaseError> {
+        let later = NOW.plus(Millis::from_seconds(10));
+        let asks = KINDS.map(|kind| {
+            let until = Ask {
+                until: later,
+                ..Ask::all(kind, PAGE)
+            };
+            let from = Ask {
+                from: later,
+                ..Ask::all(kind, PAGE)
+            };
+            [Ask::all(kind, 0), Ask::all(kind, 1), until, from]
+        });
+        let asks = asks.concat();
+        for webhook in self.webhooks.keys() {
+            let found = store.due(&self.tenant, *webhook, &asks, self.now).await;
+            for (ask, found) in asks.iter().zip(found.unwrap()) {
+                self.compare_answer(*webhook, ask, &found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_answer(
+        &self,
+        webhook: WebhookId,
+        ask: &Ask,
+        found: &DueRows,
+    ) -> Result<(), TestCaseError> {
+        let asked_for = |row: &&Delivery| {
+            let is_free = match row.lease_owner {
+                Some(_) => !row.is_held(self.now),
+                None => true,
+            };
+            row.id.webhook == webhook
+                && AttemptKind::of(row) == ask.kind
+                && is_free
+                && (ask.from..ask.until).contains(&due_at(row))
+        };
+        let mut free: Vec<_> = self.open().filter(asked_for).map(due_at).collect();
+        free.sort();
+        let due = free.partition_point(|at| *at <= self.now);
+        let taken = due.min(ask.limit);
+        prop_assert_eq!(found.rows.len(), taken, "{:?}", ask);
+        prop_assert!(found.rows.is_sorted_by_key(|row| row.next_retry_at));
+        for row in &found.rows {
+            let stored = &self.rows[&row.id];
+            prop_assert!(asked_for(&stored), "{:?} of {:?}", row, ask);
+            prop_assert_eq!(row.next_retry_at, due_at(stored));
+            prop_assert!(row.next_retry_at <= self.now);
+            prop_assert_eq!(row.is_retry, stored.is_retry());
+        }
+        let ids: BTreeSet<_> = found.rows.iter().map(|row| row.id).collect();
+        prop_assert_eq!(ids.len(), taken, "each row once");
+        // Of more rows than were asked for, any may be named next.
+        let next_at = found.next_at.filter(|_| due <= ask.limit);
+        let expected = free.get(taken).copied().filter(|_| due <= ask.limit);
+        prop_assert_eq!(next_at, expected, "{:?}", ask);
+        let is_more = found.next_at.is_some_and(|at| at <= self.now);
+        prop_assert_eq!(is_more, due > ask.limit, "{:?}", ask);
+        Ok(())
+    }
+
+    /// The backlog of a webhook that an embedded store has no marks for is everything that is open.
+    async fn compare_backlogs(&self) -> Result<(), TestCaseError> {
+        let store = &self.handle.store;
+        let marks = self.handle.waiting_rows == WaitingRows::InBacklog;
+        for webhook in self.webhooks.keys() {
+            let mut size = 0;
+            for kind in KINDS {
+                let mut found = Found::default();
+                for shard in 0..store.shards() {
+                    let part = BacklogPart {
+                        webhook: *webhook,
+                        kind,
+                        shard,
+                    };
+                    let mut after = None;
+                    loop {
+                        let page = store.backlog_rows(&self.tenant, part, PAGE, after.as_ref());
+                        after = found.add(page.await.unwrap());
+                        if after.is_none() {
+                            break;
+                        }
+                    }
+                }
+                let belongs = |row: &&Delivery| {
+                    let is_there = row.in_backlog || !marks;
+                    row.id.webhook == *webhook && AttemptKind::of(row) == kind && is_there
+                };
+                let expected: Due = self.open().filter(belongs).map(position).collect();
+                size += expected.len();
+                prop_assert_eq!(found.of(self), expected, "the backlog of {:?}", kind);
+            }
+            if marks {
+                let counted = store.backlog_size(&self.tenant, *webhook).await;
+                let exactly = BacklogSize::Exactly(size.try_into().unwrap());
+                prop_assert_eq!(counted.unwrap(), exactly);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the poller finds: open rows that are in no backlog. An embedded store leaves out those of stopped
+    /// webhooks that no process holds.
+    async fn compare_general_lanes(&self) -> Result<(), TestCaseError> {
+        let store = &self.handle.store;
+        let mut found = Found::default();
+        for lane in [Lane::Queued, Lane::Waiting] {
+            for shard in 0..store.shards() {
+                let stretch = Stretch {
+                    shard,
+                    lane,
+                    from: ALWAYS.0,
+                    to: ALWAYS.1,
+                };
+                let mut after = None;
+                loop {
+                    let page = store.rows_between(stretch, PAGE, after.as_ref());
+                    after = found.add(page.await.unwrap());
+                    if after.is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        let belongs = |row: &&Delivery| {
+            let status = self.status_of(row.id.webhook);
+            let is_stopped = status.is_some_and(WebhookStatus::is_stopped);
+            match self.handle.waiting_rows {
+                WaitingRows::InBacklog => !row.in_backlog,
+                WaitingRows::Unmarked => !is_stopped || row.lease_owner.is_some(),
+            }
+        };
+        let expected: Due = self.open().filter(belongs).map(position).collect();
+        prop_assert_eq!(found.of(self), expected, "the general lanes");
+        Ok(())
+    }
+}
+
+/// The rows of several pages.
+#[derive(Default)]
+struct Found(Vec<AttemptMessage>);
+
+impl Found {
+    /// Returns where the next page starts.
+    fn add(&mut self, page: Rows) -> Option<postrider_ports::history::Cursor> {
+        self.0.extend(page.messages);
+        page.next
+    }
+
+    fn of(self, model: &Model) -> Due {
+        let ours = self
+            .0
+            .into_iter()
+            .filter(|message| message.tenant == model.tenant);
+        ours.map(|message| (message.id, message.next_retry_at))
+            .collect()
+    }
+}
+
+fn due_at(row: &Delivery) -> Timestamp {
+    row.next_retry_at.unwrap_or(row.created_at)
+}
+
+fn position(row: &Delivery) -> (DeliveryId, Timestamp) {
+    (row.id, due_at(row))
+}
