@@ -105,8 +105,8 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 	$(LINTED) cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/schema $(ARGS)
 
-simulate: ## simulate a receiver that is back after a day, and ten million waiting rows (not in the gate)
-	cargo run --locked --release -p postrider-tests --bin simulate
+simulate: ## print what flow control achieves in virtual time, against its bars: make simulate ARGS="--only flaky" (not in the gate)
+	cargo run --locked --release -p postrider-tests --bin simulate -- $(ARGS)
 
 words: ## list phrases worth another look in docs, comments and messages (not in the gate)
 	@tools/words

@@ -47,7 +47,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && !["tests", "testkit", "examples"].contains(&name.as_str()) {
+        if path.is_dir() && !["tests", "testkit", "flow-model", "examples"].contains(&name.as_str())
+        {
             sources(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);

@@ -36,6 +36,8 @@ pub(crate) struct Count {
     pub(crate) distinct: u64,
     /// Requests.
     pub(crate) total: u64,
+    /// Requests that were answered with 503.
+    pub(crate) failed: u64,
     /// When the last new message arrived, in microseconds since the epoch.
     pub(crate) last_new_at: u64,
 }
@@ -67,6 +69,20 @@ impl Arrivals {
     /// The URL of the port that takes long to respond.
     pub(crate) fn hanging_url(&self) -> String {
         self.url(LANES)
+    }
+
+    /// The URL of the `n`-th port that fails some requests.
+    pub(crate) fn flaky_url(&self, n: usize) -> String {
+        self.url(flaky_lane(n))
+    }
+
+    /// What has arrived so far at the `n`-th port that fails some requests.
+    pub(crate) async fn flaky_count(&self, n: usize) -> Count {
+        self.counts().await[flaky_lane(n)]
+    }
+
+    pub(crate) async fn flaky_latencies(&self, n: usize) -> Samples {
+        self.latencies().await.swap_remove(flaky_lane(n))
     }
 
     async fn counts(&self) -> Vec<Count> {
@@ -117,4 +133,8 @@ impl Arrivals {
         let text = answer.text().await.unwrap();
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
+}
+
+const fn flaky_lane(n: usize) -> usize {
+    LANES + 1 + n
 }

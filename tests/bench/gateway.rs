@@ -38,8 +38,13 @@ impl Gateway {
 
     /// Creates a webhook; returns its id.
     pub(crate) async fn webhook(&self, url: &str) -> String {
+        self.webhook_under(url, "gateway").await
+    }
+
+    /// The same, with this retry profile.
+    pub(crate) async fn webhook_under(&self, url: &str, profile: &str) -> String {
         self.serve
-            .webhook(url, &json!({"profile": "gateway"}))
+            .webhook(url, &json!({ "profile": profile }))
             .await
     }
 

@@ -21,6 +21,7 @@ mod bare;
 mod decision;
 mod disk;
 mod flat_out;
+mod flow;
 mod gateway;
 mod hanging;
 mod inspected;
@@ -53,7 +54,7 @@ use crate::scale::Scale;
 /// Measure the gateway and compare the results with their targets
 #[derive(Parser)]
 struct Arguments {
-    /// A shorter run: under a minute, and noisier
+    /// A shorter run: about a minute, and noisier
     #[arg(long, conflicts_with = "million")]
     quick: bool,
     /// Use a million deliveries and a million stored rows
@@ -84,6 +85,8 @@ enum Part {
     Paced,
     /// One receiver of ten that hangs
     Hanging,
+    /// Receivers that fail some requests
+    Flow,
     /// Many delivered rows
     Pages,
     /// The cost of jitter
@@ -145,6 +148,10 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     let mut report = Report::default();
     let arrivals = Arrivals::start().await;
     eprintln!("measuring this machine");
+    let load = procfs::load_average();
+    report
+        .of("This machine")
+        .measurement("load average, one minute", load, "");
     let fsync = disk::measure(&plan, disk, &mut report);
     let bare = bare::measure(&plan, &arrivals, &mut report).await;
     let scale = Scale { fsync, bare };
@@ -163,6 +170,10 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     if wanted(Part::Hanging) {
         eprintln!("publishing to ten receivers, one of which hangs");
         hanging::measure(&plan, disk, &arrivals, &mut report).await;
+    }
+    if wanted(Part::Flow) {
+        eprintln!("publishing to receivers that fail some requests");
+        flow::measure(&plan, disk, &arrivals, &mut report).await;
     }
     if wanted(Part::Pages) {
         eprintln!("storing many rows");

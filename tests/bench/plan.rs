@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) hanging: Duration,
     /// How many such pairs of rounds there are.
     pub(crate) rounds: usize,
+    /// How long events are published to receivers that fail some.
+    pub(crate) flow: Duration,
     /// Delivered rows in the larger of two stores.
     pub(crate) many_rows: u32,
     /// How long a call is repeated to measure it.
@@ -28,7 +30,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Under four minutes.
+    /// Under six minutes.
     pub(crate) const USUAL: Self = Self {
         syncs: 500,
         bare: Duration::from_secs(5),
@@ -37,11 +39,12 @@ impl Plan {
         paced: Duration::from_secs(15),
         hanging: Duration::from_secs(12),
         rounds: 3,
+        flow: Duration::from_secs(60),
         many_rows: 100_000,
         calls: Duration::from_millis(700),
     };
 
-    /// Under a minute.
+    /// About a minute.
     pub(crate) const QUICK: Self = Self {
         syncs: 200,
         bare: Duration::from_secs(2),
@@ -50,6 +53,7 @@ impl Plan {
         paced: Duration::from_secs(4),
         hanging: Duration::from_secs(8),
         rounds: 1,
+        flow: Duration::from_secs(10),
         many_rows: 10_000,
         calls: Duration::from_millis(100),
     };

@@ -33,3 +33,10 @@ fn status(pid: u32, field: &str) -> f64 {
 fn read(pid: u32, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).expect("it runs")
 }
+
+/// How many processes were running or about to in the last minute, on average.
+pub(crate) fn load_average() -> f64 {
+    let file = std::fs::read_to_string("/proc/loadavg").expect("a file of the kernel");
+    let first = file.split_whitespace().next();
+    first.expect("a number").parse().unwrap()
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -18,10 +18,12 @@ use tokio::net::TcpListener;
 
 use crate::message;
 
-/// Ports that respond at once. One more follows that does not.
+/// Ports that respond at once. One more follows that does not, and those that fail some.
 pub(crate) const LANES: usize = 10;
 /// How long that one takes to respond.
 pub(crate) const HANG: Duration = Duration::from_secs(10);
+/// How many of a thousand requests each of the last ports answers with 503.
+pub(crate) const FLAKY_PER_MILLE: [u64; 4] = [5, 50, 150, 250];
 
 /// What arrived at one port.
 #[derive(Default)]
@@ -29,16 +31,27 @@ struct Lane {
     seen: Vec<u64>,
     distinct: u64,
     total: u64,
+    failed: u64,
     last_new_at: u64,
+    /// From publication to the first request for a message, whatever the answer.
     latencies: Vec<u32>,
 }
 
 impl Lane {
-    fn take(&mut self, body: &[u8]) {
+    fn take(&mut self, body: &[u8], failing_per_mille: u64) -> StatusCode {
         self.total += 1;
-        let Some((number, published_at)) = message::read(body) else {
-            return;
-        };
+        if let Some((number, published_at)) = message::read(body) {
+            self.note(number, published_at);
+        }
+        if spread(self.total) % 1000 < failing_per_mille {
+            self.failed += 1;
+            StatusCode::SERVICE_UNAVAILABLE
+        } else {
+            StatusCode::OK
+        }
+    }
+
+    fn note(&mut self, number: u64, published_at: u64) {
         let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
         if self.seen.len() <= word {
             self.seen.resize(word + 1, 0);
@@ -54,14 +67,23 @@ impl Lane {
     }
 }
 
+/// `SplitMix64`: as if by chance, and the same in every run.
+const fn spread(number: u64) -> u64 {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) >> 11
+}
+
 type Lanes = Arc<Vec<Mutex<Lane>>>;
 
 /// Prints its ports and serves until standard input ends, which it does however the parent process ends.
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run() {
-    let lanes: Lanes = Arc::new((0..=LANES).map(|_| Mutex::default()).collect());
+    let count = LANES + 1 + FLAKY_PER_MILLE.len();
+    let lanes: Lanes = Arc::new((0..count).map(|_| Mutex::default()).collect());
     let mut ports = Vec::new();
-    for lane in 0..=LANES {
+    for lane in 0..count {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         ports.push(listener.local_addr().unwrap().port());
         let lanes = Arc::clone(&lanes);
@@ -98,13 +120,16 @@ async fn take(
     lanes: Lanes,
     lane: usize,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    let flaky = lane.checked_sub(LANES + 1);
+    let failing_per_mille = flaky.map_or(0, |place| FLAKY_PER_MILLE[place]);
+    let mut response = Response::new(Full::default());
     if let Ok(body) = request.into_body().collect().await {
-        lanes[lane].lock().take(&body.to_bytes());
+        *response.status_mut() = lanes[lane].lock().take(&body.to_bytes(), failing_per_mille);
     }
     if lane == LANES {
         tokio::time::sleep(HANG).await;
     }
-    Ok(Response::new(Full::default()))
+    Ok(response)
 }
 
 async fn answer(
@@ -117,7 +142,7 @@ async fn answer(
     };
     let text = match request.uri().path() {
         "/counts" => about(
-            |lane| json!({"distinct": lane.distinct, "total": lane.total, "last_new_at": lane.last_new_at}),
+            |lane| json!({"distinct": lane.distinct, "total": lane.total, "failed": lane.failed, "last_new_at": lane.last_new_at}),
         ),
         "/latencies" => about(|lane| json!(lane.latencies)),
         "/forget" => {

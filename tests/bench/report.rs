@@ -126,7 +126,13 @@ impl Part<'_> {
     }
 
     /// A result with a target.
-    pub(crate) fn against(&mut self, bar: Bar, name: &'static str, value: f64, unit: &'static str) {
+    pub(crate) fn against(
+        &mut self,
+        bar: Bar,
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+        unit: &'static str,
+    ) {
         self.keep(name.into(), value, unit, Some(bar));
     }
 

@@ -31,6 +31,17 @@ impl Samples {
         self.quantile_ms(0.99)
     }
 
+    pub(crate) fn max(&self) -> Duration {
+        let micros = self.0.iter().copied().max();
+        Duration::from_micros(u64::from(micros.expect("something was measured")))
+    }
+
+    /// The share that is longer than this.
+    pub(crate) fn share_over(&self, limit: Duration) -> f64 {
+        let over = |micros: &&u32| u128::from(**micros) > limit.as_micros();
+        self.0.iter().filter(over).count() as f64 / self.0.len().max(1) as f64
+    }
+
     fn quantile_ms(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

@@ -10,6 +10,7 @@ mod queue;
 mod receiver;
 mod rows;
 mod stage;
+mod table;
 mod time;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use backlogs::{Drained, Operator, QueueFault, RATE, Trouble, drain_backlog};
 pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;
 pub use rows::PAGE_TAKES;
+pub use table::rows as table_rows;
 
 /// On the minute.
 const START: Timestamp = Timestamp::from_millis(1_771_668_000_000);

@@ -4,7 +4,7 @@
 //! cannot keep up, the webhook becomes limited. Then all attempts need credit of the rate, which follows what the receiver
 //! takes. The webhook opens again when its receiver keeps up and nothing waits.
 //!
-//! `tests/flow` runs these rules against models of receivers; every constant was chosen by its table.
+//! `shared/flow-model` runs these rules against models of receivers; every constant was chosen by its table.
 
 mod change;
 mod credit;

@@ -186,7 +186,8 @@ impl Flow {
         Some(self.enter(symptom, limits, now))
     }
 
-    /// Takes note of how many failures in a row were counted over all processes. Each process sees only its part.
+    /// Takes note of how many failures in a row were counted over all processes. Each process sees only its part. One that
+    /// was answered just now knows better: among hundreds of attempts per second ten fail in a row by chance.
     pub fn failed_in_a_row(
         &mut self,
         count: u32,
@@ -194,7 +195,8 @@ impl Flow {
         now: Timestamp,
     ) -> Option<Change> {
         let is_down = usize::try_from(count).unwrap_or(usize::MAX) >= FAILURES_IN_A_ROW;
-        (is_down && !self.limiter.limited).then(|| self.enter(Symptom::Down, limits, now))
+        let is_limited = self.limiter.limited || self.sample.has_answer(now);
+        (is_down && !is_limited).then(|| self.enter(Symptom::Down, limits, now))
     }
 
     /// The webhook's owner resumed it.

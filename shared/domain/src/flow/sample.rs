@@ -8,15 +8,21 @@ use crate::time::{Millis, Timestamp};
 /// So many failures in a row, of whatever kind, mean that the receiver is down: refused connections and 500s are how most
 /// receivers are.
 pub const FAILURES_IN_A_ROW: usize = 10;
+/// One more for so many failures among the outcomes before them.
+const FAILED_BEFORE_PER_FAILURE: usize = 2;
 /// For at least this long: a receiver with a quota rejects hundreds in a row within an instant and answers the next ones.
 const DOWN_FOR: Millis = Millis::new(250);
 /// A fifth of the last 20 are 429.
 const TOO_MANY_OF: usize = 20;
 const TOO_MANY_PART: usize = 5;
-/// Half of the last 60 are 429, 503 or timeouts. Half of 40 limits a receiver that fails a quarter at any rate every few
-/// minutes, if 50 processes each look at their part.
+/// Half of the last 60 are 429, 503 or timeouts, and one standard deviation more. Half of 40, or of 60 without it, limits a
+/// receiver that fails a quarter at any rate every now and then, if 50 processes each look at their part.
 const OVERLOADED_OF: usize = 60;
 const OVERLOADED_PART: usize = 2;
+/// Three quarters of the last 24 are enough: of 50 events per second each of 50 processes sees a single one, and takes a
+/// minute to see 60.
+const MOSTLY_OF: usize = 24;
+const MOSTLY_FAILED: usize = 18;
 /// Older outcomes say nothing about now.
 const KEPT: Millis = Millis::from_seconds(60);
 /// Both shares are those of the last ten seconds, if there were more outcomes.
@@ -24,6 +30,8 @@ const SLOTS: usize = 20;
 const ALL_SLOTS: i64 = 20;
 const SLOT_MS: i64 = 500;
 const SECOND_SLOTS: i64 = 2;
+/// Two seconds.
+const JUST_NOW_SLOTS: i64 = 4;
 
 /// Why a webhook must be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,10 +127,17 @@ impl Sample {
         u32::try_from(answered.saturating_mul(1_000_000) / covered_ms).unwrap_or(u32::MAX)
     }
 
+    /// A receiver that has failed some before must fail more in a row: one that fails a quarter at any rate fails ten of 500
+    /// per second every few minutes.
     fn is_down(&self, failing_since: Timestamp, now: Timestamp) -> bool {
-        let recent = self.recent(now).take(FAILURES_IN_A_ROW);
-        let failed = recent.filter(|observed| observed.is_failure()).count();
-        failed >= FAILURES_IN_A_ROW && now.since(failing_since) >= DOWN_FOR
+        let in_a_row = self
+            .recent(now)
+            .take_while(|observed| observed.is_failure())
+            .count();
+        let before = self.recent(now).skip(in_a_row);
+        let failed_before = before.filter(|observed| observed.is_failure()).count();
+        in_a_row >= FAILURES_IN_A_ROW + failed_before / FAILED_BEFORE_PER_FAILURE
+            && now.since(failing_since) >= DOWN_FOR
     }
 
     fn has_too_many(&self, now: Timestamp) -> bool {
@@ -132,7 +147,19 @@ impl Sample {
 
     fn is_overloaded(&self, now: Timestamp) -> bool {
         let counts = self.latest(OVERLOADED_OF, now);
-        counts.overloaded * OVERLOADED_PART >= counts.all.max(OVERLOADED_OF)
+        let all = counts.all.max(OVERLOADED_OF);
+        counts.overloaded * OVERLOADED_PART >= all + all.isqrt() || self.is_mostly_overloaded(now)
+    }
+
+    /// Whether the receiver answered an attempt of this process just now.
+    #[must_use]
+    pub fn has_answer(&self, now: Timestamp) -> bool {
+        self.within(JUST_NOW_SLOTS, now).answered > 0
+    }
+
+    fn is_mostly_overloaded(&self, now: Timestamp) -> bool {
+        let counts = self.latest(MOSTLY_OF, now);
+        counts.overloaded * MOSTLY_OF >= counts.all.max(MOSTLY_OF) * MOSTLY_FAILED
     }
 
     /// So many outcomes, or those of the last ten seconds if they are more.

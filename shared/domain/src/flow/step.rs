@@ -8,6 +8,9 @@ use crate::time::{Millis, Timestamp};
 const STEP_EVERY: Millis = Millis::from_seconds(1);
 /// Below this part of `base` the receiver is called too often.
 const TOO_LOW: PerMille = 850;
+/// While the webhook is not limited, retries are slowed down sooner. Otherwise they fill what first attempts leave of the
+/// receiver's capacity until one of 50 processes by chance sees a fifth of its attempts rejected and limits the webhook.
+const TOO_LOW_OPEN: PerMille = 920;
 /// From this part of `base` on it keeps up.
 const WELL: PerMille = 950;
 /// How long it may be neither before the rate is cut: otherwise a rate a little above the capacity would stay.
@@ -58,7 +61,7 @@ impl Flow {
         }
         self.stepped_at = now;
         let base = self.base(tally);
-        match finding(tally, base) {
+        match finding(tally, base, self.too_low()) {
             Finding::TooFast => self.cut(tally, limits, now),
             Finding::InDoubt if tally.has_lasted(IN_DOUBT, now) => self.cut(tally, limits, now),
             Finding::InDoubt => {
@@ -104,6 +107,14 @@ impl Flow {
             self.limiter.base = (share >= UNKNOWN_BASE).then_some(share);
         }
         self.limiter.base.unwrap_or(UNKNOWN_BASE)
+    }
+
+    const fn too_low(&self) -> PerMille {
+        if self.limiter.limited {
+            TOO_LOW
+        } else {
+            TOO_LOW_OPEN
+        }
     }
 
     fn note_calm(&mut self, tally: Tally, waiting: &Waiting, limits: &Limits, now: Timestamp) {
@@ -186,8 +197,8 @@ impl Flow {
     }
 }
 
-fn finding(tally: Tally, base: PerMille) -> Finding {
-    if tally.all_failed() || !tally.reaches(part(base, TOO_LOW)) {
+fn finding(tally: Tally, base: PerMille, too_low: PerMille) -> Finding {
+    if tally.all_failed() || !tally.reaches(part(base, too_low)) {
         Finding::TooFast
     } else if tally.reaches(part(base, WELL)) {
         Finding::Well

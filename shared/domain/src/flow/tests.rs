@@ -178,6 +178,27 @@ fn failures_counted_over_all_processes_limit_a_webhook() {
 }
 
 #[test]
+fn a_process_that_was_answered_just_now_does_not_believe_the_count() {
+    let mut flow = Flow::new(&LIMITS, NOW);
+    flow.observe(seen(Observed::Delivered, 0), &LIMITS, NOW);
+    assert_eq!(flow.failed_in_a_row(10, &LIMITS, at(1000)), None);
+    assert!(flow.failed_in_a_row(10, &LIMITS, at(2500)).is_some());
+}
+
+#[test]
+fn without_a_limit_retries_are_slowed_down_when_a_tenth_is_rejected() {
+    let outcomes = [(Observed::Delivered, 90), (Observed::TooMany, 10)];
+    let mut flow = limited(100);
+    assert_eq!(second(&mut flow, 0, &outcomes, &NOTHING), None);
+    let mut flow = Flow::new(&LIMITS, NOW);
+    flow.limiter.rate_milli = 100_000;
+    assert_eq!(
+        second(&mut flow, 0, &outcomes, &NOTHING),
+        Some(Change::Cut(rates(100, 81)))
+    );
+}
+
+#[test]
 fn a_rate_is_cut_to_a_little_less_than_what_was_answered() {
     let mut flow = limited(100);
     let outcomes = [(Observed::Delivered, 60), (Observed::TooMany, 40)];

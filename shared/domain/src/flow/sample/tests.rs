@@ -60,14 +60,34 @@ fn a_fifth_of_429_calls_for_a_limit() {
 }
 
 #[test]
-fn half_of_503_calls_for_a_limit_and_a_third_does_not() {
-    assert!(!is_limited(200, mix(Observed::Overloaded, 29, 60)));
-    assert!(is_limited(200, mix(Observed::Overloaded, 30, 60)));
+fn a_receiver_that_fails_some_at_any_rate_is_down_after_more_failures_in_a_row() {
+    let after_a_quarter = |failures| {
+        let mut outcomes = mix(Observed::Failed, 10, 40);
+        outcomes.push(Observed::Delivered);
+        outcomes.extend(vec![Observed::Failed; failures]);
+        is_limited(200, outcomes)
+    };
+    assert!(!after_a_quarter(14));
+    assert!(after_a_quarter(15));
+}
+
+#[test]
+fn more_than_half_of_503_calls_for_a_limit_and_half_may_be_chance() {
+    assert!(!is_limited(200, mix(Observed::Overloaded, 33, 60)));
+    assert!(is_limited(200, mix(Observed::Overloaded, 34, 60)));
+    assert!(!is_limited(10, mix(Observed::Overloaded, 500, 1000)));
+    assert!(is_limited(10, mix(Observed::Overloaded, 530, 1000)));
     assert!(!is_limited(200, mix(Observed::Overloaded, 60, 180)));
     assert!(
         !is_limited(200, mix(Observed::Failed, 45, 60)),
         "other failures count only in a row"
     );
+}
+
+#[test]
+fn three_quarters_of_503_call_for_a_limit_sooner() {
+    assert!(!is_limited(1000, mix(Observed::Overloaded, 17, 24)));
+    assert!(is_limited(1000, mix(Observed::Overloaded, 18, 24)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use postrider_domain::retry::{Jitter, Policy, Profile, RetrySettings, RuntimeRet
 use postrider_domain::time::{Millis, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Said {
+pub enum Said {
     Ok,
     TooMany,
     Unavailable,

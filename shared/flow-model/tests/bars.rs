@@ -1,12 +1,11 @@
 //! What the limiter must achieve, in short forms of the table's cases.
 
 use postrider_domain::retry::Profile;
-
-use crate::policy::Said;
-use crate::receiver::Receiver;
-use crate::report::Report;
-use crate::scenario::{Scenario, Shape};
-use crate::simulation::run;
+use postrider_flow_model::policy::Said;
+use postrider_flow_model::receiver::Receiver;
+use postrider_flow_model::report::Report;
+use postrider_flow_model::run;
+use postrider_flow_model::scenario::{Scenario, Shape};
 
 /// Both shapes, each with its name.
 fn each(case: Scenario, bar: impl Fn(&str, &Report)) {
@@ -89,7 +88,7 @@ fn a_backlog_is_delivered_soon_after_an_outage() {
             let case = Scenario::new(500, Receiver::down(by, 10, 40)).under(profile);
             each(case.lasting(140, 140), |name, report| {
                 let left = report.open - report.in_flight;
-                assert!(left <= report.attempts(10, 50), "{name}: {left} left");
+                assert!(left <= report.attempts(10, 40), "{name}: {left} left");
                 assert!(report.first_wait_ms(100, 138) <= 2000, "{name}");
                 if profile == Profile::Gateway {
                     assert!(report.most_retries_in_a_second <= 5, "{name}");
@@ -113,9 +112,39 @@ fn a_webhook_that_opens_with_a_backlog_does_not_flap() {
         outage: Receiver::down(Said::Refused, 0, 20).outage,
         ..Receiver::capacity(600, Said::TooMany, 80)
     };
-    let report = run(Scenario::new(500, receiver).lasting(120, 120));
-    assert!(report.entered <= 3, "{}", report.entered);
-    assert!(report.delivered_per_second(60, 120) >= 480.0);
+    each(
+        Scenario::new(500, receiver).lasting(120, 120),
+        |name, report| {
+            assert!(report.entered <= 3, "{name}: {}", report.entered);
+            assert!(report.delivered_per_second(60, 120) >= 480.0, "{name}");
+        },
+    );
+}
+
+#[test]
+fn a_receiver_that_fails_a_quarter_of_many_is_not_limited() {
+    for seed in 1..=4 {
+        let case = Scenario::new(500, Receiver::flaky(250)).seeded(seed);
+        let report = run(case.on(Shape::Aws));
+        assert_eq!(report.entered, 0, "{case:?}");
+    }
+}
+
+#[test]
+fn a_clock_a_day_ahead_for_one_call_holds_nothing_up() {
+    let case = Scenario::new(50, Receiver::down(Said::Unavailable, 10, 40)).lasting(240, 240);
+    let longest = |case: Scenario| {
+        let report = run(case);
+        let first = report.first_wait_ms(0, 240);
+        first.max(report.retry_wait_ms(0, 240))
+    };
+    for shape in [Shape::Embedded, Shape::Aws] {
+        let right = longest(case.on(shape));
+        for second in [5, 11, 30, 41, 50, 100] {
+            let ahead = longest(case.on(shape).with_clock_ahead_at(second));
+            assert!(ahead <= right + 60_000, "{shape:?} at {second} s");
+        }
+    }
 }
 
 #[test]

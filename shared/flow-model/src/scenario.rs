@@ -6,18 +6,20 @@ use postrider_domain::retry::Profile;
 use crate::receiver::Receiver;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scenario {
-    pub(crate) profile: Profile,
-    pub(crate) load: Load,
-    pub(crate) load_s: u64,
-    pub(crate) end_s: u64,
-    pub(crate) receiver: Receiver,
-    pub(crate) shape: Shape,
-    pub(crate) seed: u64,
+pub struct Scenario {
+    pub profile: Profile,
+    pub load: Load,
+    pub load_s: u64,
+    pub end_s: u64,
+    pub receiver: Receiver,
+    pub shape: Shape,
+    pub seed: u64,
+    /// In this second, the calls of one instant see a clock that is a day ahead.
+    pub clock_ahead_at_s: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Load {
+pub enum Load {
     PerSecond(u64),
     PerMinute(u64),
     /// So many at once, each minute.
@@ -25,7 +27,7 @@ pub(crate) enum Load {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// One process with 128 attempts in flight.
     Embedded,
     /// 50 workers, each with its own sample, and one drainer while there is a backlog.
@@ -34,7 +36,7 @@ pub(crate) enum Shape {
 
 impl Scenario {
     /// Five minutes of load.
-    pub(crate) const fn new(per_second: u64, receiver: Receiver) -> Self {
+    pub const fn new(per_second: u64, receiver: Receiver) -> Self {
         Self {
             profile: Profile::Standard,
             load: Load::PerSecond(per_second),
@@ -43,10 +45,11 @@ impl Scenario {
             receiver,
             shape: Shape::Embedded,
             seed: 1,
+            clock_ahead_at_s: None,
         }
     }
 
-    pub(crate) const fn lasting(self, load_s: u64, end_s: u64) -> Self {
+    pub const fn lasting(self, load_s: u64, end_s: u64) -> Self {
         Self {
             load_s,
             end_s,
@@ -54,16 +57,23 @@ impl Scenario {
         }
     }
 
-    pub(crate) const fn under(self, profile: Profile) -> Self {
+    pub const fn under(self, profile: Profile) -> Self {
         Self { profile, ..self }
     }
 
-    pub(crate) const fn on(self, shape: Shape) -> Self {
+    pub const fn on(self, shape: Shape) -> Self {
         Self { shape, ..self }
     }
 
-    pub(crate) const fn seeded(self, seed: u64) -> Self {
+    pub const fn seeded(self, seed: u64) -> Self {
         Self { seed, ..self }
+    }
+
+    pub const fn with_clock_ahead_at(self, second: u64) -> Self {
+        Self {
+            clock_ahead_at_s: Some(second),
+            ..self
+        }
     }
 
     pub(crate) const fn limits(&self) -> Limits {

@@ -17,6 +17,24 @@ const HANDOVER_MS: u64 = 500;
 /// How late the count of failures over all workers is.
 const COUNT_LAG_MS: u64 = 1000;
 
+const DAY: Millis = Millis::from_seconds(86_400);
+
+/// The clock that the limiter is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    Right,
+    ADayAhead,
+}
+
+impl Clock {
+    const fn shows(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Right => now,
+            Self::ADayAhead => now.plus(DAY),
+        }
+    }
+}
+
 /// Which process made an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
@@ -33,11 +51,13 @@ pub(crate) enum Sender {
 
 pub(crate) struct Embedded {
     flow: Flow,
+    clock: Clock,
     in_flight: usize,
 }
 
 pub(crate) struct Aws {
     limiter: Limiter,
+    clock: Clock,
     workers: Vec<Flow>,
     drainer: Flow,
     drain: u64,
@@ -59,9 +79,14 @@ impl Sender {
     pub(crate) fn new(shape: Shape, limits: &Limits, now: Timestamp) -> Self {
         let flow = Flow::new(limits, now);
         match shape {
-            Shape::Embedded => Self::Embedded(Box::new(Embedded { flow, in_flight: 0 })),
+            Shape::Embedded => Self::Embedded(Box::new(Embedded {
+                flow,
+                clock: Clock::Right,
+                in_flight: 0,
+            })),
             Shape::Aws => Self::Aws(Box::new(Aws {
                 limiter: *flow.limiter(),
+                clock: Clock::Right,
                 workers: vec![flow.clone(); WORKERS],
                 drainer: flow.clone(),
                 drain: 0,
@@ -83,6 +108,13 @@ impl Sender {
         }
     }
 
+    pub(crate) const fn set_clock(&mut self, clock: Clock) {
+        match self {
+            Self::Embedded(process) => process.clock = clock,
+            Self::Aws(aws) => aws.clock = clock,
+        }
+    }
+
     /// How many attempts may begin, and who makes them.
     pub(crate) fn allow(
         &mut self,
@@ -96,6 +128,7 @@ impl Sender {
         match self {
             Self::Embedded(process) => {
                 let want = want.min(SLOTS - process.in_flight);
+                let now = process.clock.shows(now);
                 let granted = process.flow.allow(kind, due_at, want, limits, now);
                 process.in_flight += granted;
                 (granted, By::Process)
@@ -114,6 +147,7 @@ impl Sender {
         match self {
             Self::Embedded(process) => {
                 process.in_flight -= 1;
+                let now = process.clock.shows(now);
                 process.flow.observe(observation, limits, now)
             }
             Self::Aws(aws) => aws.ended(by, observation, limits, now),
@@ -127,7 +161,10 @@ impl Sender {
         now: Timestamp,
     ) -> Option<Change> {
         match self {
-            Self::Embedded(process) => process.flow.step(waiting, limits, now),
+            Self::Embedded(process) => {
+                let now = process.clock.shows(now);
+                process.flow.step(waiting, limits, now)
+            }
             Self::Aws(aws) => aws.step(waiting, limits, now),
         }
     }
@@ -165,6 +202,7 @@ impl Aws {
         let want = want
             .min(SLOTS.saturating_sub(self.drainer_in_flight))
             .min(left);
+        let now = self.clock.shows(now);
         self.drainer.with(self.limiter, now);
         let granted = self.drainer.allow(kind, due_at, want, limits, now);
         self.left_in.1 -= granted as u64;
@@ -179,6 +217,7 @@ impl Aws {
         limits: &Limits,
         now: Timestamp,
     ) -> Option<Change> {
+        let now = self.clock.shows(now);
         if observation.observed.is_failure() {
             self.failed_in_a_row += 1;
         } else {
@@ -215,6 +254,7 @@ impl Aws {
             return Some(change);
         }
         let drain = millis(now) / (DRAIN_MS + HANDOVER_MS);
+        let now = self.clock.shows(now);
         if drain != self.drain {
             self.drain = drain;
             let next = Flow::of(self.limiter, now);
@@ -255,6 +295,7 @@ impl Aws {
     }
 
     fn enter_by_count(&mut self, worker: usize, limits: &Limits, now: Timestamp) {
+        let now = self.clock.shows(now);
         let flow = &mut self.workers[worker];
         flow.with(self.limiter, now);
         let change = flow.failed_in_a_row(self.counted.1, limits, now);

@@ -7,33 +7,33 @@ const TIMEOUT_MS: u64 = 10_000;
 const REFUSED_MS: u64 = 5;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver {
-    pub(crate) latency_ms: u64,
+pub struct Receiver {
+    pub latency_ms: u64,
     /// 503 at random, whatever the load.
-    pub(crate) flaky_per_mille: u64,
-    pub(crate) capacity: Option<Capacity>,
-    pub(crate) outage: Option<Outage>,
+    pub flaky_per_mille: u64,
+    pub capacity: Option<Capacity>,
+    pub outage: Option<Outage>,
     /// It works on one request at a time, so many per second; the others wait in line.
-    pub(crate) line_per_second: Option<u64>,
+    pub line_per_second: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Capacity {
-    pub(crate) per_second: u64,
-    pub(crate) over: Said,
+pub struct Capacity {
+    pub per_second: u64,
+    pub over: Said,
     /// How much of it may come at once.
-    pub(crate) burst_ms: u64,
+    pub burst_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outage {
-    pub(crate) from_ms: u64,
-    pub(crate) until_ms: u64,
-    pub(crate) by: Said,
+pub struct Outage {
+    pub from_ms: u64,
+    pub until_ms: u64,
+    pub by: Said,
 }
 
 impl Receiver {
-    pub(crate) const WELL: Self = Self {
+    pub const WELL: Self = Self {
         latency_ms: 80,
         flaky_per_mille: 0,
         capacity: None,
@@ -41,14 +41,14 @@ impl Receiver {
         line_per_second: None,
     };
 
-    pub(crate) const fn flaky(per_mille: u64) -> Self {
+    pub const fn flaky(per_mille: u64) -> Self {
         Self {
             flaky_per_mille: per_mille,
             ..Self::WELL
         }
     }
 
-    pub(crate) const fn capacity(per_second: u64, over: Said, latency_ms: u64) -> Self {
+    pub const fn capacity(per_second: u64, over: Said, latency_ms: u64) -> Self {
         Self {
             latency_ms,
             capacity: Some(Capacity {
@@ -60,7 +60,7 @@ impl Receiver {
         }
     }
 
-    pub(crate) const fn down(by: Said, from_s: u64, until_s: u64) -> Self {
+    pub const fn down(by: Said, from_s: u64, until_s: u64) -> Self {
         Self {
             outage: Some(Outage {
                 from_ms: from_s * 1000,

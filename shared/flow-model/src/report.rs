@@ -7,15 +7,15 @@ use postrider_domain::flow::{AttemptKind, Change};
 use crate::policy::Said;
 
 #[derive(Default)]
-pub(crate) struct Report {
-    pub(crate) accepted: u64,
-    pub(crate) delivered: u64,
-    pub(crate) dead: u64,
-    pub(crate) open: u64,
-    pub(crate) in_flight: u64,
-    pub(crate) entered: u64,
-    pub(crate) first_dead_s: Option<u64>,
-    pub(crate) most_retries_in_a_second: usize,
+pub struct Report {
+    pub accepted: u64,
+    pub delivered: u64,
+    pub dead: u64,
+    pub open: u64,
+    pub in_flight: u64,
+    pub entered: u64,
+    pub first_dead_s: Option<u64>,
+    pub most_retries_in_a_second: usize,
     delivered_in: Vec<u64>,
     failed_in: Vec<u64>,
     /// The longest wait of a first attempt, by the second in which it was accepted.
@@ -66,37 +66,43 @@ impl Report {
         }
     }
 
-    /// A first attempt that never began has waited until the end.
-    pub(crate) fn never_began(&mut self, due_ms: u64, end_ms: u64) {
-        raise(&mut self.first_wait_in, due_ms, end_ms - due_ms);
-        bump(&mut self.late_in, due_ms, u64::from(end_ms - due_ms > 2000));
+    /// An attempt that was due and never began has waited until the end.
+    pub(crate) fn never_began(&mut self, kind: AttemptKind, due_ms: u64, end_ms: u64) {
+        let wait = end_ms.saturating_sub(due_ms);
+        match kind {
+            AttemptKind::First => {
+                raise(&mut self.first_wait_in, due_ms, wait);
+                bump(&mut self.late_in, due_ms, u64::from(wait > 2000));
+            }
+            AttemptKind::Retry => raise(&mut self.retry_wait_in, due_ms.min(end_ms), wait),
+        }
     }
 
-    pub(crate) fn delivered_per_second(&self, from_s: u64, until_s: u64) -> f64 {
+    pub fn delivered_per_second(&self, from_s: u64, until_s: u64) -> f64 {
         ratio(sum(&self.delivered_in, from_s, until_s), until_s - from_s)
     }
 
     /// The share of answers that were failures.
-    pub(crate) fn failed_share(&self, from_s: u64, until_s: u64) -> f64 {
+    pub fn failed_share(&self, from_s: u64, until_s: u64) -> f64 {
         let failed = sum(&self.failed_in, from_s, until_s);
         ratio(failed, failed + sum(&self.delivered_in, from_s, until_s))
     }
 
-    pub(crate) fn attempts(&self, from_s: u64, until_s: u64) -> u64 {
+    pub fn attempts(&self, from_s: u64, until_s: u64) -> u64 {
         sum(&self.failed_in, from_s, until_s) + sum(&self.delivered_in, from_s, until_s)
     }
 
     /// The longest wait of a first attempt accepted in these seconds, in milliseconds.
-    pub(crate) fn first_wait_ms(&self, from_s: u64, until_s: u64) -> u64 {
+    pub fn first_wait_ms(&self, from_s: u64, until_s: u64) -> u64 {
         most(&self.first_wait_in, from_s, until_s)
     }
 
-    pub(crate) fn retry_wait_ms(&self, from_s: u64, until_s: u64) -> u64 {
+    pub fn retry_wait_ms(&self, from_s: u64, until_s: u64) -> u64 {
         most(&self.retry_wait_in, from_s, until_s)
     }
 
     /// The share of events whose first attempt began more than two seconds late.
-    pub(crate) fn late_share(&self, from_s: u64, until_s: u64) -> f64 {
+    pub fn late_share(&self, from_s: u64, until_s: u64) -> f64 {
         let accepted = sum(&self.accepted_in, from_s, until_s);
         ratio(sum(&self.late_in, from_s, until_s), accepted)
     }

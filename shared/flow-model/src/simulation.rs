@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::receiver::Serving;
 use crate::report::Report;
 use crate::scenario::Scenario;
-use crate::sender::{By, Sender, instant};
+use crate::sender::{By, Clock, Sender, instant};
 
 const TICK_MS: u64 = 10;
 const STEP_MS: u64 = 100;
@@ -48,7 +48,7 @@ struct Simulation {
     report: Report,
 }
 
-pub(crate) fn run(scenario: Scenario) -> Report {
+pub fn run(scenario: Scenario) -> Report {
     let limits = scenario.limits();
     let mut simulation = Simulation {
         scenario,
@@ -73,6 +73,12 @@ pub(crate) fn run(scenario: Scenario) -> Report {
 
 impl Simulation {
     fn tick(&mut self, now_ms: u64) {
+        let clock_ahead_at_ms = self.scenario.clock_ahead_at_s.map(|second| second * 1000);
+        self.sender.set_clock(if clock_ahead_at_ms == Some(now_ms) {
+            Clock::ADayAhead
+        } else {
+            Clock::Right
+        });
         self.publish(now_ms);
         while let Some(Reverse(flight)) = self.in_flight.peek().copied()
             && flight.ends_ms <= now_ms
@@ -226,7 +232,12 @@ impl Simulation {
 
     fn finish(mut self, end_ms: u64) -> Report {
         for row in self.first.iter().chain(&self.first_before_opening) {
-            self.report.never_began(row.due_ms, end_ms);
+            self.report
+                .never_began(AttemptKind::First, row.due_ms, end_ms);
+        }
+        for Reverse(row) in &self.retries {
+            self.report
+                .never_began(AttemptKind::Retry, row.due_ms, end_ms);
         }
         let waiting = self.first.len() + self.first_before_opening.len() + self.retries.len();
         self.report.open = (waiting + self.in_flight.len()) as u64;
