@@ -22,6 +22,8 @@ const PAGE: usize = 100;
 const SHARDS_AT_ONCE: usize = 8;
 /// How many registrations of a page are handled at the same time.
 const AT_ONCE: usize = 16;
+/// No page is begun this shortly before the end: one that is interrupted may have noted messages that it did not send.
+const PAGE_TAKES: Millis = Millis::from_seconds(2);
 /// A `drain` message that should have arrived this long ago is lost. Until then it may be waiting behind others.
 const LOST_AFTER: Millis = Millis::from_seconds(180);
 /// Rows that are due before the next tick but one.
@@ -76,7 +78,7 @@ impl Backlogs {
         };
         let is_complete = select! {
             biased;
-            is_complete = self.walk(&look) => is_complete,
+            is_complete = self.walk(&look, deadline.minus(PAGE_TAKES)) => is_complete,
             () = self.clock.sleep_until(deadline) => false,
         };
         let (round, now) = (look.round.into_inner(), self.clock.now());
@@ -113,14 +115,14 @@ impl Backlogs {
     }
 
     /// Ends the round that the last look began, then walks through all shards once more. Returns whether a round has ended.
-    async fn walk(&self, look: &Look) -> bool {
+    async fn walk(&self, look: &Look, until: Timestamp) -> bool {
         let shards = self.store.shards();
         let left: Vec<_> = {
             let mut round = look.round.lock();
             round.left.retain(|shard, _| *shard < shards);
             round.left.keys().copied().collect()
         };
-        let ended = !left.is_empty() && self.walk_shards(left, look).await;
+        let ended = !left.is_empty() && self.walk_shards(left, look, until).await;
         let others: Vec<_> = {
             let mut round = look.round.lock();
             *look.oldest_of_ended.lock() = round.oldest_due_at.take();
@@ -131,14 +133,14 @@ impl Backlogs {
             others
         };
         // A shard that could not be read to its end does not keep the others from being read again.
-        self.walk_shards(others, look).await || ended
+        self.walk_shards(others, look, until).await || ended
     }
 
     /// Walks through shards concurrently; returns whether nothing is left of the round.
-    async fn walk_shards(&self, shards: Vec<u16>, look: &Look) -> bool {
+    async fn walk_shards(&self, shards: Vec<u16>, look: &Look, until: Timestamp) -> bool {
         stream::iter(shards)
             .for_each_concurrent(SHARDS_AT_ONCE, |shard| async move {
-                if let Err(error) = self.walk_shard(shard, look).await {
+                if let Err(error) = self.walk_shard(shard, look, until).await {
                     telemetry::poll_failed("backlogs", &error);
                 }
             })
@@ -146,8 +148,8 @@ impl Backlogs {
         look.round.lock().left.is_empty()
     }
 
-    async fn walk_shard(&self, shard: u16, look: &Look) -> Result<()> {
-        loop {
+    async fn walk_shard(&self, shard: u16, look: &Look, until: Timestamp) -> Result<()> {
+        while self.clock.now() < until {
             let after = look.round.lock().left.get(&shard).cloned().flatten();
             let page = self
                 .store
@@ -161,6 +163,7 @@ impl Backlogs {
             };
             round.left.insert(shard, Some(next));
         }
+        Ok(())
     }
 
     /// One that cannot be read does not hold up the others.
