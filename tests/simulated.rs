@@ -2,7 +2,9 @@
 
 use postrider_domain::time::Millis;
 use postrider_tests::simulation::{
-    Drained, Operator, QueueFault, RATE, Scenario, Trouble, a_day_down, drain_backlog, simulate,
+    Drained, FleetSize, Operator, QueueFault, RATE, Scenario, Trouble, a_day_down, claim_too_late,
+    drain_backlog, drain_unreadable, left_by_the_poller, looks_for_a_round, page_too_late,
+    recover_from_outage, share_with_hanging, simulate,
 };
 
 #[test]
@@ -115,4 +117,75 @@ fn a_backlog_is_drained_whatever_the_queue_and_the_index_do() {
             assert_drained(&drain_backlog(200, trouble, PATIENCE), trouble);
         }
     }
+}
+
+#[test]
+fn all_webhooks_that_were_limited_at_once_are_open_within_five_minutes() {
+    let size = FleetSize {
+        webhooks: 500,
+        functions: 3,
+    };
+    let recovery = recover_from_outage(size, Millis::from_seconds(300));
+    assert_eq!(recovery.delivered, recovery.rows, "{recovery}");
+    assert!(recovery.all_open_after.is_some(), "{recovery}");
+    assert!(
+        recovery.longest_tick <= Millis::from_seconds(53),
+        "{recovery}"
+    );
+    assert_eq!(recovery.incomplete_ticks, 0, "{recovery}");
+    assert!(recovery.most_drains <= 2, "{recovery}");
+}
+
+#[test]
+fn hanging_receivers_leave_four_fifths_of_the_capacity_to_the_others() {
+    let size = FleetSize {
+        webhooks: 100,
+        functions: 5,
+    };
+    let shared = share_with_hanging(size, 2, Millis::from_seconds(60));
+    assert!(shared.percent() >= 80, "{shared}");
+}
+
+#[test]
+fn the_poller_finds_every_backlog_but_one_that_cannot_be_read() {
+    let size = FleetSize {
+        webhooks: 40,
+        functions: 2,
+    };
+    assert_eq!(left_by_the_poller(size, Millis::from_seconds(240)), 0);
+}
+
+#[test]
+fn a_look_at_backlogs_goes_on_where_the_last_one_ran_out_of_time() {
+    let whole = looks_for_a_round(4000, Millis::from_seconds(60));
+    assert_eq!(whole, 1);
+    // The pages that were seen before are enough to fill a short look.
+    let short = looks_for_a_round(4000, Millis::new(2075));
+    assert!((2..20).contains(&short), "{short} looks");
+}
+
+#[test]
+fn a_row_whose_claim_took_too_long_is_given_back_and_its_message_sent_again() {
+    let in_time = claim_too_late(Millis::from_seconds(40));
+    assert_eq!((in_time.attempted, in_time.messages), (1, 0), "{in_time:?}");
+    let late = claim_too_late(Millis::from_seconds(45));
+    assert_eq!((late.attempted, late.messages), (0, 1), "{late:?}");
+    assert!(
+        late.is_free && late.handled == "[Ok(SentAgain)]",
+        "{late:?}"
+    );
+}
+
+#[test]
+fn a_drain_begins_nothing_after_its_time() {
+    let in_time = page_too_late(Millis::from_seconds(8));
+    assert_eq!(in_time.attempted, 1, "{in_time:?}");
+    let late = page_too_late(Millis::from_seconds(12));
+    assert_eq!(late.attempted, 0, "{late:?}");
+    assert!(late.is_free, "{late:?}");
+}
+
+#[test]
+fn a_drain_of_a_webhook_that_cannot_be_read_is_not_a_failed_message() {
+    assert_eq!(drain_unreadable(), "[Ok(Drained(Failed))]");
 }

@@ -109,6 +109,29 @@ impl Emulator {
         self.run().await;
     }
 
+    /// Kills all processes of a function, as if their machines had failed; returns how many.
+    pub(super) async fn kill(&self, function: &str) -> usize {
+        let name = format!("AWS_LAMBDA_FUNCTION_NAME=postrider-dev-{function}");
+        let emulator = format!("AWS_ENDPOINT_URL={}", self.url());
+        let mut killed = 0;
+        for process in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(environment) = std::fs::read(process.path().join("environ")) else {
+                continue;
+            };
+            let has = |variable: &str| {
+                environment
+                    .split(|byte| *byte == 0)
+                    .any(|one| one == variable.as_bytes())
+            };
+            if has(&name) && has(&emulator) {
+                let pid = process.file_name();
+                let done = Command::new("kill").arg("-KILL").arg(pid).status().await;
+                killed += usize::from(done.unwrap().success());
+            }
+        }
+        killed
+    }
+
     /// The emulator stores the read position of a stream but not the stream, and would skip as many records again.
     fn rewind_streams(&self) {
         let path = self.state().join("lambda.json");

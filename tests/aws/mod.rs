@@ -10,6 +10,7 @@ mod inspecting;
 mod key_stats;
 mod mailing;
 mod notifying;
+mod outages;
 mod policies;
 mod queue;
 mod receiving;

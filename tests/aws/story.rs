@@ -2,7 +2,8 @@
 
 use super::stack::Stack;
 use super::{
-    delivering, failed_webhooks, inspecting, key_stats, mailing, notifying, receiving, recovering,
+    delivering, failed_webhooks, inspecting, key_stats, mailing, notifying, outages, receiving,
+    recovering,
 };
 
 #[tokio::test]
@@ -13,6 +14,12 @@ async fn the_deployed_stack_delivers_notifies_and_recovers() {
         story(&stack),
         inspecting::the_inspector_works_as_it_does_embedded(&stack)
     );
+    outages::a_receiver_that_is_down_delays_no_other_and_gets_everything_later(&stack).await;
+    outages::a_backlog_is_delivered_although_its_drainer_is_killed(&stack).await;
+    outages::a_backlog_is_delivered_although_its_messages_are_lost_and_the_poller_stood_still(
+        &stack,
+    )
+    .await;
     recovering::two_dispatchers_on_one_delivery_make_one_post(&stack).await;
     recovering::the_poller_replaces_a_lost_message(&stack).await;
     recovering::only_a_poison_message_ends_in_the_dead_letter_queue(&stack).await;

@@ -1,8 +1,13 @@
 //! Backlogs on AWS when things go wrong: the real worker and the real poller in virtual time, over a store in memory whose
 //! index lags, whose calls take time, and whose callers die.
 
+mod fleet;
+mod hosts;
+mod lines;
+mod ports;
 mod receiver;
 mod sqs;
+mod state;
 mod store;
 
 use std::sync::Arc;
@@ -19,7 +24,8 @@ use postrider_gateway::poll::backlogs::Backlogs;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::worker::queue::QueueWorker;
 use postrider_ports::clock::Clock;
-use postrider_ports::queue::{DrainMessage, QueueMessage};
+use postrider_ports::queue::{DrainMessage, Queue, QueueMessage};
+use postrider_ports::sender::Sender;
 use postrider_testkit::builders;
 use postrider_testkit::clock::CountedEntropy;
 use tokio::select;
@@ -31,6 +37,10 @@ use receiver::PromptReceiver;
 use sqs::UnreliableQueue;
 use store::MemoryStore;
 
+pub use fleet::{
+    FleetRecovery, FleetSize, Shared, TooLate, claim_too_late, drain_unreadable,
+    left_by_the_poller, looks_for_a_round, page_too_late, recover_from_outage, share_with_hanging,
+};
 pub use sqs::Fault as QueueFault;
 
 /// Attempts per second, of retries.
@@ -102,7 +112,7 @@ pub fn drain_backlog(rows: usize, trouble: Trouble, patience: Millis) -> Drained
     let world = World {
         store: Arc::new(MemoryStore::new(
             Arc::clone(&clock),
-            webhook.clone(),
+            vec![webhook.clone()],
             trouble.index_lag,
         )),
         queue: Arc::new(UnreliableQueue::new(Arc::clone(&clock), trouble.queue)),
@@ -110,8 +120,9 @@ pub fn drain_backlog(rows: usize, trouble: Trouble, patience: Millis) -> Drained
         clock: Arc::clone(&clock),
         webhook,
     };
+    world.store.state(world.webhook.id).register(START);
     for n in 0..rows {
-        world.store.add_row(u32::try_from(n).unwrap_or(0));
+        world.add_row(u32::try_from(n).unwrap_or(0));
     }
     clock.run(world.run(rows, trouble, patience))
 }
@@ -134,7 +145,7 @@ impl World {
         while self.clock.now() < end && !self.is_done(expected) {
             let now = self.clock.now();
             if late_row.is_some_and(|at| at <= now) {
-                self.store.add_row(1_000_000);
+                self.add_row(1_000_000);
                 late_row = None;
             }
             if now >= tick_at {
@@ -165,20 +176,28 @@ impl World {
 
     fn is_done(&self, expected: usize) -> bool {
         let is_drained = self.receiver.delivered() >= expected && self.store.waiting() == 0;
-        is_drained || self.store.is_deleted()
+        is_drained || self.store.state(self.webhook.id).webhook.is_none()
+    }
+
+    /// A retry that is due, in the backlog.
+    fn add_row(&self, n: u32) {
+        let (now, mut state) = (self.clock.now(), self.store.state(self.webhook.id));
+        if state.webhook.is_some() {
+            state.add_retry(n, now, now);
+        }
     }
 
     fn operate(&self, operator: &mut Operator) {
         let calls = self.store.calls();
         match *operator {
             Operator::PausesAndResumesAt(call) if calls >= call => {
-                self.store.pause();
-                self.store.resume();
+                self.store.pause(self.webhook.id);
+                self.store.resume(self.webhook.id);
                 self.queue.send_now(self.drain_message());
                 *operator = Operator::Idle;
             }
             Operator::DeletesAt(call) if calls >= call => {
-                self.store.delete();
+                self.store.delete(self.webhook.id);
                 *operator = Operator::Idle;
             }
             Operator::Idle | Operator::PausesAndResumesAt(_) | Operator::DeletesAt(_) => {}
@@ -196,30 +215,12 @@ impl World {
 
     /// A function, with a process of its own. It ends at the given call, as if the machine had failed.
     async fn handle(&self, message: QueueMessage, dies_at_call: Option<usize>) {
-        let process = self.store.process();
-        let cache = Arc::new(WebhookCache::new(Arc::clone(&self.store) as _));
-        let entropy = Arc::new(CountedEntropy::seeded(process));
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let attempts = Attempts::new(
-            Ports::<dyn postrider_ports::AttemptStore> {
-                store: Arc::clone(&self.store) as _,
-                clock: Arc::clone(&clock),
-                entropy: Arc::clone(&entropy) as _,
-            },
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let worker = worker(
+            store,
+            clock,
             Arc::clone(&self.receiver) as _,
-            Arc::clone(&cache),
-            RuntimeRetry::default(),
-        );
-        let worker = QueueWorker::new(
-            Ports::<dyn postrider_ports::WorkerStore> {
-                store: Arc::clone(&self.store) as _,
-                clock,
-                entropy,
-            },
-            attempts,
-            cache,
-            Arc::clone(&self.queue) as _,
-            format!("p{process}"),
+            Arc::clone(&self.queue),
         );
         let deadline = self.clock.now().plus(FUNCTION);
         let handled = worker.handle(vec![message], deadline);
@@ -238,4 +239,37 @@ impl World {
         );
         backlogs.look(at.plus(Millis::from_seconds(25))).await;
     }
+}
+
+/// A function, with a process of its own.
+fn worker(
+    store: Arc<MemoryStore>,
+    clock: Arc<VirtualClock>,
+    sender: Arc<dyn Sender>,
+    queue: Arc<impl Queue + 'static>,
+) -> QueueWorker {
+    let process = store.process();
+    let cache = Arc::new(WebhookCache::new(Arc::clone(&store) as _));
+    let entropy = Arc::new(CountedEntropy::seeded(process));
+    let attempts = Attempts::new(
+        Ports::<dyn postrider_ports::AttemptStore> {
+            store: Arc::clone(&store) as _,
+            clock: Arc::clone(&clock) as _,
+            entropy: Arc::clone(&entropy) as _,
+        },
+        sender,
+        Arc::clone(&cache),
+        RuntimeRetry::default(),
+    );
+    QueueWorker::new(
+        Ports::<dyn postrider_ports::WorkerStore> {
+            store,
+            clock,
+            entropy,
+        },
+        attempts,
+        cache,
+        queue,
+        format!("p{process}"),
+    )
 }

@@ -12,13 +12,11 @@ use postrider_ports::clock::Clock;
 use postrider_wiring::Parts;
 use postrider_wiring::metrics::{self, Metric, Unit};
 use serde_json::{Value, json};
+use tokio::{join, select};
 use tracing::warn;
 
-/// How long before its deadline the function stops its chores.
+/// How long before its deadline the function stops everything, to leave time for the report.
 const END_BEFORE: Millis = Millis::from_seconds(2);
-/// The part of the remaining time in which a tick looks at backlogs; bulk retries and deliveries of deleted webhooks have
-/// the rest.
-const BACKLOGS_HAVE: u64 = 2;
 
 /// How often failed webhooks are counted.
 const COUNT_EVERY_MINUTES: i64 = 5;
@@ -63,11 +61,18 @@ impl Poller {
         let now = self.clock.now();
         let deadline = postrider_wiring::deadline(&event.context, now);
         let minute = scheduled_at(&event.payload);
-        let ticked = self.poll.tick(minute, deadline).await;
-        let seen = self.backlogs.look(self.backlogs_until(deadline)).await;
-        let failed_webhooks = self.failed_webhooks(minute.unwrap_or(now)).await;
-        self.report(&ticked, &seen, failed_webhooks);
-        self.chores.turn_until(deadline.minus(END_BEFORE)).await;
+        let until = deadline.minus(END_BEFORE);
+        // At the same time: each has the whole tick, and none can use up the time of another.
+        let watch = async {
+            let (ticked, seen, failed_webhooks) = join!(
+                self.poll.tick(minute, deadline),
+                self.backlogs.look(until),
+                self.failed_webhooks(minute.unwrap_or(now), until),
+            );
+            self.report(&ticked, &seen, failed_webhooks);
+            ticked
+        };
+        let (ticked, ()) = join!(watch, self.chores.turn_until(until));
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({
                 "messages_sent": ticked.messages_sent,
@@ -78,22 +83,22 @@ impl Poller {
     }
 
     /// How many webhooks are failed, every fifth minute: it costs a read per webhook.
-    async fn failed_webhooks(&self, minute: Timestamp) -> Option<u64> {
+    async fn failed_webhooks(&self, minute: Timestamp, until: Timestamp) -> Option<u64> {
         if minute.as_seconds() / 60 % COUNT_EVERY_MINUTES != 0 {
             return None;
         }
-        let counted = self.webhooks.failed_webhooks().await;
+        let counted = select! {
+            biased;
+            counted = self.webhooks.failed_webhooks() => counted,
+            () = self.clock.sleep_until(until) => {
+                Err(postrider_ports::Error::Unavailable("the tick ran out of time".to_owned()))
+            }
+        };
         counted
             .inspect_err(|reason| {
                 warn!(event = "poll.count_failed", %reason, "the failed webhooks could not be counted");
             })
             .ok()
-    }
-
-    fn backlogs_until(&self, deadline: Timestamp) -> Timestamp {
-        let now = self.clock.now();
-        let left = deadline.minus(END_BEFORE).since(now).get();
-        now.plus(Millis::new(left / BACKLOGS_HAVE))
     }
 
     fn report(&self, ticked: &Ticked, seen: &BacklogsSeen, failed_webhooks: Option<u64>) {

@@ -68,6 +68,13 @@ pub(crate) fn readable<T>(value: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
+/// The items that can be read.
+pub(crate) fn readable_only<T>(
+    values: impl Iterator<Item = Result<T, Error>>,
+) -> Result<Vec<T>, Error> {
+    values.map(readable).filter_map(Result::transpose).collect()
+}
+
 pub(crate) fn left_aside(reason: &str) {
     tracing::error!(
         event = "store.row_unreadable",

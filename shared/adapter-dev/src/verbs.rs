@@ -26,7 +26,7 @@ use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Renewed, Wanted,
 };
 use postrider_ports::drains::{
-    BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration,
+    BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration, Round,
 };
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
 use postrider_ports::interventions::{Interventions, Requeued};
@@ -110,7 +110,7 @@ verbs! {
     }
     Limiters of store on DevStore {
         flows(webhooks: &[(TenantId, WebhookId)] [Vec<(TenantId, WebhookId)>, to_vec, as_slice])
-            -> Result<Vec<Option<WebhookFlow>>>;
+            -> Vec<Result<Option<WebhookFlow>>> [one for each webhooks];
         enter([&] tenant: TenantId, webhook: WebhookId, seen_epoch: u64, entered: Limiter, now: Timestamp)
             -> Result<Stored>;
         take_credit([&] tenant: TenantId, webhook: WebhookId, want: usize, limits: Limits, now: Timestamp)
@@ -133,6 +133,8 @@ verbs! {
             -> Result<Page<Registration>>;
         registration([&] tenant: TenantId, webhook: WebhookId) -> Result<Option<Registration>>;
         unregister_backlog([&] registration: Registration) -> Result<()>;
+        round() -> Result<Round>;
+        store_round([&] round: Round) -> Result<()>;
         backlog_size([&] tenant: TenantId, webhook: WebhookId) -> Result<BacklogSize>;
     }
     Probes of store on DevStore {

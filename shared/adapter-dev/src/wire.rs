@@ -23,7 +23,7 @@ use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
 use postrider_ports::deliveries::{Accepted, Applied, Renewed, Wanted};
 use postrider_ports::drains::{
-    BacklogPart, BacklogSize, DrainEnd, DrainLease, Postponed, Registration,
+    BacklogPart, BacklogSize, DrainEnd, DrainLease, Postponed, Registration, Round,
 };
 use postrider_ports::history::{Cursor, Filter, HourlyStats, Page};
 use postrider_ports::interventions::Requeued;
@@ -103,6 +103,7 @@ as_they_are!(
     Page<Registration>,
     Postponed,
     Registration,
+    Round,
     RejectedId,
     Renewed,
     Requeued,

@@ -57,7 +57,7 @@ pub enum Attempted {
     Done(Box<Delivery>),
     /// Attempted, but another process had claimed the row by then; its attempt counts.
     Stale,
-    /// Not attempted: there was no time left in the lease, or the webhook was deleted. The lease expires.
+    /// Not attempted: there was too little time left, or the webhook was deleted. The row is free and due as before.
     NotStarted,
     /// Not sent because of a fault of the gateway's own. The row is free and due as before.
     GivenBack(OwnFault),
@@ -88,8 +88,9 @@ impl Attempts {
     }
 
     /// Attempts a claimed row once and writes the result. If the webhook cannot be read or the result cannot be written, the
-    /// lease expires and the row is attempted again.
-    pub async fn attempt(&self, delivery: &ClaimedDelivery) -> AttemptResult {
+    /// lease expires and the row is attempted again. `spare` is how much of the lease the longest attempt must leave: a
+    /// claim may have taken long.
+    pub async fn attempt(&self, delivery: &ClaimedDelivery, spare: Millis) -> AttemptResult {
         let unsent = |written| AttemptResult {
             written,
             observation: None,
@@ -100,12 +101,16 @@ impl Attempts {
             Ok(snapshot) => snapshot,
             Err(error) => return unsent(Err(error)),
         };
-        let Some(webhook) = snapshot.get(row.id.webhook) else {
+        // Reading the webhook may have taken long, too.
+        let started_at = self.ports.clock.now().max(started_at);
+        let fits = |webhook: &&Webhook| {
+            let longest = longest_attempt(webhook.settings.timeout);
+            started_at.plus(longest).plus(spare) <= row.lease_until
+        };
+        let Some(webhook) = snapshot.get(row.id.webhook).filter(fits) else {
+            self.free(&delivery.claimed).await;
             return unsent(Ok(Attempted::NotStarted));
         };
-        if !fits(webhook.settings.timeout, row.lease_until, started_at) {
-            return unsent(Ok(Attempted::NotStarted));
-        }
         let mut signed = signed_headers(row, &delivery.event, webhook, started_at);
         traces::propagate(&delivery.claimed, &mut signed.headers);
         let request = Post {
@@ -252,10 +257,4 @@ impl Attempts {
             telemetry::renewal_failed(claimed, &error);
         }
     }
-}
-
-/// An attempt that could outlive its lease is not started.
-fn fits(timeout: Millis, lease_until: Timestamp, now: Timestamp) -> bool {
-    let longest = longest_attempt(timeout);
-    now.plus(longest).plus(Millis::from_seconds(1)) <= lease_until
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures_util::future::join3;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::ChoreStore;
@@ -58,11 +59,17 @@ impl Chores {
         }
     }
 
-    /// The same, interrupted at `deadline`. An interrupted slice runs again.
+    /// All chores at the same time, so that none waits for another, interrupted at `deadline`. An interrupted slice runs
+    /// again.
     pub async fn turn_until(&self, deadline: Timestamp) {
+        let end_deliveries = async { while self.end_deliveries_of_deleted_webhooks().await {} };
+        let carry_on_jobs = async {
+            let mut jobs = JobTurns::default();
+            while self.carry_on_job(&mut jobs).await {}
+        };
         select! {
             biased;
-            () = self.turn() => {}
+            ((), (), ()) = join3(self.ask_for_probes(), end_deliveries, carry_on_jobs) => {}
             () = self.ports.clock.sleep_until(deadline) => telemetry::chores_unfinished(),
         }
     }

@@ -52,14 +52,14 @@ impl FlowStates for SharedFlows {
         let named = webhooks
             .iter()
             .map(|webhook| (webhook.tenant.clone(), webhook.id));
-        let flows = self.0.flows(&named.collect::<Vec<_>>()).await?;
-        let status = |(webhook, flow): (&Webhook, Option<WebhookFlow>)| {
+        let flows = self.0.flows(&named.collect::<Vec<_>>()).await;
+        let status = |(webhook, flow): (&Webhook, Result<Option<WebhookFlow>>)| {
             let limits = webhook.settings.limits();
-            match flow {
+            Ok(match flow? {
                 Some(flow) => FlowStatus::of(&flow.limiter, &limits),
                 None => FlowStatus::unlimited(&limits),
-            }
+            })
         };
-        Ok(webhooks.iter().zip(flows).map(status).collect())
+        webhooks.iter().zip(flows).map(status).collect()
     }
 }

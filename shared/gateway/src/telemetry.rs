@@ -276,6 +276,7 @@ pub(crate) fn backlogs_seen(seen: &BacklogsSeen) {
         event = "poll.backlogs",
         backlogs = seen.backlogs,
         drains_sent = seen.drains_sent,
+        failed = seen.failed,
         oldest_due_age_ms = seen.oldest_due_age.get(),
         complete = seen.is_complete,
         "looked at the backlogs"

@@ -4,6 +4,8 @@
 //! attempts rows of a backlog. A registration says that a webhook may have a backlog; it exists before the first row of
 //! the backlog does.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use postrider_domain::flow::{AttemptKind, Limiter};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
@@ -132,6 +134,15 @@ pub enum BacklogSize {
     MoreThan(u64),
 }
 
+/// How far a round through all registrations has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// The shards that are left, and the position in each; `None` is its beginning.
+    pub left: BTreeMap<u16, Option<Cursor>>,
+    /// When the most overdue row was due that the round has seen so far.
+    pub oldest_due_at: Option<Timestamp>,
+}
+
 /// How a drain ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainEnd {
@@ -213,7 +224,7 @@ pub trait Drains: Send + Sync {
     /// not active is left as it is.
     async fn claim_from_backlog(&self, wanted: Vec<Wanted>, now: Timestamp) -> Vec<Result<Claim>>;
 
-    /// A page of the registrations of one shard, of all tenants.
+    /// A page of the registrations of one shard, of all tenants. One that cannot be read is left out.
     async fn registrations(
         &self,
         shard: u16,
@@ -229,6 +240,11 @@ pub trait Drains: Send + Sync {
 
     /// Removes a registration, unless it was renewed since.
     async fn unregister_backlog(&self, registration: &Registration) -> Result<()>;
+
+    /// The round that the last look did not finish; empty if it did.
+    async fn round(&self) -> Result<Round>;
+
+    async fn store_round(&self, round: &Round) -> Result<()>;
 
     /// Counted up to [`COUNTED_UP_TO`].
     async fn backlog_size(&self, tenant: &TenantId, webhook: WebhookId) -> Result<BacklogSize>;

@@ -32,8 +32,8 @@ pub enum Stored {
 /// [`Limiter::resumed`] and [`Limiter::paused`].
 #[async_trait]
 pub trait Limiters: Send + Sync {
-    /// The flows of these webhooks, in order; `None` for one that does not exist.
-    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Result<Vec<Option<WebhookFlow>>>;
+    /// The flows of these webhooks, in order; `None` for one that does not exist, and an error for one that cannot be read.
+    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Vec<Result<Option<WebhookFlow>>>;
 
     /// Stores the limiter of a webhook that has become limited, if it is not limited yet and still in `seen_epoch`. Any
     /// worker may call it. Its backlog is registered first.

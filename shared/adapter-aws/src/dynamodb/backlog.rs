@@ -16,7 +16,7 @@ use super::calls::{Condition, Order, Query, Table};
 use super::item::{Item, ms, s};
 use super::keys::{self, Key};
 use super::tables::Index;
-use crate::fault::unreadable;
+use crate::fault::{readable_only, unreadable};
 
 #[async_trait]
 impl Backlog for DynamoStore {
@@ -53,7 +53,7 @@ impl Backlog for DynamoStore {
             .await?;
         let position = |end: &Item| Position::cursor(end, &lane, stretch);
         Ok(Rows {
-            messages: found.items.iter().map(message).collect::<Result<_>>()?,
+            messages: readable_only(found.items.iter().map(message))?,
             next: found.next.as_ref().map(position).transpose()?,
         })
     }

@@ -12,10 +12,11 @@ use super::calls::{Condition, Query, Step, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::{CHORES, Key};
 use super::{DynamoStore, flow};
-use crate::fault::unreadable;
+use crate::fault::{readable_only, unreadable};
 
-/// How long after the change rows may still arrive: by then caches of 5 s and leases of about a minute have run out.
-pub(super) const SETTLED_AFTER: Millis = Millis::from_seconds(120);
+/// How long after the change rows may still arrive and appear in the index: a function runs for up to a minute, and an
+/// index may lag by minutes.
+const SETTLED_AFTER: Millis = Millis::from_seconds(600);
 
 /// Work to do for a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,12 @@ pub(super) struct Progress {
     /// Whether this walk met a row that it had to leave.
     #[serde(default)]
     pub(super) left: bool,
+    /// When this walk began; `None` if it has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begun_at: Option<Timestamp>,
+    /// This walk does not begin earlier.
+    #[serde(default)]
+    not_before: Timestamp,
 }
 
 /// A position in an index that is ordered by acceptance time.
@@ -142,11 +149,6 @@ impl Marker {
         })
     }
 
-    /// Whether nothing more can arrive.
-    pub(super) fn is_settled(&self, now: Timestamp) -> bool {
-        now.since(self.progress.put_at) > SETTLED_AFTER
-    }
-
     /// Holds if it was not marked again since.
     fn unchanged(&self) -> Condition {
         Condition::new("#put_at = :put_at").with("put_at", n(self.progress.put_at.as_millis()))
@@ -160,12 +162,39 @@ impl Progress {
             shard: 0,
             after: None,
             left: false,
+            begun_at: None,
+            not_before: Timestamp::ZERO,
         }
     }
 
-    /// Starts over.
-    pub(super) const fn again(&self) -> Self {
-        Self::begin(self.put_at)
+    /// Begins the walk or goes on with it, unless it is too early.
+    pub(super) fn is_under_way(&mut self, now: Timestamp) -> bool {
+        if self.begun_at.is_none() && now >= self.not_before {
+            self.begun_at = Some(now);
+        }
+        self.begun_at.is_some()
+    }
+
+    /// Whether the walk has seen everything: it left nothing, and began when nothing more could arrive.
+    pub(super) fn is_done(&self) -> bool {
+        let is_settled = |begun_at: Timestamp| begun_at.since(self.put_at) > SETTLED_AFTER;
+        !self.left && self.begun_at.is_some_and(is_settled)
+    }
+
+    /// Another walk: at once if this one left a row, otherwise when nothing more can arrive.
+    pub(super) fn again(&self, now: Timestamp) -> Self {
+        let not_before = if self.left {
+            now
+        } else {
+            self.put_at
+                .not_after(now)
+                .plus(SETTLED_AFTER)
+                .plus(Millis::new(1))
+        };
+        Self {
+            not_before,
+            ..Self::begin(self.put_at)
+        }
     }
 }
 
@@ -173,7 +202,7 @@ impl DynamoStore {
     pub(super) async fn markers(&self, chore: Chore) -> Result<Vec<Marker>> {
         let query = Query::prefix(Table::Deliveries, CHORES, chore.prefix());
         let items = self.query_all(query).await?.into_iter();
-        items.map(|item| Marker::read(chore, item)).collect()
+        readable_only(items.map(|item| Marker::read(chore, item)))
     }
 
     /// Stores how far the work has come.
@@ -189,5 +218,36 @@ impl DynamoStore {
         let unchanged = Some(marker.unchanged());
         self.remove(Table::Deliveries, &marker.key(), unchanged)
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_771_668_000_000);
+
+    fn after(seconds: u64) -> Timestamp {
+        NOW.plus(Millis::from_seconds(seconds))
+    }
+
+    #[test]
+    fn the_last_walk_begins_when_nothing_more_can_arrive() {
+        let mut first = Progress::begin(NOW);
+        assert!(first.is_under_way(NOW));
+        assert!(first.is_under_way(after(700)), "a walk may take long");
+        assert!(!first.is_done(), "it began too early");
+        let mut last = first.again(after(700));
+        assert!(last.is_under_way(after(701)) && last.is_done());
+    }
+
+    #[test]
+    fn a_walk_that_found_nothing_is_repeated_once_and_one_that_left_a_row_at_once() {
+        let mut walk = Progress::begin(NOW);
+        assert!(walk.is_under_way(NOW));
+        assert!(!walk.again(after(1)).is_under_way(after(600)));
+        assert!(walk.again(after(1)).is_under_way(after(601)));
+        walk.left = true;
+        assert!(walk.again(after(1)).is_under_way(after(1)));
     }
 }

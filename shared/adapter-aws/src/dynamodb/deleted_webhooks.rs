@@ -31,6 +31,9 @@ impl DynamoStore {
         now: Timestamp,
     ) -> Result<usize> {
         let mut ended = 0;
+        if !marker.progress.is_under_way(now) {
+            return Ok(ended);
+        }
         for _ in 0..STEPS {
             if marker.progress.shard >= self.shards {
                 self.end_walk(marker, now).await?;
@@ -95,10 +98,10 @@ impl DynamoStore {
 
     /// If nothing is left and nothing more can arrive, the work is done. Otherwise it starts over.
     async fn end_walk(&self, mut marker: Marker, now: Timestamp) -> Result<()> {
-        if marker.is_settled(now) && !marker.progress.left {
+        if marker.progress.is_done() {
             return self.unmark(&marker).await;
         }
-        marker.progress = marker.progress.again();
+        marker.progress = marker.progress.again(now);
         self.note(&marker).await
     }
 }

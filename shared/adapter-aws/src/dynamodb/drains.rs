@@ -1,7 +1,5 @@
 //! The ports of limiters and backlogs.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -10,37 +8,21 @@ use postrider_ports::Result;
 use postrider_ports::backlog::Rows;
 use postrider_ports::deliveries::{Claim, Wanted};
 use postrider_ports::drains::{
-    BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration,
+    BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration, Round,
 };
 use postrider_ports::history::{Cursor, Page};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
 
 use super::DynamoStore;
-use super::calls::Table;
 use super::claim::Source;
-use super::flow::StoredFlow;
-use super::keys::Key;
-use super::state::State;
 
 #[async_trait]
 impl Limiters for DynamoStore {
-    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Result<Vec<Option<WebhookFlow>>> {
-        let keys = webhooks
-            .iter()
-            .flat_map(|(tenant, id)| [Key::state(tenant, *id), Key::flow(tenant, *id)])
-            .map(|key| (Table::Deliveries, key));
-        let (mut states, mut flows) = (HashMap::new(), HashMap::new());
-        for (_, item) in self.get_all(keys.collect()).await? {
-            let key = Key::of(&item)?;
-            let webhook = key.as_webhook()?;
-            if key.is_state() {
-                states.insert(webhook, State::of(item)?);
-            } else {
-                flows.insert(webhook, StoredFlow::of(item)?);
-            }
+    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Vec<Result<Option<WebhookFlow>>> {
+        match self.read_flows(webhooks).await {
+            Ok(flows) => flows,
+            Err(error) => webhooks.iter().map(|_| Err(error.clone())).collect(),
         }
-        let both = |id| Some(flows.remove(id)?.with(states.get(id)?));
-        Ok(webhooks.iter().map(both).collect())
     }
 
     async fn enter(
@@ -166,6 +148,14 @@ impl Drains for DynamoStore {
 
     async fn unregister_backlog(&self, registration: &Registration) -> Result<()> {
         self.unregister(registration).await
+    }
+
+    async fn round(&self) -> Result<Round> {
+        self.stored_round().await
+    }
+
+    async fn store_round(&self, round: &Round) -> Result<()> {
+        self.keep_round(round).await
     }
 
     async fn backlog_size(&self, _: &TenantId, webhook: WebhookId) -> Result<BacklogSize> {

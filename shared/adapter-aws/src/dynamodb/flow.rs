@@ -1,6 +1,8 @@
 //! The shared flow of a webhook as one item: its limiter, the credit of its retries, and the lease of its drainer. It is
 //! created and deleted with the webhook, and every other write requires that it exists.
 
+use std::collections::HashMap;
+
 use postrider_domain::flow::{Credit, Limiter, Limits};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
@@ -134,6 +136,32 @@ impl DynamoStore {
         let key = Key::flow(tenant, webhook);
         let item = self.get(Table::Deliveries, &key).await?;
         item.map(StoredFlow::of).transpose()
+    }
+
+    /// The flows of many webhooks, in order. Each is read on its own: one that cannot be read must not look as if its
+    /// webhook was deleted.
+    pub(super) async fn read_flows(
+        &self,
+        webhooks: &[(TenantId, WebhookId)],
+    ) -> Result<Vec<Result<Option<WebhookFlow>>>> {
+        let keys = webhooks
+            .iter()
+            .flat_map(|(tenant, id)| [Key::state(tenant, *id), Key::flow(tenant, *id)])
+            .map(|key| (Table::Deliveries, key));
+        let mut items = HashMap::with_capacity(webhooks.len() * 2);
+        for (_, item) in self.get_all(keys.collect()).await? {
+            items.insert(Key::of(&item)?, item);
+        }
+        let read = |(tenant, id): &(TenantId, WebhookId)| {
+            let state = items.get(&Key::state(tenant, *id));
+            let flow = items.get(&Key::flow(tenant, *id));
+            let (Some(state), Some(flow)) = (state, flow) else {
+                return Ok(None);
+            };
+            let state = State::of(state.clone())?;
+            Ok(Some(StoredFlow::of(flow.clone())?.with(&state)))
+        };
+        Ok(webhooks.iter().map(read).collect())
     }
 
     pub(super) async fn enter_limit(

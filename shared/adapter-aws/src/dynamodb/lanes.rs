@@ -17,6 +17,7 @@ use super::item::{Item, ms, n, s};
 use super::keys::{self, Key};
 use super::row;
 use super::tables::Index;
+use crate::fault::readable_only;
 
 /// How many rows one call moves concurrently, and how many lanes it counts.
 const AT_ONCE: usize = 16;
@@ -73,7 +74,7 @@ impl DynamoStore {
             .await?;
         let next = found.next.as_ref().map(|end| cursor(end, &lane));
         Ok(Rows {
-            messages: found.items.iter().map(message).collect::<Result<_>>()?,
+            messages: readable_only(found.items.iter().map(message))?,
             next: next.transpose()?,
         })
     }

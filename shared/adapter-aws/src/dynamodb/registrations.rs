@@ -2,17 +2,19 @@
 
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
-use postrider_ports::drains::Registration;
+use postrider_ports::drains::{Registration, Round};
 use postrider_ports::history::{Cursor, Page};
 use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
 use super::calls::{Condition, Query, Step, Table};
-use super::item::{Item, instant, ms};
-use super::keys::{self, Key, SK};
-use crate::fault::unreadable;
+use super::item::{Item, instant, ms, s};
+use super::keys::{self, CHORES, Key, SK};
+use crate::fault::{readable_only, unreadable};
 
 const TOUCHED_AT: &str = "touched_at";
+/// The attribute and the sort key of the round that a look did not finish.
+const ROUND: &str = "round";
 
 impl DynamoStore {
     /// Registers a backlog, as part of the transaction that changes what its rows wait for.
@@ -56,7 +58,7 @@ impl DynamoStore {
         let found = self.query(query).await?;
         let cursor = |end: &Item| Key::of(end).map(|key| Cursor(key.sk));
         Ok(Page {
-            items: found.items.iter().map(read).collect::<Result<_>>()?,
+            items: readable_only(found.items.iter().map(read))?,
             next: found.next.as_ref().map(cursor).transpose()?,
         })
     }
@@ -82,11 +84,32 @@ impl DynamoStore {
         self.remove(Table::Deliveries, &key, Some(unchanged)).await
     }
 
+    pub(super) async fn stored_round(&self) -> Result<Round> {
+        let item = self.get(Table::Deliveries, &round_key()).await?;
+        let text = item.as_ref().and_then(|item| item.get(ROUND)?.as_s().ok());
+        let round = text.map(|text| serde_json::from_str(text));
+        // One that cannot be read is only a place to go on from.
+        Ok(round.and_then(std::result::Result::ok).unwrap_or_default())
+    }
+
+    pub(super) async fn keep_round(&self, round: &Round) -> Result<()> {
+        let text =
+            serde_json::to_string(round).map_err(|error| Error::Broken(error.to_string()))?;
+        let mut item = round_key().item();
+        item.insert(ROUND.to_owned(), s(text));
+        self.put(Table::Deliveries, item, None).await?;
+        Ok(())
+    }
+
     fn registered(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Item {
         let mut item = Key::registration(tenant, webhook, self.shards).item();
         item.insert(TOUCHED_AT.to_owned(), ms(now));
         item
     }
+}
+
+fn round_key() -> Key {
+    Key::new(CHORES, ROUND)
 }
 
 fn read(item: &Item) -> Result<Registration> {

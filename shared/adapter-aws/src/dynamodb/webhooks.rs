@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
@@ -27,6 +28,8 @@ const VERSION: &str = "version";
 const COUNT: &str = "webhooks";
 /// How many times a change of state is retried because another writer was faster.
 const ROUNDS: u32 = 10;
+/// How many tenants are counted at the same time.
+const TENANTS_AT_ONCE: usize = 16;
 
 #[async_trait]
 impl Webhooks for DynamoStore {
@@ -67,11 +70,13 @@ impl Webhooks for DynamoStore {
     }
 
     async fn failed_webhooks(&self) -> Result<u64> {
+        let tenants = self.tenants().await?;
+        let counts = tenants.into_iter().map(|tenant| self.failed_of(tenant));
+        let counts: Vec<_> = counts.collect();
+        let mut counts = stream::iter(counts).buffer_unordered(TENANTS_AT_ONCE);
         let mut failed = 0;
-        for tenant in self.tenants().await? {
-            let states = self.states(self.webhook_ids(&tenant).await?).await?;
-            let is_failed = |state: &&State| state.health.status == WebhookStatus::Failed;
-            failed += states.values().filter(is_failed).count() as u64;
+        while let Some(count) = counts.next().await {
+            failed += count?;
         }
         Ok(failed)
     }
@@ -194,6 +199,12 @@ impl Webhooks for DynamoStore {
 }
 
 impl DynamoStore {
+    async fn failed_of(&self, tenant: TenantId) -> Result<u64> {
+        let states = self.states(self.webhook_ids(&tenant).await?).await?;
+        let is_failed = |state: &&State| state.health.status == WebhookStatus::Failed;
+        Ok(states.values().filter(is_failed).count() as u64)
+    }
+
     /// Stores a changed state, unless another writer was faster. A changed status changes what may be planned, so the
     /// version goes up; a change of the failure count does not. Returns whether it was stored.
     pub(super) async fn change_state(

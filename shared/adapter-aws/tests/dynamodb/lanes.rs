@@ -1,12 +1,15 @@
 //! The lanes of backlogs, and the registrations that make sure that none is forgotten.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Force, Status, Unclaimable};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
+use postrider_ports::Error;
 use postrider_ports::deliveries::Claim;
-use postrider_ports::drains::{BacklogPart, BacklogSize, Postponed, Registration};
+use postrider_ports::drains::{BacklogPart, BacklogSize, Postponed, Registration, Round};
+use postrider_ports::history::Cursor;
 use postrider_ports::interventions::Requeued;
 use postrider_testkit::builders::{NOW, acceptance, after};
 use postrider_testkit::store_suite::{Fixture, Scene};
@@ -333,4 +336,56 @@ async fn failures_in_a_row_are_counted_from_the_stream() {
         tables.flush().await;
         assert_eq!(scene.flow(webhook).await.failed_in_a_row, expected);
     }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_hides_no_other_backlog() {
+    let fixture = fixture().await;
+    let scene = Scene::of(fixture.handle());
+    let (sound, spoiled) = (scene.webhook().await.id, scene.webhook().await.id);
+    for webhook in [sound, spoiled] {
+        let registered = scene.register_backlog(&scene.tenant, webhook, NOW);
+        registered.await.unwrap();
+    }
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    for shard in 0..scene.shards() {
+        let table = &fixture.tables.deliveries;
+        let garbage = fixture.client.put_item().table_name(table);
+        let garbage = garbage
+            .item("pk", text(&format!("#backlogs#{shard:02}")))
+            .item("sk", text("!garbage"));
+        garbage.send().await.unwrap();
+    }
+    let spoil = fixture
+        .client
+        .update_item()
+        .table_name(&fixture.tables.deliveries)
+        .key("pk", text(&format!("{}#{spoiled}", scene.tenant)))
+        .key("sk", text("flow"))
+        .update_expression("SET epoch = :spoiled")
+        .expression_attribute_values(":spoiled", text("not a number"));
+    spoil.send().await.unwrap();
+    let found = registered(&scene).await;
+    let mut found: Vec<_> = found.iter().map(|one| one.webhook).collect();
+    found.sort();
+    let mut expected = vec![sound, spoiled];
+    expected.sort();
+    assert_eq!(found, expected);
+    let named = [sound, spoiled].map(|webhook| (scene.tenant.clone(), webhook));
+    let flows = scene.flows(&named).await;
+    assert!(matches!(flows[0], Ok(Some(_))), "{flows:?}");
+    assert!(matches!(flows[1], Err(Error::Broken(_))), "{flows:?}");
+}
+
+#[tokio::test]
+async fn a_round_is_continued_where_it_was_stored() {
+    let fixture = fixture().await;
+    let scene = Scene::of(fixture.handle());
+    assert_eq!(scene.round().await, Ok(Round::default()));
+    let cut_short = Round {
+        left: [(3, Some(Cursor("here".to_owned()))), (5, None)].into(),
+        oldest_due_at: Some(NOW),
+    };
+    scene.store_round(&cut_short).await.unwrap();
+    assert_eq!(scene.round().await, Ok(cut_short));
 }

@@ -17,7 +17,7 @@ use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Claim, Deliveries, Wanted};
 use postrider_ports::drains::{
     BacklogPart, BacklogSize, COUNTED_UP_TO, DrainEnd, DrainLease, DrainState, Drains, Postponed,
-    Registration,
+    Registration, Round,
 };
 use postrider_ports::history::{Cursor, Page};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
@@ -120,13 +120,13 @@ fn shown(flow: &Flow, webhook: &Webhook) -> WebhookFlow {
 
 #[async_trait]
 impl Limiters for SqliteStore {
-    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Result<Vec<Option<WebhookFlow>>> {
+    async fn flows(&self, webhooks: &[(TenantId, WebhookId)]) -> Vec<Result<Option<WebhookFlow>>> {
         let mut flows = Vec::with_capacity(webhooks.len());
         for (tenant, id) in webhooks {
             let flow = self.with_flow(tenant, *id, |flow, webhook| shown(flow, webhook));
-            flows.push(flow.await?);
+            flows.push(flow.await);
         }
-        Ok(flows)
+        flows
     }
 
     async fn enter(
@@ -312,6 +312,14 @@ impl Drains for SqliteStore {
     }
 
     async fn unregister_backlog(&self, _: &Registration) -> Result<()> {
+        Ok(())
+    }
+
+    async fn round(&self) -> Result<Round> {
+        Ok(Round::default())
+    }
+
+    async fn store_round(&self, _: &Round) -> Result<()> {
         Ok(())
     }
 

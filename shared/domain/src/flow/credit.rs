@@ -60,6 +60,14 @@ impl Credit {
         granted
     }
 
+    /// Returns credit of attempts that did not begin. A bucket never holds more than it can.
+    pub fn give_back(&mut self, count: usize) {
+        let returned = u64::try_from(count)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(ATTEMPT);
+        self.level_micro = self.level_micro.saturating_add(returned);
+    }
+
     /// For how many attempts there is credit.
     #[must_use]
     pub fn available(&self, rate_milli: u32, now: Timestamp) -> usize {

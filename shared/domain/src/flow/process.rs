@@ -123,6 +123,27 @@ impl Flow {
         granted
     }
 
+    /// Returns credit of attempts that were allowed but did not begin.
+    pub fn give_back(
+        &mut self,
+        kind: AttemptKind,
+        due_at: Timestamp,
+        count: usize,
+        limits: &Limits,
+    ) {
+        let needed = self.needed(kind, due_at, limits);
+        let buckets = [
+            &mut self.rate_credit,
+            &mut self.retry_credit,
+            &mut self.max_credit,
+        ];
+        for (credit, rate) in buckets.into_iter().zip(needed) {
+            if rate.is_some() {
+                credit.give_back(count);
+            }
+        }
+    }
+
     /// For how many attempts there is credit now. Takes none: [`Flow::allow`] does, when it is known how many there are.
     #[must_use]
     pub fn available(

@@ -11,10 +11,14 @@ impl Attempts {
     pub(super) async fn give_back(&self, claimed: &Claimed, fault: OwnFault) -> Attempted {
         metrics::own_fault(fault.kind);
         telemetry::given_back(claimed, &fault);
+        self.free(claimed).await;
+        Attempted::GivenBack(fault)
+    }
+
+    pub(super) async fn free(&self, claimed: &Claimed) {
         let now = self.ports.clock.now();
         if let Err(error) = self.ports.store.give_back(claimed, now).await {
             telemetry::give_back_failed(claimed, &error);
         }
-        Attempted::GivenBack(fault)
     }
 }

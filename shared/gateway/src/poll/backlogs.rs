@@ -1,13 +1,16 @@
 //! Finds backlogs that nothing drains: a `drain` message was lost, a drainer died, or rows are due that no message names.
+//!
+//! A look that runs out of time stores how far it has come, and the next one goes on there before it begins again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
+use parking_lot::Mutex;
 use postrider_domain::delivery::MESSAGE_REACH;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::Clock;
-use postrider_ports::drains::Registration;
+use postrider_ports::drains::{Registration, Round};
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::queue::{DrainMessage, Queue, QueueMessage};
 use postrider_ports::{BacklogStore, Result};
@@ -17,13 +20,14 @@ use crate::telemetry;
 
 const PAGE: usize = 100;
 const SHARDS_AT_ONCE: usize = 8;
-/// How many `drain` messages of a page are noted at the same time.
-const NOTES_AT_ONCE: usize = 16;
+/// How many registrations of a page are handled at the same time.
+const AT_ONCE: usize = 16;
+/// No page is begun this shortly before the end: one that is interrupted may have noted messages that it did not send.
+const PAGE_TAKES: Millis = Millis::from_seconds(2);
 /// A `drain` message that should have arrived this long ago is lost. Until then it may be waiting behind others.
 const LOST_AFTER: Millis = Millis::from_seconds(180);
 /// Rows that are due before the next tick but one.
 const SOON: Millis = Millis::from_seconds(120);
-const MINUTE_MS: i64 = 60_000;
 
 pub struct Backlogs {
     store: Arc<dyn BacklogStore>,
@@ -36,18 +40,22 @@ pub struct Backlogs {
 pub struct BacklogsSeen {
     pub backlogs: usize,
     pub drains_sent: usize,
+    /// How many could not be read or noted. The others were.
+    pub failed: usize,
     /// How long ago the oldest row was due that waits for an active webhook.
     pub oldest_due_age: Millis,
-    /// Whether all of them were seen. If not, the next tick begins elsewhere.
+    /// Whether a round through all of them has ended. If not, the next look goes on where this one stopped.
     pub is_complete: bool,
 }
 
 #[derive(Default)]
-struct Counts {
+struct Look {
+    round: Mutex<Round>,
+    /// When the most overdue row was due that the round has seen which ended in this look.
+    oldest_of_ended: Mutex<Option<Timestamp>>,
     backlogs: AtomicUsize,
     drains_sent: AtomicUsize,
-    oldest_age_ms: AtomicU64,
-    broken: AtomicBool,
+    failed: AtomicUsize,
 }
 
 impl Backlogs {
@@ -62,93 +70,157 @@ impl Backlogs {
 
     /// Looks at all registered backlogs, until `deadline`.
     pub async fn look(&self, deadline: Timestamp) -> BacklogsSeen {
-        let counts = Counts::default();
-        let in_time = select! {
+        let stored = self.stored_round().await;
+        let was_cut_short = !stored.left.is_empty();
+        let look = Look {
+            round: Mutex::new(stored),
+            ..Look::default()
+        };
+        let is_complete = select! {
             biased;
-            () = self.walk(&counts) => true,
+            is_complete = self.walk(&look, deadline.minus(PAGE_TAKES)) => is_complete,
             () = self.clock.sleep_until(deadline) => false,
         };
+        let (round, now) = (look.round.into_inner(), self.clock.now());
+        let oldest = [look.oldest_of_ended.into_inner(), round.oldest_due_at];
+        let oldest = oldest.into_iter().flatten().min();
         let seen = BacklogsSeen {
-            backlogs: counts.backlogs.load(Ordering::Relaxed),
-            drains_sent: counts.drains_sent.load(Ordering::Relaxed),
-            oldest_due_age: Millis::new(counts.oldest_age_ms.load(Ordering::Relaxed)),
-            is_complete: in_time && !counts.broken.load(Ordering::Relaxed),
+            backlogs: look.backlogs.into_inner(),
+            drains_sent: look.drains_sent.into_inner(),
+            failed: look.failed.into_inner(),
+            oldest_due_age: oldest.map_or(Millis::ZERO, |at| now.since(at)),
+            is_complete,
         };
         telemetry::backlogs_seen(&seen);
+        if was_cut_short || !round.left.is_empty() {
+            self.store_round(round).await;
+        }
         seen
     }
 
-    async fn walk(&self, counts: &Counts) {
-        // Another shard goes first each minute: if there is no time for all, none is left out for long.
-        let shards = self.store.shards().max(1);
-        let minute = self.clock.now().as_millis().div_euclid(MINUTE_MS);
-        let first = u16::try_from(minute.rem_euclid(i64::from(shards))).unwrap_or(0);
-        let shards = (0..shards).map(|n| (n + first) % shards);
+    /// Without it, a look begins at the beginning.
+    async fn stored_round(&self) -> Round {
+        let round = self.store.round().await;
+        let round = round.inspect_err(|error| telemetry::poll_failed("round", error));
+        round.unwrap_or_default()
+    }
+
+    async fn store_round(&self, mut round: Round) {
+        if round.left.is_empty() {
+            round = Round::default();
+        }
+        if let Err(error) = self.store.store_round(&round).await {
+            telemetry::poll_failed("round", &error);
+        }
+    }
+
+    /// Ends the round that the last look began, then walks through all shards once more. Returns whether a round has ended.
+    async fn walk(&self, look: &Look, until: Timestamp) -> bool {
+        let shards = self.store.shards();
+        let left: Vec<_> = {
+            let mut round = look.round.lock();
+            round.left.retain(|shard, _| *shard < shards);
+            round.left.keys().copied().collect()
+        };
+        let ended = !left.is_empty() && self.walk_shards(left, look, until).await;
+        let others: Vec<_> = {
+            let mut round = look.round.lock();
+            *look.oldest_of_ended.lock() = round.oldest_due_at.take();
+            let others: Vec<_> = (0..shards)
+                .filter(|shard| !round.left.contains_key(shard))
+                .collect();
+            round.left.extend(others.iter().map(|shard| (*shard, None)));
+            others
+        };
+        // A shard that could not be read to its end does not keep the others from being read again.
+        self.walk_shards(others, look, until).await || ended
+    }
+
+    /// Walks through shards concurrently; returns whether nothing is left of the round.
+    async fn walk_shards(&self, shards: Vec<u16>, look: &Look, until: Timestamp) -> bool {
         stream::iter(shards)
             .for_each_concurrent(SHARDS_AT_ONCE, |shard| async move {
-                if let Err(error) = self.walk_shard(shard, counts).await {
+                if let Err(error) = self.walk_shard(shard, look, until).await {
                     telemetry::poll_failed("backlogs", &error);
-                    counts.broken.store(true, Ordering::Relaxed);
                 }
             })
             .await;
+        look.round.lock().left.is_empty()
     }
 
-    async fn walk_shard(&self, shard: u16, counts: &Counts) -> Result<()> {
-        let mut after = None;
-        loop {
+    async fn walk_shard(&self, shard: u16, look: &Look, until: Timestamp) -> Result<()> {
+        while self.clock.now() < until {
+            let after = look.round.lock().left.get(&shard).cloned().flatten();
             let page = self
                 .store
                 .registrations(shard, PAGE, after.as_ref())
                 .await?;
-            self.look_at(page.items, counts).await?;
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(()),
-            }
+            self.look_at(page.items, look).await;
+            let mut round = look.round.lock();
+            let Some(next) = page.next else {
+                round.left.remove(&shard);
+                return Ok(());
+            };
+            round.left.insert(shard, Some(next));
         }
+        Ok(())
     }
 
-    async fn look_at(&self, registrations: Vec<Registration>, counts: &Counts) -> Result<()> {
+    /// One that cannot be read does not hold up the others.
+    async fn look_at(&self, registrations: Vec<Registration>, look: &Look) {
         let named = registrations
             .iter()
             .map(|one| (one.tenant.clone(), one.webhook));
-        let flows = self.store.flows(&named.collect::<Vec<_>>()).await?;
+        let flows = self.store.flows(&named.collect::<Vec<_>>()).await;
         let now = self.clock.now();
-        let mut asks = Vec::new();
-        for (registration, flow) in registrations.into_iter().zip(flows) {
-            counts.backlogs.fetch_add(1, Ordering::Relaxed);
-            let Some(flow) = flow else {
-                // The webhook was deleted. Its rows are found by another index, and ended.
-                self.store.unregister_backlog(&registration).await?;
-                continue;
+        look.backlogs.fetch_add(flows.len(), Ordering::Relaxed);
+        let each = registrations.into_iter().zip(flows);
+        let each = each.map(|(registration, flow)| async move {
+            let webhook = registration.webhook;
+            let handled = match flow {
+                Ok(flow) => self.handle(registration, flow, look, now).await,
+                Err(error) => Err(error),
             };
-            if flow.status.is_stopped() {
-                continue;
-            }
-            counts.note_oldest(&flow, now);
-            if needs_drain(&registration, &flow, now) {
-                asks.push(self.ask(registration, flow, now));
-            }
-        }
-        let asked: Vec<_> = stream::iter(asks)
-            .buffer_unordered(NOTES_AT_ONCE)
+            handled.unwrap_or_else(|error| {
+                telemetry::drain_failed(webhook, &error);
+                look.failed.fetch_add(1, Ordering::Relaxed);
+                None
+            })
+        });
+        let each: Vec<_> = each.collect();
+        let messages: Vec<_> = stream::iter(each)
+            .buffer_unordered(AT_ONCE)
+            .filter_map(|message| async { message })
             .collect()
             .await;
-        // What was noted is sent, even if something else could not be noted.
-        let (mut messages, mut failed) = (Vec::new(), Ok(()));
-        for one in asked {
-            match one {
-                Ok(message) => messages.extend(message),
-                Err(error) => failed = Err(error),
-            }
-        }
         if !messages.is_empty() {
             let sent = self.queue.send(messages).await;
             let sent = sent.iter().filter(|sent| sent.is_ok()).count();
-            counts.drains_sent.fetch_add(sent, Ordering::Relaxed);
+            look.drains_sent.fetch_add(sent, Ordering::Relaxed);
         }
-        failed
+    }
+
+    /// The message to send for a backlog, if it needs one.
+    async fn handle(
+        &self,
+        registration: Registration,
+        flow: Option<WebhookFlow>,
+        look: &Look,
+        now: Timestamp,
+    ) -> Result<Option<QueueMessage>> {
+        let Some(flow) = flow else {
+            // The webhook was deleted. Its rows are found by another index, and ended.
+            self.store.unregister_backlog(&registration).await?;
+            return Ok(None);
+        };
+        if flow.status.is_stopped() {
+            return Ok(None);
+        }
+        look.note_oldest(&flow, now);
+        if !needs_drain(&registration, &flow, now) {
+            return Ok(None);
+        }
+        self.ask(registration, flow, now).await
     }
 
     /// The message to send, unless another process has just sent one.
@@ -175,11 +247,18 @@ impl Backlogs {
     }
 }
 
-impl Counts {
+impl Look {
     fn note_oldest(&self, flow: &WebhookFlow, now: Timestamp) {
         let due_at = flow.drain.looked.and_then(|looked| looked.first_due_at);
-        let age = due_at.map_or(Millis::ZERO, |due_at| now.since(due_at));
-        self.oldest_age_ms.fetch_max(age.get(), Ordering::Relaxed);
+        let Some(due_at) = due_at.filter(|at| *at < now) else {
+            return;
+        };
+        let mut round = self.round.lock();
+        round.oldest_due_at = Some(
+            round
+                .oldest_due_at
+                .map_or(due_at, |oldest| oldest.min(due_at)),
+        );
     }
 }
 

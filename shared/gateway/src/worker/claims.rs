@@ -8,8 +8,13 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::Entropy;
 use postrider_ports::deliveries::Wanted;
 
+use super::START_MARGIN;
+
 /// How long a lease lasts beyond the end of the function.
 const LEASE_MARGIN: Millis = Millis::from_seconds(5);
+
+/// How much of its lease an attempt must leave on AWS: an attempt that the end of the function would cut off is not started.
+pub(super) const SPARE: Millis = LEASE_MARGIN.plus(START_MARGIN);
 
 /// Names the owners of this process's claims.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 //! with it the webhook's limiter.
 
 mod lanes;
+mod running;
 mod slice;
 
 use std::sync::Arc;
@@ -26,6 +27,8 @@ const SLICE: Millis = Millis::from_seconds(10);
 const SOON: Millis = Millis::from_seconds(1);
 /// When the backlog is drained again after the store failed.
 const AFTER_ERROR: Millis = Millis::from_seconds(30);
+/// The same, if the lease may still be taken: it is good for a minute.
+const AFTER_LEASE: Millis = Millis::from_seconds(65);
 
 pub struct Drainer {
     ports: Ports<dyn WorkerStore>,
@@ -46,6 +49,8 @@ pub enum Drained {
     Stopped,
     /// There was no time left.
     SentAgain,
+    /// The store is busy, or something cannot be read. It is tried again later.
+    Failed,
 }
 
 impl Drainer {
@@ -65,15 +70,31 @@ impl Drainer {
         }
     }
 
-    /// Attempts the backlog of a webhook for a while, then lets another drain go on.
-    ///
-    /// # Errors
-    /// The store could not be read or written.
-    pub(super) async fn drain(
-        &self,
-        message: &DrainMessage,
-        deadline: Timestamp,
-    ) -> Result<Drained> {
+    /// Attempts the backlog of a webhook for a while, then lets another drain go on. A failure is never one of the message:
+    /// it would come back until it is a dead letter. If something cannot be read, the poller asks again minutes later.
+    pub(super) async fn drain(&self, message: &DrainMessage, deadline: Timestamp) -> Drained {
+        match self.try_drain(message, deadline).await {
+            Ok(drained) => drained,
+            Err(error) => {
+                telemetry::drain_failed(message.webhook, &error);
+                if error.is_transient() {
+                    self.send(message, self.ports.clock.now().plus(AFTER_LEASE))
+                        .await;
+                }
+                Drained::Failed
+            }
+        }
+    }
+
+    async fn send(&self, message: &DrainMessage, not_before: Timestamp) {
+        let message = DrainMessage {
+            not_before,
+            ..message.clone()
+        };
+        self.queue.send(vec![message.into()]).await;
+    }
+
+    async fn try_drain(&self, message: &DrainMessage, deadline: Timestamp) -> Result<Drained> {
         let now = self.ports.clock.now();
         let snapshot = self.webhook_cache.current(&message.tenant, now).await?;
         let is_active = |webhook: &&Webhook| !webhook.health.status.is_stopped();
@@ -83,7 +104,7 @@ impl Drainer {
         let longest = longest_attempt(webhook.settings.timeout);
         let begin_until = deadline.minus(longest).minus(START_MARGIN);
         if begin_until <= now {
-            self.queue.send(vec![message.clone().into()]).await;
+            self.send(message, message.not_before).await;
             return Ok(Drained::SentAgain);
         }
         let lease = DrainLease {
@@ -102,11 +123,16 @@ impl Drainer {
         let until = now.plus(SLICE).min(begin_until);
         let mut slice = Slice::new(self, webhook.clone(), &flow, lease, until, deadline);
         let stop = slice.run().await;
-        self.finish(slice, stop).await
+        self.finish(message, slice, stop).await
     }
 
     /// Gives the lease back, sends the next `drain` message, and waits for the attempts that are under way.
-    async fn finish(&self, mut slice: Slice<'_>, stop: Result<Stop>) -> Result<Drained> {
+    async fn finish(
+        &self,
+        message: &DrainMessage,
+        mut slice: Slice<'_>,
+        stop: Result<Stop>,
+    ) -> Result<Drained> {
         let begun = slice.begun();
         let (drained, next_at) = match &stop {
             Ok(Stop::Over) => (Drained::Begun(begun), slice.next_drain_at()),
@@ -121,17 +147,14 @@ impl Drainer {
         };
         let ended = slice.end(next_at).await;
         if let (Some(not_before), Ok(())) = (next_at, &ended) {
-            let next = DrainMessage {
-                tenant: slice.webhook.tenant.clone(),
-                webhook: slice.webhook.id,
-                not_before,
-            };
-            self.queue.send(vec![next.into()]).await;
+            slice.alongside(self.send(message, not_before)).await;
         }
         if matches!(stop, Ok(Stop::Over)) && ended.is_ok() && slice.found_nothing() {
-            let webhook = slice.webhook.clone();
             let flow = slice.flow_status();
-            self.look_again(&webhook, flow, next_at).await?;
+            let look = self.look_again(message, flow, next_at);
+            if let Err(error) = slice.alongside(look).await {
+                telemetry::drain_failed(message.webhook, &error);
+            }
         }
         slice.finish_attempts().await;
         ended.map(|()| drained)
@@ -141,11 +164,11 @@ impl Drainer {
     /// there are none, and no more can come, the backlog is no longer registered.
     async fn look_again(
         &self,
-        webhook: &Webhook,
+        message: &DrainMessage,
         flow: FlowStatus,
         asked_for: Option<Timestamp>,
     ) -> Result<()> {
-        let (tenant, webhook) = (&webhook.tenant, webhook.id);
+        let (tenant, webhook) = (&message.tenant, message.webhook);
         let store = &self.ports.store;
         let looked_at = self.ports.clock.now();
         let registration = store.registration(tenant, webhook).await?;

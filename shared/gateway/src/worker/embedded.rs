@@ -47,6 +47,10 @@ use crate::{Ports, telemetry, traces};
 /// How long completions are gathered before waiting rows are read again. Reading after each completion would claim rows
 /// one by one.
 const GATHER: Millis = Millis::new(2);
+/// How much of its lease the longest attempt must leave to be started.
+const SPARE: Millis = Millis::from_seconds(1);
+/// When a row is looked at again that was claimed too late to be started.
+const RETRY_START_AFTER: Millis = Millis::from_seconds(1);
 
 pub struct EmbeddedWorker {
     ports: Ports<dyn WorkerStore>,
@@ -194,7 +198,7 @@ impl EmbeddedWorker {
         self.under_way.add(row);
         self.tasks.spawn(async move {
             let _slot = slot;
-            let attempt = worker.attempts.attempt(&delivery);
+            let attempt = worker.attempts.attempt(&delivery, SPARE);
             let result = worker.aborted.run_until_cancelled(attempt).await;
             // Before its next attempt is planned: a row that is under way is not read.
             let row = delivery.claimed.delivery();
@@ -229,10 +233,17 @@ impl EmbeddedWorker {
             }
             Ok(Attempted::GivenBack(fault)) => return self.pause(row, &fault),
             Ok(Attempted::Stale) => telemetry::attempt_not_counted(claimed, "stale"),
-            Ok(Attempted::NotStarted) => telemetry::attempt_not_counted(claimed, "not started"),
+            Ok(Attempted::NotStarted) => {
+                telemetry::attempt_not_counted(claimed, "not started");
+                self.note_row(
+                    key.clone(),
+                    AttemptKind::of(row),
+                    now.plus(RETRY_START_AFTER),
+                );
+            }
             Err(error) => telemetry::attempt_abandoned(claimed, &error),
         }
-        // The row is held until its lease ends.
+        // The row may be held until its lease ends.
         self.note_row(
             key,
             AttemptKind::of(row),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::{join, join_all, join4};
-use postrider_domain::flow::AttemptKind;
+use postrider_domain::flow::{AttemptKind, Limiter};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::WorkerStore;
@@ -48,6 +48,16 @@ struct DueRow {
     kind: AttemptKind,
 }
 
+impl DueRow {
+    /// Whether the row needs credit although its webhook is not limited.
+    fn needs_credit(&self, limiter: &Limiter) -> bool {
+        match self.kind {
+            AttemptKind::Retry => true,
+            AttemptKind::First => self.next_retry_at < limiter.opened_at,
+        }
+    }
+}
+
 /// The result of a queue message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
@@ -76,7 +86,7 @@ pub enum Needless {
     Superseded,
     /// The batch names the row twice.
     Doubled,
-    /// The row was claimed but not attempted, or another process claimed it meanwhile. The poller will find it.
+    /// Another process claimed the row meanwhile; its attempt counts.
     NotCounted,
 }
 
@@ -160,7 +170,7 @@ impl QueueWorker {
             .map(|(index, message)| async { (*index, self.probe(message, deadline).await) });
         let drains = drains.iter().map(|(index, message)| async {
             let drained = self.drainer.drain(message, deadline).await;
-            (*index, drained.map(Handled::Drained))
+            (*index, Ok(Handled::Drained(drained)))
         });
         let woken = self.wake_backlogs(batch.in_backlog);
         let attempts = join4(early, join_all(due), join_all(probes), woken);

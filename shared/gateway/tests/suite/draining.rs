@@ -1,6 +1,7 @@
 //! How dispatchers and drainers share the flow to a webhook.
 
 use postrider_domain::delivery::Status;
+use postrider_domain::flow::Limiter;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::retry::{Profile, RetrySettings};
@@ -9,7 +10,7 @@ use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::worker::drain::Drained;
 use postrider_gateway::worker::queue::Handled;
 use postrider_ports::clock::Clock;
-use postrider_ports::drains::DrainLease;
+use postrider_ports::drains::{DrainEnd, DrainLease};
 use postrider_ports::queue::{AttemptMessage, DrainMessage, QueueMessage};
 use postrider_testkit::receiver::Answer;
 
@@ -175,4 +176,50 @@ async fn a_drain_of_a_stopped_deleted_or_leased_backlog_ends_at_once() {
     manage.delete(&tenant(), webhook).await.unwrap();
     assert_eq!(stage.handle(drain()).await, [stopped]);
     assert_eq!(stage.line.take(), []);
+}
+
+/// They were accepted while the receiver could not keep up, and their messages come after the limit ended.
+#[tokio::test]
+async fn a_first_attempt_that_was_due_before_the_limit_ended_needs_credit() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..8 {
+        stage.publish(webhook).await;
+    }
+    let before = stage.line.take_attempts();
+    stage.clock.advance(SECONDS(1));
+    open_limit(&stage, webhook).await;
+    stage.clock.advance(SECONDS(1));
+    for _ in 0..8 {
+        stage.publish(webhook).await;
+    }
+    let count = |handled: &[_], what| handled.iter().filter(|one| **one == Ok(what)).count();
+    let handled = stage.handle(stage.line.take_attempts()).await;
+    assert_eq!(count(&handled, Handled::Attempted), 8, "{handled:?}");
+    let handled = stage.handle(before).await;
+    assert_eq!(count(&handled, Handled::Attempted), 1, "{handled:?}");
+    assert_eq!(count(&handled, Handled::Postponed), 7, "{handled:?}");
+}
+
+/// Ends a limit now.
+async fn open_limit(stage: &Stage, webhook: WebhookId) {
+    let (store, now, tenant) = (&stage.ports.store, stage.clock.now(), tenant());
+    let lease = DrainLease {
+        owner: "another".to_owned(),
+        taken_at: now,
+    };
+    let taken = store.take_drain_lease(&tenant, webhook, lease.clone());
+    let flow = taken.await.unwrap().unwrap();
+    let end = DrainEnd {
+        at: now,
+        limiter: Limiter {
+            opened_at: now,
+            ..flow.limiter
+        },
+        seen_epoch: flow.limiter.epoch,
+        asked_for: None,
+        looked: None,
+    };
+    let ended = store.end_drain(&tenant, webhook, &lease, end);
+    ended.await.unwrap();
 }

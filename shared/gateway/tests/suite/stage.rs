@@ -281,8 +281,8 @@ impl Stage {
     }
 
     pub(crate) async fn flow(&self, webhook: WebhookId) -> WebhookFlow {
-        let flows = self.ports.store.flows(&[(tenant(), webhook)]).await;
-        flows.unwrap().remove(0).unwrap()
+        let mut flows = self.ports.store.flows(&[(tenant(), webhook)]).await;
+        flows.remove(0).unwrap().unwrap()
     }
 
     pub(crate) async fn row(&self, id: DeliveryId) -> Delivery {

@@ -39,8 +39,8 @@ fn lease(owner: &str, taken_at: Timestamp) -> DrainLease {
 impl Scene {
     pub async fn flow(&self, webhook: WebhookId) -> WebhookFlow {
         let webhook = (self.tenant.clone(), webhook);
-        let flows = self.flows(&[webhook]).await.unwrap();
-        flows.into_iter().next().flatten().expect("the flow exists")
+        let flow = self.flows(&[webhook]).await.remove(0).unwrap();
+        flow.expect("the flow exists")
     }
 
     pub async fn limiter(&self, webhook: WebhookId) -> Limiter {
@@ -395,5 +395,5 @@ pub async fn a_deleted_webhook_has_no_flow(fixture: impl Fixture) {
     assert_eq!(entered.await, Ok(Stored::Outdated));
     assert_eq!(scene.credit(webhook, 1, NOW).await, 0);
     let flows = scene.flows(&[(scene.tenant.clone(), webhook)]).await;
-    assert_eq!(flows, Ok(vec![None]));
+    assert_eq!(flows, [Ok(None)]);
 }

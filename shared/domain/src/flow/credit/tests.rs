@@ -104,3 +104,14 @@ proptest! {
         prop_assert!(credit.take(rate_milli, want, now) <= want);
     }
 }
+
+#[test]
+fn credit_that_is_given_back_can_be_taken_again_but_never_exceeds_the_bucket() {
+    let mut credit = Credit::full(NOW);
+    assert_eq!(credit.take(100_000, 10, NOW), 10);
+    assert_eq!(credit.take(100_000, 1, NOW), 0);
+    credit.give_back(4);
+    assert_eq!(credit.take(100_000, 10, NOW), 4);
+    credit.give_back(1000);
+    assert_eq!(credit.take(100_000, 1000, NOW), 10);
+}

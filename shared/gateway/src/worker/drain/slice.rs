@@ -2,9 +2,6 @@
 
 use std::collections::HashSet;
 
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
 use postrider_domain::delivery::Unclaimable;
 use postrider_domain::flow::{AttemptKind, Change, Flow, FlowStatus, Limiter, Limits};
 use postrider_domain::ids::DeliveryId;
@@ -15,13 +12,14 @@ use postrider_ports::deliveries::{Claim, ClaimedDelivery};
 use postrider_ports::drains::{DrainEnd, DrainLease};
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::queue::AttemptMessage;
-use tokio::select;
 
 use super::Drainer;
 use super::lanes::Lanes;
+use super::running::Running;
 use crate::attempt::{AttemptResult, Attempted};
 use crate::telemetry;
 use crate::worker::REPORT_MARGIN;
+use crate::worker::claims::SPARE;
 
 /// How many attempts of one webhook are under way at most.
 const MAX_IN_FLIGHT: usize = 128;
@@ -48,8 +46,6 @@ pub(super) enum Stop {
     Lost,
 }
 
-type Attempt<'a> = BoxFuture<'a, (DeliveryId, AttemptResult)>;
-
 pub(super) struct Slice<'a> {
     drainer: &'a Drainer,
     pub(super) webhook: Webhook,
@@ -59,7 +55,7 @@ pub(super) struct Slice<'a> {
     stored: Limiter,
     failed_in_a_row: u32,
     lanes: Lanes,
-    under_way: FuturesUnordered<Attempt<'a>>,
+    running: Running<'a>,
     in_flight: HashSet<DeliveryId>,
     begun: usize,
     /// How many attempts have said something about the receiver.
@@ -94,7 +90,7 @@ impl<'a> Slice<'a> {
             flow,
             stored: shared.limiter,
             failed_in_a_row: shared.failed_in_a_row,
-            under_way: FuturesUnordered::new(),
+            running: Running::default(),
             in_flight: HashSet::new(),
             begun: 0,
             observed: 0,
@@ -133,7 +129,7 @@ impl<'a> Slice<'a> {
             if let Some(stop) = self.begin_attempts().await? {
                 return Ok(stop);
             }
-            if self.under_way.is_empty() && !self.lanes.has_due() {
+            if self.running.is_empty() && !self.lanes.has_due() {
                 break;
             }
             self.wait(self.wake_at()).await;
@@ -147,9 +143,7 @@ impl<'a> Slice<'a> {
     /// A receiver that hangs or is slow says little while attempts are begun. Without waiting for it, no drain would ever
     /// slow down or speed up: what ends after the lease was given back counts for nothing.
     async fn wait_for_evidence(&mut self) -> Result<Stop> {
-        while self.observed < EVIDENCE
-            && !self.under_way.is_empty()
-            && self.now() < self.last_call()
+        while self.observed < EVIDENCE && !self.running.is_empty() && self.now() < self.last_call()
         {
             self.wait(self.last_call()).await;
         }
@@ -164,10 +158,15 @@ impl<'a> Slice<'a> {
     /// Begins as many attempts as there are rows, credit and slots for. Retries go first, so that deliveries are exhausted
     /// and owners are notified on time.
     async fn begin_attempts(&mut self) -> Result<Option<Stop>> {
-        let store = &*self.drainer.ports.store;
-        self.lanes.fill(store, &self.in_flight, self.now()).await?;
+        let (store, now) = (&*self.drainer.ports.store, self.now());
+        let fill = self.lanes.fill(store, &self.in_flight, now);
+        self.running.alongside(fill).await?;
         for kind in [AttemptKind::Retry, AttemptKind::First] {
             let (limits, now) = (self.limits(), self.now());
+            // The store may have taken long.
+            if now >= self.until {
+                return Ok(None);
+            }
             let slots = self.slots().saturating_sub(self.in_flight.len());
             let want = self.lanes.count(kind).min(slots);
             let Some(oldest) = self.lanes.oldest(kind).filter(|_| want > 0) else {
@@ -175,8 +174,13 @@ impl<'a> Slice<'a> {
             };
             let granted = self.flow.allow(kind, oldest, want, &limits, now);
             let rows = self.lanes.take(kind, granted);
-            if let Some(stop) = self.claim(rows).await? {
-                return Ok(Some(stop));
+            let begun = self.begun;
+            let stop = self.claim(rows).await?;
+            // Rows that could not be claimed need no credit.
+            let unused = granted.saturating_sub(self.begun - begun);
+            self.flow.give_back(kind, oldest, unused, &limits);
+            if stop.is_some() {
+                return Ok(stop);
             }
         }
         Ok(None)
@@ -196,7 +200,8 @@ impl<'a> Slice<'a> {
             .store
             .claim_from_backlog(wanted.collect(), ports.clock.now());
         let mut stop = None;
-        for (id, claim) in ids.into_iter().zip(claims.await) {
+        let claims = self.running.alongside(claims).await;
+        for (id, claim) in ids.into_iter().zip(claims) {
             match claim {
                 Ok(Claim::Claimed(delivery)) => self.begin(id, delivery),
                 Ok(Claim::Unclaimable(Unclaimable::InBacklog) | Claim::WebhookDeleted) => {
@@ -225,7 +230,8 @@ impl<'a> Slice<'a> {
         }
         let (tenant, id, now) = (&self.webhook.tenant, self.webhook.id, self.now());
         let store = &self.drainer.ports.store;
-        store.register_backlog(tenant, id, now).await?;
+        let registered = store.register_backlog(tenant, id, now);
+        self.running.alongside(registered).await?;
         self.is_registered = true;
         Ok(())
     }
@@ -239,8 +245,8 @@ impl<'a> Slice<'a> {
         let drainer = self.drainer;
         self.begun += 1;
         self.in_flight.insert(id);
-        self.under_way.push(Box::pin(async move {
-            let result = drainer.attempts.attempt(&delivery).await;
+        self.running.begin(Box::pin(async move {
+            let result = drainer.attempts.attempt(&delivery, SPARE).await;
             if let Err(error) = &result.written {
                 telemetry::attempt_abandoned(&delivery.claimed, error);
             }
@@ -251,23 +257,28 @@ impl<'a> Slice<'a> {
     /// Waits for an attempt to end, but not longer than this.
     async fn wait(&mut self, until: Timestamp) {
         let sleep = self.drainer.ports.clock.sleep_until(until);
-        let done = select! {
-            biased;
-            Some(done) = self.under_way.next() => Some(done),
-            () = sleep => None,
-        };
-        if let Some((id, result)) = done {
+        self.running.any_ended_or(sleep).await;
+        while let Some((id, result)) = self.running.take_ended() {
             self.ended(id, &result);
         }
+    }
+
+    /// Waits for something else, while the attempts go on.
+    pub(super) async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> T {
+        self.running.alongside(other).await
     }
 
     fn ended(&mut self, id: DeliveryId, result: &AttemptResult) {
         self.in_flight.remove(&id);
         let (limits, now) = (self.limits(), self.now());
-        if let Ok(Attempted::GivenBack(_)) = result.written {
+        match result.written {
             // The fault is this process's own: it begins no more, and the next drain a little later.
-            self.until = now;
-            self.not_before = now.plus(STEP);
+            Ok(Attempted::GivenBack(_)) => {
+                self.until = now;
+                self.not_before = now.plus(STEP);
+            }
+            Ok(Attempted::NotStarted) => self.until = now,
+            Ok(Attempted::Done(_) | Attempted::Stale) | Err(_) => {}
         }
         let Some(observation) = result.observation else {
             return;
@@ -316,7 +327,8 @@ impl<'a> Slice<'a> {
 
     async fn read_settings(&mut self, now: Timestamp) -> Result<Option<Stop>> {
         let cache = &self.drainer.webhook_cache;
-        let snapshot = cache.recent(&self.webhook.tenant, now).await?;
+        let snapshot = cache.recent(&self.webhook.tenant, now);
+        let snapshot = self.running.alongside(snapshot).await?;
         match snapshot.get(self.webhook.id) {
             Some(webhook) if !webhook.health.status.is_stopped() => {
                 self.webhook = webhook.clone();
@@ -343,9 +355,9 @@ impl<'a> Slice<'a> {
         }
         let (tenant, id) = (&self.webhook.tenant, self.webhook.id);
         let store = &self.drainer.ports.store;
-        let stored = store
-            .store_limiter(tenant, id, &self.lease, self.stored.epoch, limiter)
-            .await?;
+        let epoch = self.stored.epoch;
+        let stored = store.store_limiter(tenant, id, &self.lease, epoch, limiter);
+        let stored = self.running.alongside(stored).await?;
         if stored == Stored::Done {
             self.stored = limiter;
         }
@@ -381,12 +393,13 @@ impl<'a> Slice<'a> {
         };
         let (tenant, id) = (&self.webhook.tenant, self.webhook.id);
         let store = &self.drainer.ports.store;
-        store.end_drain(tenant, id, &self.lease, end).await
+        let ended = store.end_drain(tenant, id, &self.lease, end);
+        self.running.alongside(ended).await
     }
 
     /// Waits for the attempts that are under way. Their leases outlast the function.
     pub(super) async fn finish_attempts(&mut self) {
-        while !self.under_way.is_empty() && self.now() < self.last_call() {
+        while !self.running.is_empty() && self.now() < self.last_call() {
             self.wait(self.last_call()).await;
         }
     }

@@ -75,8 +75,8 @@ impl QueueWorker {
             let answers = self.send_each(messages, Handled::SentAgain).await;
             return Ok((answers, Claims::default()));
         }
-        let mut flows = self.ports.store.flows(&[(tenant, webhook)]).await?;
-        let (Some(webhook), Some(flow)) = (known, flows.pop().flatten()) else {
+        let flow = self.ports.store.flows(&[(tenant, webhook)]).await.pop();
+        let (Some(webhook), Some(flow)) = (known, flow.transpose()?.flatten()) else {
             // The webhook was deleted: the claims end its rows.
             let claims = self.claim(rows, deadline).await;
             return Ok((
@@ -102,7 +102,8 @@ impl QueueWorker {
         Ok((answers, Claims { claims, known }))
     }
 
-    /// Sorts rows by when they go out: none while the webhook is stopped or limited, and retries as there is credit.
+    /// Sorts rows by when they go out: none while the webhook is stopped or limited; retries, and what was due before the
+    /// limit ended, as there is credit.
     async fn admit(
         &self,
         webhook: &Webhook,
@@ -127,14 +128,14 @@ impl QueueWorker {
         }
         let (mut retries, first): (Vec<_>, Vec<_>) = rows
             .into_iter()
-            .partition(|row| row.kind == AttemptKind::Retry);
+            .partition(|row| row.needs_credit(&flow.limiter));
         if retries.is_empty() {
             return Ok(Admitted {
                 now: first,
                 later: Vec::new(),
             });
         }
-        retries.sort_by_key(|row| row.next_retry_at);
+        retries.sort_by_key(|row| (row.kind == AttemptKind::First, row.next_retry_at));
         let (want, limits) = (retries.len(), webhook.settings.limits());
         let store = &self.ports.store;
         let granted = store

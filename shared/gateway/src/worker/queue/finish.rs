@@ -12,6 +12,7 @@ use postrider_ports::queue::{ProbeMessage, QueueMessage};
 use super::{Answer, Handled, Needless, QueueWorker};
 use crate::attempt::{Attempted, ProbeResult};
 use crate::telemetry;
+use crate::worker::claims::SPARE;
 
 impl QueueWorker {
     /// Attempts a claimed row.
@@ -60,7 +61,7 @@ impl QueueWorker {
         deadline: Timestamp,
     ) -> Result<Handled> {
         let attempt = async {
-            let result = self.attempts.attempt(delivery).await;
+            let result = self.attempts.attempt(delivery, SPARE).await;
             if let (Some(observation), Some((webhook, flow))) = (result.observation, known) {
                 self.observe((webhook, flow), observation).await;
             }
@@ -81,7 +82,9 @@ impl QueueWorker {
             }
             Ok(Attempted::NotStarted) => {
                 telemetry::attempt_not_counted(&delivery.claimed, "not started");
-                Ok(Handled::Dropped(Needless::NotCounted))
+                let again = QueueMessage::of(delivery.claimed.delivery());
+                self.in_time(deadline, self.send(again)).await?;
+                Ok(Handled::SentAgain)
             }
             // The queue delivers the message again, perhaps to another machine.
             Ok(Attempted::GivenBack(fault)) => Err(fault.into()),

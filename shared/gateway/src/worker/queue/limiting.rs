@@ -65,18 +65,16 @@ impl QueueWorker {
         }
         let webhooks: Vec<_> = webhooks.into_iter().collect();
         let (store, queue) = (&*self.ports.store, &*self.queue);
-        let flows = match store.flows(&webhooks).await {
-            Ok(flows) => flows,
-            Err(error) => {
-                telemetry::poll_failed("backlogs", &error);
-                return;
-            }
-        };
+        let flows = store.flows(&webhooks).await;
         let now = self.ports.clock.now();
         for ((tenant, webhook), flow) in webhooks.iter().zip(flows) {
-            if let Some(flow) = flow.filter(|flow| !flow.status.is_stopped()) {
-                let named = (tenant, *webhook);
-                drains::ask_for_drain(store, queue, named, &flow.drain, now).await;
+            match flow {
+                Ok(Some(flow)) if !flow.status.is_stopped() => {
+                    let named = (tenant, *webhook);
+                    drains::ask_for_drain(store, queue, named, &flow.drain, now).await;
+                }
+                Ok(Some(_) | None) => {}
+                Err(error) => telemetry::drain_failed(*webhook, &error),
             }
         }
     }
