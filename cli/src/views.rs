@@ -156,13 +156,13 @@ pub(crate) mod examples {
     pub(crate) fn webhook() -> Value {
         json!({
             "id": "wh_1", "name": "billing", "target_url": "https://example.com/", "event_types": ["*"],
-            "owner_email": null, "headers": {}, "timeout_seconds": 10, "retry_rate": 5, "current_rate": 5.0,
+            "owner_email": null, "headers": {}, "timeout_seconds": 10, "retry_rate": 5, "max_rate": null, "max_in_flight": null, "current_rate": 5.0,
             "auto_resume": false, "status": "active", "failure_count": 0, "degraded": false, "status_reason": null,
             "status_changed_at": null, "next_test_at": null, "last_failure": null, "secret_expires": [],
             "created_at": "2026-02-21T10:00:00Z", "updated_at": "2026-02-21T10:00:00Z",
             "retry": {"profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
-                "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore", "on_exhausted": "dead-letter"},
+                "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore", "retry_ramp": "off", "on_exhausted": "dead-letter"},
         })
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
@@ -71,6 +72,15 @@ pub enum Operator {
     DeletesAt(usize),
 }
 
+/// What drains a backlog that nothing goes wrong with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnLimits {
+    pub max_rate: Option<u32>,
+    pub max_in_flight: Option<u32>,
+    /// How long the receiver takes to answer, if not a moment.
+    pub answers_after: Option<Millis>,
+}
+
 /// How it ended.
 #[derive(Clone, Debug)]
 pub struct Drained {
@@ -79,6 +89,7 @@ pub struct Drained {
     /// How many still wait in the backlog of a webhook that exists.
     pub waiting: usize,
     pub most_in_a_second: usize,
+    pub most_in_flight: usize,
     /// How many calls to the store were made.
     pub calls: usize,
     /// The most `drain` messages that were in the queue at the same time.
@@ -97,22 +108,33 @@ struct World {
 /// Drains this many retries of one webhook, whatever goes wrong.
 #[must_use]
 pub fn drain_backlog(rows: usize, trouble: Trouble, patience: Millis) -> Drained {
-    let clock = Arc::new(VirtualClock::at(START));
-    let webhook = webhook();
-    let world = World {
-        store: Arc::new(MemoryStore::new(
-            Arc::clone(&clock),
-            webhook.clone(),
-            trouble.index_lag,
-        )),
-        queue: Arc::new(UnreliableQueue::new(Arc::clone(&clock), trouble.queue)),
-        receiver: Arc::new(PromptReceiver::new(Arc::clone(&clock))),
-        clock: Arc::clone(&clock),
-        webhook,
-    };
+    let world = World::new(webhook(), trouble, PromptReceiver::ANSWERS_AFTER);
     for n in 0..rows {
-        world.store.add_row(u32::try_from(n).unwrap_or(0));
+        let n = u32::try_from(n).unwrap_or(0);
+        world.store.add_row(n, AttemptKind::Retry);
     }
+    let clock = Arc::clone(&world.clock);
+    clock.run(world.run(rows, trouble, patience))
+}
+
+/// Drains this many first attempts of a webhook that has limits of its own.
+#[must_use]
+pub fn drain_first_attempts(
+    rows: usize,
+    own: OwnLimits,
+    trouble: Trouble,
+    patience: Millis,
+) -> Drained {
+    let mut webhook = webhook();
+    webhook.settings.max_rate = own.max_rate;
+    webhook.settings.max_in_flight = own.max_in_flight;
+    let answers_after = own.answers_after.unwrap_or(PromptReceiver::ANSWERS_AFTER);
+    let world = World::new(webhook, trouble, answers_after);
+    for n in 0..rows {
+        let n = u32::try_from(n).unwrap_or(0);
+        world.store.add_row(n, AttemptKind::First);
+    }
+    let clock = Arc::clone(&world.clock);
     clock.run(world.run(rows, trouble, patience))
 }
 
@@ -123,6 +145,21 @@ fn webhook() -> Webhook {
 }
 
 impl World {
+    fn new(webhook: Webhook, trouble: Trouble, answers_after: Millis) -> Self {
+        let clock = Arc::new(VirtualClock::at(START));
+        Self {
+            store: Arc::new(MemoryStore::new(
+                Arc::clone(&clock),
+                webhook.clone(),
+                trouble.index_lag,
+            )),
+            queue: Arc::new(UnreliableQueue::new(Arc::clone(&clock), trouble.queue)),
+            receiver: Arc::new(PromptReceiver::new(Arc::clone(&clock), answers_after)),
+            clock,
+            webhook,
+        }
+    }
+
     async fn run(&self, rows: usize, trouble: Trouble, patience: Millis) -> Drained {
         let (begin, mut tick_at) = (self.clock.now(), START);
         let end = begin.plus(patience);
@@ -134,7 +171,7 @@ impl World {
         while self.clock.now() < end && !self.is_done(expected) {
             let now = self.clock.now();
             if late_row.is_some_and(|at| at <= now) {
-                self.store.add_row(1_000_000);
+                self.store.add_row(1_000_000, AttemptKind::Retry);
                 late_row = None;
             }
             if now >= tick_at {
@@ -157,6 +194,7 @@ impl World {
             delivered: self.receiver.delivered(),
             waiting: self.store.waiting(),
             most_in_a_second: most_in_a_second(&asked),
+            most_in_flight: self.receiver.most_in_flight(),
             calls: self.store.calls(),
             most_messages: self.queue.most(),
             took: self.clock.now().since(begin),

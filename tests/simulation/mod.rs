@@ -23,7 +23,9 @@ use queue::AssumedQueue;
 use rows::Rows;
 use time::VirtualClock;
 
-pub use backlogs::{Drained, Operator, QueueFault, RATE, Trouble, drain_backlog};
+pub use backlogs::{
+    Drained, Operator, OwnLimits, QueueFault, RATE, Trouble, drain_backlog, drain_first_attempts,
+};
 pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;
 pub use rows::PAGE_TAKES;

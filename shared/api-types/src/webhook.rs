@@ -67,6 +67,22 @@ pub struct NewWebhook {
     )]
     #[schema(value_type = Option<schema::RetryRate>)]
     pub retry_rate: Option<u32>,
+    /// The maximum for all attempts, first attempts and retries, per second; none by default. On AWS at most 300.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxRate>)]
+    pub max_rate: Option<u32>,
+    /// The maximum number of attempts at the same time; the gateway's own limit by default.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxInFlight>)]
+    pub max_in_flight: Option<u32>,
     /// Whether a failed webhook is probed at growing intervals and resumed when a probe succeeds; off by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_resume: Option<bool>,
@@ -91,6 +107,8 @@ impl NewWebhook {
             headers: self.headers,
             timeout_seconds: self.timeout_seconds,
             retry_rate: self.retry_rate,
+            max_rate: self.max_rate,
+            max_in_flight: self.max_in_flight,
             auto_resume: self.auto_resume,
             retry: self.retry.map(Into::into),
         };
@@ -133,6 +151,18 @@ pub struct WebhookPatch {
     )]
     #[schema(value_type = Option<schema::RetryRate>)]
     pub retry_rate: Option<Option<u32>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present_strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxRate>)]
+    pub max_rate: Option<Option<u32>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present_strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxInFlight>)]
+    pub max_in_flight: Option<Option<u32>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
     pub auto_resume: Option<Option<bool>>,
@@ -173,6 +203,8 @@ impl WebhookPatch {
         set(&mut draft.headers, headers);
         set(&mut draft.timeout_seconds, self.timeout_seconds);
         set(&mut draft.retry_rate, self.retry_rate);
+        set(&mut draft.max_rate, self.max_rate);
+        set(&mut draft.max_in_flight, self.max_in_flight);
         set(&mut draft.auto_resume, self.auto_resume);
         let retry = self.retry.map(|given| given.map(Into::into));
         set(&mut draft.retry, retry);
@@ -218,6 +250,14 @@ pub struct WebhookView {
     pub headers: Headers,
     pub timeout_seconds: u32,
     pub retry_rate: u32,
+    /// The maximum for all attempts, per second.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_rate: Option<u32>,
+    /// The maximum number of attempts at the same time.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_in_flight: Option<u32>,
     /// The attempts per second that its retries, and all its attempts while it is `limited`, may use now.
     pub current_rate: f64,
     /// Whether first attempts, too, are limited to `current_rate`: its receiver cannot keep up, or it was just resumed.
@@ -269,6 +309,8 @@ impl WebhookView {
             headers: shown_headers(&settings.headers),
             timeout_seconds: u32::try_from(settings.timeout.get() / 1000).unwrap_or(u32::MAX),
             retry_rate: settings.retry_rate,
+            max_rate: settings.max_rate,
+            max_in_flight: settings.max_in_flight,
             current_rate: flow.per_second(),
             limited: flow.limited,
             auto_resume: settings.auto_resume,

@@ -92,8 +92,8 @@ impl MemoryStore {
         }
     }
 
-    /// Adds a retry that is due to the backlog.
-    pub(super) fn add_row(&self, n: u32) {
+    /// Adds a row that is due to the backlog.
+    pub(super) fn add_row(&self, n: u32, kind: AttemptKind) {
         let mut state = self.state.lock();
         let Some(webhook) = state.webhook.clone() else {
             return;
@@ -102,13 +102,15 @@ impl MemoryStore {
         let event = builders::event(&webhook.tenant, n, now);
         let acceptance = builders::acceptance(event.clone(), &[webhook.id], 1);
         for mut row in acceptance.rows {
-            row.status = Status::Failed;
-            row.attempts_total = 1;
-            row.attempt_count = 1;
+            if kind == AttemptKind::Retry {
+                row.status = Status::Failed;
+                row.attempts_total = 1;
+                row.attempt_count = 1;
+            }
             row.in_backlog = true;
             state.index.push(Entry {
                 message: AttemptMessage::of(&row),
-                kind: AttemptKind::Retry,
+                kind,
                 from: now.plus(self.index_lag),
                 until: Timestamp::from_millis(i64::MAX),
             });
@@ -216,6 +218,7 @@ impl State {
         self.webhook.as_ref().map(|webhook| WebhookFlow {
             status: webhook.health.status,
             limiter: self.limiter,
+            capped: webhook.settings.limits().is_capped(),
             failed_in_a_row: 0,
             drain: self.drain.clone(),
         })
@@ -398,7 +401,8 @@ impl Limiters for MemoryStore {
         _: Timestamp,
     ) -> Result<usize> {
         self.call(|state, now| {
-            if state.limiter.limited || state.drain.is_leased(now) {
+            let is_limited = state.limiter.limited || limits.is_capped();
+            if is_limited || state.drain.is_leased(now) {
                 return Ok(0);
             }
             let rate = state.limiter.retry_rate_milli(&limits);

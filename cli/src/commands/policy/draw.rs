@@ -1,5 +1,6 @@
 //! Draws a schedule as a table with bars, and describes the outcome of an outage.
 
+use postrider_domain::flow::Ramp;
 use postrider_domain::retry::{
     Classifier, OnExhausted, OnRetryAfter, Policy, RetrySettings, RuntimeRetry,
 };
@@ -28,6 +29,10 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
         OnRetryAfter::AtLeast => "Retry-After can lengthen the delay",
         OnRetryAfter::Ignore => "Retry-After is ignored",
     };
+    let ramp = match settings.retry_ramp() {
+        Ramp::On => "retries can go faster than retry_rate",
+        Ramp::Off => "retries never exceed retry_rate",
+    };
     let exhausted = match on_exhausted {
         OnExhausted::DeadLetter => "then the delivery is dead",
         OnExhausted::FailWebhook => "then the delivery is dead and the webhook fails",
@@ -40,7 +45,7 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
     let within = length(schedule.length());
     let profile = settings.profile.as_str();
     format!(
-        "{profile}: {attempts} within {within}, {exhausted}\n{retried}; {retry_after}; {jitter}"
+        "{profile}: {attempts} within {within}, {exhausted}\n{retried}; {retry_after}; {ramp}; {jitter}"
     )
 }
 

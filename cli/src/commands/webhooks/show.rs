@@ -63,6 +63,11 @@ pub(super) fn one(webhook: &WebhookView, out: Output) -> String {
             ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
             ("timeout", Some(format!("{} s", webhook.timeout_seconds))),
             ("retry rate", Some(rate(webhook))),
+            ("max rate", webhook.max_rate.map(|n| format!("{n}/s"))),
+            (
+                "max in flight",
+                webhook.max_in_flight.map(|n| n.to_string()),
+            ),
             (
                 "auto-resume",
                 Some(if webhook.auto_resume { "yes" } else { "no" }.to_owned()),

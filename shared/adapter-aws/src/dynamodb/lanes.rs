@@ -115,7 +115,7 @@ impl DynamoStore {
     /// Whether a row that is written now goes to its webhook's backlog.
     pub(super) async fn is_limited(&self, tenant: &TenantId, webhook: WebhookId) -> Result<bool> {
         let flow = self.flow(tenant, webhook).await?;
-        Ok(flow.is_some_and(|flow| flow.limiter.limited))
+        Ok(flow.is_some_and(|flow| flow.is_limited()))
     }
 }
 

@@ -113,6 +113,7 @@ fn shown(flow: &Flow, webhook: &Webhook) -> WebhookFlow {
     WebhookFlow {
         status: webhook.health.status,
         limiter: flow.limiter,
+        capped: webhook.settings.limits().is_capped(),
         failed_in_a_row: webhook.health.failure_count,
         drain: flow.drain.clone(),
     }
@@ -156,7 +157,7 @@ impl Limiters for SqliteStore {
         now: Timestamp,
     ) -> Result<usize> {
         let taken = self.with_flow(tenant, webhook, |flow, _| {
-            if flow.limiter.limited || flow.drain.is_leased(now) {
+            if flow.limiter.limited || limits.is_capped() || flow.drain.is_leased(now) {
                 return 0;
             }
             let rate = flow.limiter.retry_rate_milli(&limits);

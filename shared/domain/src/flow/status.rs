@@ -16,6 +16,9 @@ pub struct FlowStatus {
     pub limited: bool,
     /// Of retries and, while it is limited, of all attempts; in thousandths per second.
     pub rate_milli: u32,
+    /// Whether the webhook's settings limit all attempts, whatever its receiver takes.
+    #[serde(default)]
+    pub capped: bool,
 }
 
 impl FlowStatus {
@@ -25,15 +28,17 @@ impl FlowStatus {
         Self {
             limited: false,
             rate_milli: limits.start_milli(),
+            capped: limits.is_capped(),
         }
     }
 
     /// The flow to a webhook that was just resumed.
     #[must_use]
-    pub const fn resumed() -> Self {
+    pub const fn resumed(limits: &Limits) -> Self {
         Self {
             limited: true,
             rate_milli: FLOOR_MILLI,
+            capped: limits.is_capped(),
         }
     }
 
@@ -46,6 +51,7 @@ impl FlowStatus {
             } else {
                 limiter.retry_rate_milli(limits)
             },
+            capped: limits.is_capped(),
         }
     }
 
@@ -101,7 +107,8 @@ impl WaitingFor {
         if due_at > now {
             return Some(Self::RetryTime);
         }
-        let needs_credit = flow.limited || AttemptKind::of(row) == AttemptKind::Retry;
+        let needs_credit =
+            flow.limited || flow.capped || AttemptKind::of(row) == AttemptKind::Retry;
         (needs_credit && now.since(due_at) > ABOUT_TO_GO).then_some(Self::RateLimit)
     }
 }

@@ -40,6 +40,8 @@ struct WebhookPage {
     headers: Vec<(String, String)>,
     timeout: u64,
     retry_rate: u32,
+    max_rate: Option<u32>,
+    max_in_flight: Option<u32>,
     /// The current rate while it is limited.
     limited_to: Option<f64>,
     auto_resume: bool,
@@ -153,6 +155,8 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         headers: shown_headers(&settings.headers).into_iter().collect(),
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
+        max_rate: settings.max_rate,
+        max_in_flight: settings.max_in_flight,
         limited_to: flow.limited.then(|| FlowStatus::per_second(&flow)),
         auto_resume: settings.auto_resume,
         next_probe_at: webhook

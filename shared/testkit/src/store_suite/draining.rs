@@ -8,6 +8,8 @@ use postrider_domain::flow::{AttemptKind, Limiter, Limits, Ramp};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookSettings;
+use postrider_ports::configs::{Changed, WebhookChange};
 use postrider_ports::deliveries::Claim;
 use postrider_ports::drains::{BacklogPart, DrainEnd, DrainLease, Looked};
 use postrider_ports::limiters::{Stored, WebhookFlow};
@@ -330,6 +332,39 @@ pub async fn a_limited_or_drained_webhook_has_no_credit(fixture: impl Fixture) {
     ended.await.unwrap();
     assert_eq!(scene.credit(drained, 10, after(10)).await, 0);
     assert_eq!(scene.credit(drained, 10, at(10_200)).await, 1);
+}
+
+/// Its settings say so, from the moment they are stored.
+pub async fn a_capped_webhook_is_left_to_its_drainer(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let id = webhook.id;
+    assert!(!scene.flow(id).await.is_limited());
+    let mut seen = NOW;
+    let caps = [(Some(20), None), (None, Some(3)), (None, None)];
+    for (n, (max_rate, max_in_flight)) in (1..).zip(caps) {
+        let settings = WebhookSettings {
+            max_rate,
+            max_in_flight,
+            ..webhook.settings.clone()
+        };
+        let limits = settings.limits();
+        let change = WebhookChange {
+            seen,
+            settings,
+            secrets: webhook.secrets.clone(),
+            updated_at: after(n),
+        };
+        let changed = scene.change_webhook(&scene.tenant, id, change).await;
+        assert_eq!(changed, Ok(Changed::Done));
+        seen = after(n);
+        let flow = scene.flow(id).await;
+        assert_eq!(flow.is_limited(), limits.is_capped());
+        assert!(!flow.limiter.limited, "its receiver is not the reason");
+        let credit = scene.take_credit(&scene.tenant, id, 1, limits, after(n));
+        let expected = usize::from(!limits.is_capped());
+        assert_eq!(credit.await, Ok(expected), "{limits:?}");
+    }
 }
 
 pub async fn one_of_many_workers_sends_the_drain_message(fixture: impl Fixture) {

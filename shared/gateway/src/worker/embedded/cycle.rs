@@ -115,7 +115,8 @@ impl EmbeddedWorker {
         if known.is_some_and(|webhook| webhook.health.status.is_stopped()) {
             return Ok(self.skip(key));
         }
-        let room = self.slots.take_many(tenant, *id, sharers);
+        let most = known.and_then(|webhook| webhook.settings.max_in_flight);
+        let room = self.slots.take_many(tenant, *id, most, sharers);
         if room == 0 {
             return Ok(Vec::new());
         }
