@@ -74,7 +74,8 @@ fn a_max_rate_is_never_exceeded_by_more_than_a_tenth_and_is_used() {
                 ..Trouble::NONE
             };
             let drained = drain_first_attempts(rows, own, trouble, PATIENCE);
-            let most = (max_rate + max_rate / 10) as usize;
+            // Attempts begin a moment after their credit, so one may fall into the second before.
+            let most = (max_rate + max_rate.div_ceil(10)) as usize;
             assert_eq!(drained.delivered, rows, "{own:?}: {drained:?}");
             assert!(drained.most_in_a_second <= most, "{own:?}: {drained:?}");
             // At the rate alone it takes 30 seconds.

@@ -170,7 +170,7 @@ mod tests {
     fn the_default_is_drawn() {
         let expected = "\
 gateway: 5 attempts within 1h 12m 30s, then the delivery is dead
-retries everything but 2xx; Retry-After is ignored; no jitter
+retries everything but 2xx; Retry-After is ignored; retries never exceed retry_rate; no jitter
 ATTEMPT  DELAY  ELAPSED
 1        -      0s          ▏
 2        30s    30s         ▏
@@ -186,6 +186,7 @@ ATTEMPT  DELAY  ELAPSED
         for part in [
             "jitter ±10 %",
             "Retry-After replaces the delay",
+            "retries can go faster than retry_rate",
             "4.5s to 5.5s",
             "22.5s to 27.5s",
             "webhook fails",
