@@ -131,7 +131,7 @@ verbs! {
             -> Result<Page<Registration>>;
         registration([&] tenant: TenantId, webhook: WebhookId) -> Result<Option<Registration>>;
         unregister_backlog([&] registration: Registration) -> Result<()>;
-        backlog_size([&] tenant: TenantId, webhook: WebhookId) -> Result<BacklogSize>;
+        backlog_size([&] tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Result<BacklogSize>;
     }
     Probes of store on DevStore {
         probes_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;

@@ -5,7 +5,9 @@ use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::{LastFailure, WebhookStatus};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::RuntimeRetry;
+use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, WebhookDraft};
+use postrider_ports::drains::BacklogSize;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -260,6 +262,10 @@ pub struct WebhookView {
     pub max_in_flight: Option<u32>,
     /// The attempts per second that its retries, and all its attempts while it is `limited`, may use now.
     pub current_rate: f64,
+    /// Deliveries that are due and may not go yet. `null` in lists.
+    #[serde(default)]
+    #[schema(required)]
+    pub backlog: Option<BacklogView>,
     /// Whether first attempts, too, are limited to `current_rate`: its receiver cannot keep up, or it was just resumed.
     #[serde(default)]
     #[schema(required)]
@@ -312,6 +318,7 @@ impl WebhookView {
             max_rate: settings.max_rate,
             max_in_flight: settings.max_in_flight,
             current_rate: flow.per_second(),
+            backlog: None,
             limited: flow.limited,
             auto_resume: settings.auto_resume,
             retry: RetryView::of(&settings.retry, runtime),
@@ -325,6 +332,31 @@ impl WebhookView {
             secret_expires: retired.map(|old| ApiTime(old.expires_at)).collect(),
             created_at: ApiTime(webhook.created_at),
             updated_at: ApiTime(webhook.updated_at),
+        }
+    }
+}
+
+/// The deliveries of a webhook that are due and may not go yet: it is stopped, or they wait for its rate limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Backlog)]
+pub struct BacklogView {
+    /// How many there are, as far as they are counted.
+    pub size: u64,
+    /// Whether `size` is the final number. `false` if there are more than 10,000.
+    pub counted: bool,
+    /// When it will be empty at the current rate, at the earliest if it is not counted to its end. `null` if it is empty, or
+    /// waits for the webhook to be resumed.
+    #[schema(required)]
+    pub empty_at: Option<ApiTime>,
+}
+
+impl BacklogView {
+    #[must_use]
+    pub fn of(size: BacklogSize, empty_at: Option<Timestamp>) -> Self {
+        Self {
+            size: size.rows(),
+            counted: matches!(size, BacklogSize::Exactly(_)),
+            empty_at: empty_at.map(ApiTime),
         }
     }
 }
@@ -390,12 +422,12 @@ pub struct CreatedWebhook {
 impl CreatedWebhook {
     #[must_use]
     pub fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
+        let flow = FlowStatus::unlimited(&webhook.settings.limits());
         Self {
-            webhook: WebhookView::of(
-                webhook,
-                FlowStatus::unlimited(&webhook.settings.limits()),
-                runtime,
-            ),
+            webhook: WebhookView {
+                backlog: Some(BacklogView::of(BacklogSize::Exactly(0), None)),
+                ..WebhookView::of(webhook, flow, runtime)
+            },
             secret: webhook.secrets.current.expose().to_owned().into(),
         }
     }

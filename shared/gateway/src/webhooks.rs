@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use postrider_domain::egress::Rules;
-use postrider_domain::flow::FlowStatus;
+use postrider_domain::flow::{self, FlowStatus};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::invalid::Invalid;
@@ -14,6 +14,7 @@ use postrider_domain::webhook::{
 };
 use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
+use postrider_ports::drains::BacklogSize;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::queue::{DrainMessage, Queue};
 
@@ -37,6 +38,15 @@ pub struct Rotated {
     pub secret: SigningSecret,
     /// When the old secret expires.
     pub previous_expires_at: Timestamp,
+}
+
+/// What of a webhook is due and may not go yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebhookBacklog {
+    pub size: BacklogSize,
+    /// When it will be empty at the current rate, at the earliest if it was not counted to its end; `None` if it is empty, or
+    /// waits for the webhook to be resumed.
+    pub empty_at: Option<Timestamp>,
 }
 
 impl ManageWebhooks {
@@ -66,6 +76,23 @@ impl ManageWebhooks {
         let flows = self.flows(std::slice::from_ref(webhook)).await?;
         let unknown = || FlowStatus::unlimited(&webhook.settings.limits());
         Ok(flows.first().copied().unwrap_or_else(unknown))
+    }
+
+    /// Counts the backlog of a webhook that is called this fast.
+    pub async fn backlog(
+        &self,
+        webhook: &Webhook,
+        flow: FlowStatus,
+    ) -> Result<WebhookBacklog, GatewayError> {
+        let now = self.ports.clock.now();
+        let (tenant, id) = (&webhook.tenant, webhook.id);
+        let size = self.ports.store.backlog_size(tenant, id, now).await?;
+        let drains = size.rows() > 0 && !webhook.health.status.is_stopped();
+        let rate = flow.backlog_rate_milli(&webhook.settings.limits());
+        Ok(WebhookBacklog {
+            size,
+            empty_at: drains.then(|| flow::empty_at(size.rows(), rate, now)),
+        })
     }
 
     /// Creates a webhook with the given secret, or with a generated one.

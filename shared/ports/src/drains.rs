@@ -132,6 +132,25 @@ pub enum BacklogSize {
     MoreThan(u64),
 }
 
+impl BacklogSize {
+    #[must_use]
+    pub const fn of(counted: u64) -> Self {
+        if counted > COUNTED_UP_TO {
+            Self::MoreThan(COUNTED_UP_TO)
+        } else {
+            Self::Exactly(counted)
+        }
+    }
+
+    /// As far as they are counted.
+    #[must_use]
+    pub const fn rows(self) -> u64 {
+        match self {
+            Self::Exactly(rows) | Self::MoreThan(rows) => rows,
+        }
+    }
+}
+
 /// How a drain ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainEnd {
@@ -230,8 +249,13 @@ pub trait Drains: Send + Sync {
     /// Removes a registration, unless it was renewed since.
     async fn unregister_backlog(&self, registration: &Registration) -> Result<()>;
 
-    /// Counted up to [`COUNTED_UP_TO`].
-    async fn backlog_size(&self, tenant: &TenantId, webhook: WebhookId) -> Result<BacklogSize>;
+    /// How many rows of a webhook are due and not being attempted, counted up to [`COUNTED_UP_TO`]. It may lag.
+    async fn backlog_size(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<BacklogSize>;
 }
 
 #[cfg(test)]

@@ -570,7 +570,7 @@ impl Drains for MemoryStore {
         .await
     }
 
-    async fn backlog_size(&self, _: &TenantId, _: WebhookId) -> Result<BacklogSize> {
+    async fn backlog_size(&self, _: &TenantId, _: WebhookId, _: Timestamp) -> Result<BacklogSize> {
         not_simulated()
     }
 }

@@ -26,7 +26,8 @@ async fn a_webhook_is_created_shown_and_deleted() {
         json!({
             "id": made["id"], "name": "Tasks", "target_url": "https://receiver.example/hooks",
             "event_types": ["task.*"], "owner_email": null, "headers": {}, "timeout_seconds": 10,
-            "retry_rate": 5, "max_rate": null, "max_in_flight": null, "current_rate": 5.0, "limited": false, "auto_resume": false,
+            "retry_rate": 5, "max_rate": null, "max_in_flight": null, "current_rate": 5.0, "limited": false,
+            "backlog": {"size": 0, "counted": true, "empty_at": null}, "auto_resume": false,
             "retry": {
                 "profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
@@ -38,9 +39,11 @@ async fn a_webhook_is_created_shown_and_deleted() {
             "created_at": "2026-02-21T10:00:00.000Z", "updated_at": "2026-02-21T10:00:00.000Z",
         })
     );
+    let mut listed = shown.clone();
+    listed["backlog"] = json!(null);
     assert_eq!(
         stage.get("/v1/webhooks").await.expect(200),
-        json!({"items": [shown], "next_cursor": null})
+        json!({"items": [listed], "next_cursor": null})
     );
     shown["secret"] = made["secret"].clone();
     assert_eq!(shown, made, "the created webhook is shown, with its secret");
@@ -454,6 +457,32 @@ async fn another_tenant_sees_nothing() {
     }
     let listed = stage.call(&other, Method::GET, "/v1/webhooks", "").await;
     assert_eq!(listed.expect(200)["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_webhook_shows_its_backlog_and_when_it_will_be_empty() {
+    let stage = Stage::new().await;
+    let id = stage.webhook().await;
+    let path = format!("/v1/webhooks/{id}");
+    stage.post(&format!("{path}/pause"), "").await.expect(200);
+    let event = json!({"type": "task.completed", "payload": {}, "webhook_id": id});
+    for _ in 0..3 {
+        stage.post("/v1/events", &event).await.expect(202);
+    }
+    let shown = stage.get(&path).await.expect(200);
+    assert_eq!(
+        shown["backlog"],
+        json!({"size": 3, "counted": true, "empty_at": null}),
+        "it waits for the webhook to be resumed"
+    );
+    let resumed = stage.post(&format!("{path}/resume"), "").await.expect(200);
+    assert_eq!(
+        resumed["backlog"],
+        json!({"size": 3, "counted": true, "empty_at": "2026-02-21T10:00:03.000Z"}),
+        "at one per second"
+    );
+    let listed = stage.get("/v1/webhooks").await.expect(200);
+    assert_eq!(listed["items"][0]["backlog"], json!(null));
 }
 
 #[tokio::test]

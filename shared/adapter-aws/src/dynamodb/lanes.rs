@@ -78,13 +78,13 @@ impl DynamoStore {
         })
     }
 
-    pub(super) async fn size_of(&self, webhook: WebhookId) -> Result<BacklogSize> {
+    pub(super) async fn size_of(&self, webhook: WebhookId, now: Timestamp) -> Result<BacklogSize> {
         let lanes = [AttemptKind::First, AttemptKind::Retry]
             .into_iter()
             .flat_map(|kind| {
                 (0..self.shards).map(move |shard| keys::backlog(webhook, kind, shard))
             });
-        let counts = lanes.map(|lane| self.count_lane(lane));
+        let counts = lanes.map(|lane| self.count_due(lane, now));
         let mut counts = stream::iter(counts.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         let mut sum = 0;
         while let Some(count) = counts.next().await {
@@ -96,8 +96,10 @@ impl DynamoStore {
         Ok(BacklogSize::Exactly(sum))
     }
 
-    async fn count_lane(&self, lane: String) -> Result<u64> {
+    async fn count_due(&self, lane: String, now: Timestamp) -> Result<u64> {
+        let due = Condition::new("#lane = :lane AND #next_retry_at <= :now");
         let mut query = Query {
+            keys: due.with("lane", s(&lane)).with("now", ms(now)),
             limit: Some(COUNTED_AT_ONCE),
             ..in_lane(&lane)
         };

@@ -5,9 +5,9 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, backlog, codec, configs, events, expire, health, history, interventions, jobs,
-    keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
-    stepping,
+    accept, apply, backlog, codec, configs, drains, events, expire, health, history, interventions,
+    jobs, keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources,
+    stats, stepping,
 };
 
 #[test]
@@ -47,6 +47,10 @@ fn every_hot_query_uses_its_index() {
         (
             schedule::FREE,
             "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)",
+        ),
+        (
+            drains::COUNT,
+            "COVERING INDEX deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at<?)",
         ),
         (
             schedule::DUE_HELD,

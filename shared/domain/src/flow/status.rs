@@ -55,6 +55,16 @@ impl FlowStatus {
         }
     }
 
+    /// How fast a backlog gets smaller, in thousandths per second.
+    #[must_use]
+    pub fn backlog_rate_milli(&self, limits: &Limits) -> u32 {
+        match limits.max_milli() {
+            // First attempts wait for nothing else.
+            Some(max) if !self.limited => max,
+            Some(_) | None => self.rate_milli,
+        }
+    }
+
     #[must_use]
     pub fn per_second(&self) -> f64 {
         f64::from(self.rate_milli) / f64::from(MILLI)
@@ -110,5 +120,27 @@ impl WaitingFor {
         let needs_credit =
             flow.limited || flow.capped || AttemptKind::of(row) == AttemptKind::Retry;
         (needs_credit && now.since(due_at) > ABOUT_TO_GO).then_some(Self::RateLimit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Ramp;
+
+    #[test]
+    fn a_backlog_gets_smaller_at_the_rate_that_holds_it_up() {
+        let mut limits = Limits {
+            retry_rate: 5,
+            ramp: Ramp::Off,
+            max_rate: None,
+            max_in_flight: None,
+        };
+        let limited = FlowStatus::resumed(&limits);
+        let open = FlowStatus::unlimited(&limits);
+        assert_eq!(open.backlog_rate_milli(&limits), 5000, "retries");
+        limits.max_rate = Some(100);
+        assert_eq!(open.backlog_rate_milli(&limits), 100_000);
+        assert_eq!(limited.backlog_rate_milli(&limits), FLOOR_MILLI);
     }
 }

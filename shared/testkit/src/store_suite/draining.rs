@@ -11,7 +11,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookSettings;
 use postrider_ports::configs::{Changed, WebhookChange};
 use postrider_ports::deliveries::Claim;
-use postrider_ports::drains::{BacklogPart, DrainEnd, DrainLease, Looked};
+use postrider_ports::drains::{BacklogPart, BacklogSize, DrainEnd, DrainLease, Looked};
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -417,6 +417,25 @@ pub async fn a_drainer_claims_and_finishes_rows_of_a_backlog(fixture: impl Fixtu
         scene.try_drain(failing, after(60)).await,
         Claim::Claimed(_)
     ));
+}
+
+/// What is due later or in flight is no part of it.
+pub async fn the_backlog_of_a_webhook_is_counted(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (webhook, other) = (scene.webhook().await.id, scene.webhook().await.id);
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let size = async |now| {
+        fixture.flush().await;
+        let size = scene.backlog_size(&scene.tenant, webhook, now).await;
+        size.unwrap()
+    };
+    assert_eq!(size(NOW).await, BacklogSize::Exactly(0));
+    scene.row_at(other, NOW).await;
+    for due_at in [NOW, after(1), after(2)] {
+        scene.row_at(webhook, due_at).await;
+    }
+    assert_eq!(size(after(1)).await, BacklogSize::Exactly(2));
+    assert_eq!(size(after(2)).await, BacklogSize::Exactly(3));
 }
 
 pub async fn a_deleted_webhook_has_no_flow(fixture: impl Fixture) {
