@@ -68,6 +68,10 @@ fn a_max_rate_is_never_exceeded_by_more_than_a_tenth_and_is_used() {
             ..OwnLimits::default()
         };
         let rows = max_rate as usize * 30;
+        let drained = drain_first_attempts(rows, own, Trouble::NONE, PATIENCE);
+        // At the rate alone it takes 30 seconds.
+        let took = drained.took;
+        assert!(took <= Millis::from_seconds(40), "{own:?}: {drained:?}");
         for queue in [QueueFault::None, QueueFault::Doubles, QueueFault::Reorders] {
             let trouble = Trouble {
                 queue,
@@ -78,11 +82,6 @@ fn a_max_rate_is_never_exceeded_by_more_than_a_tenth_and_is_used() {
             let most = (max_rate + max_rate.div_ceil(10)) as usize;
             assert_eq!(drained.delivered, rows, "{own:?}: {drained:?}");
             assert!(drained.most_in_a_second <= most, "{own:?}: {drained:?}");
-            // At the rate alone it takes 30 seconds.
-            assert!(
-                drained.took <= Millis::from_seconds(50),
-                "{own:?}: {drained:?}"
-            );
         }
     }
 }
