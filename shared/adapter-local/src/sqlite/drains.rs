@@ -29,9 +29,9 @@ use super::{SqliteStore, codec, stepping};
 const OPEN: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
      AND status IN ('pending', 'failed') AND (attempts_total > 0) = ?3 ORDER BY next_retry_at LIMIT ?4";
 
-/// How many free rows of a kind are due, up to a limit.
-pub(super) const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE tenant = ?1 \
-     AND webhook_id = ?2 AND is_retry = ?3 AND wake_at <= ?4 LIMIT ?5)";
+/// The free rows of a kind that are due, to be counted.
+pub(super) const DUE: &str = "SELECT 1 FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 AND is_retry = ?3 \
+     AND wake_at <= ?4 LIMIT ?5";
 
 /// One more than are counted.
 const COUNTED_ROWS: usize = 10_001;
@@ -324,12 +324,15 @@ impl Drains for SqliteStore {
     ) -> Result<BacklogSize> {
         let (tenant, limit) = (tenant.clone(), codec::limit(COUNTED_ROWS));
         let count = move |db: &Connection| {
-            let mut count = 0;
+            let mut count = 0_u64;
             for is_retry in [false, true] {
                 let id = webhook.to_string();
                 let of = (tenant.as_str(), id, is_retry, now.as_millis(), limit);
-                let more: i64 = db.prepare_cached(COUNT)?.query_row(of, |row| row.get(0))?;
-                count += u64::try_from(more).unwrap_or(0);
+                let mut due = db.prepare_cached(DUE)?;
+                let mut rows = due.query(of)?;
+                while rows.next()?.is_some() {
+                    count += 1;
+                }
             }
             Ok(count)
         };

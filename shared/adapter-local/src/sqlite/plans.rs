@@ -49,8 +49,8 @@ fn every_hot_query_uses_its_index() {
             "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)",
         ),
         (
-            drains::COUNT,
-            "COVERING INDEX deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at<?)",
+            drains::DUE,
+            "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at<?)",
         ),
         (
             schedule::DUE_HELD,
