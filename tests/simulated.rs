@@ -2,9 +2,9 @@
 
 use postrider_domain::time::Millis;
 use postrider_tests::simulation::{
-    Drained, FleetSize, Operator, QueueFault, RATE, Scenario, Trouble, a_day_down, claim_too_late,
-    drain_backlog, drain_unreadable, left_by_the_poller, looks_for_a_round, page_too_late,
-    recover_from_outage, share_with_hanging, simulate,
+    Drained, FleetSize, Operator, OwnLimits, QueueFault, RATE, Scenario, Trouble, a_day_down,
+    claim_too_late, drain_backlog, drain_first_attempts, drain_unreadable, left_by_the_poller,
+    looks_for_a_round, page_too_late, recover_from_outage, share_with_hanging, simulate,
 };
 
 #[test]
@@ -59,6 +59,48 @@ fn a_backlog_is_drained_at_its_rate() {
     // At the rate alone it takes 20 seconds.
     assert!(drained.took <= Millis::from_seconds(30), "{drained:?}");
     assert!(drained.most_messages <= 2, "{drained:?}");
+}
+
+#[test]
+fn a_max_rate_is_never_exceeded_by_more_than_a_tenth_and_is_used() {
+    for max_rate in [1, 7, 50, 300] {
+        let own = OwnLimits {
+            max_rate: Some(max_rate),
+            ..OwnLimits::default()
+        };
+        let rows = max_rate as usize * 30;
+        let drained = drain_first_attempts(rows, own, Trouble::NONE, PATIENCE);
+        // At the rate alone it takes 30 seconds.
+        let took = drained.took;
+        assert!(took <= Millis::from_seconds(40), "{own:?}: {drained:?}");
+        for queue in [QueueFault::None, QueueFault::Doubles, QueueFault::Reorders] {
+            let trouble = Trouble {
+                queue,
+                ..Trouble::NONE
+            };
+            let drained = drain_first_attempts(rows, own, trouble, PATIENCE);
+            // Attempts begin a moment after their credit, so one may fall into the second before.
+            let most = (max_rate + max_rate.div_ceil(10)) as usize;
+            assert_eq!(drained.delivered, rows, "{own:?}: {drained:?}");
+            assert!(drained.most_in_a_second <= most, "{own:?}: {drained:?}");
+        }
+    }
+}
+
+/// Also when one drain ends and the next begins while the receiver takes its time.
+#[test]
+fn a_max_in_flight_is_never_exceeded() {
+    for (max_in_flight, ms) in [(1, 80), (3, 700), (3, 9000)] {
+        let own = OwnLimits {
+            max_in_flight: Some(max_in_flight),
+            answers_after: Some(Millis::new(ms)),
+            ..OwnLimits::default()
+        };
+        let drained = drain_first_attempts(60, own, Trouble::NONE, PATIENCE);
+        assert_eq!(drained.delivered, 60, "{own:?}: {drained:?}");
+        let most = max_in_flight as usize;
+        assert_eq!(drained.most_in_flight, most, "{own:?}: {drained:?}");
+    }
 }
 
 #[test]

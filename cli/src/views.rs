@@ -15,7 +15,7 @@ use url::Url;
 use crate::client::Client;
 use crate::pages;
 use crate::table::Mark;
-use crate::when::until;
+use crate::when::{short_time, until};
 
 pub(crate) fn delivery_mark(status: &Word<Status>) -> Mark {
     match status {
@@ -67,6 +67,9 @@ pub(crate) trait ShowWebhook {
 
     /// `limited to 1.5/s`, while first attempts, too, keep to a rate.
     fn limit(&self) -> Option<String>;
+
+    /// `12 deliveries, empty at 2026-02-21 10:00:05`; `None` if nothing waits or it was not counted.
+    fn backlog(&self) -> Option<String>;
 }
 
 impl ShowWebhook for WebhookView {
@@ -96,6 +99,23 @@ impl ShowWebhook for WebhookView {
     fn limit(&self) -> Option<String> {
         self.limited
             .then(|| format!("limited to {}/s", self.current_rate))
+    }
+
+    fn backlog(&self) -> Option<String> {
+        let backlog = self.backlog.as_ref().filter(|backlog| backlog.size > 0)?;
+        let (more, earliest) = if backlog.counted {
+            ("", "")
+        } else {
+            ("more than ", " at the earliest")
+        };
+        let size = match backlog.size {
+            1 => "1 delivery".to_owned(),
+            size => format!("{more}{size} deliveries"),
+        };
+        Some(match backlog.empty_at {
+            Some(at) => format!("{size}, empty at {}{earliest}", short_time(at)),
+            None => format!("{size}, until the webhook is resumed"),
+        })
     }
 }
 
@@ -156,13 +176,13 @@ pub(crate) mod examples {
     pub(crate) fn webhook() -> Value {
         json!({
             "id": "wh_1", "name": "billing", "target_url": "https://example.com/", "event_types": ["*"],
-            "owner_email": null, "headers": {}, "timeout_seconds": 10, "retry_rate": 5, "current_rate": 5.0,
+            "owner_email": null, "headers": {}, "timeout_seconds": 10, "retry_rate": 5, "max_rate": null, "max_in_flight": null, "backlog": null, "current_rate": 5.0,
             "auto_resume": false, "status": "active", "failure_count": 0, "degraded": false, "status_reason": null,
             "status_changed_at": null, "next_test_at": null, "last_failure": null, "secret_expires": [],
             "created_at": "2026-02-21T10:00:00Z", "updated_at": "2026-02-21T10:00:00Z",
             "retry": {"profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
-                "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore", "on_exhausted": "dead-letter"},
+                "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore", "retry_ramp": "off", "on_exhausted": "dead-letter"},
         })
     }
 }

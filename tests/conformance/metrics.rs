@@ -177,4 +177,14 @@ async fn the_python_library_of_prometheus_reads_our_metrics() {
         value(&families, status, status, Some(("status", "degraded"))),
         Some(1.0)
     );
+    let webhooks = gateway.call(Method::GET, "/v1/webhooks", None).await;
+    let webhook = webhooks["items"][0]["id"].as_str().unwrap();
+    let pause = format!("/v1/webhooks/{webhook}/pause");
+    gateway.call(Method::POST, &pause, None).await;
+    for _ in 0..2 {
+        gateway.publish(webhook, "1").await;
+    }
+    let families = parsed(&scrape(&gateway).await).await;
+    let (backlog, label) = ("postrider_webhook_backlog", ("webhook_id", webhook));
+    assert_eq!(value(&families, backlog, backlog, Some(label)), Some(2.0));
 }

@@ -11,6 +11,16 @@ Feature: Webhooks do not slow each other down
     When 20 events are published
     Then all 20 are attempted at once
 
+  Scenario: All attempts of a webhook keep to its max rate
+    Given a webhook with a max_rate of 10 and a retry_rate of 10
+    When 30 events are published, 10 of which fail at first
+    Then no more than 11 attempts begin in any second, and the oldest go first
+
+  Scenario: A webhook never has more attempts in flight than its max in flight
+    Given a webhook with a max_in_flight of 2 whose receiver hangs
+    When 10 events are published
+    Then only 2 attempts are in flight, and the others follow one by one
+
   Scenario: A receiver that hangs does not delay the others
     Given a webhook whose receiver hangs and many deliveries for it
     When an event for another webhook is published

@@ -71,6 +71,73 @@ async fn first_attempts_are_not_limited_by_the_retry_rate() {
 }
 
 #[tokio::test]
+async fn all_attempts_of_a_webhook_keep_to_its_max_rate() {
+    let world = World::new().await;
+    let webhook = world
+        .create(WebhookDraft {
+            name: "strict".into(),
+            target_url: world.receiver.url(),
+            event_types: vec!["*".into()],
+            retry_rate: Some(10),
+            max_rate: Some(10),
+            ..WebhookDraft::default()
+        })
+        .await;
+    let mut ids = Vec::new();
+    for _ in 0..30 {
+        ids.push(world.post(webhook.id).await);
+    }
+    world.receiver.answer(Answer::status(500));
+    let mut sent_at = world.pass(Millis::new(950)).await;
+    world.receiver.answer(Answer::status(200));
+    assert_eq!(sent_at.values().sum::<usize>(), 10);
+    for (n, id) in ids.iter().enumerate() {
+        let is_attempted = world.row(*id).await.attempts_total > 0;
+        assert_eq!(is_attempted, n < 10, "the oldest go first: {n}");
+    }
+    for (at, count) in world.pass(Millis::from_seconds(40)).await {
+        *sent_at.entry(at).or_default() += count;
+    }
+    assert_eq!(sent_at.values().sum::<usize>(), 40);
+    assert_rate(&sent_at, 11);
+    for id in ids {
+        assert_eq!(world.row(id).await.status, Status::Delivered);
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_never_has_more_attempts_in_flight_than_its_max_in_flight() {
+    let world = World::new().await;
+    let webhook = world
+        .create(WebhookDraft {
+            name: "narrow".into(),
+            target_url: world.receiver.url(),
+            event_types: vec!["*".into()],
+            max_in_flight: Some(2),
+            ..WebhookDraft::default()
+        })
+        .await;
+    world.receiver.hold();
+    for _ in 0..10 {
+        world.post(webhook.id).await;
+        world.begin_cycle().await;
+    }
+    world.receiver.received(2).await;
+    assert_eq!(world.begin_cycle().await.started, 0);
+    assert_eq!(world.receiver.requests().len(), 2);
+    world.receiver.open();
+    world.idle().await;
+    loop {
+        let started = world.cycle().await.started;
+        assert!(started <= 2, "{started}");
+        if started == 0 {
+            break;
+        }
+    }
+    assert_eq!(world.receiver.requests().len(), 10);
+}
+
+#[tokio::test]
 async fn a_receiver_that_hangs_does_not_delay_the_others() {
     let bound = WorkerSettings {
         per_webhook: 4,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
@@ -81,6 +82,15 @@ pub enum Operator {
     DeletesAt(usize),
 }
 
+/// What drains a backlog that nothing goes wrong with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnLimits {
+    pub max_rate: Option<u32>,
+    pub max_in_flight: Option<u32>,
+    /// How long the receiver takes to answer, if not a moment.
+    pub answers_after: Option<Millis>,
+}
+
 /// How it ended.
 #[derive(Clone, Debug)]
 pub struct Drained {
@@ -89,6 +99,7 @@ pub struct Drained {
     /// How many still wait in the backlog of a webhook that exists.
     pub waiting: usize,
     pub most_in_a_second: usize,
+    pub most_in_flight: usize,
     /// How many calls to the store were made.
     pub calls: usize,
     /// The most `drain` messages that were in the queue at the same time.
@@ -107,24 +118,24 @@ struct World {
 /// Drains this many retries of one webhook, whatever goes wrong.
 #[must_use]
 pub fn drain_backlog(rows: usize, trouble: Trouble, patience: Millis) -> Drained {
-    let clock = Arc::new(VirtualClock::at(START));
-    let webhook = webhook();
-    let world = World {
-        store: Arc::new(MemoryStore::new(
-            Arc::clone(&clock),
-            vec![webhook.clone()],
-            trouble.index_lag,
-        )),
-        queue: Arc::new(UnreliableQueue::new(Arc::clone(&clock), trouble.queue)),
-        receiver: Arc::new(PromptReceiver::new(Arc::clone(&clock))),
-        clock: Arc::clone(&clock),
-        webhook,
-    };
-    world.store.state(world.webhook.id).register(START);
-    for n in 0..rows {
-        world.add_row(u32::try_from(n).unwrap_or(0));
-    }
-    clock.run(world.run(rows, trouble, patience))
+    let world = World::new(webhook(), trouble, PromptReceiver::ANSWERS_AFTER);
+    world.drain(rows, AttemptKind::Retry, trouble, patience)
+}
+
+/// Drains this many first attempts of a webhook that has limits of its own.
+#[must_use]
+pub fn drain_first_attempts(
+    rows: usize,
+    own: OwnLimits,
+    trouble: Trouble,
+    patience: Millis,
+) -> Drained {
+    let mut webhook = webhook();
+    webhook.settings.max_rate = own.max_rate;
+    webhook.settings.max_in_flight = own.max_in_flight;
+    let answers_after = own.answers_after.unwrap_or(PromptReceiver::ANSWERS_AFTER);
+    let world = World::new(webhook, trouble, answers_after);
+    world.drain(rows, AttemptKind::First, trouble, patience)
 }
 
 fn webhook() -> Webhook {
@@ -134,6 +145,29 @@ fn webhook() -> Webhook {
 }
 
 impl World {
+    fn new(webhook: Webhook, trouble: Trouble, answers_after: Millis) -> Self {
+        let clock = Arc::new(VirtualClock::at(START));
+        Self {
+            store: Arc::new(MemoryStore::new(
+                Arc::clone(&clock),
+                vec![webhook.clone()],
+                trouble.index_lag,
+            )),
+            queue: Arc::new(UnreliableQueue::new(Arc::clone(&clock), trouble.queue)),
+            receiver: Arc::new(PromptReceiver::new(Arc::clone(&clock), answers_after)),
+            clock,
+            webhook,
+        }
+    }
+
+    fn drain(&self, rows: usize, kind: AttemptKind, trouble: Trouble, patience: Millis) -> Drained {
+        self.store.state(self.webhook.id).register(START);
+        for n in 0..rows {
+            self.add_row(u32::try_from(n).unwrap_or(0), kind);
+        }
+        self.clock.run(self.run(rows, trouble, patience))
+    }
+
     async fn run(&self, rows: usize, trouble: Trouble, patience: Millis) -> Drained {
         let (begin, mut tick_at) = (self.clock.now(), START);
         let end = begin.plus(patience);
@@ -145,7 +179,7 @@ impl World {
         while self.clock.now() < end && !self.is_done(expected) {
             let now = self.clock.now();
             if late_row.is_some_and(|at| at <= now) {
-                self.add_row(1_000_000);
+                self.add_row(1_000_000, AttemptKind::Retry);
                 late_row = None;
             }
             if now >= tick_at {
@@ -168,6 +202,7 @@ impl World {
             delivered: self.receiver.delivered(),
             waiting: self.store.waiting(),
             most_in_a_second: most_in_a_second(&asked),
+            most_in_flight: self.receiver.most_in_flight(),
             calls: self.store.calls(),
             most_messages: self.queue.most(),
             took: self.clock.now().since(begin),
@@ -179,11 +214,11 @@ impl World {
         is_drained || self.store.state(self.webhook.id).webhook.is_none()
     }
 
-    /// A retry that is due, in the backlog.
-    fn add_row(&self, n: u32) {
+    /// A row that is due, in the backlog.
+    fn add_row(&self, n: u32, kind: AttemptKind) {
         let (now, mut state) = (self.clock.now(), self.store.state(self.webhook.id));
         if state.webhook.is_some() {
-            state.add_retry(n, now, now);
+            state.add_to_backlog(n, kind, now, now);
         }
     }
 

@@ -25,9 +25,9 @@ use rows::Rows;
 use time::VirtualClock;
 
 pub use backlogs::{
-    Drained, FleetRecovery, FleetSize, Operator, QueueFault, RATE, Shared, TooLate, Trouble,
-    claim_too_late, drain_backlog, drain_unreadable, left_by_the_poller, looks_for_a_round,
-    page_too_late, recover_from_outage, share_with_hanging,
+    Drained, FleetRecovery, FleetSize, Operator, OwnLimits, QueueFault, RATE, Shared, TooLate,
+    Trouble, claim_too_late, drain_backlog, drain_first_attempts, drain_unreadable,
+    left_by_the_poller, looks_for_a_round, page_too_late, recover_from_outage, share_with_hanging,
 };
 pub use outage::{Recovery, a_day_down};
 pub use queue::HINTS_PER_SECOND;

@@ -1,6 +1,7 @@
 //! The table that `make simulate` prints: what flow control must achieve, and what the gateway does otherwise.
 
 mod faults;
+mod fleet;
 mod poller;
 mod recovery;
 
@@ -16,8 +17,8 @@ pub fn rows() -> Vec<Row> {
         cases::OVERLOADED,
         cases::DOWN,
         cases::PUBLIC_API,
-        HANGING,
-        BACKLOGS,
+        fleet::HANGING,
+        fleet::BACKLOGS,
         cases::CLOCK,
         faults::ROW,
         PICKING,
@@ -26,22 +27,6 @@ pub fn rows() -> Vec<Row> {
         cases::MORE,
     ]
 }
-
-const HANGING: Row = Row {
-    name: "hanging",
-    case: "20 of 1,000 webhooks hang, AWS, 50 workers, from the 60th second on",
-    bar: "the others' capacity at least 0.8 of without them",
-    before: "calculated: 1,667/s without, 648/s with 5 and 245/s with 20 that hang",
-    run: || Found::elsewhere("not simulated"),
-};
-
-const BACKLOGS: Row = Row {
-    name: "backlogs",
-    case: "10,000 backlogs; all webhooks limited at once",
-    bar: "every tick ends in time; all drained; the last webhook open within 5 minutes; at most two drains per webhook queued",
-    before: "modelled: the hourly mark never ends; 83/s released of 1,000/s allowed",
-    run: || Found::elsewhere("not simulated"),
-};
 
 /// Counted in steps of SQLite, which no clock is needed for.
 const PICKING: Row = Row {

@@ -8,9 +8,12 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header;
 use postrider_api_types::{parameters, schema};
-use postrider_domain::ids::TenantId;
+use postrider_domain::flow::FlowStatus;
+use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::invalid::Invalid;
+use postrider_domain::webhook::Webhook;
 use postrider_gateway::stats;
+use postrider_ports::drains::BacklogSize;
 
 use crate::Api;
 use crate::auth::{Caller, Read};
@@ -30,6 +33,28 @@ parameters! {
         /// How far back the key stats go, such as `24h` or `7d`: 1 hour to 31 days, 24 hours by default.
         window: schema::Window,
     }
+}
+
+/// A scrape counts the backlogs of at most this many webhooks.
+const COUNTED_PER_SCRAPE: usize = 100;
+
+/// The backlogs of webhooks that are stopped, limited or failing. Deliveries of other webhooks wait for nothing.
+async fn backlogs(
+    api: &Api,
+    webhooks: &[Webhook],
+    flows: &[FlowStatus],
+) -> Result<Vec<(WebhookId, BacklogSize)>, Problem> {
+    let may_have_one = |(webhook, flow): &(&Webhook, &FlowStatus)| {
+        let health = &webhook.health;
+        health.status.is_stopped() || flow.limited || flow.capped || health.failure_count > 0
+    };
+    let waiting = webhooks.iter().zip(flows).filter(may_have_one);
+    let mut found = Vec::new();
+    for (webhook, flow) in waiting.take(COUNTED_PER_SCRAPE) {
+        let backlog = api.gateway.manage.backlog(webhook, *flow).await?;
+        found.push((webhook.id, backlog.size));
+    }
+    Ok(found)
 }
 
 /// Get metrics for Prometheus
@@ -65,6 +90,11 @@ pub(crate) async fn get(
         .collect();
     let flows = api.gateway.manage.flows(&webhooks).await?;
     let mut text = gauges::of_tenant(&report, &flows);
+    // On AWS each count costs as many reads as there are shards, so it is not part of a scrape there.
+    if counters.is_some() {
+        let backlogs = backlogs(&api, &webhooks, &flows).await?;
+        text.push_str(&gauges::of_backlogs(&backlogs));
+    }
     // The metrics of the process cover every tenant, so only its operator may see them.
     if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
         let oldest_due_age = stats::oldest_due_age(ports, now).await?;

@@ -6,11 +6,12 @@ use http::StatusCode;
 use postrider_api_types::ApiTime;
 use postrider_api_types::event::EventAnswer;
 use postrider_api_types::webhook::{
-    CreatedWebhook, NewWebhook, RotatedSecretView, Rotation, WebhookListView, WebhookPatch,
-    WebhookView,
+    BacklogView, CreatedWebhook, NewWebhook, RotatedSecretView, Rotation, WebhookListView,
+    WebhookPatch, WebhookView,
 };
 use postrider_domain::ids::WebhookId;
 use postrider_domain::webhook::Webhook;
+use postrider_gateway::webhooks::WebhookBacklog;
 use postrider_web::answer::StoredEvent;
 
 use crate::Api;
@@ -65,11 +66,15 @@ pub(crate) async fn list(
     }))
 }
 
-/// The webhook with its current rate.
+/// The webhook with its current rate and its backlog.
 async fn shown(api: &Api, webhook: Webhook) -> Result<Json<WebhookView>, Problem> {
-    let flow = api.gateway.manage.flow(&webhook).await?;
-    let view = WebhookView::of(&webhook, flow, api.gateway.settings.retry);
-    Ok(Json(view))
+    let manage = &api.gateway.manage;
+    let flow = manage.flow(&webhook).await?;
+    let WebhookBacklog { size, empty_at } = manage.backlog(&webhook, flow).await?;
+    Ok(Json(WebhookView {
+        backlog: Some(BacklogView::of(size, empty_at)),
+        ..WebhookView::of(&webhook, flow, api.gateway.settings.retry)
+    }))
 }
 
 /// Get a webhook

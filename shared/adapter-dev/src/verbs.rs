@@ -135,7 +135,7 @@ verbs! {
         unregister_backlog([&] registration: Registration) -> Result<()>;
         round() -> Result<Round>;
         store_round([&] round: Round) -> Result<()>;
-        backlog_size([&] tenant: TenantId, webhook: WebhookId) -> Result<BacklogSize>;
+        backlog_size([&] tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Result<BacklogSize>;
     }
     Probes of store on DevStore {
         probes_due(limit: usize, now: Timestamp) -> Result<Vec<(TenantId, WebhookId)>>;

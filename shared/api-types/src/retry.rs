@@ -1,5 +1,6 @@
 //! Retry settings: as input, as CLI flags, as form fields, and as they apply to a webhook.
 
+use postrider_domain::flow::Ramp;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{
     BPS_WHOLE, Classifier, MAX_ATTEMPTS, MAX_DELAY_SECONDS, MAX_DELAYS, OnExhausted, OnRetryAfter,
@@ -18,6 +19,7 @@ vocabulary! {
     OnExhausted, as_str;
     OnRetryAfter, as_str;
     Profile, as_str;
+    Ramp, as_str;
     Redirects, as_str;
 }
 
@@ -31,6 +33,7 @@ pub mod schema {
         OnExhausted => words::<super::OnExhausted>();
         OnRetryAfter => words::<super::OnRetryAfter>();
         Profile => words::<super::Profile>();
+        Ramp => words::<super::Ramp>();
         Redirects => words::<super::Redirects>();
         JitterBps => whole(0, BPS_WHOLE.into());
         MaxAttempts => whole(1, MAX_ATTEMPTS);
@@ -125,6 +128,15 @@ pub struct RetryFields {
     #[schema(value_type = Option<schema::OnRetryAfter>)]
     #[cfg_attr(feature = "cli", arg(long, value_parser = crate::flag::named::<OnRetryAfter>()))]
     pub retry_after: Option<OnRetryAfter>,
+    /// Whether retries may go faster than `retry_rate` for as long as the receiver keeps up.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Name<Ramp>>>"
+    )]
+    #[schema(value_type = Option<schema::Ramp>)]
+    #[cfg_attr(feature = "cli", arg(long, value_parser = crate::flag::named::<Ramp>()))]
+    pub retry_ramp: Option<Ramp>,
     /// What happens to the webhook when a delivery has used all its attempts.
     #[serde(
         default,
@@ -138,7 +150,7 @@ pub struct RetryFields {
 
 impl RetryFields {
     /// The names of the fields.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 10] = [
         "profile",
         "max_attempts",
         "jitter_bps",
@@ -147,6 +159,7 @@ impl RetryFields {
         "classifier",
         "redirects",
         "retry_after",
+        "retry_ramp",
         "on_exhausted",
     ];
 
@@ -170,6 +183,7 @@ impl RetryFields {
             classifier: self.classifier.or(base.classifier),
             redirects: self.redirects.or(base.redirects),
             retry_after: self.retry_after.or(base.retry_after),
+            retry_ramp: self.retry_ramp.or(base.retry_ramp),
             on_exhausted: self.on_exhausted.or(base.on_exhausted),
         }
     }
@@ -185,6 +199,7 @@ impl RetryFields {
             classifier: chosen(faults, "classifier", &field),
             redirects: chosen(faults, "redirects", &field),
             retry_after: chosen(faults, "retry_after", &field),
+            retry_ramp: chosen(faults, "retry_ramp", &field),
             on_exhausted: chosen(faults, "on_exhausted", &field),
         }
     }
@@ -261,6 +276,7 @@ impl From<RetryFields> for RetrySettings {
             classifier: given.classifier,
             redirects: given.redirects,
             retry_after: given.retry_after,
+            retry_ramp: given.retry_ramp,
             on_exhausted: given.on_exhausted,
         }
     }
@@ -277,6 +293,7 @@ impl From<RetrySettings> for RetryFields {
             classifier: settings.classifier,
             redirects: settings.redirects,
             retry_after: settings.retry_after,
+            retry_ramp: settings.retry_ramp,
             on_exhausted: settings.on_exhausted,
         }
     }
@@ -298,6 +315,8 @@ pub struct RetryView {
     pub redirects: Word<Redirects>,
     #[schema(value_type = schema::OnRetryAfter)]
     pub retry_after: Word<OnRetryAfter>,
+    #[schema(value_type = schema::Ramp)]
+    pub retry_ramp: Word<Ramp>,
     #[schema(value_type = schema::OnExhausted)]
     pub on_exhausted: Word<OnExhausted>,
 }
@@ -321,6 +340,7 @@ impl RetryView {
             classifier: policy.classifier.into(),
             redirects: policy.redirects.into(),
             retry_after: policy.retry_after.into(),
+            retry_ramp: settings.retry_ramp().into(),
             on_exhausted: policy.on_exhausted.into(),
         }
     }
@@ -348,6 +368,7 @@ impl RetryView {
             classifier: changed_word(&self.classifier, &base.classifier)?,
             redirects: changed_word(&self.redirects, &base.redirects)?,
             retry_after: changed_word(&self.retry_after, &base.retry_after)?,
+            retry_ramp: changed_word(&self.retry_ramp, &base.retry_ramp)?,
             on_exhausted: changed_word(&self.on_exhausted, &base.on_exhausted)?,
         })
     }
@@ -374,6 +395,7 @@ mod tests {
                 max_attempts: Some(7),
                 jitter_bps: Some(1),
                 retry_after: (profile != Profile::Standard).then_some(OnRetryAfter::AtLeast),
+                retry_ramp: (profile == Profile::Gateway).then_some(Ramp::On),
                 ..plain.clone()
             };
             for settings in [plain, changed] {
@@ -435,6 +457,7 @@ mod tests {
             ("classifier", "by-status"),
             ("redirects", "failure"),
             ("retry_after", "at-least"),
+            ("retry_ramp", "on"),
             ("on_exhausted", "fail-webhook"),
         ];
         let field = |name: &str| {

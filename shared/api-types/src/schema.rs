@@ -22,7 +22,8 @@ use postrider_domain::secret::MAX_SHARED_BYTES;
 use postrider_domain::shadow;
 use postrider_domain::source::{MAX_PUBLIC_URL_CHARS, MAX_ROUTES};
 use postrider_domain::webhook::{
-    MAX_EMAIL_BYTES, MAX_NAME_CHARS, MAX_PATTERNS, MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS,
+    FASTEST_MAX_RATE, LARGEST_MAX_IN_FLIGHT, MAX_EMAIL_BYTES, MAX_NAME_CHARS, MAX_PATTERNS,
+    MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS,
 };
 use postrider_domain::{
     delivery, diagnosis, flow, health, inbound, key, key_stats, notification, outcome,
@@ -115,6 +116,8 @@ schemas! { pub
     PublicUrl => url(MAX_PUBLIC_URL_CHARS);
     RejectedLimit => whole(1, limit(MAX_LIST));
     RetryRate => whole(1, MAX_RETRY_RATE);
+    MaxInFlight => whole(1, LARGEST_MAX_IN_FLIGHT);
+    MaxRate => whole(1, FASTEST_MAX_RATE);
     Routes of crate::source::NewRoute => list::<crate::source::NewRoute>(0, MAX_ROUTES);
     Scopes of Scope => list::<Scope>(1, key::Scope::ALL.len());
     ShadowTimeout => whole(1, shadow::MAX_TIMEOUT_SECONDS);

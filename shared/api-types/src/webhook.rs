@@ -5,7 +5,9 @@ use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::{LastFailure, WebhookStatus};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::RuntimeRetry;
+use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, WebhookDraft};
+use postrider_ports::drains::BacklogSize;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -67,6 +69,22 @@ pub struct NewWebhook {
     )]
     #[schema(value_type = Option<schema::RetryRate>)]
     pub retry_rate: Option<u32>,
+    /// The maximum for all attempts, first attempts and retries, per second; none by default. On AWS at most 300.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxRate>)]
+    pub max_rate: Option<u32>,
+    /// The maximum number of attempts at the same time; the gateway's own limit by default.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxInFlight>)]
+    pub max_in_flight: Option<u32>,
     /// Whether a failed webhook is probed at growing intervals and resumed when a probe succeeds; off by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_resume: Option<bool>,
@@ -91,6 +109,8 @@ impl NewWebhook {
             headers: self.headers,
             timeout_seconds: self.timeout_seconds,
             retry_rate: self.retry_rate,
+            max_rate: self.max_rate,
+            max_in_flight: self.max_in_flight,
             auto_resume: self.auto_resume,
             retry: self.retry.map(Into::into),
         };
@@ -133,6 +153,18 @@ pub struct WebhookPatch {
     )]
     #[schema(value_type = Option<schema::RetryRate>)]
     pub retry_rate: Option<Option<u32>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present_strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxRate>)]
+    pub max_rate: Option<Option<u32>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present_strict::<_, Option<Whole>>"
+    )]
+    #[schema(value_type = Option<schema::MaxInFlight>)]
+    pub max_in_flight: Option<Option<u32>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<bool>)]
     pub auto_resume: Option<Option<bool>>,
@@ -173,6 +205,8 @@ impl WebhookPatch {
         set(&mut draft.headers, headers);
         set(&mut draft.timeout_seconds, self.timeout_seconds);
         set(&mut draft.retry_rate, self.retry_rate);
+        set(&mut draft.max_rate, self.max_rate);
+        set(&mut draft.max_in_flight, self.max_in_flight);
         set(&mut draft.auto_resume, self.auto_resume);
         let retry = self.retry.map(|given| given.map(Into::into));
         set(&mut draft.retry, retry);
@@ -218,8 +252,20 @@ pub struct WebhookView {
     pub headers: Headers,
     pub timeout_seconds: u32,
     pub retry_rate: u32,
+    /// The maximum for all attempts, per second.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_rate: Option<u32>,
+    /// The maximum number of attempts at the same time.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_in_flight: Option<u32>,
     /// The attempts per second that its retries, and all its attempts while it is `limited`, may use now.
     pub current_rate: f64,
+    /// Deliveries that are due and may not go yet. `null` in lists.
+    #[serde(default)]
+    #[schema(required)]
+    pub backlog: Option<BacklogView>,
     /// Whether first attempts, too, are limited to `current_rate`: its receiver cannot keep up, or it was just resumed.
     #[serde(default)]
     #[schema(required)]
@@ -269,7 +315,10 @@ impl WebhookView {
             headers: shown_headers(&settings.headers),
             timeout_seconds: u32::try_from(settings.timeout.get() / 1000).unwrap_or(u32::MAX),
             retry_rate: settings.retry_rate,
+            max_rate: settings.max_rate,
+            max_in_flight: settings.max_in_flight,
             current_rate: flow.per_second(),
+            backlog: None,
             limited: flow.limited,
             auto_resume: settings.auto_resume,
             retry: RetryView::of(&settings.retry, runtime),
@@ -283,6 +332,31 @@ impl WebhookView {
             secret_expires: retired.map(|old| ApiTime(old.expires_at)).collect(),
             created_at: ApiTime(webhook.created_at),
             updated_at: ApiTime(webhook.updated_at),
+        }
+    }
+}
+
+/// The deliveries of a webhook that are due and may not go yet: it is stopped, or they wait for its rate limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Backlog)]
+pub struct BacklogView {
+    /// How many there are, as far as they are counted.
+    pub size: u64,
+    /// Whether `size` is the final number. `false` if there are more than 10,000.
+    pub counted: bool,
+    /// When it will be empty at the current rate, at the earliest if it is not counted to its end. `null` if it is empty, or
+    /// waits for the webhook to be resumed.
+    #[schema(required)]
+    pub empty_at: Option<ApiTime>,
+}
+
+impl BacklogView {
+    #[must_use]
+    pub fn of(size: BacklogSize, empty_at: Option<Timestamp>) -> Self {
+        Self {
+            size: size.rows(),
+            counted: matches!(size, BacklogSize::Exactly(_)),
+            empty_at: empty_at.map(ApiTime),
         }
     }
 }
@@ -348,12 +422,12 @@ pub struct CreatedWebhook {
 impl CreatedWebhook {
     #[must_use]
     pub fn of(webhook: &Webhook, runtime: RuntimeRetry) -> Self {
+        let flow = FlowStatus::unlimited(&webhook.settings.limits());
         Self {
-            webhook: WebhookView::of(
-                webhook,
-                FlowStatus::unlimited(&webhook.settings.limits()),
-                runtime,
-            ),
+            webhook: WebhookView {
+                backlog: Some(BacklogView::of(BacklogSize::Exactly(0), None)),
+                ..WebhookView::of(webhook, flow, runtime)
+            },
             secret: webhook.secrets.current.expose().to_owned().into(),
         }
     }

@@ -54,7 +54,7 @@ impl Profile {
     }
 
     /// The document behind `gateway` allows no more than its retry rate.
-    pub(crate) const fn retry_ramp(self) -> Ramp {
+    const fn retry_ramp(self) -> Ramp {
         match self {
             Self::PublicApi | Self::Standard => Ramp::On,
             Self::Gateway | Self::Custom => Ramp::Off,
@@ -220,6 +220,8 @@ pub struct RetrySettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<OnRetryAfter>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_ramp: Option<Ramp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exhausted: Option<OnExhausted>,
 }
 
@@ -292,6 +294,15 @@ impl RetrySettings {
                 .on_exhausted
                 .unwrap_or_else(|| self.profile.on_exhausted()),
             budget: runtime.budget,
+        }
+    }
+
+    /// Whether retries may go faster than the webhook's `retry_rate`.
+    #[must_use]
+    pub const fn retry_ramp(&self) -> Ramp {
+        match self.retry_ramp {
+            Some(ramp) => ramp,
+            None => self.profile.retry_ramp(),
         }
     }
 
@@ -427,6 +438,9 @@ mod tests {
         for one in OnRetryAfter::ALL {
             assert_eq!(stored(one), one.as_str());
         }
+        for one in Ramp::ALL {
+            assert_eq!(stored(one), one.as_str());
+        }
         for one in OnExhausted::ALL {
             assert_eq!(stored(one), one.as_str());
         }
@@ -535,6 +549,23 @@ mod tests {
             let policy = settings.policy(RuntimeRetry::default());
             assert_eq!(policy.retry_after, expected, "{profile}");
             assert_eq!(serde_json::to_value(&settings).unwrap(), stored);
+        }
+    }
+
+    #[test]
+    fn the_profile_decides_about_the_ramp_unless_the_webhook_does() {
+        for profile in Profile::ALL {
+            let mut settings = RetrySettings {
+                profile,
+                ..RetrySettings::default()
+            };
+            let ramps = matches!(profile, Profile::PublicApi | Profile::Standard);
+            let expected = if ramps { Ramp::On } else { Ramp::Off };
+            assert_eq!(settings.retry_ramp(), expected, "{profile:?}");
+            for own in Ramp::ALL {
+                settings.retry_ramp = Some(own);
+                assert_eq!(settings.retry_ramp(), own, "{profile:?}");
+            }
         }
     }
 

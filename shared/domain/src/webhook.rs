@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::egress::Rules;
-use crate::flow::Limits;
+use crate::flow::{CEILING_MILLI, Limits};
 use crate::headers::CustomHeaders;
 use crate::health::{Health, WebhookStatus};
 use crate::ids::{TenantId, WebhookId};
@@ -29,6 +29,10 @@ pub const MAX_TIMEOUT_SECONDS: u32 = 30;
 /// The default number of retries per second.
 pub const DEFAULT_RETRY_RATE: u32 = 5;
 pub const MAX_RETRY_RATE: u32 = 10_000;
+/// The fastest `max_rate`: a limiter never goes faster.
+pub const FASTEST_MAX_RATE: u32 = CEILING_MILLI / 1000;
+/// The largest `max_in_flight`: what one webhook gets without it.
+pub const LARGEST_MAX_IN_FLIGHT: u32 = 128;
 
 /// The longest that an attempt with this timeout takes. Leases, start guards and the function's timeout follow from it.
 #[must_use]
@@ -75,6 +79,10 @@ pub struct WebhookSettings {
     pub timeout: Millis,
     /// Retries per second.
     pub retry_rate: u32,
+    /// The maximum for all attempts, per second.
+    pub max_rate: Option<u32>,
+    /// The maximum number of attempts at the same time.
+    pub max_in_flight: Option<u32>,
     /// Whether a failed webhook is probed and resumed automatically.
     pub auto_resume: bool,
     pub retry: RetrySettings,
@@ -86,9 +94,9 @@ impl WebhookSettings {
     pub const fn limits(&self) -> Limits {
         Limits {
             retry_rate: self.retry_rate,
-            ramp: self.retry.profile.retry_ramp(),
-            max_rate: None,
-            max_in_flight: None,
+            ramp: self.retry.retry_ramp(),
+            max_rate: self.max_rate,
+            max_in_flight: self.max_in_flight,
         }
     }
 }
@@ -115,6 +123,12 @@ pub struct WebhookDraft {
     /// 1 to 10,000 per second.
     #[serde(default)]
     pub retry_rate: Option<u32>,
+    /// 1 to 1,000 per second; no maximum unless set.
+    #[serde(default)]
+    pub max_rate: Option<u32>,
+    /// 1 to 128; no maximum unless set.
+    #[serde(default)]
+    pub max_in_flight: Option<u32>,
     /// Off unless set.
     #[serde(default)]
     pub auto_resume: Option<bool>,
@@ -172,6 +186,13 @@ impl WebhookDraft {
             "retry_rate",
             || format!("must be 1 to {MAX_RETRY_RATE} per second"),
         );
+        if let Err(found) = check_max_rate(self.max_rate, FASTEST_MAX_RATE) {
+            faults.extend(found);
+        }
+        let fits = |n: u32| (1..=LARGEST_MAX_IN_FLIGHT).contains(&n);
+        faults.require(self.max_in_flight.is_none_or(fits), "max_in_flight", || {
+            format!("must be 1 to {LARGEST_MAX_IN_FLIGHT} attempts")
+        });
         let retry = self.retry.unwrap_or_default();
         if let Err(found) = retry.check() {
             faults.extend(found);
@@ -187,6 +208,8 @@ impl WebhookDraft {
                     headers,
                     timeout: Millis::from_seconds(u64::from(timeout)),
                     retry_rate,
+                    max_rate: self.max_rate,
+                    max_in_flight: self.max_in_flight,
                     auto_resume: self.auto_resume.unwrap_or(false),
                     retry,
                 })
@@ -194,6 +217,19 @@ impl WebhookDraft {
             None => Err(faults),
         }
     }
+}
+
+/// Validates a `max_rate` against the fastest that a gateway keeps to.
+///
+/// # Errors
+/// Under `max_rate`, with the limit.
+pub fn check_max_rate(max_rate: Option<u32>, fastest: u32) -> Result<(), Invalid> {
+    let fits = |n: u32| (1..=fastest).contains(&n);
+    if max_rate.is_none_or(fits) {
+        return Ok(());
+    }
+    let message = format!("must be 1 to {fastest} attempts per second");
+    Err(Invalid::field("max_rate", message))
 }
 
 /// Validates a secret that the owner supplies.

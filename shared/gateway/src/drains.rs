@@ -43,6 +43,9 @@ pub(crate) async fn ask_for_drain(
     }
 }
 
+/// One drainer manages this many attempts per second.
+const DRAINED_PER_SECOND: u32 = 300;
+
 /// How fast webhooks are called, as all workers share it.
 pub(crate) struct SharedFlows(pub(crate) Arc<dyn Limiters>);
 
@@ -61,5 +64,9 @@ impl FlowStates for SharedFlows {
             })
         };
         webhooks.iter().zip(flows).map(status).collect()
+    }
+
+    fn fastest_max_rate(&self) -> u32 {
+        DRAINED_PER_SECOND
     }
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use postrider_domain::egress::Rules;
-use postrider_domain::flow::FlowStatus;
+use postrider_domain::flow::{self, FlowStatus};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::invalid::Invalid;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
-    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_secret,
+    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_max_rate, check_secret,
 };
 use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
+use postrider_ports::drains::BacklogSize;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::queue::{DrainMessage, Queue};
 
@@ -36,6 +38,15 @@ pub struct Rotated {
     pub secret: SigningSecret,
     /// When the old secret expires.
     pub previous_expires_at: Timestamp,
+}
+
+/// What of a webhook is due and may not go yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebhookBacklog {
+    pub size: BacklogSize,
+    /// When it will be empty at the current rate, at the earliest if it was not counted to its end; `None` if it is empty, or
+    /// waits for the webhook to be resumed.
+    pub empty_at: Option<Timestamp>,
 }
 
 impl ManageWebhooks {
@@ -67,6 +78,23 @@ impl ManageWebhooks {
         Ok(flows.first().copied().unwrap_or_else(unknown))
     }
 
+    /// Counts the backlog of a webhook that is called this fast.
+    pub async fn backlog(
+        &self,
+        webhook: &Webhook,
+        flow: FlowStatus,
+    ) -> Result<WebhookBacklog, GatewayError> {
+        let now = self.ports.clock.now();
+        let (tenant, id) = (&webhook.tenant, webhook.id);
+        let size = self.ports.store.backlog_size(tenant, id, now).await?;
+        let drains = size.rows() > 0 && !webhook.health.status.is_stopped();
+        let rate = flow.backlog_rate_milli(&webhook.settings.limits());
+        Ok(WebhookBacklog {
+            size,
+            empty_at: drains.then(|| flow::empty_at(size.rows(), rate, now)),
+        })
+    }
+
     /// Creates a webhook with the given secret, or with a generated one.
     pub async fn create(
         &self,
@@ -75,7 +103,7 @@ impl ManageWebhooks {
         secret: Option<&str>,
     ) -> Result<Webhook, GatewayError> {
         let secret = secret.map(check_secret);
-        let settings = match (draft.check(&self.egress), &secret) {
+        let settings = match (self.check(draft), &secret) {
             (Err(mut faults), Some(Err(more))) => {
                 faults.extend(more.clone());
                 return Err(faults.into());
@@ -107,6 +135,21 @@ impl ManageWebhooks {
         }
     }
 
+    fn check(&self, draft: WebhookDraft) -> Result<WebhookSettings, Invalid> {
+        let fastest = self.flows.fastest_max_rate();
+        let Err(mut faults) = check_max_rate(draft.max_rate, fastest) else {
+            return draft.check(&self.egress);
+        };
+        let rest = WebhookDraft {
+            max_rate: None,
+            ..draft
+        };
+        if let Err(found) = rest.check(&self.egress) {
+            faults.extend(found);
+        }
+        Err(faults)
+    }
+
     /// Oldest first.
     pub async fn list(&self, tenant: &TenantId) -> Result<Vec<Webhook>, GatewayError> {
         let mut webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
@@ -133,7 +176,7 @@ impl ManageWebhooks {
         edit: impl FnOnce(WebhookDraft) -> WebhookDraft,
     ) -> Result<Webhook, GatewayError> {
         let webhook = self.get(tenant, id).await?;
-        let settings = edit(draft_of(&webhook.settings)).check(&self.egress)?;
+        let settings = self.check(edit(draft_of(&webhook.settings)))?;
         let secrets = webhook.secrets.clone();
         self.store_change(webhook, settings, secrets).await
     }
@@ -264,6 +307,8 @@ fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
         ),
         timeout_seconds: u32::try_from(settings.timeout.get() / 1000).ok(),
         retry_rate: Some(settings.retry_rate),
+        max_rate: settings.max_rate,
+        max_in_flight: settings.max_in_flight,
         auto_resume: Some(settings.auto_resume),
         retry: Some(settings.retry.clone()),
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use postrider_domain::flow::Ramp;
 use postrider_domain::retry::{
     Classifier, Jitter, OnExhausted, OnRetryAfter, Policy, Redirects, RetrySettings, RuntimeRetry,
 };
@@ -52,7 +53,7 @@ impl Schedule {
             picture: picture(&times),
             slots: (1..).zip(&times).map(slot).collect(),
             summary: format!("{attempts} attempts within {}", text::span(whole)),
-            rules: rules(&policy),
+            rules: rules(&policy, settings.retry_ramp()),
         }
     }
 }
@@ -69,7 +70,7 @@ fn times(policy: &Policy, attempts: u32) -> Vec<(Millis, Millis)> {
     times
 }
 
-fn rules(policy: &Policy) -> Vec<String> {
+fn rules(policy: &Policy, ramp: Ramp) -> Vec<String> {
     let retried = match (policy.classifier, policy.redirects) {
         (Classifier::EveryFailure, _) => "Every response except 2xx is retried.",
         (Classifier::ByStatus, Redirects::Delivered) => {
@@ -88,6 +89,12 @@ fn rules(policy: &Policy) -> Vec<String> {
         }
         OnRetryAfter::Ignore => "The receiver's Retry-After header is ignored.",
     };
+    let ramp = match ramp {
+        Ramp::On => {
+            "The rate of retries starts at the retry rate limit and rises while the receiver keeps up."
+        }
+        Ramp::Off => "Retries never exceed the retry rate limit.",
+    };
     let exhausted = match policy.on_exhausted {
         OnExhausted::DeadLetter => {
             "After the last attempt, the delivery is dead. The webhook stays active."
@@ -100,8 +107,11 @@ fn rules(policy: &Policy) -> Vec<String> {
         0 => "No jitter.".to_owned(),
         bps => format!("Each delay varies by up to ±{} %.", f32::from(bps) / 100.0),
     };
-    let [retried, retry_after, exhausted] = [retried, retry_after, exhausted].map(str::to_owned);
-    vec![retried, retry_after, exhausted, jitter]
+    let mut rules: Vec<_> = [retried, retry_after, ramp, exhausted]
+        .map(str::to_owned)
+        .into();
+    rules.push(jitter);
+    rules
 }
 
 /// The position on the axis, on a logarithmic scale.

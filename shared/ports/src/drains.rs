@@ -134,6 +134,25 @@ pub enum BacklogSize {
     MoreThan(u64),
 }
 
+impl BacklogSize {
+    #[must_use]
+    pub const fn of(counted: u64) -> Self {
+        if counted > COUNTED_UP_TO {
+            Self::MoreThan(COUNTED_UP_TO)
+        } else {
+            Self::Exactly(counted)
+        }
+    }
+
+    /// As far as they are counted.
+    #[must_use]
+    pub const fn rows(self) -> u64 {
+        match self {
+            Self::Exactly(rows) | Self::MoreThan(rows) => rows,
+        }
+    }
+}
+
 /// How far a round through all registrations has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
@@ -246,8 +265,13 @@ pub trait Drains: Send + Sync {
 
     async fn store_round(&self, round: &Round) -> Result<()>;
 
-    /// Counted up to [`COUNTED_UP_TO`].
-    async fn backlog_size(&self, tenant: &TenantId, webhook: WebhookId) -> Result<BacklogSize>;
+    /// How many rows of a webhook are due and not being attempted, counted up to [`COUNTED_UP_TO`]. It may lag.
+    async fn backlog_size(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<BacklogSize>;
 }
 
 #[cfg(test)]

@@ -10,4 +10,7 @@ use crate::Result;
 pub trait FlowStates: Send + Sync {
     /// The flow to each of these webhooks, in order.
     async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>>;
+
+    /// The fastest `max_rate` that the workers keep to without falling behind it.
+    fn fastest_max_rate(&self) -> u32;
 }

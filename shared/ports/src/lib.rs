@@ -52,8 +52,8 @@ roles! {
     /// To find, rate-limit and claim due deliveries.
     WorkerStore: deliveries::Deliveries, history::History, limiters::Limiters, drains::Drains,
         backlog::Backlog;
-    /// To manage webhooks and end the deliveries of deleted ones.
-    WebhookStore: configs::Webhooks, interventions::Interventions;
+    /// To manage webhooks, count their backlogs and end the deliveries of deleted ones.
+    WebhookStore: configs::Webhooks, interventions::Interventions, drains::Drains;
     /// To verify and diagnose inbound requests.
     InboundStore: sources::Sources, rejected::RejectedRequests;
     /// To send a stored delivery to another URL.

@@ -15,9 +15,19 @@ use crate::drains::DrainState;
 pub struct WebhookFlow {
     pub status: WebhookStatus,
     pub limiter: Limiter,
+    /// Whether its settings limit all attempts ([`Limits::is_capped`]).
+    pub capped: bool,
     /// Failures in a row that were to be retried, over all workers, since the webhook was last not limited. May lag.
     pub failed_in_a_row: u32,
     pub drain: DrainState,
+}
+
+impl WebhookFlow {
+    /// Whether only the holder of the drain lease attempts its rows.
+    #[must_use]
+    pub const fn is_limited(&self) -> bool {
+        self.limiter.limited || self.capped
+    }
 }
 
 /// The result of a write that depends on what the caller has read.
@@ -46,8 +56,8 @@ pub trait Limiters: Send + Sync {
         now: Timestamp,
     ) -> Result<Stored>;
 
-    /// Takes credit for up to `want` retries of a webhook that is not limited, in one write, and returns for how many.
-    /// None while its backlog is being drained: the drainer then has all the credit.
+    /// Takes credit for up to `want` retries of a webhook that is neither limited nor capped, in one write, and returns for
+    /// how many. None while its backlog is being drained: the drainer then has all the credit.
     async fn take_credit(
         &self,
         tenant: &TenantId,

@@ -40,6 +40,10 @@ struct Shown {
     owner_email: Option<String>,
     timeout_ms: Millis,
     retry_rate: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_rate: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_in_flight: Option<u32>,
     auto_resume: bool,
     retry: RetrySettings,
 }
@@ -67,6 +71,8 @@ impl StoredWebhook {
             owner_email: settings.owner_email.clone(),
             timeout_ms: settings.timeout,
             retry_rate: settings.retry_rate,
+            max_rate: settings.max_rate,
+            max_in_flight: settings.max_in_flight,
             auto_resume: settings.auto_resume,
             retry: settings.retry.clone(),
         };
@@ -109,6 +115,8 @@ impl StoredWebhook {
             headers: hidden.headers()?,
             timeout: shown.timeout_ms,
             retry_rate: shown.retry_rate,
+            max_rate: shown.max_rate,
+            max_in_flight: shown.max_in_flight,
             auto_resume: shown.auto_resume,
             retry: shown.retry,
         };
@@ -169,7 +177,7 @@ mod tests {
 
     /// A release can be rolled back: the older one reads what the newer one wrote.
     #[test]
-    fn settings_of_a_newer_release_are_skipped() {
+    fn settings_of_a_newer_release_are_skipped_and_those_of_an_older_one_get_defaults() {
         let draft: WebhookDraft = serde_json::from_value(json!({
             "name": "orders",
             "target_url": "https://example.com/hooks",
@@ -187,6 +195,8 @@ mod tests {
         let mut written: Value = serde_json::from_str(&stored.settings).unwrap();
         written["from_a_newer_release"] = json!({"a": 1});
         written["retry"]["from_a_newer_release"] = json!("later");
+        let fields = written.as_object_mut().unwrap();
+        fields.retain(|name, _| !["max_rate", "max_in_flight"].contains(&name.as_str()));
         stored.settings = written.to_string();
 
         let (opened, _) = stored.open(&vault, &tenant, id).unwrap();

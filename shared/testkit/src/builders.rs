@@ -82,6 +82,8 @@ pub fn webhook(tenant: &TenantId, n: u32) -> Webhook {
             headers: CustomHeaders::default(),
             timeout: Millis::from_seconds(u64::from(DEFAULT_TIMEOUT_SECONDS)),
             retry_rate: DEFAULT_RETRY_RATE,
+            max_rate: None,
+            max_in_flight: None,
             auto_resume: false,
             retry: RetrySettings::default(),
         },

@@ -175,8 +175,10 @@ macro_rules! store_suite {
                 retries_take_credit_of_the_webhooks_rate,
                 credit_of_a_clock_that_ran_ahead_holds_nothing_up,
                 a_limited_or_drained_webhook_has_no_credit,
+                a_capped_webhook_is_left_to_its_drainer,
                 one_of_many_workers_sends_the_drain_message,
                 a_drainer_claims_and_finishes_rows_of_a_backlog,
+                the_backlog_of_a_webhook_is_counted,
                 a_deleted_webhook_has_no_flow,
             }
             jobs {

@@ -13,10 +13,15 @@ export default async function (stage) {
   await page.getByLabel("URL").fill("http://10.0.0.1/");
   await page.getByLabel("Event types").fill("order.*\nmail.sent");
   await page.getByLabel("Maximum attempts").fill("200");
+  await page.getByLabel("All attempts per second").fill("fast");
   await page.getByRole("button", { name: "Create webhook" }).click();
   const errors = page.getByRole("alert").locator("li");
   await errors.first().waitFor();
   assert.equal(await page.getByLabel("Maximum attempts").getAttribute("aria-invalid"), "true");
+  await page.getByText("max_rate must be a whole number").waitFor();
+  await page.getByLabel("All attempts per second").fill("20");
+  await page.getByLabel("Attempts in flight").fill("3");
+  await page.getByLabel("Rate of retries").selectOption("on");
   await page.getByLabel("URL").fill(receiver.url);
   await page.getByLabel("Maximum attempts").fill("4");
   await page.getByLabel("Delays").fill("1, 1, 2m");
@@ -30,9 +35,11 @@ export default async function (stage) {
   await page.getByRole("button", { name: "Create webhook" }).click();
   const secret = await page.locator("#secret").innerText();
   assert.match(secret, /^whsec_/);
-  const [{ id }] = (await stage.api("GET", "/v1/webhooks")).items;
+  const [{ id, max_rate, max_in_flight, retry }] = (await stage.api("GET", "/v1/webhooks")).items;
+  assert.deepEqual([max_rate, max_in_flight, retry.retry_ramp], [20, 3, "on"]);
   await stage.goto(page, `/inspector/webhooks/${id}`);
   assert(!(await page.content()).includes(secret), "shown once");
+  await page.getByText("20/s, all attempts").waitFor();
 
   // It warns from the first failure on, fails, and is resumed; list and page update live.
   const list = await stage.inside();
@@ -47,6 +54,9 @@ export default async function (stage) {
   await stage.goto(page, "/inspector");
   await page.getByRole("heading", { name: "Webhooks needing attention" }).waitFor();
   const waiting = await stage.publish({ id });
+  assert.deepEqual((await stage.api("GET", `/v1/webhooks/${id}`)).backlog, { size: 1, counted: true, empty_at: null });
+  await stage.goto(page, `/inspector/webhooks/${id}`);
+  await page.getByText("1 delivery, until the webhook is resumed").waitFor();
   await stage.goto(page, `/inspector/deliveries/${waiting}`);
   await page.getByRole("heading", { name: "On hold: the webhook has failed" }).waitFor();
   receiver.answer = { status: 200 };

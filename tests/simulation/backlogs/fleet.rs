@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
+use postrider_domain::flow::AttemptKind;
 use postrider_domain::flow::Limiter;
 use postrider_domain::ids::TenantId;
 use postrider_domain::time::{Millis, Timestamp};
@@ -207,7 +208,10 @@ pub fn page_too_late(page_takes: Millis) -> TooLate {
     let mut fleet = one_webhook();
     Arc::get_mut(&mut fleet.store).unwrap().faults.pages_take = page_takes;
     let (now, webhook) = (fleet.clock.now(), fleet.webhooks[0].clone());
-    fleet.store.state(webhook.id).add_retry(1, now, now);
+    fleet
+        .store
+        .state(webhook.id)
+        .add_to_backlog(1, AttemptKind::Retry, now, now);
     let worker = fleet.worker();
     let drain = worker.handle(vec![drain_of(&webhook, now)], now.plus(FUNCTION));
     let handled = fleet.clock.run(drain);
@@ -302,7 +306,7 @@ impl Fleet {
             state.drain.asked_for = Some(now);
             for retry in 0..RETRIES {
                 let after = RETRIES_APART.get() * u64::from(retry);
-                state.add_retry(n, now.plus(Millis::new(after)), now);
+                state.add_to_backlog(n, AttemptKind::Retry, now.plus(Millis::new(after)), now);
                 n += 1;
             }
             for _ in 0..FIRST_ATTEMPTS {

@@ -198,7 +198,8 @@ impl Limiters for MemoryStore {
         _: Timestamp,
     ) -> Result<usize> {
         self.call_on(webhook, |state, now| {
-            if state.limiter.limited || state.drain.is_leased(now) {
+            let is_limited = state.limiter.limited || limits.is_capped();
+            if is_limited || state.drain.is_leased(now) {
                 return Ok(0);
             }
             let rate = state.limiter.retry_rate_milli(&limits);
@@ -388,7 +389,7 @@ impl Drains for MemoryStore {
         .await
     }
 
-    async fn backlog_size(&self, _: &TenantId, _: WebhookId) -> Result<BacklogSize> {
+    async fn backlog_size(&self, _: &TenantId, _: WebhookId, _: Timestamp) -> Result<BacklogSize> {
         not_simulated()
     }
 }

@@ -74,9 +74,14 @@ impl State {
         self.add(n, AttemptKind::First, in_backlog, due_at, now)
     }
 
-    /// Adds a retry to the backlog.
-    pub(super) fn add_retry(&mut self, n: u32, due_at: Timestamp, now: Timestamp) {
-        self.add(n, AttemptKind::Retry, true, due_at, now);
+    pub(super) fn add_to_backlog(
+        &mut self,
+        n: u32,
+        kind: AttemptKind,
+        due_at: Timestamp,
+        now: Timestamp,
+    ) {
+        self.add(n, kind, true, due_at, now);
     }
 
     fn add(
@@ -154,6 +159,7 @@ impl State {
         self.webhook.as_ref().map(|webhook| WebhookFlow {
             status: webhook.health.status,
             limiter: self.limiter,
+            capped: webhook.settings.limits().is_capped(),
             failed_in_a_row: self.failed_in_a_row,
             drain: self.drain.clone(),
         })

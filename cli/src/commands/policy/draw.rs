@@ -1,5 +1,6 @@
 //! Draws a schedule as a table with bars, and describes the outcome of an outage.
 
+use postrider_domain::flow::Ramp;
 use postrider_domain::retry::{
     Classifier, OnExhausted, OnRetryAfter, Policy, RetrySettings, RuntimeRetry,
 };
@@ -28,6 +29,10 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
         OnRetryAfter::AtLeast => "Retry-After can lengthen the delay",
         OnRetryAfter::Ignore => "Retry-After is ignored",
     };
+    let ramp = match settings.retry_ramp() {
+        Ramp::On => "retries can go faster than retry_rate",
+        Ramp::Off => "retries never exceed retry_rate",
+    };
     let exhausted = match on_exhausted {
         OnExhausted::DeadLetter => "then the delivery is dead",
         OnExhausted::FailWebhook => "then the delivery is dead and the webhook fails",
@@ -40,7 +45,7 @@ pub(super) fn headline(settings: &RetrySettings, schedule: &Schedule) -> String 
     let within = length(schedule.length());
     let profile = settings.profile.as_str();
     format!(
-        "{profile}: {attempts} within {within}, {exhausted}\n{retried}; {retry_after}; {jitter}"
+        "{profile}: {attempts} within {within}, {exhausted}\n{retried}; {retry_after}; {ramp}; {jitter}"
     )
 }
 
@@ -165,7 +170,7 @@ mod tests {
     fn the_default_is_drawn() {
         let expected = "\
 gateway: 5 attempts within 1h 12m 30s, then the delivery is dead
-retries everything but 2xx; Retry-After is ignored; no jitter
+retries everything but 2xx; Retry-After is ignored; retries never exceed retry_rate; no jitter
 ATTEMPT  DELAY  ELAPSED
 1        -      0s          ▏
 2        30s    30s         ▏
@@ -181,6 +186,7 @@ ATTEMPT  DELAY  ELAPSED
         for part in [
             "jitter ±10 %",
             "Retry-After replaces the delay",
+            "retries can go faster than retry_rate",
             "4.5s to 5.5s",
             "22.5s to 27.5s",
             "webhook fails",

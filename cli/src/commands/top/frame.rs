@@ -160,10 +160,15 @@ fn webhook(webhook: &WebhookView) -> Line {
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     let limit = webhook.limit();
     let limit = limit.map_or_else(String::new, |limit| format!(", {limit}"));
+    let backlog = webhook.backlog();
+    let backlog = backlog.map_or_else(String::new, |backlog| format!("; backlog: {backlog}"));
     Line::text("  ")
         .mark(webhook.mark())
         .column(None, &webhook.name, 24)
-        .then(None, &format!("{}{reason}{limit}", webhook.state()))
+        .then(
+            None,
+            &format!("{}{reason}{limit}{backlog}", webhook.state()),
+        )
         .then(Some(Tone::Faint), &format!("  {}", webhook.id))
 }
 

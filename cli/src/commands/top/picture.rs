@@ -18,6 +18,9 @@ use crate::pages;
 /// How many failures are listed.
 const FAILURES: usize = 50;
 
+/// How many webhooks have their backlog counted for each frame.
+const COUNTED: usize = 10;
+
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) taken_at: Timestamp,
@@ -30,15 +33,24 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Reads all of it. Apart from the list of webhooks, each request costs the same however much data there is.
+    /// Reads all of it, with the backlogs of the first webhooks needing attention. Apart from the list of webhooks, each request costs the same however much data there is.
     pub(super) async fn take(client: &Client, window: &str) -> Result<Self, Failure> {
         let stats = stats::ask(client, window.to_owned(), None).await?;
         let webhooks: Vec<WebhookView> = pages::all(client, &["v1", "webhooks"]).await?.read()?;
+        let count = webhooks.len();
+        let mut unhealthy: Vec<_> = webhooks.into_iter().filter(needs_attention).collect();
+        for webhook in unhealthy.iter_mut().take(COUNTED) {
+            let one = client.get(&["v1", "webhooks", &webhook.id]).await;
+            // It may have been deleted meanwhile.
+            if let Ok(one) = one {
+                *webhook = one.read()?;
+            }
+        }
         Ok(Self {
             taken_at: edge::now(),
             stats: stats.read()?,
-            webhooks: webhooks.len(),
-            unhealthy: webhooks.into_iter().filter(needs_attention).collect(),
+            webhooks: count,
+            unhealthy,
             failures: failures(client).await?,
         })
     }

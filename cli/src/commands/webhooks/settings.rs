@@ -10,6 +10,18 @@ use url::Url;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
 
+/// A number, or `none`.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Option<u32>);
+
+fn number_or_none(text: &str) -> Result<Limit, &'static str> {
+    if text == "none" {
+        return Ok(Limit(None));
+    }
+    let number = text.parse().map_err(|_| "must be a number or `none`")?;
+    Ok(Limit(Some(number)))
+}
+
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
     /// URL to send deliveries to
@@ -63,6 +75,14 @@ struct CommonArgs {
     #[arg(long, value_name = "N")]
     retry_rate: Option<u32>,
 
+    /// Rate limit for all attempts, per second, 1 to 1000 (on AWS 300); `none` removes it
+    #[arg(long, value_name = "N", value_parser = number_or_none)]
+    max_rate: Option<Limit>,
+
+    /// Limit for attempts at the same time, 1 to 128; `none` removes it
+    #[arg(long, value_name = "N", value_parser = number_or_none)]
+    max_in_flight: Option<Limit>,
+
     /// While failed, probe the webhook at growing intervals and resume it on the first success
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     auto_resume: Option<bool>,
@@ -87,6 +107,8 @@ impl CreateArgs {
             secret: secret.transpose()?.map(|secret| secret.expose().to_owned()),
             timeout_seconds: common.timeout_seconds.flatten(),
             retry_rate: common.retry_rate.flatten(),
+            max_rate: common.max_rate.flatten(),
+            max_in_flight: common.max_in_flight.flatten(),
             auto_resume: common.auto_resume.flatten(),
             retry: common.retry.flatten(),
         })
@@ -128,6 +150,8 @@ impl CommonArgs {
             headers: (!headers.is_empty()).then_some(Some(headers)),
             timeout_seconds: self.timeout_seconds.map(Some),
             retry_rate: self.retry_rate.map(Some),
+            max_rate: self.max_rate.map(|Limit(limit)| limit),
+            max_in_flight: self.max_in_flight.map(|Limit(limit)| limit),
             auto_resume: self.auto_resume.map(Some),
             retry: retry.map(Some),
             ..WebhookPatch::default()
@@ -206,6 +230,10 @@ mod tests {
             "5",
             "--retry-rate",
             "9",
+            "--max-rate",
+            "20",
+            "--max-in-flight",
+            "3",
             "--auto-resume",
             "--profile",
             "custom",
@@ -223,15 +251,17 @@ mod tests {
             "failure",
             "--retry-after",
             "at-least",
+            "--retry-ramp",
+            "on",
             "--on-exhausted",
             "fail-webhook",
         ]);
         let expected = concat!(
             r#"{"name":"n","target_url":"https://example.com","event_types":["a.*","b","c"],"#,
             r#""owner_email":"me@example.com","headers":{"X-A":"1","x-b":"2:3"},"timeout_seconds":5,"retry_rate":9,"#,
-            r#""auto_resume":true,"retry":{"profile":"custom","max_attempts":4,"jitter_bps":100,"#,
+            r#""max_rate":20,"max_in_flight":3,"auto_resume":true,"retry":{"profile":"custom","max_attempts":4,"jitter_bps":100,"#,
             r#""delays_seconds":[1,2],"max_backoff_seconds":60,"classifier":"by-status","redirects":"failure","#,
-            r#""retry_after":"at-least","on_exhausted":"fail-webhook"}}"#,
+            r#""retry_after":"at-least","retry_ramp":"on","on_exhausted":"fail-webhook"}}"#,
         );
         assert_eq!(body, expected);
     }
@@ -245,6 +275,10 @@ mod tests {
         assert_eq!(
             update(&["--owner-email", ""], None),
             r#"{"owner_email":null}"#
+        );
+        assert_eq!(
+            update(&["--max-rate", "none", "--max-in-flight", "2"], None),
+            r#"{"max_rate":null,"max_in_flight":2}"#
         );
         let before = RetryFields {
             profile: Some(Profile::Standard),

@@ -63,6 +63,12 @@ pub(super) fn one(webhook: &WebhookView, out: Output) -> String {
             ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
             ("timeout", Some(format!("{} s", webhook.timeout_seconds))),
             ("retry rate", Some(rate(webhook))),
+            ("backlog", webhook.backlog()),
+            ("max rate", webhook.max_rate.map(|n| format!("{n}/s"))),
+            (
+                "max in flight",
+                webhook.max_in_flight.map(|n| n.to_string()),
+            ),
             (
                 "auto-resume",
                 Some(if webhook.auto_resume { "yes" } else { "no" }.to_owned()),
@@ -149,6 +155,11 @@ mod tests {
             ("retry_rate", json!(8)),
             ("current_rate", json!(2.5)),
             ("limited", json!(true)),
+            (
+                "backlog",
+                json!({"size": 10_000, "counted": false, "empty_at": "2026-02-21T11:06:40.000Z"}),
+            ),
+            ("max_rate", json!(20)),
             ("next_test_at", json!("2026-02-21T10:01:00.000Z")),
             (
                 "last_failure",
@@ -166,6 +177,8 @@ mod tests {
             "standard, max_attempts 8\n",
             "authorization: ***",
             "8/s, limited to 2.5/s",
+            "more than 10000 deliveries, empty at 2026-02-21 11:06:40Z at the earliest",
+            "20/s",
             "next probe",
             "HTTP status 500, ",
             "dlv_1",

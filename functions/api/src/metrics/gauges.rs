@@ -4,13 +4,16 @@ use metrics::{describe_gauge, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use postrider_domain::flow::FlowStatus;
 use postrider_domain::health::Health;
+use postrider_domain::ids::WebhookId;
 use postrider_domain::key_stats::KeyStat;
 use postrider_domain::time::Millis;
 use postrider_gateway::stats::Report;
+use postrider_ports::drains::BacklogSize;
 
 const WEBHOOK_STATUS: &str = "postrider_webhook_status";
 const WEBHOOK_RATE: &str = "postrider_webhook_rate";
 const WEBHOOK_LIMITED: &str = "postrider_webhook_limited";
+const WEBHOOK_BACKLOG: &str = "postrider_webhook_backlog";
 const FIGURE_THRESHOLD: &str = "postrider_figure_threshold";
 const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
 
@@ -52,6 +55,19 @@ pub(super) fn of_tenant(report: &Report, flows: &[FlowStatus]) -> String {
             let id = webhook.id.to_string();
             gauge!(WEBHOOK_RATE, "webhook_id" => id.clone()).set(flow.per_second());
             gauge!(WEBHOOK_LIMITED, "webhook_id" => id).set(f64::from(u8::from(flow.limited)));
+        }
+    })
+}
+
+pub(super) fn of_backlogs(backlogs: &[(WebhookId, BacklogSize)]) -> String {
+    written(|| {
+        describe_gauge!(
+            WEBHOOK_BACKLOG,
+            "Deliveries of a webhook that are due and may not go yet, counted up to 10,000"
+        );
+        for (webhook, size) in backlogs {
+            let rows = u32::try_from(size.rows()).unwrap_or(u32::MAX);
+            gauge!(WEBHOOK_BACKLOG, "webhook_id" => webhook.to_string()).set(rows);
         }
     })
 }

@@ -26,6 +26,8 @@ const FIELDS: &[&str] = &[
     "secret",
     "timeout_seconds",
     "retry_rate",
+    "max_rate",
+    "max_in_flight",
     "auto_resume",
     "retry",
     "profile",

@@ -26,21 +26,24 @@ async fn a_webhook_is_created_shown_and_deleted() {
         json!({
             "id": made["id"], "name": "Tasks", "target_url": "https://receiver.example/hooks",
             "event_types": ["task.*"], "owner_email": null, "headers": {}, "timeout_seconds": 10,
-            "retry_rate": 5, "current_rate": 5.0, "limited": false, "auto_resume": false,
+            "retry_rate": 5, "max_rate": null, "max_in_flight": null, "current_rate": 5.0, "limited": false,
+            "backlog": {"size": 0, "counted": true, "empty_at": null}, "auto_resume": false,
             "retry": {
                 "profile": "gateway", "max_attempts": 5, "jitter_bps": 0,
                 "delays_seconds": [30, 120, 600, 3600, 21600], "max_backoff_seconds": 86400,
                 "classifier": "every-failure", "redirects": "delivered", "retry_after": "ignore",
-                "on_exhausted": "dead-letter",
+                "retry_ramp": "off", "on_exhausted": "dead-letter",
             },
             "status": "active", "failure_count": 0, "degraded": false, "status_reason": null,
             "status_changed_at": null, "next_test_at": null, "last_failure": null, "secret_expires": [],
             "created_at": "2026-02-21T10:00:00.000Z", "updated_at": "2026-02-21T10:00:00.000Z",
         })
     );
+    let mut listed = shown.clone();
+    listed["backlog"] = json!(null);
     assert_eq!(
         stage.get("/v1/webhooks").await.expect(200),
-        json!({"items": [shown], "next_cursor": null})
+        json!({"items": [listed], "next_cursor": null})
     );
     shown["secret"] = made["secret"].clone();
     assert_eq!(shown, made, "the created webhook is shown, with its secret");
@@ -56,11 +59,12 @@ async fn every_field_can_be_set() {
     let given = json!({
         "name": "All", "target_url": "https://receiver.example/", "event_types": ["a.b", "**"],
         "owner_email": "owner@example.com", "headers": {"X-Env": "prod", "Authorization": "Bearer canary"},
-        "secret": SECRET, "timeout_seconds": 30, "retry_rate": 10_000, "auto_resume": true,
+        "secret": SECRET, "timeout_seconds": 30, "retry_rate": 10_000, "max_rate": 300, "max_in_flight": 128,
+        "auto_resume": true,
         "retry": {
             "profile": "custom", "max_attempts": 100, "jitter_bps": 10_000, "delays_seconds": [1, 604_800],
             "max_backoff_seconds": 604_800, "classifier": "by-status", "redirects": "failure",
-            "retry_after": "at-least", "on_exhausted": "fail-webhook",
+            "retry_after": "at-least", "retry_ramp": "on", "on_exhausted": "fail-webhook",
         },
     });
     let mut made = stage.post("/v1/webhooks", &given).await.expect(201);
@@ -131,6 +135,14 @@ async fn every_invalid_field_is_reported_with_its_limit() {
     )
     .await;
     refused("retry_rate", json!(0), "retry_rate", "1 to 10000").await;
+    for n in [json!(0), json!(301), json!(4_294_967_306_u64)] {
+        refused("max_rate", n, "max_rate", "1 to 300").await;
+    }
+    for n in [json!(0), json!(129)] {
+        refused("max_in_flight", n, "max_in_flight", "1 to 128").await;
+    }
+    let unknown = json!({"retry_ramp": "fast"});
+    refused("retry", unknown, "retry.retry_ramp", "`on`").await;
     refused("auto_resume", json!("yes"), "auto_resume", "boolean").await;
     refused("retry", json!("gateway"), "retry", "an object").await;
     refused(
@@ -225,11 +237,22 @@ async fn a_patch_changes_only_the_fields_it_names() {
     );
     assert_ne!(named["updated_at"], before["updated_at"]);
 
-    let all = json!({"owner_email": null, "timeout_seconds": null, "retry_rate": null, "auto_resume": null});
+    let limits = json!({"max_rate": 20, "max_in_flight": 3});
+    let limited = stage.patch(&path, limits).await.expect(200);
+    assert_eq!(
+        (&limited["max_rate"], &limited["max_in_flight"]),
+        (&json!(20), &json!(3))
+    );
+    let all = json!({"owner_email": null, "timeout_seconds": null, "retry_rate": null, "auto_resume": null,
+        "max_rate": null, "max_in_flight": null});
     let reset = stage.patch(&path, all).await.expect(200);
     assert_eq!(
         (&reset["owner_email"], &reset["timeout_seconds"]),
         (&Value::Null, &json!(10))
+    );
+    assert_eq!(
+        (&reset["max_rate"], &reset["max_in_flight"]),
+        (&Value::Null, &Value::Null)
     );
 
     let retry = stage
@@ -434,6 +457,32 @@ async fn another_tenant_sees_nothing() {
     }
     let listed = stage.call(&other, Method::GET, "/v1/webhooks", "").await;
     assert_eq!(listed.expect(200)["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_webhook_shows_its_backlog_and_when_it_will_be_empty() {
+    let stage = Stage::new().await;
+    let id = stage.webhook().await;
+    let path = format!("/v1/webhooks/{id}");
+    stage.post(&format!("{path}/pause"), "").await.expect(200);
+    let event = json!({"type": "task.completed", "payload": {}, "webhook_id": id});
+    for _ in 0..3 {
+        stage.post("/v1/events", &event).await.expect(202);
+    }
+    let shown = stage.get(&path).await.expect(200);
+    assert_eq!(
+        shown["backlog"],
+        json!({"size": 3, "counted": true, "empty_at": null}),
+        "it waits for the webhook to be resumed"
+    );
+    let resumed = stage.post(&format!("{path}/resume"), "").await.expect(200);
+    assert_eq!(
+        resumed["backlog"],
+        json!({"size": 3, "counted": true, "empty_at": "2026-02-21T10:00:03.000Z"}),
+        "at one per second"
+    );
+    let listed = stage.get("/v1/webhooks").await.expect(200);
+    assert_eq!(listed["items"][0]["backlog"], json!(null));
 }
 
 #[tokio::test]

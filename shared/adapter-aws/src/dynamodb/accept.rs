@@ -38,7 +38,7 @@ impl Gates {
         let webhook = key.as_webhook()?;
         if key.is_state() {
             self.states.insert(webhook, State::of(item)?);
-        } else if StoredFlow::of(item)?.limiter.limited {
+        } else if StoredFlow::of(item)?.is_limited() {
             self.limited.insert(webhook);
         }
         Ok(())

@@ -158,7 +158,12 @@ impl Drains for DynamoStore {
         self.keep_round(round).await
     }
 
-    async fn backlog_size(&self, _: &TenantId, webhook: WebhookId) -> Result<BacklogSize> {
-        self.size_of(webhook).await
+    async fn backlog_size(
+        &self,
+        _: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<BacklogSize> {
+        self.size_of(webhook, now).await
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::flow::{Credit, Limiter, Limits};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
@@ -17,6 +18,7 @@ use super::item::{Item, from_item, ms, n, s, to_item};
 use super::keys::Key;
 use super::state::State;
 
+const CAPPED: &str = "capped";
 const CREDIT: &str = "credit";
 const LEASE_OWNER: &str = "lease_owner";
 const LEASE_TAKEN_AT: &str = "lease_taken_at";
@@ -31,7 +33,10 @@ const TRIES: usize = 5;
 pub(super) struct StoredFlow {
     /// Its fields are attributes of the item.
     #[serde(flatten)]
-    pub(super) limiter: Limiter,
+    limiter: Limiter,
+    /// Whether the webhook's settings limit all attempts. Written with the settings.
+    #[serde(default)]
+    capped: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     credit: Option<Credit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +65,7 @@ impl StoredFlow {
     ) -> Result<Item> {
         let flow = Self {
             limiter: Limiter::new(limits, now),
+            capped: limits.is_capped(),
             ..Self::default()
         };
         let mut item = to_item(&flow)?;
@@ -72,6 +78,7 @@ impl StoredFlow {
             status: state.health.status,
             failed_in_a_row: state.failed_in_a_row_since(self.limiter.opened_at),
             limiter: self.limiter,
+            capped: self.capped,
             drain: DrainState {
                 lease: self.lease(),
                 asked_for: self.asked_for,
@@ -83,6 +90,11 @@ impl StoredFlow {
         }
     }
 
+    /// Whether a row that is written now goes to the webhook's backlog.
+    pub(super) const fn is_limited(&self) -> bool {
+        self.limiter.limited || self.capped
+    }
+
     fn lease(&self) -> Option<DrainLease> {
         Some(DrainLease {
             owner: self.lease_owner.clone()?,
@@ -90,17 +102,24 @@ impl StoredFlow {
         })
     }
 
-    /// Takes credit for retries; 0 if the webhook is limited or being drained.
+    /// Takes credit for retries; 0 if the webhook is limited, capped or being drained.
     fn take_credit(&self, want: usize, limits: &Limits, now: Timestamp) -> (usize, Credit) {
         let credit = self.credit.unwrap_or_else(|| Credit::full(now));
         let mut credit = credit.healed(now);
         let is_leased = self.lease().is_some_and(|lease| lease.is_live(now));
-        if self.limiter.limited || is_leased {
+        if self.is_limited() || is_leased {
             return (0, credit);
         }
         let rate = self.limiter.retry_rate_milli(limits);
         (credit.take(rate, want, now), credit)
     }
+}
+
+/// The change of a webhook that has new settings.
+pub(super) fn changed(tenant: &TenantId, webhook: WebhookId, limits: &Limits) -> Change {
+    Change::of(Table::Deliveries, Key::flow(tenant, webhook))
+        .set(CAPPED, AttributeValue::Bool(limits.is_capped()))
+        .only_if(Condition::new("attribute_exists(#pk)"))
 }
 
 /// The change of a resumed webhook's limiter, as [`Limiter::resumed`] has it, without reading it first.
@@ -172,7 +191,7 @@ impl DynamoStore {
     ) -> Result<Stored> {
         let is_open = Condition::new("#epoch = :seen AND #limited = :no")
             .with("seen", n(seen_epoch))
-            .with("no", aws_sdk_dynamodb::types::AttributeValue::Bool(false));
+            .with("no", AttributeValue::Bool(false));
         let change = Change::of(Table::Deliveries, Key::flow(tenant, webhook));
         self.store(with_limiter(change, entered)?.only_if(is_open))
             .await
@@ -322,6 +341,6 @@ fn unchanged(seen: &StoredFlow) -> Result<Condition> {
     Ok(condition)
 }
 
-fn serialized(credit: &Credit) -> Result<aws_sdk_dynamodb::types::AttributeValue> {
-    to_item(credit).map(aws_sdk_dynamodb::types::AttributeValue::M)
+fn serialized(credit: &Credit) -> Result<AttributeValue> {
+    to_item(credit).map(AttributeValue::M)
 }

@@ -79,13 +79,13 @@ impl DynamoStore {
         })
     }
 
-    pub(super) async fn size_of(&self, webhook: WebhookId) -> Result<BacklogSize> {
+    pub(super) async fn size_of(&self, webhook: WebhookId, now: Timestamp) -> Result<BacklogSize> {
         let lanes = [AttemptKind::First, AttemptKind::Retry]
             .into_iter()
             .flat_map(|kind| {
                 (0..self.shards).map(move |shard| keys::backlog(webhook, kind, shard))
             });
-        let counts = lanes.map(|lane| self.count_lane(lane));
+        let counts = lanes.map(|lane| self.count_due(lane, now));
         let mut counts = stream::iter(counts.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         let mut sum = 0;
         while let Some(count) = counts.next().await {
@@ -97,8 +97,10 @@ impl DynamoStore {
         Ok(BacklogSize::Exactly(sum))
     }
 
-    async fn count_lane(&self, lane: String) -> Result<u64> {
+    async fn count_due(&self, lane: String, now: Timestamp) -> Result<u64> {
+        let due = Condition::new("#lane = :lane AND #next_retry_at <= :now");
         let mut query = Query {
+            keys: due.with("lane", s(&lane)).with("now", ms(now)),
             limit: Some(COUNTED_AT_ONCE),
             ..in_lane(&lane)
         };
@@ -116,7 +118,7 @@ impl DynamoStore {
     /// Whether a row that is written now goes to its webhook's backlog.
     pub(super) async fn is_limited(&self, tenant: &TenantId, webhook: WebhookId) -> Result<bool> {
         let flow = self.flow(tenant, webhook).await?;
-        Ok(flow.is_some_and(|flow| flow.limiter.limited))
+        Ok(flow.is_some_and(|flow| flow.is_limited()))
     }
 }
 

@@ -15,7 +15,7 @@ use postrider_store_format::StoredWebhook;
 
 use super::calls::{Change, Condition, Query, Step, Table, Transacted};
 use super::chores::Chore;
-use super::flow::StoredFlow;
+use super::flow::{self, StoredFlow};
 use super::item::{Item, ms, n, s};
 use super::keys::{Key, WEBHOOK_PREFIX};
 use super::state::State;
@@ -91,7 +91,7 @@ impl Webhooks for DynamoStore {
         let fresh = Condition::new("attribute_not_exists(#pk)");
         let room = Condition::new("attribute_not_exists(#webhooks) OR #webhooks < :most")
             .with("most", n(MAX_WEBHOOKS));
-        let steps = [
+        let mut steps = vec![
             Step::Change(raised(tenant).add(COUNT, n(1)).only_if(room)),
             Step::Put(
                 Table::Configs,
@@ -102,6 +102,10 @@ impl Webhooks for DynamoStore {
             Step::Put(Table::Configs, Key::tenant(tenant).item(), None),
             Step::Put(Table::Deliveries, flow, None),
         ];
+        if limits.is_capped() {
+            // Its first row already goes to its backlog.
+            steps.push(self.registering(tenant, id, now));
+        }
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
             Transacted::Conflicted(places) if places.contains(&0) => Ok(Created::TooMany),
@@ -139,6 +143,7 @@ impl Webhooks for DynamoStore {
                     .add("revision", n(1))
                     .only_if(Condition::new("attribute_exists(#pk)")),
             ),
+            Step::Change(flow::changed(tenant, id, &change.settings.limits())),
             // A drainer applies the new settings to the limiter.
             self.registering(tenant, id, change.updated_at),
         ];

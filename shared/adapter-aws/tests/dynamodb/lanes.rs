@@ -7,11 +7,12 @@ use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_ports::Error;
+use postrider_ports::configs::Created;
 use postrider_ports::deliveries::Claim;
 use postrider_ports::drains::{BacklogPart, BacklogSize, Postponed, Registration, Round};
 use postrider_ports::history::Cursor;
 use postrider_ports::interventions::Requeued;
-use postrider_testkit::builders::{NOW, acceptance, after};
+use postrider_testkit::builders::{self, NOW, acceptance, after};
 use postrider_testkit::store_suite::{Fixture, Scene};
 
 use crate::support::fixture;
@@ -191,13 +192,45 @@ async fn a_row_that_has_outlived_its_event_is_ended() {
     }
 }
 
+/// From its first row on, which needs a registration.
+#[tokio::test]
+async fn rows_of_a_capped_webhook_are_accepted_and_requeued_into_its_backlog() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let mut webhook = builders::webhook(&scene.tenant, 77);
+    webhook.settings.max_in_flight = Some(1);
+    let id = webhook.id;
+    let created = scene.create_webhook(webhook).await;
+    assert_eq!(created, Ok(Created::Done));
+    let registrations = registered(&scene).await;
+    assert!(registrations.iter().any(|one| one.webhook == id));
+    let row = scene.row(id).await;
+    assert!(is_in_backlog(&scene.try_claim(row, NOW).await));
+    let Claim::Claimed(delivery) = scene.try_drain(row, NOW).await else {
+        panic!("its drainer claims it");
+    };
+    let dead = Transition::Die {
+        cause: DeadCause::Exhausted,
+    };
+    scene.finish(&delivery.claimed, dead, after(1)).await;
+    let requeued = scene.requeue(&scene.tenant, row, Force::No, after(2)).await;
+    assert!(matches!(requeued, Ok(Requeued::Done(_))), "{requeued:?}");
+    assert!(is_in_backlog(&scene.try_claim(row, after(3)).await));
+    assert_eq!(scene.waiting(id, AttemptKind::Retry).await, [row]);
+}
+
 #[tokio::test]
 async fn pages_of_a_backlog_reach_its_end_and_it_is_counted() {
     const ROWS: usize = 60;
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
-    let size = async || scene.backlog_size(&scene.tenant, webhook).await.unwrap();
+    let size = async || {
+        scene
+            .backlog_size(&scene.tenant, webhook, NOW)
+            .await
+            .unwrap()
+    };
     assert_eq!(size().await, BacklogSize::Exactly(0));
     scene.limit(webhook, 10, NOW).await;
     let version = scene.version().await;

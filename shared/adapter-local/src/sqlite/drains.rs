@@ -16,8 +16,8 @@ use postrider_ports::backlog::Rows;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Claim, Deliveries, Wanted};
 use postrider_ports::drains::{
-    BacklogPart, BacklogSize, COUNTED_UP_TO, DrainEnd, DrainLease, DrainState, Drains, Postponed,
-    Registration, Round,
+    BacklogPart, BacklogSize, DrainEnd, DrainLease, DrainState, Drains, Postponed, Registration,
+    Round,
 };
 use postrider_ports::history::{Cursor, Page};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
@@ -30,8 +30,9 @@ use super::{SqliteStore, codec, stepping};
 const OPEN: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
      AND status IN ('pending', 'failed') AND (attempts_total > 0) = ?3 ORDER BY next_retry_at LIMIT ?4";
 
-const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
-     AND status IN ('pending', 'failed') LIMIT ?3)";
+/// The free rows of a kind that are due, to be counted.
+pub(super) const DUE: &str = "SELECT 1 FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 AND is_retry = ?3 \
+     AND wake_at <= ?4 LIMIT ?5";
 
 /// One more than are counted.
 const COUNTED_ROWS: usize = 10_001;
@@ -113,6 +114,7 @@ fn shown(flow: &Flow, webhook: &Webhook) -> WebhookFlow {
     WebhookFlow {
         status: webhook.health.status,
         limiter: flow.limiter,
+        capped: webhook.settings.limits().is_capped(),
         failed_in_a_row: webhook.health.failure_count,
         drain: flow.drain.clone(),
     }
@@ -156,7 +158,7 @@ impl Limiters for SqliteStore {
         now: Timestamp,
     ) -> Result<usize> {
         let taken = self.with_flow(tenant, webhook, |flow, _| {
-            if flow.limiter.limited || flow.drain.is_leased(now) {
+            if flow.limiter.limited || limits.is_capped() || flow.drain.is_leased(now) {
                 return 0;
             }
             let rate = flow.limiter.retry_rate_milli(&limits);
@@ -323,21 +325,27 @@ impl Drains for SqliteStore {
         Ok(())
     }
 
-    async fn backlog_size(&self, tenant: &TenantId, webhook: WebhookId) -> Result<BacklogSize> {
+    async fn backlog_size(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<BacklogSize> {
         let (tenant, limit) = (tenant.clone(), codec::limit(COUNTED_ROWS));
-        let count: i64 = self
-            .readers
-            .read(move |db| {
-                let of = (tenant.as_str(), webhook.to_string(), limit);
-                Ok(db.prepare_cached(COUNT)?.query_row(of, |row| row.get(0))?)
-            })
-            .await?;
-        let count = u64::try_from(count).unwrap_or(0);
-        Ok(if count > COUNTED_UP_TO {
-            BacklogSize::MoreThan(COUNTED_UP_TO)
-        } else {
-            BacklogSize::Exactly(count)
-        })
+        let count = move |db: &Connection| {
+            let mut count = 0_u64;
+            for is_retry in [false, true] {
+                let id = webhook.to_string();
+                let of = (tenant.as_str(), id, is_retry, now.as_millis(), limit);
+                let mut due = db.prepare_cached(DUE)?;
+                let mut rows = due.query(of)?;
+                while rows.next()?.is_some() {
+                    count += 1;
+                }
+            }
+            Ok(count)
+        };
+        Ok(BacklogSize::of(self.readers.read(count).await?))
     }
 }
 

@@ -5,8 +5,8 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, backlog, codec, configs, deleted, events, expire, health, history, jobs, keys,
-    mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
+    accept, apply, backlog, codec, configs, deleted, drains, events, expire, health, history, jobs,
+    keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
     stepping,
 };
 
@@ -52,6 +52,10 @@ fn every_hot_query_uses_its_index() {
         (
             schedule::FREE,
             "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at>? AND wake_at<?)",
+        ),
+        (
+            drains::DUE,
+            "deliveries_wake (tenant=? AND webhook_id=? AND is_retry=? AND wake_at<?)",
         ),
         (
             schedule::DUE_HELD,

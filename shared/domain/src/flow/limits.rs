@@ -25,7 +25,26 @@ pub enum Ramp {
     Off,
 }
 
+impl Ramp {
+    pub const ALL: [Self; 2] = [Self::On, Self::Off];
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+        }
+    }
+}
+
 impl Limits {
+    /// Whether its attempts are counted whatever its receiver takes. Processes that share such a webhook leave it to one.
+    #[must_use]
+    pub const fn is_capped(&self) -> bool {
+        self.max_rate.is_some() || self.max_in_flight.is_some()
+    }
+
     /// The rate of a webhook that nothing is known about, in thousandths of an attempt per second.
     pub(super) fn start_milli(&self) -> u32 {
         self.clamp_milli(per_second(self.retry_rate))

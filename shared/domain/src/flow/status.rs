@@ -16,6 +16,9 @@ pub struct FlowStatus {
     pub limited: bool,
     /// Of retries and, while it is limited, of all attempts; in thousandths per second.
     pub rate_milli: u32,
+    /// Whether the webhook's settings limit all attempts, whatever its receiver takes.
+    #[serde(default)]
+    pub capped: bool,
 }
 
 impl FlowStatus {
@@ -25,15 +28,17 @@ impl FlowStatus {
         Self {
             limited: false,
             rate_milli: limits.start_milli(),
+            capped: limits.is_capped(),
         }
     }
 
     /// The flow to a webhook that was just resumed.
     #[must_use]
-    pub const fn resumed() -> Self {
+    pub const fn resumed(limits: &Limits) -> Self {
         Self {
             limited: true,
             rate_milli: FLOOR_MILLI,
+            capped: limits.is_capped(),
         }
     }
 
@@ -46,6 +51,17 @@ impl FlowStatus {
             } else {
                 limiter.retry_rate_milli(limits)
             },
+            capped: limits.is_capped(),
+        }
+    }
+
+    /// How fast a backlog gets smaller, in thousandths per second.
+    #[must_use]
+    pub fn backlog_rate_milli(&self, limits: &Limits) -> u32 {
+        match limits.max_milli() {
+            // First attempts wait for nothing else.
+            Some(max) if !self.limited => max,
+            Some(_) | None => self.rate_milli,
         }
     }
 
@@ -101,7 +117,30 @@ impl WaitingFor {
         if due_at > now {
             return Some(Self::RetryTime);
         }
-        let needs_credit = flow.limited || AttemptKind::of(row) == AttemptKind::Retry;
+        let needs_credit =
+            flow.limited || flow.capped || AttemptKind::of(row) == AttemptKind::Retry;
         (needs_credit && now.since(due_at) > ABOUT_TO_GO).then_some(Self::RateLimit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Ramp;
+
+    #[test]
+    fn a_backlog_gets_smaller_at_the_rate_that_holds_it_up() {
+        let mut limits = Limits {
+            retry_rate: 5,
+            ramp: Ramp::Off,
+            max_rate: None,
+            max_in_flight: None,
+        };
+        let limited = FlowStatus::resumed(&limits);
+        let open = FlowStatus::unlimited(&limits);
+        assert_eq!(open.backlog_rate_milli(&limits), 5000, "retries");
+        limits.max_rate = Some(100);
+        assert_eq!(open.backlog_rate_milli(&limits), 100_000);
+        assert_eq!(limited.backlog_rate_milli(&limits), FLOOR_MILLI);
     }
 }

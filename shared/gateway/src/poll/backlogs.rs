@@ -274,7 +274,7 @@ fn needs_drain(registration: &Registration, flow: &WebhookFlow, now: Timestamp) 
     let is_due = looked.first_due_at.is_some_and(|at| at <= now.plus(SOON));
     // Until a look has seen all that was written for the registration, there may be unknown rows; and an empty
     // backlog is looked at once more, to be removed.
-    flow.limiter.limited
+    flow.is_limited()
         || is_due
         || looked.first_due_at.is_none()
         || !registration.is_settled(looked.at)
@@ -311,6 +311,7 @@ mod tests {
         WebhookFlow {
             status: WebhookStatus::Active,
             limiter: Limiter::default(),
+            capped: false,
             failed_in_a_row: 0,
             drain,
         }

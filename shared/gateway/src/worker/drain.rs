@@ -145,6 +145,10 @@ impl Drainer {
                 (Drained::Begun(begun), Some(at))
             }
         };
+        if slice.has_own_maximum() {
+            // The next drain does not know of them.
+            slice.finish_attempts().await;
+        }
         let ended = slice.end(next_at).await;
         if let (Some(not_before), Ok(())) = (next_at, &ended) {
             slice.alongside(self.send(message, not_before)).await;
@@ -188,6 +192,7 @@ impl Drainer {
         if let Some(registration) = registration.filter(is_done)
             && lanes.first_due_at().is_none()
             && !flow.limited
+            && !flow.capped
         {
             store.unregister_backlog(&registration).await?;
         }

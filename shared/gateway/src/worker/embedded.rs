@@ -18,7 +18,7 @@ use postrider_domain::delivery::{Delivery, Lease, LeaseOwner};
 use postrider_domain::flow::{AttemptKind, FlowStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::{Webhook, longest_attempt};
+use postrider_domain::webhook::{FASTEST_MAX_RATE, Webhook, longest_attempt};
 use postrider_ports::Result;
 use postrider_ports::WorkerStore;
 use postrider_ports::deliveries::ClaimedDelivery;
@@ -278,7 +278,7 @@ impl EmbeddedWorker {
     /// Probes a webhook if a slot is free; otherwise the next sweep asks again.
     fn probe(self: &Arc<Self>, tenant: TenantId, webhook: WebhookId) {
         let now = self.ports.clock.now();
-        if self.is_paused(&tenant, webhook, now) || !self.slots.take(&tenant, webhook) {
+        if self.is_paused(&tenant, webhook, now) || !self.slots.take(&tenant, webhook, None) {
             return;
         }
         let worker = Arc::clone(self);
@@ -363,7 +363,9 @@ impl StartNow for InProcessQueue {
     fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
         let worker = &self.0;
         if worker.is_paused(&webhook.tenant, webhook.id, now)
-            || !worker.slots.take(&webhook.tenant, webhook.id)
+            || !worker
+                .slots
+                .take(&webhook.tenant, webhook.id, webhook.settings.max_in_flight)
         {
             return None;
         }
@@ -388,6 +390,10 @@ impl FlowStates for InProcessQueue {
     async fn flows(&self, webhooks: &[Webhook]) -> Result<Vec<FlowStatus>> {
         let status = |webhook| self.0.flows.status(webhook);
         Ok(webhooks.iter().map(status).collect())
+    }
+
+    fn fastest_max_rate(&self) -> u32 {
+        FASTEST_MAX_RATE
     }
 }
 

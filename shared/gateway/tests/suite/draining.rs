@@ -149,6 +149,32 @@ async fn a_resumed_webhook_is_tried_and_the_others_keep_waiting_if_that_fails() 
     assert_eq!(delivered(&stage, &ids).await, ids.len() - attempted);
 }
 
+/// First attempts, too, and the limit does not end while its settings are there.
+#[tokio::test]
+async fn a_capped_webhook_is_only_called_by_its_drainer() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook_with(WebhookDraft {
+        max_rate: Some(10),
+        ..WebhookDraft::default()
+    });
+    let webhook = webhook.await;
+    for round in 0..2 {
+        let mut ids = Vec::new();
+        for _ in 0..10 {
+            ids.push(stage.publish(webhook).await);
+        }
+        let handled = stage.handle(stage.line.take_attempts()).await;
+        assert!(handled.iter().all(|one| *one == Ok(Handled::Postponed)));
+        assert_eq!(stage.receiver.requests().len(), round * 10);
+        let before = stage.clock.now();
+        stage.work(stage.line.take(), SECONDS(30)).await;
+        assert_eq!(delivered(&stage, &ids).await, 10);
+        assert!(stage.clock.now().since(before) >= Millis::new(900));
+        let flow = stage.flow(webhook).await;
+        assert!(flow.is_limited() && !flow.limiter.limited);
+    }
+}
+
 #[tokio::test]
 async fn a_drain_of_a_stopped_deleted_or_leased_backlog_ends_at_once() {
     let stage = Stage::set().await;

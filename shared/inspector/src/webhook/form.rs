@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use postrider_api_types::Vocabulary;
 use postrider_api_types::retry::RetryFields;
+use postrider_domain::flow::Ramp;
 use postrider_domain::invalid::Invalid;
 use postrider_domain::retry::{
     Classifier, OnExhausted, OnRetryAfter, Profile, Redirects, RetrySettings,
@@ -23,6 +24,8 @@ pub(super) struct WebhookForm {
     pub(super) owner_email: String,
     pub(super) timeout_seconds: String,
     pub(super) retry_rate: String,
+    pub(super) max_rate: String,
+    pub(super) max_in_flight: String,
     pub(super) auto_resume: bool,
     pub(super) headers: HeaderLines,
     /// The retry fields by name.
@@ -46,6 +49,8 @@ impl WebhookForm {
             owner_email: fields.text("owner_email"),
             timeout_seconds: fields.text("timeout_seconds"),
             retry_rate: fields.text("retry_rate"),
+            max_rate: fields.text("max_rate"),
+            max_in_flight: fields.text("max_in_flight"),
             auto_resume: fields.get("auto_resume").is_some(),
             headers: HeaderLines::from_fields(fields),
             retry: RetryFields::NAMES
@@ -57,6 +62,7 @@ impl WebhookForm {
     /// The form of an existing webhook. Fields that the profile decides are empty.
     pub(super) fn of(settings: &WebhookSettings) -> Self {
         let types = settings.event_types.iter();
+        let text = |limit: Option<u32>| limit.map(|n| n.to_string()).unwrap_or_default();
         let retry = RetryFields::from(settings.retry.clone());
         Self {
             name: settings.name.clone(),
@@ -68,6 +74,8 @@ impl WebhookForm {
             owner_email: settings.owner_email.clone().unwrap_or_default(),
             timeout_seconds: (settings.timeout.get() / 1000).to_string(),
             retry_rate: settings.retry_rate.to_string(),
+            max_rate: text(settings.max_rate),
+            max_in_flight: text(settings.max_in_flight),
             auto_resume: settings.auto_resume,
             headers: HeaderLines::of(&settings.headers),
             retry: RetryFields::NAMES
@@ -81,6 +89,8 @@ impl WebhookForm {
         let mut errors = Invalid::default();
         let timeout_seconds = number(&mut errors, "timeout_seconds", &self.timeout_seconds);
         let retry_rate = number(&mut errors, "retry_rate", &self.retry_rate);
+        let max_rate = number(&mut errors, "max_rate", &self.max_rate);
+        let max_in_flight = number(&mut errors, "max_in_flight", &self.max_in_flight);
         let retry = match self.retry() {
             Ok(retry) => Some(retry),
             Err(found) => {
@@ -110,6 +120,8 @@ impl WebhookForm {
             owner_email: (!self.owner_email.is_empty()).then(|| self.owner_email.clone()),
             timeout_seconds,
             retry_rate,
+            max_rate,
+            max_in_flight,
             retry,
             headers,
             auto_resume: Some(self.auto_resume),
@@ -162,6 +174,14 @@ impl WebhookForm {
             OnRetryAfter::Ignore => "Ignored",
         };
         choices(self.retry_text("retry_after"), name)
+    }
+
+    pub(super) fn ramps(&self) -> Vec<Choice> {
+        let name = |ramp| match ramp {
+            Ramp::On => "Raised while the receiver keeps up",
+            Ramp::Off => "Never above the retry rate limit",
+        };
+        choices(self.retry_text("retry_ramp"), name)
     }
 
     pub(super) fn endings(&self) -> Vec<Choice> {
@@ -224,7 +244,7 @@ mod tests {
 
     #[test]
     fn every_invalid_field_is_reported() {
-        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c";
+        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c&max_rate=fast";
         let errors = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
         let names: Vec<_> = errors
             .into_fields()
@@ -235,6 +255,7 @@ mod tests {
             names,
             [
                 "timeout_seconds",
+                "max_rate",
                 "retry.profile",
                 "retry.max_attempts",
                 "retry.jitter_bps",

@@ -11,6 +11,8 @@ use postrider_domain::ids::WebhookId;
 use postrider_domain::key_stats::KeyStat;
 use postrider_domain::webhook::Webhook;
 use postrider_gateway::stats::{self, Window};
+use postrider_gateway::webhooks::WebhookBacklog;
+use postrider_ports::drains::BacklogSize;
 use postrider_ports::history::Filter;
 
 use crate::App;
@@ -40,8 +42,12 @@ struct WebhookPage {
     headers: Vec<(String, String)>,
     timeout: u64,
     retry_rate: u32,
+    max_rate: Option<u32>,
+    max_in_flight: Option<u32>,
     /// The current rate while it is limited.
     limited_to: Option<f64>,
+    /// What is due and may not go yet; empty if nothing is.
+    backlog: Option<Markup>,
     auto_resume: bool,
     /// When the next probe of a failed webhook is sent.
     next_probe_at: Option<Markup>,
@@ -104,6 +110,23 @@ fn in_a_row(failures: u32) -> String {
     }
 }
 
+fn waiting(backlog: &WebhookBacklog) -> Option<Markup> {
+    let (count, at_least) = match backlog.size {
+        BacklogSize::Exactly(0) => return None,
+        BacklogSize::Exactly(1) => ("1 delivery".to_owned(), ""),
+        BacklogSize::Exactly(rows) => (format!("{} deliveries", text::count(rows)), ""),
+        BacklogSize::MoreThan(rows) => (
+            format!("more than {} deliveries", text::count(rows)),
+            " at the earliest",
+        ),
+    };
+    let empty = backlog.empty_at.map_or_else(
+        || ", until the webhook is resumed".to_owned(),
+        |at| format!(", empty {}{at_least}", text::when(at).0),
+    );
+    Some(Markup(format!("{count}{empty}")))
+}
+
 async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPage, PageError> {
     let (ports, tenant) = (&app.gateway.ports, viewer.tenant());
     let window = Window::last(DAY, ports.clock.now());
@@ -124,6 +147,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         " Deliveries are being retried."
     };
     let flow = app.gateway.manage.flow(&webhook).await?;
+    let backlog = app.gateway.manage.backlog(&webhook, flow).await?;
     let rows = rows::rows(app, &recent, std::slice::from_ref(&webhook)).await?;
     let failed = recent.iter().filter(|row| row.status != Status::Delivered);
     let last = failed
@@ -153,7 +177,10 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         headers: shown_headers(&settings.headers).into_iter().collect(),
         timeout: settings.timeout.get() / 1000,
         retry_rate: settings.retry_rate,
+        max_rate: settings.max_rate,
+        max_in_flight: settings.max_in_flight,
         limited_to: flow.limited.then(|| FlowStatus::per_second(&flow)),
+        backlog: waiting(&backlog),
         auto_resume: settings.auto_resume,
         next_probe_at: webhook
             .health

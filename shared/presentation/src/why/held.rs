@@ -1,7 +1,7 @@
 //! The delivery waits: for its webhook to be resumed, or for the rate at which the webhook may be called.
 
 use postrider_domain::delivery::Delivery;
-use postrider_domain::flow::{FlowStatus, WaitingFor};
+use postrider_domain::flow::{AttemptKind, FlowStatus, Limits, WaitingFor};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
@@ -12,12 +12,12 @@ use super::{Explanation, RECREATE};
 pub(super) enum Held<'a> {
     WebhookDeleted,
     WebhookStopped(&'a Webhook),
-    RateLimit(&'a Webhook, FlowStatus),
+    RateLimit(&'a Delivery, &'a Webhook, FlowStatus),
 }
 
 impl<'a> Held<'a> {
     pub(super) fn of(
-        row: &Delivery,
+        row: &'a Delivery,
         webhook: Option<(&'a Webhook, FlowStatus)>,
         now: Timestamp,
     ) -> Option<Self> {
@@ -30,7 +30,7 @@ impl<'a> Held<'a> {
         match WaitingFor::of(row, Some((webhook.health.status, flow)), now)? {
             WaitingFor::RetryTime => None,
             WaitingFor::WebhookResume => Some(Self::WebhookStopped(webhook)),
-            WaitingFor::RateLimit => Some(Self::RateLimit(webhook, flow)),
+            WaitingFor::RateLimit => Some(Self::RateLimit(row, webhook, flow)),
         }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Held<'a> {
                 vec![RECREATE.to_owned()],
             ),
             Self::WebhookStopped(webhook) => stopped(webhook),
-            Self::RateLimit(webhook, flow) => rate_limited(webhook, *flow),
+            Self::RateLimit(row, webhook, flow) => rate_limited(row, webhook, *flow),
         }
     }
 
@@ -85,7 +85,24 @@ fn stopped(webhook: &Webhook) -> Explanation {
     )
 }
 
-fn rate_limited(webhook: &Webhook, flow: FlowStatus) -> Explanation {
+/// The setting that a first attempt waits for.
+fn own_limit(row: &Delivery, webhook: &Webhook) -> Option<String> {
+    let Limits {
+        max_rate,
+        max_in_flight,
+        ..
+    } = webhook.settings.limits();
+    match (AttemptKind::of(row), max_rate, max_in_flight) {
+        (AttemptKind::Retry, ..) | (AttemptKind::First, None, None) => None,
+        (AttemptKind::First, Some(rate), None) => Some(format!("a `max_rate` of {rate}/s")),
+        (AttemptKind::First, None, Some(most)) => Some(format!("a `max_in_flight` of {most}")),
+        (AttemptKind::First, Some(rate), Some(most)) => Some(format!(
+            "a `max_rate` of {rate}/s and a `max_in_flight` of {most}"
+        )),
+    }
+}
+
+fn rate_limited(row: &Delivery, webhook: &Webhook, flow: FlowStatus) -> Explanation {
     let rate = flow.per_second();
     let (meaning, advice) = if flow.limited {
         (
@@ -94,6 +111,13 @@ fn rate_limited(webhook: &Webhook, flow: FlowStatus) -> Explanation {
                  so it is called at most {rate} times per second for now. The rate rises as requests succeed."
             ),
             "No action needed. If this lasts, the receiver is slower than the events it subscribes to.".to_owned(),
+        )
+    } else if let Some(own) = own_limit(row, webhook) {
+        (
+            format!(
+                "Nothing is wrong with this delivery. Its webhook has {own}, and other deliveries of it go first."
+            ),
+            "No action needed, unless the receiver can take more: then raise the limit.".to_owned(),
         )
     } else {
         let configured = webhook.settings.retry_rate;

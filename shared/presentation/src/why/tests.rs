@@ -145,6 +145,7 @@ fn the_outlook_depends_on_the_status() {
 const OPEN: FlowStatus = FlowStatus {
     limited: false,
     rate_milli: 5000,
+    capped: false,
 };
 
 fn active() -> Webhook {
@@ -218,6 +219,7 @@ fn a_delivery_of_an_active_webhook_waits_for_its_rate_limit() {
     let limited = FlowStatus {
         limited: true,
         rate_milli: 1500,
+        ..OPEN
     };
     let limited = waiting(WebhookStatus::Active, limited).meaning;
     assert!(

@@ -8,8 +8,10 @@ use postrider_domain::flow::{AttemptKind, Limiter, Limits, Ramp};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::webhook::WebhookSettings;
+use postrider_ports::configs::{Changed, WebhookChange};
 use postrider_ports::deliveries::Claim;
-use postrider_ports::drains::{BacklogPart, DrainEnd, DrainLease, Looked};
+use postrider_ports::drains::{BacklogPart, BacklogSize, DrainEnd, DrainLease, Looked};
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -332,6 +334,39 @@ pub async fn a_limited_or_drained_webhook_has_no_credit(fixture: impl Fixture) {
     assert_eq!(scene.credit(drained, 10, at(10_200)).await, 1);
 }
 
+/// Its settings say so, from the moment they are stored.
+pub async fn a_capped_webhook_is_left_to_its_drainer(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let id = webhook.id;
+    assert!(!scene.flow(id).await.is_limited());
+    let mut seen = NOW;
+    let caps = [(Some(20), None), (None, Some(3)), (None, None)];
+    for (n, (max_rate, max_in_flight)) in (1..).zip(caps) {
+        let settings = WebhookSettings {
+            max_rate,
+            max_in_flight,
+            ..webhook.settings.clone()
+        };
+        let limits = settings.limits();
+        let change = WebhookChange {
+            seen,
+            settings,
+            secrets: webhook.secrets.clone(),
+            updated_at: after(n),
+        };
+        let changed = scene.change_webhook(&scene.tenant, id, change).await;
+        assert_eq!(changed, Ok(Changed::Done));
+        seen = after(n);
+        let flow = scene.flow(id).await;
+        assert_eq!(flow.is_limited(), limits.is_capped());
+        assert!(!flow.limiter.limited, "its receiver is not the reason");
+        let credit = scene.take_credit(&scene.tenant, id, 1, limits, after(n));
+        let expected = usize::from(!limits.is_capped());
+        assert_eq!(credit.await, Ok(expected), "{limits:?}");
+    }
+}
+
 pub async fn one_of_many_workers_sends_the_drain_message(fixture: impl Fixture) {
     let scene = Arc::new(Scene::of(fixture.handle()));
     let webhook = scene.webhook().await.id;
@@ -382,6 +417,25 @@ pub async fn a_drainer_claims_and_finishes_rows_of_a_backlog(fixture: impl Fixtu
         scene.try_drain(failing, after(60)).await,
         Claim::Claimed(_)
     ));
+}
+
+/// What is due later or in flight is no part of it.
+pub async fn the_backlog_of_a_webhook_is_counted(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let (webhook, other) = (scene.webhook().await.id, scene.webhook().await.id);
+    scene.set_status(webhook, WebhookStatus::Paused).await;
+    let size = async |now| {
+        fixture.flush().await;
+        let size = scene.backlog_size(&scene.tenant, webhook, now).await;
+        size.unwrap()
+    };
+    assert_eq!(size(NOW).await, BacklogSize::Exactly(0));
+    scene.row_at(other, NOW).await;
+    for due_at in [NOW, after(1), after(2)] {
+        scene.row_at(webhook, due_at).await;
+    }
+    assert_eq!(size(after(1)).await, BacklogSize::Exactly(2));
+    assert_eq!(size(after(2)).await, BacklogSize::Exactly(3));
 }
 
 pub async fn a_deleted_webhook_has_no_flow(fixture: impl Fixture) {

@@ -1,5 +1,6 @@
 //! Webhooks, their secrets and their version.
 
+use postrider_domain::flow::Ramp;
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::{StatusReason, WebhookStatus};
 use postrider_domain::retry::{Profile, RetrySettings};
@@ -238,11 +239,14 @@ fn rich_settings() -> WebhookSettings {
         headers: CustomHeaders::parse(headers).unwrap(),
         timeout: Millis::from_seconds(30),
         retry_rate: 77,
+        max_rate: Some(300),
+        max_in_flight: Some(7),
         auto_resume: true,
         retry: RetrySettings {
             profile: Profile::Custom,
             delays_seconds: Some(vec![1, 2, 3]),
             jitter_bps: Some(5),
+            retry_ramp: Some(Ramp::On),
             ..RetrySettings::default()
         },
     }

@@ -404,6 +404,10 @@ impl<'a> Slice<'a> {
         }
     }
 
+    pub(super) const fn has_own_maximum(&self) -> bool {
+        self.limits().max_in_flight.is_some()
+    }
+
     fn slots(&self) -> usize {
         let most = self.limits().max_in_flight;
         let most = most.and_then(|most| usize::try_from(most).ok());

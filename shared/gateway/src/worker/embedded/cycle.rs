@@ -117,7 +117,8 @@ impl EmbeddedWorker {
         }
         let may_begin = known.is_none_or(|webhook| self.flows.is_row_due(webhook, now));
         let room = if may_begin {
-            self.slots.take_many(tenant, *id, sharers)
+            let most = known.and_then(|webhook| webhook.settings.max_in_flight);
+            self.slots.take_many(tenant, *id, most, sharers)
         } else {
             0
         };

@@ -165,9 +165,11 @@ impl Flows {
     /// Whether a new row may begin at once, without being read by the loop. Takes the credit that it needs.
     pub(super) fn may_begin(&self, webhook: &Webhook, now: Timestamp) -> bool {
         self.with(webhook, now, |entry| {
-            let is_limited = entry.flow.limiter().limited;
             let limits = entry.limits;
-            !is_limited && entry.flow.allow(AttemptKind::First, now, 1, &limits, now) == 1
+            // A row that waits for credit of `max_rate` comes first.
+            let overtakes = limits.max_rate.is_some() && entry.next_row_at <= now;
+            let has_to_wait = entry.flow.limiter().limited || overtakes;
+            !has_to_wait && entry.flow.allow(AttemptKind::First, now, 1, &limits, now) == 1
         })
     }
 
@@ -221,7 +223,9 @@ impl Flows {
         );
         let by_webhook = self.by_webhook.lock();
         match by_webhook.get(&key) {
-            Some(entry) if entry.generation < webhook.health.generation => FlowStatus::resumed(),
+            Some(entry) if entry.generation < webhook.health.generation => {
+                FlowStatus::resumed(&limits)
+            }
             Some(entry) if entry.limits == limits => FlowStatus::of(entry.flow.limiter(), &limits),
             Some(_) | None => FlowStatus::unlimited(&limits),
         }

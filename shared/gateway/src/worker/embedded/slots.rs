@@ -48,14 +48,14 @@ impl Slots {
         }
     }
 
-    /// Takes one slot for a new row, unless the row would overtake waiting rows.
-    pub(super) fn take(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
+    /// Takes one slot for a new row, unless the row would overtake waiting rows. `most` is the webhook's own maximum.
+    pub(super) fn take(&self, tenant: &TenantId, webhook: WebhookId, most: Option<u32>) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
         if counts.backlog.contains_key(&key) {
             return false;
         }
-        if self.room(&counts, &key) == 0 {
+        if self.room(&counts, &key, most) == 0 {
             counts.queue(key);
             return false;
         }
@@ -66,12 +66,18 @@ impl Slots {
 
     /// Takes slots for a webhook, at most a fair share of the free ones among `sharers` webhooks; returns how many. If it
     /// gets none, the webhook has a backlog.
-    pub(super) fn take_many(&self, tenant: &TenantId, webhook: WebhookId, sharers: usize) -> usize {
+    pub(super) fn take_many(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        most: Option<u32>,
+        sharers: usize,
+    ) -> usize {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
         let left = self.max_total.saturating_sub(counts.total);
         let share = left.div_ceil(sharers.max(1));
-        let taken = share.min(self.room(&counts, &key));
+        let taken = share.min(self.room(&counts, &key, most));
         if taken == 0 {
             counts.queue(key);
             return 0;
@@ -84,12 +90,14 @@ impl Slots {
     }
 
     /// How many more slots this webhook may take.
-    fn room(&self, counts: &Counts, key: &Key) -> usize {
+    fn room(&self, counts: &Counts, key: &Key, most: Option<u32>) -> usize {
         if counts.closed {
             return 0;
         }
         let left = self.max_total.saturating_sub(counts.total);
-        let bound = self.per_webhook.min((left / SHARE_OF_REST).max(1));
+        let most = most.and_then(|most| usize::try_from(most).ok());
+        let most = most.unwrap_or(usize::MAX).min(self.per_webhook);
+        let bound = most.min((left / SHARE_OF_REST).max(1));
         let under_way = counts.by_webhook.get(key).copied().unwrap_or(0);
         bound.saturating_sub(under_way).min(left)
     }
@@ -167,9 +175,18 @@ mod tests {
     fn one_webhook_cannot_take_everything() {
         let slots = Slots::new(2, 100);
         let tenant = TenantId::default();
-        assert!(slots.take(&tenant, webhook(1)) && slots.take(&tenant, webhook(1)));
-        assert!(!slots.take(&tenant, webhook(1)));
-        assert!(slots.take(&tenant, webhook(2)));
+        assert!(slots.take(&tenant, webhook(1), None) && slots.take(&tenant, webhook(1), None));
+        assert!(!slots.take(&tenant, webhook(1), None));
+        assert!(slots.take(&tenant, webhook(2), None));
+    }
+
+    #[test]
+    fn a_webhook_keeps_to_its_own_maximum() {
+        let slots = Slots::new(64, 1024);
+        let tenant = TenantId::default();
+        assert_eq!(slots.take_many(&tenant, webhook(1), Some(3), 1), 3);
+        assert!(!slots.take(&tenant, webhook(1), Some(3)));
+        assert_eq!(slots.take_many(&tenant, webhook(2), Some(100), 1), 64);
     }
 
     #[test]
@@ -177,38 +194,38 @@ mod tests {
         let slots = Slots::new(64, 1024);
         let tenant = TenantId::default();
         for hanging in 0..40 {
-            while slots.take(&tenant, webhook(hanging)) {}
+            while slots.take(&tenant, webhook(hanging), None) {}
         }
-        assert!(slots.take(&tenant, webhook(200)));
+        assert!(slots.take(&tenant, webhook(200), None));
     }
 
     #[test]
     fn a_new_row_does_not_overtake_waiting_rows() {
         let slots = Slots::new(1, 100);
         let tenant = TenantId::default();
-        assert!(slots.take(&tenant, webhook(1)));
-        assert!(!slots.take(&tenant, webhook(1)));
+        assert!(slots.take(&tenant, webhook(1), None));
+        assert!(!slots.take(&tenant, webhook(1), None));
         assert!(slots.finished(&tenant, webhook(1)), "a row waits");
         assert!(
-            !slots.take(&tenant, webhook(1)),
+            !slots.take(&tenant, webhook(1), None),
             "the waiting row comes first"
         );
         slots.clear_backlog(&(tenant.clone(), webhook(1)));
-        assert!(slots.take(&tenant, webhook(1)));
+        assert!(slots.take(&tenant, webhook(1), None));
     }
 
     #[test]
     fn free_slots_are_shared() {
         let slots = Slots::new(64, 16);
         let tenant = TenantId::default();
-        assert_eq!(slots.take_many(&tenant, webhook(1), 16), 1);
+        assert_eq!(slots.take_many(&tenant, webhook(1), None, 16), 1);
         assert_eq!(
-            slots.take_many(&tenant, webhook(1), 1),
+            slots.take_many(&tenant, webhook(1), None, 1),
             0,
             "no more than its share"
         );
         let taken: usize = (2..40)
-            .map(|n| slots.take_many(&tenant, webhook(n), 1))
+            .map(|n| slots.take_many(&tenant, webhook(n), None, 1))
             .sum();
         assert_eq!(taken, 15, "one each, until none is left");
     }
@@ -219,14 +236,14 @@ mod tests {
         let tenant = TenantId::default();
         let key = |n| (tenant.clone(), webhook(n));
         for n in [1, 2] {
-            assert_eq!(slots.take_many(&tenant, webhook(n), 1), 1);
+            assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), 1);
         }
         for n in [9, 1, 2] {
-            assert_eq!(slots.take_many(&tenant, webhook(n), 1), 0);
+            assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), 0);
         }
         assert_eq!(slots.backlogs(), [key(9), key(1), key(2)]);
         slots.finished(&tenant, webhook(1));
-        assert_eq!(slots.take_many(&tenant, webhook(9), 1), 1);
+        assert_eq!(slots.take_many(&tenant, webhook(9), None, 1), 1);
         slots.note_backlog(&key(9));
         assert_eq!(slots.backlogs(), [key(1), key(2), key(9)]);
     }
@@ -236,7 +253,7 @@ mod tests {
         let slots = Slots::new(64, 1024);
         let tenant = TenantId::default();
         slots.close();
-        assert!(!slots.take(&tenant, webhook(1)));
-        assert_eq!(slots.take_many(&tenant, webhook(1), 1), 0);
+        assert!(!slots.take(&tenant, webhook(1), None));
+        assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 0);
     }
 }

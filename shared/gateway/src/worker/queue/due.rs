@@ -111,7 +111,7 @@ impl QueueWorker {
         rows: Vec<DueRow>,
         now: Timestamp,
     ) -> Result<Admitted> {
-        let is_closed = flow.status.is_stopped() || flow.limiter.limited;
+        let is_closed = flow.status.is_stopped() || flow.is_limited();
         let entered = if is_closed {
             None
         } else {
