@@ -11,6 +11,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # the tests; a separate clippy run would build the dependencies a second time.
 LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+# After the rest: an installed cargo-nextest is used before the one that `make setup` builds.
+export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
 .PHONY: help run test check quick fmt clippy deny arrows links template build local stack advisories fuzz bench bench-aws costs screenshots docs schema simulate words setup clean-tools

@@ -18,6 +18,7 @@ mod conformance;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod documents;
+mod examples;
 mod fuzzed;
 mod inbound_command;
 mod inspector;

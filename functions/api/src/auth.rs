@@ -9,7 +9,7 @@ use http::{HeaderMap, header};
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::{ApiKey, Scope};
 
-use postrider_web::recognised::Recognised;
+use crate::Recognised;
 
 use crate::Api;
 use crate::problem::{Code, Problem};

@@ -29,6 +29,7 @@ use postrider_inspector::Inspector;
 
 pub use metrics::Counters;
 pub use postrider_inspector::OneTimeLogin;
+pub use postrider_web::recognised::Recognised;
 pub use postrider_web::stream::Streaming;
 use postrider_web::stream::Streams;
 use postrider_web::{body, envelope, problem};
