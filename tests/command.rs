@@ -170,3 +170,25 @@ impl Serve {
         ended.unwrap().success()
     }
 }
+
+/// Waits until there is an answer with success at this URL.
+///
+/// # Panics
+/// If that takes more than a minute.
+pub async fn answers(url: &str) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(100));
+    let wait = async {
+        loop {
+            looks.tick().await;
+            if let Ok(answer) = client.get(url).send().await
+                && answer.status().is_success()
+            {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait)
+        .await
+        .expect("it answers");
+}

@@ -1,6 +1,7 @@
 //! A progress bar for copies that take a while; nothing without a terminal.
 
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use postrider_adapter_local::backup::CopyProgress;
@@ -24,9 +25,10 @@ impl CopyBar {
         Self(bar)
     }
 
-    pub(crate) fn set(&self, at: CopyProgress) {
+    pub(crate) fn set(&self, at: CopyProgress) -> ControlFlow<()> {
         self.0.set_length(at.total);
         self.0.set_position(at.done);
+        ControlFlow::Continue(())
     }
 
     pub(crate) fn finish(&self) {

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::emulated::invocations;
 use crate::command::{self, PATIENCE, TOKEN};
 
 /// A running `postrider dev`, stopped when dropped.
@@ -20,12 +19,12 @@ pub(super) struct Dev {
 }
 
 impl Dev {
-    /// Starts one on this directory that invokes dispatcher and poller at these addresses.
+    /// Starts one on this directory that invokes dispatcher and poller at these URLs.
     pub(super) async fn start(data: &Path, dispatcher: &str, poller: &str) -> Self {
         let mut process = Command::new(command::binary())
             .args(["dev", "--listen", "127.0.0.1:0", "--tick-seconds", "1"])
-            .args(["--dispatcher", &invocations(dispatcher)])
-            .args(["--poller", &invocations(poller)])
+            .args(["--dispatcher", dispatcher])
+            .args(["--poller", poller])
             .arg("--data")
             .arg(data)
             .env_clear()

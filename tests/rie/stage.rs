@@ -1,12 +1,13 @@
 //! `postrider dev` with functions, as a developer runs them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::dev::Dev;
-use super::emulated::{Emulated, free_address};
+use super::emulated::{Emulated, free_address, invocations};
 use crate::command::PATIENCE;
 
 /// A directory, the `postrider dev` that uses it, and the addresses at which it invokes functions.
@@ -19,6 +20,10 @@ pub(super) struct Stage {
     endpoint: String,
 }
 
+async fn dev(data: &Path, dispatcher: &str, poller: &str) -> Dev {
+    Dev::start(data, &invocations(dispatcher), &invocations(poller)).await
+}
+
 impl Stage {
     pub(super) async fn start() -> Self {
         Self::start_traced("").await
@@ -29,7 +34,7 @@ impl Stage {
         let data = tempfile::tempdir().unwrap();
         let (dispatcher, poller) = (free_address(), free_address());
         Self {
-            dev: Dev::start(data.path(), &dispatcher, &poller).await,
+            dev: dev(data.path(), &dispatcher, &poller).await,
             data,
             dispatcher,
             poller,
@@ -41,7 +46,7 @@ impl Stage {
     pub(super) async fn after_a_kill(self) -> Self {
         self.dev.kill().await;
         Self {
-            dev: Dev::start(self.data.path(), &self.dispatcher, &self.poller).await,
+            dev: dev(self.data.path(), &self.dispatcher, &self.poller).await,
             ..self
         }
     }

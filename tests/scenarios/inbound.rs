@@ -62,7 +62,7 @@ async fn send(
     headers.insert("content-type", "application/json".parse().unwrap());
     let inbound = Inbound::post(headers, Bytes::copy_from_slice(sent.as_bytes()));
     let to = source.id.to_string();
-    let received = world.gateway().receive.receive(&to, inbound).await;
+    let received = world.gateway().receive.receive(&to, inbound, || ()).await;
     world.idle().await;
     match received? {
         Received::Stored(published) => Ok(published),

@@ -70,7 +70,7 @@ async fn ask(
     asked: Inbound,
 ) -> Result<HandshakeReply, GatewayError> {
     let to = source.id.to_string();
-    match world.gateway().receive.receive(&to, asked).await? {
+    match world.gateway().receive.receive(&to, asked, || ()).await? {
         Received::Answered(reply) => Ok(reply),
         Received::Stored(published) => panic!("a question was stored: {published:?}"),
     }

@@ -20,7 +20,8 @@ Examples:
 Deliveries that were open when the backup was taken may have been sent since. With --hold every webhook
 is paused and nothing is sent until you resume it; with --send they are sent again when the gateway
 starts, with the same webhook-id, so that receivers that check it notice.
-Events that were published after the backup are not in it: publish them again.";
+Events that were published after the backup are not in it: publish them again. Keys that were revoked
+and secrets that were rotated since are valid again: revoke and rotate them again.";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -104,6 +105,10 @@ fn report(
         return Ok(Ending::Fine);
     }
     out.line(format!("Restored into {}.", data.display()))?;
+    out.note(format!(
+        "Everything is as it was at {}: also keys that were revoked and secrets that were rotated since.",
+        contents.taken_at
+    ));
     match open_deliveries {
         OpenDeliveries::Hold => out.note(format!(
             "{} paused. Start the gateway, look at what was open, then: postrider webhooks resume wh_…",

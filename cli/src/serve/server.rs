@@ -16,6 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use postrider_api::Recognised;
+use postrider_domain::time::{Millis, Timestamp};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
@@ -28,6 +29,9 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after a failed accept, such as when the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a refused connection is logged.
+const SAY_AGAIN: Millis = Millis::from_seconds(60);
 
 /// Limits on clients.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,7 @@ pub(crate) async fn serve<T>(
 ) -> T {
     let graceful = GracefulShutdown::new();
     let slots = Slots::new(limits.connections, limits.per_address);
+    let mut refused = Refused::default();
     let mut stop = std::pin::pin!(stop);
     let stopped = loop {
         tokio::select! {
@@ -76,9 +81,7 @@ pub(crate) async fn serve<T>(
                     let connection = Connection { stream, router: router.clone(), slot };
                     connection.spawn(limits.write_timeout, &slots, &graceful);
                 }
-                Ok(None) => {
-                    debug!(event = "server.connection_refused", "an address has too many connections");
-                }
+                Ok(None) => refused.warn(crate::edge::now()),
                 Err(error) => {
                     warn!(event = "server.accept_failed", %error, "a connection could not be accepted");
                     crate::edge::pause(ACCEPT_PAUSE).await;
@@ -97,6 +100,27 @@ pub(crate) async fn serve<T>(
         );
     }
     stopped
+}
+
+/// Says that connections are refused, now and then.
+#[derive(Default)]
+struct Refused {
+    said_at: Option<Timestamp>,
+}
+
+impl Refused {
+    fn warn(&mut self, now: Timestamp) {
+        let is_due = self
+            .said_at
+            .is_none_or(|at| at > now || now.since(at) >= SAY_AGAIN);
+        if is_due {
+            self.said_at = Some(now);
+            warn!(
+                event = "server.connection_refused",
+                "an address has too many connections; see POSTRIDER_CONNECTIONS_PER_ADDRESS"
+            );
+        }
+    }
 }
 
 /// Accepts the next connection once there is a place for it; `None` for one that was closed at once.

@@ -44,6 +44,9 @@ use crate::serve::{backups, mail, server};
 /// How much longer than the longest attempt shutdown waits for those in flight.
 const FINISH_MARGIN: Millis = Millis::from_seconds(5);
 
+/// How long shutdown waits for the last rejected requests to be stored.
+const LAST_WRITE: Duration = Duration::from_secs(5);
+
 /// How often observations are added to the histograms of `/metrics`.
 const SORT_IN_EVERY: Duration = Duration::from_secs(5);
 
@@ -201,6 +204,17 @@ impl Service {
         (login, OneTimeLogin::path(&token))
     }
 
+    /// Stores the rejected requests of the last second.
+    async fn write_rejections(&self) {
+        let written = tokio::time::timeout(LAST_WRITE, self.rejections.write()).await;
+        if !matches!(written, Ok(Ok(()))) {
+            warn!(
+                event = "serve.rejections_not_stored",
+                "the last rejected requests could not be stored"
+            );
+        }
+    }
+
     /// Runs until `stop` resolves, then accepts no more requests, finishes the requests and attempts in flight, and
     /// returns. Attempts that do not finish in time are repeated at the next start.
     ///
@@ -265,6 +279,7 @@ impl Service {
             );
             self.worker.abandon();
         }
+        self.write_rejections().await;
         traces::flush().await;
         info!(event = "serve.stopped", "stopped");
         ended

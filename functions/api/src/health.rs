@@ -44,19 +44,21 @@ pub(crate) struct IndexView {
     (status = 503, description = "The store cannot be read or written, so nothing is accepted.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
-    let now = api.now();
-    let known = api.last_check.lock().filter(|check| check.is_fresh(now));
-    let works = match known {
-        Some(check) => check.works,
+    // One check at a time; whoever comes meanwhile gets its result.
+    let mut last = api.last_check.lock().await;
+    let check = match last.filter(|check| check.is_fresh(api.now())) {
+        Some(check) => check,
         None => {
-            let check = api.gateway.ports.store.check();
+            let check = tokio::time::timeout(PATIENCE, api.gateway.ports.store.check()).await;
             // A health check only asks whether to send traffic, whatever is wrong with the store.
-            let works = matches!(tokio::time::timeout(PATIENCE, check).await, Ok(Ok(())));
-            *api.last_check.lock() = Some(LastCheck { at: now, works });
-            works
+            let works = matches!(check, Ok(Ok(())));
+            *last.insert(LastCheck {
+                at: api.now(),
+                works,
+            })
         }
     };
-    if works {
+    if check.works {
         Ok(healthy())
     } else {
         Err(Problem::new(

@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn;
-use parking_lot::Mutex;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_gateway::shadow::Shadows;
@@ -34,6 +33,7 @@ pub use postrider_web::stream::Streaming;
 use postrider_web::stream::Streams;
 use postrider_web::{body, envelope, problem};
 pub use problem::{Code, Problem};
+use tokio::sync::Mutex;
 
 struct Shared {
     gateway: Arc<Gateway>,

@@ -67,10 +67,9 @@ async fn receive(
         }
         Err(problem) => return Err(problem),
     };
-    let receiving = gateway.receive.receive(&source, inbound);
-    let received = traces::caused_by(cause, receiving).await?;
-    Recognised::mark(&parts.extensions);
-    match received {
+    let verified = || Recognised::mark(&parts.extensions);
+    let receiving = gateway.receive.receive(&source, inbound, verified);
+    match traces::caused_by(cause, receiving).await? {
         Received::Stored(published) => Ok(StoredEvent::from(published).into_response()),
         Received::Answered(reply) => Ok(answer(reply)),
     }

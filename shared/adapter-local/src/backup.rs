@@ -4,14 +4,16 @@
 //! because the secrets of a database without its key are lost; so a backup must be kept as safe as the directory itself.
 
 mod contents;
+mod identity;
 mod last;
 mod restore;
 mod take;
 
 pub use contents::BackupContents;
+pub use identity::identity;
 pub use last::{LastBackup, last_backup};
 pub use restore::{OpenDeliveries, Restored, restore};
-pub use take::{CopyProgress, back_up};
+pub use take::{CopyProgress, DRAFT, back_up};
 
 /// Files of the data directory that belong to the database.
 const FILES: [&str; 2] = [crate::sqlite::KEY_FILE, "admin-token"];

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,11 +39,14 @@ fn directory() -> TempDir {
 }
 
 fn take(dir: &Path, file: &Path, now: Timestamp) -> postrider_ports::Result<BackupContents> {
-    back_up(dir, file, now, &mut |_| {})
+    back_up(dir, file, now, &mut |_| ControlFlow::Continue(()))
 }
 
 async fn bring_back(file: &Path, dir: &Path, open: OpenDeliveries) -> Result<u64, String> {
-    let restored = restore(file, dir, open, after(60), &mut |_| {}).await;
+    let restored = restore(file, dir, open, after(60), &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .await;
     restored
         .map(|restored| restored.paused_webhooks)
         .map_err(|error| error.to_string())
@@ -181,4 +185,63 @@ fn a_backup_never_overwrites_is_private_and_needs_the_right_key() {
     assert!(matches!(wrong, Err(Error::Broken(why)) if why.contains("key")));
     let names: Vec<_> = fs::read_dir(elsewhere.path()).unwrap().collect();
     assert_eq!(names.len(), 1, "no draft is left: {names:?}");
+}
+
+#[tokio::test]
+async fn a_restored_database_has_a_log_again_and_refuses_an_old_one() {
+    let (dir, elsewhere) = (directory(), directory());
+    drop(open(dir.path()));
+    let file = elsewhere.path().join("one.backup");
+    take(dir.path(), &file, NOW).unwrap();
+    let to = elsewhere.path().join("data");
+    fs::create_dir(&to).unwrap();
+    let left = to.join("postrider.db-wal");
+    fs::write(&left, "of a gateway that was killed").unwrap();
+    let refused = bring_back(&file, &to, OpenDeliveries::Send).await;
+    assert!(refused.unwrap_err().contains("postrider.db-wal"));
+    fs::remove_file(left).unwrap();
+    assert_eq!(bring_back(&file, &to, OpenDeliveries::Send).await, Ok(0));
+    let _store = open(&to);
+    let db = Connection::open(to.join("postrider.db")).unwrap();
+    let mode: String = db
+        .pragma_query_value(None, "journal_mode", |row| row.get(0))
+        .unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[tokio::test]
+async fn an_interrupted_restore_is_repeated() {
+    let (dir, elsewhere) = (directory(), directory());
+    drop(open(dir.path()));
+    let file = elsewhere.path().join("one.backup");
+    take(dir.path(), &file, NOW).unwrap();
+    let to = elsewhere.path().join("data");
+    fs::create_dir_all(to.join("restoring")).unwrap();
+    fs::write(to.join("secret.key"), [1; 32]).unwrap();
+    assert_eq!(bring_back(&file, &to, OpenDeliveries::Send).await, Ok(0));
+    open(&to);
+}
+
+#[test]
+fn a_backup_can_be_stopped_and_leaves_nothing() {
+    let (dir, elsewhere) = (directory(), directory());
+    drop(open(dir.path()));
+    let file = elsewhere.path().join("one.backup");
+    let stopped = back_up(dir.path(), &file, NOW, &mut |_| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(Error::Unavailable(why)) if why.contains("stopped")));
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    assert!(last_backup(dir.path()).is_none());
+}
+
+#[test]
+fn a_backup_of_a_newer_version_is_refused() {
+    let (dir, elsewhere) = (directory(), directory());
+    drop(open(dir.path()));
+    let file = elsewhere.path().join("one.backup");
+    take(dir.path(), &file, NOW).unwrap();
+    let db = Connection::open(&file).unwrap();
+    db.pragma_update(None, "user_version", 999).unwrap();
+    drop(db);
+    let newer = BackupContents::of(&file);
+    assert!(matches!(newer, Err(Error::Broken(why)) if why.contains("newer version")));
 }

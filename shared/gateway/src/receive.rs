@@ -57,11 +57,17 @@ impl Receive {
 
     /// Verifies a request to `source`, stores its event and the deliveries that the source's routes create, then starts
     /// them or sends their queue messages. A repeated request returns the result of the first one, whatever its body. A
-    /// rejected request is stored for the source's owner, or only counted.
+    /// rejected request is stored for the source's owner, or only counted. `verified_then` is called as soon as the sender is
+    /// known.
     ///
     /// # Errors
     /// A request that fails verification always gets [`GatewayError::Unverified`], without the reason.
-    pub async fn receive(&self, source: &str, inbound: Inbound) -> Result<Received, GatewayError> {
+    pub async fn receive(
+        &self,
+        source: &str,
+        inbound: Inbound,
+        verified_then: impl FnOnce(),
+    ) -> Result<Received, GatewayError> {
         if inbound.body.len() > self.max_body_bytes {
             return Err(self.too_large(source, inbound).await);
         }
@@ -69,11 +75,13 @@ impl Receive {
         let source = self.find(source).await?;
         let source = source.as_ref();
         if let Some(reply) = source.and_then(|source| handshake(&inbound, source, now)) {
+            verified_then();
             telemetry::inbound_answered(source);
             return Ok(Received::Answered(reply));
         }
         match genuine(inbound.clone(), source, now) {
             Ok(verified) => {
+                verified_then();
                 let fresh = || EventId::new(now, &self.ports.entropy.bytes());
                 let id = verified.keyed_id().unwrap_or_else(fresh);
                 let source = verified.source();

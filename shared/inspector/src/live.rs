@@ -42,8 +42,8 @@ pub(super) async fn listen(
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let after = fields.get("after").and_then(|seq| seq.parse().ok());
-    let (key, end) = (viewer.key(), Some(viewer.ends_at()));
-    stream::follow(Arc::clone(&app.streams), key, after, end, &headers)
+    let (key, session) = (viewer.key(), Some(viewer.session()));
+    stream::follow(Arc::clone(&app.streams), key, after, session, &headers)
         .await
         .into_response()
 }

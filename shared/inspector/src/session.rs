@@ -15,6 +15,7 @@ use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::sessions::SessionId;
 use postrider_web::recognised::Recognised;
+use postrider_web::stream::StreamSession;
 
 use super::page::PageError;
 use super::{guard, login};
@@ -43,8 +44,11 @@ impl Viewer {
         &self.key.tenant
     }
 
-    pub(super) const fn ends_at(&self) -> Timestamp {
-        self.ends_at
+    pub(super) const fn session(&self) -> StreamSession {
+        StreamSession {
+            id: self.id,
+            ends_at: self.ends_at,
+        }
     }
 
     /// The session of a request, by its cookie.

@@ -16,6 +16,7 @@ use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::Gateway;
 use postrider_ports::notifications::{NotificationListener, StoredNotification};
+use postrider_ports::sessions::SessionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::problem::{Code, Problem};
@@ -65,13 +66,20 @@ impl Streams {
     }
 }
 
-/// Follows the notifications of the key's tenant for as long as the key is valid, and until `end` if there is one. A listener
+/// A session that a stream belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamSession {
+    pub id: SessionId,
+    pub ends_at: Timestamp,
+}
+
+/// Follows the notifications of the key's tenant for as long as the key, and the session if there is one, is valid. A listener
 /// that sends no `Last-Event-ID` starts after `after`.
 pub async fn follow(
     streams: Arc<Streams>,
     key: &ApiKey,
     after: Option<u64>,
-    end: Option<Timestamp>,
+    session: Option<StreamSession>,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let last_seen = last_event_id(headers)?.or(after);
@@ -101,7 +109,7 @@ pub async fn follow(
         hello: Some(Event::default().id(seq.to_string())),
         tenant,
         digest: key.digest,
-        end,
+        session,
         seq,
         waiting: VecDeque::new(),
         checked_at: streams.gateway.ports.clock.now(),
@@ -159,7 +167,7 @@ struct Listener {
     streams: Arc<Streams>,
     tenant: TenantId,
     digest: KeyDigest,
-    end: Option<Timestamp>,
+    session: Option<StreamSession>,
     /// Everything up to here was read.
     seq: u64,
     waiting: VecDeque<StoredNotification>,
@@ -197,11 +205,20 @@ impl Listener {
         if recheck_at.is_due(now, RECHECK_EVERY) {
             let keyring = &self.streams.gateway.keyring;
             let key = keyring.recognise_again(self.digest).await.ok()??;
+            let goes_on = self.session_goes_on(now).await?;
             self.checked_at = now;
-            let goes_on = self.end.is_none_or(|end| now < end);
             return (key.allows(Scope::Read) && goes_on).then_some(());
         }
         Some(())
+    }
+
+    async fn session_goes_on(&self, now: Timestamp) -> Option<bool> {
+        let Some(session) = self.session else {
+            return Some(true);
+        };
+        let store = &self.streams.gateway.ports.store;
+        let was_ended = store.has_ended(&self.tenant, session.id).await.ok()?;
+        Some(now < session.ends_at && !was_ended)
     }
 
     async fn read(&mut self) -> Option<()> {

@@ -8,6 +8,7 @@ use crate::args::GatewayArgs;
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
+use crate::pages;
 
 /// What to send to the receiver.
 pub(super) struct Wanted {
@@ -44,10 +45,17 @@ pub(super) async fn register(
         event_types: event_types.clone(),
         ..NewWebhook::default()
     };
-    let answer = client
-        .post(&["v1", "webhooks"], &body)
-        .await
-        .map_err(advise)?;
+    // A gateway that is still starting answers this late, rather than the call that creates something.
+    client.get(&["healthz"]).await?;
+    let answer = match client.post(&["v1", "webhooks"], &body).await {
+        Ok(answer) => answer,
+        Err(failure) => {
+            if !matches!(failure, Failure::Rejected { .. }) {
+                delete_what_was_created(&client, &body).await;
+            }
+            return Err(advise(failure));
+        }
+    };
     let CreatedWebhook { webhook, secret } = answer.read()?;
     let secret = SigningSecret::parse(secret.expose())
         .map_err(|error| Failure::NotUnderstood(format!("the secret of a new webhook {error}")))?;
@@ -67,6 +75,19 @@ pub(super) async fn register(
         }
     }
     Ok(registration)
+}
+
+/// A call that got no answer may have created the webhook all the same. Its URL has the port of this receiver.
+async fn delete_what_was_created(client: &Client, body: &NewWebhook) {
+    let Ok(listing) = pages::all(client, &["v1", "webhooks"]).await else {
+        return;
+    };
+    for webhook in listing.read::<WebhookView>().unwrap_or_default() {
+        if webhook.name == body.name && webhook.target_url == body.target_url {
+            // What went wrong before is what the user has to know.
+            let _ = client.delete(&["v1", "webhooks", &webhook.id]).await;
+        }
+    }
 }
 
 /// By default, a gateway does not send to this machine.

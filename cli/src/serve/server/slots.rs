@@ -190,10 +190,26 @@ impl Open {
             };
             match self.evict(id, now) {
                 Evicted::Done | Evicted::Known => {}
-                Evicted::TooYoung => return false,
+                Evicted::TooYoung => {
+                    self.forget_known_of(address);
+                    return self.strangers_of(address) < most;
+                }
             }
         }
         true
+    }
+
+    /// Leaves out the connections of this address that were recognised since they were opened.
+    fn forget_known_of(&mut self, address: IpAddr) {
+        let ids = self.by_address.get(&address).into_iter().flatten();
+        let is_known = |id: &&u64| {
+            let connection = self.connections.get(id);
+            connection.is_none_or(|connection| connection.mark.is_marked())
+        };
+        let known: Vec<u64> = ids.filter(is_known).copied().collect();
+        for id in known {
+            self.forget_stranger(id, Some(address));
+        }
     }
 
     fn evict(&mut self, id: u64, now: Timestamp) -> Evicted {
@@ -312,6 +328,16 @@ mod tests {
             is_open(&second) && is_open(&third),
             "known callers do not count"
         );
+    }
+
+    #[test]
+    fn a_young_stranger_does_not_count_known_callers_against_its_address() {
+        let slots = Slots::new(100, 2);
+        let stranger = admitted(&slots, "192.0.2.1", NOW);
+        let known = admitted(&slots, "192.0.2.1", NOW);
+        recognise(&known);
+        let next = admitted(&slots, "192.0.2.1", after(1));
+        assert!(is_open(&stranger) && is_open(&known) && is_open(&next));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use postrider_ports::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde::Serialize;
 
-use crate::sqlite::{Fault, settle};
+use crate::sqlite::{Fault, is_current, settle};
 
 const CACHE_KIB: i64 = 1024;
 
@@ -39,6 +39,8 @@ impl BackupContents {
 
     pub(super) fn read(db: &Connection, file: &Path) -> std::result::Result<Self, Fault> {
         check(db, file)?;
+        // A backup of a newer version is refused before it is counted: its tables may have other names.
+        is_current(db)?;
         let bytes = fs::metadata(file).map_err(|error| Fault::io("cannot read", file, &error))?;
         let (taken_at, version) = header(db, file)?;
         let count = |sql: &str| -> std::result::Result<u64, Fault> {

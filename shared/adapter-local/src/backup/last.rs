@@ -26,6 +26,19 @@ pub fn last_backup(dir: &Path) -> Option<LastBackup> {
     serde_json::from_slice(&text).ok()
 }
 
+/// A backup taken by root must leave a note that the gateway can read.
+#[cfg(unix)]
+fn give_to_owner_of(dir: &Path, file: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    if let Ok(dir) = fs::metadata(dir) {
+        // Only root may, and only root needs to.
+        let _ = std::os::unix::fs::chown(file, Some(dir.uid()), Some(dir.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn give_to_owner_of(_: &Path, _: &Path) {}
+
 /// Replaces the note in one step, so that it is complete whenever it is read.
 pub(super) fn record(dir: &Path, last: &LastBackup) -> Result<()> {
     let path = dir.join(FILE);
@@ -37,6 +50,8 @@ pub(super) fn record(dir: &Path, last: &LastBackup) -> Result<()> {
         let mut file = options.open(&draft)?;
         serde_json::to_writer(&mut file, last)?;
         file.write_all(b"\n")?;
+        file.sync_all()?;
+        give_to_owner_of(dir, &draft);
         fs::rename(&draft, &path)
     };
     Ok(write().map_err(|error| Fault::io("cannot write", &path, &error))?)

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use postrider_domain::health::WebhookStatus;
@@ -23,6 +24,8 @@ use crate::sqlite::{
 /// Everything is prepared here, so that an interrupted restore leaves nothing that a gateway would serve.
 const DRAFT: &str = "restoring";
 const CACHE_KIB: i64 = 1024;
+/// What SQLite puts beside a database file.
+const LOGS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// What happens to deliveries that were open when the backup was taken. The old gateway may have sent them since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +51,12 @@ pub async fn restore(
     dir: &Path,
     open_deliveries: OpenDeliveries,
     now: Timestamp,
-    progress: &mut dyn FnMut(CopyProgress),
+    progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> Result<Restored> {
-    refuse_to_overwrite(dir)?;
     let _lock = SqliteStore::lock_for_serving(dir)?;
     let draft = dir.join(DRAFT);
+    forget_interrupted(dir, &draft)?;
+    refuse_to_overwrite(dir)?;
     let restored = prepare(file, &draft, open_deliveries, now, progress).await;
     let restored = restored.and_then(|restored| {
         move_into_place(&draft, dir).map_err(|error| Fault::io("cannot write", dir, &error))?;
@@ -63,9 +67,25 @@ pub async fn restore(
     restored
 }
 
+/// A restore that was interrupted has moved files into place, but not the database. They are moved again.
+fn forget_interrupted(dir: &Path, draft: &Path) -> Result<()> {
+    if !draft.exists() || dir.join(DATABASE_FILE).exists() {
+        return Ok(());
+    }
+    for path in FILES.map(|name| dir.join(name)) {
+        if path.exists() {
+            fs::remove_file(&path).map_err(|error| Fault::io("cannot remove", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// A log that was left behind would be replayed over the restored database.
 fn refuse_to_overwrite(dir: &Path) -> Result<()> {
-    let taken = [DATABASE_FILE].iter().chain(&FILES);
+    let logs = LOGS.map(|suffix| format!("{DATABASE_FILE}{suffix}"));
+    let taken = [DATABASE_FILE].into_iter().chain(FILES);
     let mut taken = taken
+        .chain(logs.iter().map(String::as_str))
         .map(|name| dir.join(name))
         .filter(|path| path.exists());
     match taken.next() {
@@ -82,24 +102,46 @@ async fn prepare(
     draft: &Path,
     open_deliveries: OpenDeliveries,
     now: Timestamp,
-    progress: &mut dyn FnMut(CopyProgress),
+    progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> Result<Restored> {
     let _ = fs::remove_dir_all(draft);
     make_private_directory(draft).map_err(|error| Fault::io("cannot create", draft, &error))?;
     copy(file, draft, open_deliveries, progress)?;
     // Brings the database to this version's schema, and checks the key.
     let store = SqliteStore::open(draft, SqliteOptions::default())?;
-    match open_deliveries {
-        OpenDeliveries::Hold => pause_webhooks(&store, draft, now).await,
-        OpenDeliveries::Send => Ok(Restored { paused_webhooks: 0 }),
+    let restored = match open_deliveries {
+        OpenDeliveries::Hold => pause_webhooks(&store, draft, now).await?,
+        OpenDeliveries::Send => Restored { paused_webhooks: 0 },
+    };
+    drop(store);
+    finish_log(draft)?;
+    Ok(restored)
+}
+
+/// Copies the log into the database file, which is then complete without it. Closing a store does that too, but does not
+/// tell when it fails.
+fn finish_log(draft: &Path) -> std::result::Result<(), Fault> {
+    let path = draft.join(DATABASE_FILE);
+    let db = connect(&path)?;
+    let busy: i64 = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    db.close().map_err(|(_, error)| error)?;
+    let log = draft.join(format!("{DATABASE_FILE}-wal"));
+    if busy != 0 || fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        return Err(Fault::Port(Error::Unavailable(format!(
+            "{} could not be completed",
+            path.display()
+        ))));
     }
+    File::open(&path)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| Fault::io("cannot write", &path, &error))
 }
 
 fn copy(
     file: &Path,
     draft: &Path,
     open_deliveries: OpenDeliveries,
-    progress: &mut dyn FnMut(CopyProgress),
+    progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> std::result::Result<(), Fault> {
     let backup = contents::open(file)?;
     let held = BackupContents::read(&backup, file)?;

@@ -1,6 +1,8 @@
 //! Takes a backup.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use postrider_domain::time::Timestamp;
@@ -16,6 +18,9 @@ use crate::sqlite::{DATABASE_FILE, Fault, check_key, create_private, settle};
 const PAGES_PER_STEP: i32 = 4_096;
 const CACHE_KIB: i64 = 1024;
 
+/// Between the name of a backup and the process that writes it, while it does.
+pub const DRAFT: &str = ".part";
+
 /// How far a copy is, in pages of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
@@ -24,7 +29,7 @@ pub struct CopyProgress {
 }
 
 /// Copies the database in `dir`, as it is now, and its key to `file`. The gateway may be running. Blocks until the copy was
-/// checked and is on disk; until then it has another name.
+/// checked and is on disk; until then it has another name. `progress` may stop it.
 ///
 /// # Errors
 /// If `file` exists, the directory holds no usable database, or the copy cannot be written.
@@ -32,7 +37,7 @@ pub fn back_up(
     dir: &Path,
     file: &Path,
     now: Timestamp,
-    progress: &mut dyn FnMut(CopyProgress),
+    progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> Result<BackupContents> {
     if file.exists() {
         return Err(Error::Broken(format!(
@@ -40,7 +45,7 @@ pub fn back_up(
             file.display()
         )));
     }
-    let draft = PathBuf::from(format!("{}.part", file.display()));
+    let draft = PathBuf::from(format!("{}{DRAFT}{}", file.display(), std::process::id()));
     let made = copy(dir, &draft, now, progress).and_then(|contents| {
         publish(&draft, file).map_err(|error| Fault::io("cannot write", file, &error))?;
         Ok(contents)
@@ -50,14 +55,14 @@ pub fn back_up(
         let _ = fs::remove_file(&draft);
     }
     let contents = made?;
-    last::record(
-        dir,
-        &LastBackup {
-            taken_at: now,
-            file: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
-            bytes: contents.bytes,
-        },
-    )?;
+    let last = LastBackup {
+        taken_at: now,
+        file: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
+        bytes: contents.bytes,
+    };
+    if let Err(error) = last::record(dir, &last) {
+        tracing::warn!(event = "backup.not_noted", reason = %error, "a backup was taken, but the data directory does not say so");
+    }
     Ok(contents)
 }
 
@@ -65,7 +70,7 @@ fn copy(
     dir: &Path,
     draft: &Path,
     now: Timestamp,
-    progress: &mut dyn FnMut(CopyProgress),
+    progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> std::result::Result<BackupContents, Fault> {
     let source = open_source(dir)?;
     // The transaction keeps one snapshot from the first page to the last. Without it the copy would begin again with
@@ -103,17 +108,22 @@ fn open_source(dir: &Path) -> std::result::Result<Connection, Fault> {
 pub(super) fn copy_pages(
     source: &Connection,
     copy: &mut Connection,
-    progress: &mut dyn FnMut(CopyProgress),
+    progress: &mut dyn FnMut(CopyProgress) -> ControlFlow<()>,
 ) -> std::result::Result<(), Fault> {
     let backup = Backup::new(source, copy)?;
     loop {
         let step = backup.step(PAGES_PER_STEP)?;
         let at = backup.progress();
         let (total, left) = (at.pagecount.max(0), at.remaining.max(0));
-        progress(CopyProgress {
+        let reported = progress(CopyProgress {
             done: u64::from((total - left).unsigned_abs()),
             total: u64::from(total.unsigned_abs()),
         });
+        if reported.is_break() {
+            return Err(Fault::Port(Error::Unavailable(
+                "the copy was stopped".to_owned(),
+            )));
+        }
         match step {
             StepResult::Done => return Ok(()),
             StepResult::More => {}
@@ -153,10 +163,15 @@ fn add_files(dir: &Path, copy: &mut Connection, now: Timestamp) -> std::result::
     Ok(tx.commit()?)
 }
 
-/// Gives the finished copy its name.
+/// Gives the finished copy its name. A link, unlike a rename, does not replace a file that appeared meanwhile.
 fn publish(draft: &Path, file: &Path) -> std::io::Result<()> {
     File::open(draft)?.sync_all()?;
-    fs::rename(draft, file)?;
+    match fs::hard_link(draft, file) {
+        Ok(()) => fs::remove_file(draft)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
+        // A file system without links.
+        Err(_) => fs::rename(draft, file)?,
+    }
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
         Some(_) | None => File::open(".")?.sync_all(),

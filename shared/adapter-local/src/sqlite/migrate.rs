@@ -29,7 +29,7 @@ fn latest() -> i64 {
 ///
 /// # Errors
 /// If the file was written by a newer version, or is not a Postrider database.
-pub(super) fn is_current(db: &Connection) -> Result<bool, Fault> {
+pub(crate) fn is_current(db: &Connection) -> Result<bool, Fault> {
     let found = version(db)?;
     if found > latest() {
         return Err(unusable(format!(

@@ -56,6 +56,7 @@ use expire::Expiry;
 pub(crate) use fault::Fault;
 use locks::Owners;
 pub use locks::ServeLock;
+pub(crate) use migrate::is_current;
 pub use open::SqliteOptions;
 use open::random;
 pub(crate) use open::{

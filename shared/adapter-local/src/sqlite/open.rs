@@ -36,10 +36,12 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(&file, flags)?;
     settle(&db, CACHE_KIB)?;
-    let vault = if migrate::is_current(&db)? {
+    let is_current = migrate::is_current(&db)?;
+    // Nothing changes for a file that has a log already. One that was restored from a backup has none.
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    let vault = if is_current {
         vault::open(dir, &db)?
     } else {
-        db.pragma_update(None, "journal_mode", "WAL")?;
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         migrate::bring_up_to_date(&tx)?;
         let vault = vault::open(dir, &tx)?;

@@ -26,6 +26,8 @@ pub struct RejectionLog {
 
 struct Batches {
     store: Arc<dyn BatchedRejections>,
+    /// Held while a batch is written: a reader that comes meanwhile waits for it.
+    writing: tokio::sync::Mutex<()>,
     pending: Mutex<HashMap<(TenantId, SourceId), Pending>>,
 }
 
@@ -47,9 +49,12 @@ impl RejectionLog {
 
     /// Collects rejected requests in memory from now on. They are stored by [`Self::run`].
     pub(crate) fn batch(&self, store: Arc<dyn BatchedRejections>) {
-        let pending = Mutex::default();
         // Called at most once; a second call has no effect.
-        let _ = self.batches.set(Batches { store, pending });
+        let _ = self.batches.set(Batches {
+            store,
+            writing: tokio::sync::Mutex::default(),
+            pending: Mutex::default(),
+        });
     }
 
     pub(crate) async fn add(&self, rejected: RejectedRequest) -> Result<()> {
@@ -61,7 +66,7 @@ impl RejectionLog {
     }
 
     /// Stores what was collected, so that a reader sees it.
-    pub(crate) async fn write(&self) -> Result<()> {
+    pub async fn write(&self) -> Result<()> {
         match self.batches.get() {
             Some(batches) => batches.write().await,
             None => Ok(()),
@@ -80,6 +85,17 @@ impl RejectionLog {
     }
 }
 
+impl Pending {
+    fn batch(((tenant, source), pending): (&(TenantId, SourceId), &Self)) -> RejectionBatch {
+        RejectionBatch {
+            tenant: tenant.clone(),
+            source: *source,
+            first: pending.first.clone(),
+            more: pending.more,
+        }
+    }
+}
+
 impl Batches {
     fn add(&self, rejected: RejectedRequest) {
         let mut pending = self.pending.lock();
@@ -94,17 +110,24 @@ impl Batches {
     }
 
     async fn write(&self) -> Result<()> {
-        let pending = std::mem::take(&mut *self.pending.lock());
-        if pending.is_empty() {
+        let _writing = self.writing.lock().await;
+        let batches: Vec<RejectionBatch> = self.pending.lock().iter().map(Pending::batch).collect();
+        if batches.is_empty() {
             return Ok(());
         }
-        let batch = |((tenant, source), Pending { first, more })| RejectionBatch {
-            tenant,
-            source,
-            first,
-            more,
-        };
-        let batches = pending.into_iter().map(batch).collect();
-        self.store.store_rejections(batches).await
+        // What is written leaves memory only afterwards: if the write fails, the next one tries again.
+        self.store.store_rejections(batches.clone()).await?;
+        let mut pending = self.pending.lock();
+        for batch in batches {
+            let key = (batch.tenant, batch.source);
+            if let Some(of_source) = pending.get_mut(&key) {
+                of_source.first.drain(..batch.first.len());
+                of_source.more -= batch.more;
+                if of_source.first.is_empty() && of_source.more == 0 {
+                    pending.remove(&key);
+                }
+            }
+        }
+        Ok(())
     }
 }

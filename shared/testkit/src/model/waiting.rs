@@ -173,8 +173,13 @@ impl Model {
             }
             let is_counted = |row: &&Delivery| {
                 let is_due = row.next_retry_at.is_some_and(|at| at <= self.now);
-                let is_there = row.in_backlog || !marks;
-                row.id.webhook == *webhook && is_there && is_due && !row.is_held(self.now)
+                // An embedded store counts a row as free when its lease is given back, or its process is gone.
+                let is_free = if marks {
+                    row.in_backlog && !row.is_held(self.now)
+                } else {
+                    row.lease_owner.is_none()
+                };
+                row.id.webhook == *webhook && is_due && is_free
             };
             let size = self.open().filter(is_counted).count();
             let counted = store.backlog_size(&self.tenant, *webhook, self.now).await;
