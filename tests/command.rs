@@ -31,7 +31,10 @@ pub fn binary() -> PathBuf {
 }
 
 fn serve(data: &Path, settings: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(binary());
+    with_arguments(Command::new(binary()), data, settings)
+}
+
+fn with_arguments(mut command: Command, data: &Path, settings: &[(&str, &str)]) -> Command {
     command
         .args([
             "serve",
@@ -105,6 +108,15 @@ impl Serve {
 
     pub async fn start_in(data: &Path, settings: &[(&str, &str)]) -> Self {
         Self::run(serve(data, settings)).await
+    }
+
+    /// Starts one for which a write beyond the limit of a file's size is an error, not the end.
+    pub async fn start_limited(data: &Path) -> Self {
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+            .arg(binary());
+        Self::run(with_arguments(shell, data, &[])).await
     }
 
     /// Starts one that logs to this file.

@@ -19,6 +19,8 @@ mod conformance;
 mod descriptors;
 mod documents;
 mod examples;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod fuzzed;
 mod inbound_command;
 mod inspector;

@@ -46,6 +46,11 @@ export default async function (stage) {
   await stage.goto(page, "/inspector/keys");
   assert.equal(new URL(page.url()).pathname, "/inspector/login");
 
+  // A copy of the cookie is worth nothing after the logout.
+  await page.context().addCookies([cookie]);
+  await stage.goto(page, "/inspector/keys");
+  assert.equal(new URL(page.url()).pathname, "/inspector/login", "the session ended on the server");
+
   // The link works once.
   if (stage.login) {
     const fresh = await stage.page();

@@ -48,6 +48,7 @@ async fn every_path_of_the_design_is_documented() {
     let expected = BTreeSet::from([
         "/",
         "/healthz",
+        "/livez",
         "/metrics",
         "/openapi.json",
         "/v1/deliveries",
