@@ -15,7 +15,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows links template build local stack advisories fuzz bench bench-aws costs screenshots docs schema simulate words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template build local stack advisories fuzz bench bench-aws costs screenshots picture docs schema simulate words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,11 @@ screenshots: ## take screenshots of the Inspector for docs/images (not in the ga
 	@tools/setup browser
 	$(LINTED) cargo build --locked --workspace --all-targets
 	node tests/inspector/screenshots.mjs $(TARGET)/debug/postrider docs/images
+
+picture: ## film the Inspector for the README, into docs/images/tour.gif (not in the gate)
+	@tools/setup browser
+	$(LINTED) cargo build --locked --workspace --all-targets
+	node tests/inspector/picture.mjs $(TARGET)/debug/postrider docs/images/tour.gif
 
 docs: ## build the documentation site into target/docs/site (not in the gate)
 	@tools/setup docs

@@ -1,6 +1,8 @@
 //! The Inspector in a real browser, against a real gateway. Each case is a script that fills its own gateway and drives
 //! Chromium.
 
+mod demo;
+
 use std::path::Path;
 
 use tokio::process::Command;

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use crate::edge;
 
 /// What the rate limiting receiver takes per second.
-const TAKES_PER_SECOND: u32 = 2;
+const TAKES_PER_SECOND: u32 = 4;
 
 /// Where the receivers are.
 #[derive(Clone, Copy, Debug)]

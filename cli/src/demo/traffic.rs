@@ -15,6 +15,11 @@ use crate::failure::Failure;
 const INBOUND_EVERY: u64 = 20;
 /// One of them is forged.
 const FORGED_EVERY: u64 = 5;
+/// Once in so many events, a burst of messages is more than their receiver takes. It drains before the next one.
+const BURST_EVERY: u64 = 240;
+/// The first one comes early, so it is seen.
+const FIRST_BURST: u64 = 8;
+const BURST_SIZE: u64 = 40;
 /// After this many events, the dead deliveries are retried in bulk, once.
 const BULK_RETRY_AFTER: u64 = 200;
 
@@ -41,6 +46,11 @@ async fn step(gateway: &Gateway, sources: &Sources, n: u64) -> Result<(), Failur
     gateway.client.post(&["v1", "events"], &event(n)).await?;
     if n.is_multiple_of(INBOUND_EVERY) {
         inbound(gateway, sources, n / INBOUND_EVERY).await?;
+    }
+    if n % BURST_EVERY == FIRST_BURST {
+        let messages: Vec<_> = (n..n + BURST_SIZE).map(delayed_order).collect();
+        let messages = json!({ "events": messages });
+        gateway.client.post(&["v1", "events"], &messages).await?;
     }
     if n == BULK_RETRY_AFTER {
         let dead = json!({ "filter": { "status": "dead" } });
@@ -80,6 +90,11 @@ fn event(n: u64) -> Value {
         _ => ("order.shipped", json!({ "order": id, "carrier": "post" })),
     };
     json!({ "type": event_type, "payload": payload, "session_id": format!("customer-{customer}") })
+}
+
+fn delayed_order(n: u64) -> Value {
+    let text = format!("order {} is delayed", 1_000 + n);
+    json!({ "type": "message.posted", "payload": { "channel": "sales", "text": text } })
 }
 
 async fn inbound(gateway: &Gateway, sources: &Sources, n: u64) -> Result<(), Failure> {
