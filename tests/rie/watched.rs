@@ -38,8 +38,8 @@ impl Watch {
     /// As Ctrl-C in its terminal.
     async fn stop(mut self) {
         let group = format!("-{}", self.0.id().unwrap());
-        let asked = Command::new("kill").args(["-INT", "--", &group]);
-        assert!({ asked }.status().await.unwrap().success());
+        let asked = Command::new("kill").args(["-INT", "--", &group]).status();
+        assert!(asked.await.unwrap().success());
         let ended = tokio::time::timeout(command::PATIENCE, self.0.wait()).await;
         ended.expect("it exits").unwrap();
     }

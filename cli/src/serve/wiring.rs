@@ -175,6 +175,17 @@ async fn sort_periodically(counters: Counters) {
     }
 }
 
+/// Stores the rejected requests of the last second.
+async fn write_last(rejections: &RejectionLog) {
+    let written = tokio::time::timeout(LAST_WRITE, rejections.write()).await;
+    if !matches!(written, Ok(Ok(()))) {
+        warn!(
+            event = "serve.rejections_not_stored",
+            "the last rejected requests could not be stored"
+        );
+    }
+}
+
 /// Never ends, even without a mail server.
 async fn send_mail(mail_sender: Option<MailSender>) {
     match mail_sender {
@@ -202,17 +213,6 @@ impl Service {
             .to_lowercase();
         let login = OneTimeLogin::new(&token, admin.digest(), ports.clock.now());
         (login, OneTimeLogin::path(&token))
-    }
-
-    /// Stores the rejected requests of the last second.
-    async fn write_rejections(&self) {
-        let written = tokio::time::timeout(LAST_WRITE, self.rejections.write()).await;
-        if !matches!(written, Ok(Ok(()))) {
-            warn!(
-                event = "serve.rejections_not_stored",
-                "the last rejected requests could not be stored"
-            );
-        }
     }
 
     /// Runs until `stop` resolves, then accepts no more requests, finishes the requests and attempts in flight, and
@@ -279,7 +279,7 @@ impl Service {
             );
             self.worker.abandon();
         }
-        self.write_rejections().await;
+        write_last(&self.rejections).await;
         traces::flush().await;
         info!(event = "serve.stopped", "stopped");
         ended

@@ -37,7 +37,7 @@ pub(crate) async fn refuse(
     let refused = stage
         .gateway
         .receive
-        .receive(&id.to_string(), inbound)
+        .receive(&id.to_string(), inbound, || ())
         .await;
     assert!(refused.is_err());
 }
