@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Force};
-use postrider_domain::event::Event;
+use postrider_domain::event::{Event, RequestHash};
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
@@ -38,6 +38,7 @@ use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
 use postrider_ports::sources::{SourceChange, Sources};
+use postrider_ports::transfers::{Adopted, MovedEvent, Transfers};
 use postrider_store_format::Vault;
 
 use crate::client::{DevQueue, DevStore};
@@ -198,6 +199,11 @@ verbs! {
     Sealing of store on DevStore {
         seal([&] tenant: TenantId, purpose: String, text: String) -> Result<String>;
         unseal([&] tenant: TenantId, purpose: String, sealed: String) -> Result<Option<String>>;
+    }
+    Transfers of store on DevStore {
+        tenants() -> Result<Vec<TenantId>>;
+        event_with_hash([&] tenant: TenantId, id: EventId) -> Result<Option<(Arc<Event>, RequestHash)>>;
+        adopt_event(moved: MovedEvent, now: Timestamp) -> Result<Adopted>;
     }
     Queue of queue on DevQueue {
         send(messages: Vec<QueueMessage>) -> Vec<Result<()>> [one for each messages];

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
+use postrider_domain::event::RequestHash;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
@@ -31,6 +32,7 @@ use postrider_ports::jobs::RetryJob;
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::notifications::StoredNotification;
 use postrider_ports::queue::QueueMessage;
+use postrider_ports::transfers::Adopted;
 use postrider_ports::{Error, Result};
 use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
@@ -74,6 +76,7 @@ as_they_are!(
     String,
     StoredNotification,
     Accepted,
+    Adopted,
     ApiKey,
     Applied,
     Attempt,
@@ -104,6 +107,7 @@ as_they_are!(
     Registration,
     RejectedId,
     Renewed,
+    RequestHash,
     Requeued,
     RetryJob,
     Rows,

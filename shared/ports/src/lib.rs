@@ -31,6 +31,7 @@ pub mod sources;
 pub mod spans;
 pub mod start_now;
 pub mod traces;
+pub mod transfers;
 
 pub use error::{Error, Result};
 
@@ -64,6 +65,8 @@ roles! {
     BacklogStore: backlog::Backlog, limiters::Limiters, drains::Drains;
     /// To report stats.
     StatsStore: history::History, configs::Webhooks, backlog::Backlog;
+    /// To export and import everything.
+    TransferStore: transfers::Transfers, configs::Webhooks, configs::ApiKeys, sources::Sources, history::History;
 }
 
 /// Everything that every store can do.
@@ -82,6 +85,7 @@ pub trait Store:
     + jobs::Jobs
     + notifications::Notifications
     + sealing::Sealing
+    + transfers::Transfers
     + AttemptStore
     + WorkerStore
     + WebhookStore
@@ -91,6 +95,7 @@ pub trait Store:
     + ChoreStore
     + BacklogStore
     + StatsStore
+    + TransferStore
 {
 }
 
@@ -109,6 +114,7 @@ impl<T> Store for T where
         + jobs::Jobs
         + notifications::Notifications
         + sealing::Sealing
+        + transfers::Transfers
 {
 }
 

@@ -68,7 +68,7 @@ impl Webhooks for DynamoStore {
 
     async fn failed_webhooks(&self) -> Result<u64> {
         let mut failed = 0;
-        for tenant in self.tenants().await? {
+        for tenant in self.listed_tenants().await? {
             let states = self.states(self.webhook_ids(&tenant).await?).await?;
             let is_failed = |state: &&State| state.health.status == WebhookStatus::Failed;
             failed += states.values().filter(is_failed).count() as u64;

@@ -36,6 +36,7 @@ mod sealing;
 mod sources;
 mod stats;
 mod stepping;
+mod transfers;
 mod unreadable;
 mod vault;
 mod writer;
