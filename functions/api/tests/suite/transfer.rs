@@ -80,8 +80,9 @@ async fn everything_arrives_with_its_ids_and_a_second_import_changes_nothing() {
         assert!(!text.contains(hidden), "{hidden}");
     }
 
-    let first = imported(&new, &records).await;
-    assert_eq!(first, ["created"; 6]);
+    let mut first = imported(&new, &records).await;
+    assert_eq!(first.remove(3), "unchanged", "both have the same first key");
+    assert_eq!(first, ["created"; 5]);
     assert_eq!(imported(&new, &records).await, ["unchanged"; 6]);
     let path = format!("/v1/webhooks/{webhook}");
     let (before, after) = (old.get(&path).await, new.get(&path).await);
