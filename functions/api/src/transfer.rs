@@ -83,7 +83,7 @@ pub(crate) async fn export(
     post, path = "/v1/import", operation_id = "import", tag = "transfer", security(("token" = ["manage"])),
     request_body = ImportRequest,
     responses(
-        (status = 200, description = "What became of each record.", body = ImportResultsView),
+        (status = 200, description = "The result of each record.", body = ImportResultsView),
         DocumentProblems,
         Problems,
     )

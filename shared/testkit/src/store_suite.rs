@@ -263,6 +263,7 @@ macro_rules! store_suite {
             }
             moving {
                 an_adopted_event_has_its_rows_and_attempts,
+                what_happened_elsewhere_is_neither_notified_nor_counted,
                 an_adopted_open_row_is_claimed_when_it_is_due,
                 an_adopted_row_of_a_paused_webhook_waits,
                 a_repeated_request_for_an_adopted_event_is_a_duplicate,

@@ -58,6 +58,7 @@ pub(crate) struct ExportArgs {
 }
 
 pub(crate) async fn run(args: ExportArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    client.warn_unless_private(out);
     let (mut file, mut cursor) = if args.resume {
         let (file, cursor) = ExportFile::resume(&args.file, args.deliveries, args.passphrase)?;
         (file, Some(cursor))

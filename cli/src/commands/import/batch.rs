@@ -1,4 +1,4 @@
-//! Sends records in batches and notes what became of each.
+//! Sends records in batches and reports the result of each.
 
 use postrider_api_types::transfer::{ImportRequest, ImportResultsView, MAX_RECORDS, SealingKey};
 use postrider_store_format::transfer::TransferKey;

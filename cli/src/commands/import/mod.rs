@@ -70,6 +70,7 @@ pub(crate) async fn run(args: ImportArgs, client: &Client, out: Output) -> Resul
             "--tenant is only for --from svix and --from convoy: an export names its tenants";
         return Err(Failure::Input(detail.to_owned()));
     }
+    client.warn_unless_private(out);
     let count = RecordCount::new(out, "Imported");
     let mut report = Report::new(out);
     let batches = Batches {

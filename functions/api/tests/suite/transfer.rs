@@ -115,14 +115,18 @@ async fn everything_arrives_with_its_ids_and_a_second_import_changes_nothing() {
 async fn open_deliveries_alone_are_exported_without_the_others() {
     let stage = Stage::new().await;
     stage.webhook().await;
-    let (open, delivered) = (stage.delivery().await, stage.delivery().await);
-    stage.attempt(&delivered, Transition::Deliver).await;
+    stage.webhook().await;
+    let published = stage.publish(json!({"n": 1})).await;
+    let delivered = published["deliveries"][0]["id"].as_str().unwrap();
+    stage.attempt(delivered, Transition::Deliver).await;
     let records = exported(&stage, json!({"deliveries": "open"})).await;
-    assert_eq!(kinds(&records), ["webhook", "key", "event"]);
-    let event = open.parse::<postrider_domain::ids::DeliveryId>().unwrap();
-    assert_eq!(records[2]["id"], event.event.to_string());
+    assert_eq!(kinds(&records), ["webhook", "webhook", "key", "event"]);
+    let deliveries = records[3]["deliveries"].as_array().unwrap();
+    assert_eq!(deliveries.len(), 1, "{deliveries:?}");
+    let open = &published["deliveries"][1]["webhook_id"];
+    assert_eq!(&deliveries[0]["webhook_id"], open);
     let records = exported(&stage, json!({})).await;
-    assert_eq!(kinds(&records), ["webhook", "key"]);
+    assert_eq!(kinds(&records), ["webhook", "webhook", "key"]);
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ const PAGE_BYTES: usize = 512 * 1024;
 /// How long after a pause no worker can still start an attempt because it read the status before.
 const SETTLING: Millis = Millis::from_seconds(2);
 
+/// How many rows a page looks at to find the open ones.
+const MAX_LISTED: usize = 500;
+
 /// How many deliveries one item holds. An event for more webhooks is exported in several items.
 const MAX_ROWS: usize = 50;
 
@@ -180,19 +183,13 @@ impl Transfer {
         Ok(webhooks.webhooks.iter().map(|webhook| webhook.id).collect())
     }
 
-    /// The events of a page of deliveries, newest first. An event belongs to the delivery with the smallest id, so that it is
-    /// exported once.
+    /// The events of a page of deliveries, newest first.
     async fn events(
         &self,
         wish: ExportWish,
         tenant: &TenantId,
         place: Place,
     ) -> Result<Part, GatewayError> {
-        let store = &self.ports.store;
-        let page = store
-            .list(tenant, &Filter::default(), MAX_ITEMS, place.page.as_ref())
-            .await?;
-        let webhooks = self.webhook_ids(tenant).await?;
         if wish.pausing == Pausing::Pause && !self.is_settled(tenant).await? {
             let next = Some(Stage::Events(place));
             return Ok(Part {
@@ -200,6 +197,16 @@ impl Transfer {
                 ..Part::of(Vec::new(), next)
             });
         }
+        // Most rows are usually not open, and cost nothing more.
+        let limit = match wish.deliveries {
+            MovedDeliveries::Open => MAX_LISTED,
+            MovedDeliveries::None | MovedDeliveries::All => MAX_ITEMS,
+        };
+        let store = &self.ports.store;
+        let page = store
+            .list(tenant, &Filter::default(), limit, place.page.as_ref())
+            .await?;
+        let webhooks = self.webhook_ids(tenant).await?;
         let done = page
             .items
             .iter()
@@ -245,8 +252,9 @@ impl Transfer {
         Ok(changed.all(|at| at.plus(SETTLING).is_due(now, SETTLING)))
     }
 
-    /// The wanted deliveries of a row's event, if the event belongs to this row. An open delivery whose webhook was deleted is
-    /// about to be ended here, so it is not wanted elsewhere.
+    /// The deliveries to export with this row. Each open one is exported alone, whatever happens to the others of its event.
+    /// Of a whole history, an event goes with its first row. An open delivery whose webhook was deleted is about to be ended
+    /// here, so it is not wanted elsewhere.
     async fn rows(
         &self,
         wish: ExportWish,
@@ -254,7 +262,14 @@ impl Transfer {
         row: &Delivery,
         webhooks: &HashSet<WebhookId>,
     ) -> Result<Vec<Delivery>, GatewayError> {
-        let mut rows = self.ports.store.rows_of(tenant, row.id.event).await?;
+        let store = &self.ports.store;
+        let mut rows = match wish.deliveries {
+            MovedDeliveries::Open if row.status.is_open() => {
+                store.delivery(tenant, row.id).await?.into_iter().collect()
+            }
+            MovedDeliveries::Open | MovedDeliveries::None => Vec::new(),
+            MovedDeliveries::All => store.rows_of(tenant, row.id.event).await?,
+        };
         if rows.iter().any(|other| other.id < row.id) {
             return Ok(Vec::new());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Delivery, Status};
-use postrider_domain::event::Event;
+use postrider_domain::event::{Event, Origin};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{KeyId, TenantId};
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
@@ -38,6 +38,22 @@ pub async fn an_adopted_event_has_its_rows_and_attempts(fixture: impl Fixture) {
     }
     let again = scene.adopt_event(moved, after(61)).await.unwrap();
     assert_eq!(ids(&again), []);
+}
+
+/// It was notified and counted there.
+pub async fn what_happened_elsewhere_is_neither_notified_nor_counted(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await;
+    let event = Event {
+        origin: Origin::Source(builders::source_id(1)),
+        ..scene.event(NOW)
+    };
+    let moved = moved(&event, [delivered(&event, &webhook)]);
+    scene.adopt_event(moved, after(1)).await.unwrap();
+    fixture.flush().await;
+    assert_eq!(scene.notifications().await, []);
+    let stats = scene.stats(&scene.tenant, None, NOW.hour(), after(7200));
+    assert_eq!(stats.await, Ok(Vec::new()));
 }
 
 pub async fn an_adopted_open_row_is_claimed_when_it_is_due(fixture: impl Fixture) {
