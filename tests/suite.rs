@@ -25,6 +25,7 @@ mod fuzzed;
 mod inbound_command;
 mod inspector;
 mod mail;
+mod moving;
 mod openapi;
 mod operator_command;
 mod restarts;

@@ -15,6 +15,7 @@ use url::{Host, Url};
 use crate::args::GatewayArgs;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
+use crate::output::Output;
 use crate::problem::Problem;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -130,6 +131,13 @@ impl Client {
 
     pub(crate) fn base(&self) -> &Url {
         &self.base
+    }
+
+    /// Says so if anyone on the way to the gateway could read what is sent.
+    pub(crate) fn warn_unless_private(&self, out: Output) {
+        if self.base.scheme() != "https" && !is_loopback(&self.base) {
+            out.note("The connection is not encrypted: others on the network can read the secrets. Use an https URL.");
+        }
     }
 
     pub(crate) fn token(&self) -> &Token {

@@ -1,4 +1,4 @@
-//! A progress bar for copies that take a while; nothing without a terminal.
+//! Progress of work that takes a while; nothing without a terminal.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -12,13 +12,7 @@ pub(crate) struct CopyBar(ProgressBar);
 
 impl CopyBar {
     pub(crate) fn new(out: Output) -> Self {
-        let shown = std::io::stderr().is_terminal() && !out.wants_json();
-        let target = if shown {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(Some(0), target);
+        let bar = ProgressBar::with_draw_target(Some(0), target(out));
         if let Ok(style) = ProgressStyle::with_template("Copying {bar:30} {percent} %") {
             bar.set_style(style);
         }
@@ -33,5 +27,35 @@ impl CopyBar {
 
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// How many records were moved so far; the total is not known.
+pub(crate) struct RecordCount(ProgressBar);
+
+impl RecordCount {
+    pub(crate) fn new(out: Output, verb: &'static str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target(out));
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {pos} records") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(verb);
+        Self(bar)
+    }
+
+    pub(crate) fn set(&self, records: u64) {
+        self.0.set_position(records);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn target(out: Output) -> ProgressDrawTarget {
+    if std::io::stderr().is_terminal() && !out.wants_json() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
     }
 }

@@ -9,6 +9,7 @@ mod failed_webhooks;
 mod inspecting;
 mod key_stats;
 mod mailing;
+mod moving;
 mod notifying;
 mod outages;
 mod policies;

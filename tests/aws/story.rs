@@ -2,8 +2,8 @@
 
 use super::stack::Stack;
 use super::{
-    delivering, failed_webhooks, inspecting, key_stats, mailing, notifying, outages, receiving,
-    recovering,
+    delivering, failed_webhooks, inspecting, key_stats, mailing, moving, notifying, outages,
+    receiving, recovering,
 };
 
 #[tokio::test]
@@ -43,4 +43,5 @@ async fn story(stack: &Stack) {
     failed_webhooks::it_is_probed_and_resumes_automatically(stack, failed).await;
     delivering::a_dead_delivery_is_sent_again_when_an_operator_retries_it(stack).await;
     delivering::a_dead_delivery_is_compared_with_another_url_and_stays_dead(stack).await;
+    moving::a_gateway_moves_to_the_stack_and_back(stack).await;
 }

@@ -21,6 +21,8 @@ REJECTED = {
     # The longest window depends on how many webhooks are stored.
     "GET /metrics": {"window"},
     "GET /v1/stats": {"window"},
+    # A document cannot say which cursors exist.
+    "POST /v1/export": {"cursor"},
     # The URL may not be that of the stored webhook.
     "POST /v1/deliveries/{id}/shadow": {"url"},
     # A public key must be a point on its curve, which takes arithmetic; other secrets have the form that `key` names.

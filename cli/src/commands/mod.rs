@@ -4,11 +4,14 @@ mod backup;
 mod completions;
 mod deliveries;
 mod doctor;
+mod export;
 mod filter;
 mod follow;
+mod import;
 mod input;
 mod keys;
 mod listen;
+mod passphrase;
 mod policy;
 mod restore;
 mod retry;
@@ -67,6 +70,10 @@ pub(crate) enum Task {
     Backup(backup::BackupArgs),
     /// Restore a backup into an empty data directory
     Restore(restore::RestoreArgs),
+    /// Export webhooks, sources, keys and deliveries to a file, to move them to another gateway
+    Export(export::ExportArgs),
+    /// Import an export, or the endpoints of Svix or Convoy
+    Import(import::ImportArgs),
     /// Check the gateway and the connection to it
     Doctor(doctor::DoctorArgs),
     /// Print shell completions
@@ -92,6 +99,8 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Policy(args) => policy::run(args, out),
         Task::Backup(args) => backup::run(&args, &gateway.data, out),
         Task::Restore(args) => restore::run(args, &gateway.data, out).await,
+        Task::Export(args) => export::run(args, &Client::new(gateway)?, out).await,
+        Task::Import(args) => import::run(args, &Client::new(gateway)?, out).await,
         Task::Doctor(args) => doctor::run(args, gateway, out).await,
         Task::Completions(args) => completions::run(&args, out),
     }

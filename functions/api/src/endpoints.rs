@@ -10,7 +10,7 @@ use crate::deliveries::shadow;
 use crate::sources::rejected;
 use crate::{
     Api, deliveries, events, health, keys, metrics, openapi, retries, sources, stats, stream,
-    webhooks,
+    transfer, webhooks,
 };
 
 /// Builds routes and documentation separately: a starting function does not need the latter. A test compares the two.
@@ -59,4 +59,6 @@ endpoints! {
     "/v1/keys" => post keys::create, get keys::list;
     "/v1/keys/{id}" => delete keys::revoke;
     "/v1/stream" => get stream::listen;
+    "/v1/export" => post transfer::export;
+    "/v1/import" => post transfer::import;
 }

@@ -15,6 +15,7 @@ mod retries;
 mod sources;
 mod stats;
 mod stream;
+mod transfer;
 mod webhooks;
 
 use std::sync::Arc;

@@ -33,6 +33,7 @@ use crate::endpoints;
         (name = "deliveries", description = "What happened to each event, and retries."),
         (name = "stats", description = "Key stats and metrics."),
         (name = "keys", description = "API keys."),
+        (name = "transfer", description = "Move data between gateways."),
         (name = "gateway", description = "The gateway itself."),
     )
 )]

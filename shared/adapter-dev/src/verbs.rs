@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Force};
-use postrider_domain::event::Event;
+use postrider_domain::event::{Event, RequestHash};
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
@@ -39,6 +39,7 @@ use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
 use postrider_ports::sessions::{SessionId, Sessions};
 use postrider_ports::sources::{SourceChange, Sources};
+use postrider_ports::transfers::{Adopted, MovedEvent, Transfers};
 use postrider_ports::vitals::Vitals;
 use postrider_store_format::Vault;
 
@@ -214,6 +215,11 @@ verbs! {
         }
     } {
         check() -> Result<()>;
+    }
+    Transfers of store on DevStore {
+        tenants() -> Result<Vec<TenantId>>;
+        event_with_hash([&] tenant: TenantId, id: EventId) -> Result<Option<(Arc<Event>, RequestHash)>>;
+        adopt_event(moved: MovedEvent, now: Timestamp) -> Result<Adopted>;
     }
     Queue of queue on DevQueue {
         send(messages: Vec<QueueMessage>) -> Vec<Result<()>> [one for each messages];

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
+use postrider_domain::event::RequestHash;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
@@ -32,6 +33,7 @@ use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::notifications::StoredNotification;
 use postrider_ports::queue::QueueMessage;
 use postrider_ports::sessions::SessionId;
+use postrider_ports::transfers::Adopted;
 use postrider_ports::{Error, Result};
 use postrider_store_format::Vault;
 use serde::de::DeserializeOwned;
@@ -75,6 +77,7 @@ as_they_are!(
     String,
     StoredNotification,
     Accepted,
+    Adopted,
     ApiKey,
     Applied,
     Attempt,
@@ -106,6 +109,7 @@ as_they_are!(
     Round,
     RejectedId,
     Renewed,
+    RequestHash,
     Requeued,
     RetryJob,
     SessionId,

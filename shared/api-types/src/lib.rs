@@ -26,6 +26,7 @@ pub mod shadow;
 pub mod source;
 pub mod stats;
 pub mod time;
+pub mod transfer;
 pub mod webhook;
 pub mod why;
 pub mod word;

@@ -26,7 +26,7 @@ use postrider_domain::webhook::{
     MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS,
 };
 use postrider_domain::{
-    delivery, diagnosis, flow, health, inbound, key, key_stats, notification, outcome,
+    delivery, diagnosis, flow, health, inbound, key, key_stats, notification, outcome, transfer,
 };
 use postrider_ports::jobs;
 use utoipa::openapi::schema::{
@@ -81,6 +81,8 @@ schemas! { pub
     Comparison => words::<key_stats::Comparison>();
     DeadCause => words::<delivery::DeadCause>();
     DeliveryStatus => words::<delivery::Status>();
+    ImportResult => words::<crate::transfer::ImportResult>();
+    MovedDeliveries => words::<transfer::MovedDeliveries>();
     NotificationKind => words::<notification::NotificationKind>();
     Phase => words::<outcome::Phase>();
     ProblemCode => words::<crate::problem::Code>();
@@ -127,6 +129,7 @@ schemas! { pub
     SigningSecret => text(&signing_secret());
     TargetUrl => url(MAX_URL_CHARS);
     TenantName => text("^[a-z0-9_-]{1,64}$");
+    TransferKey => text("^[0-9a-f]{64}$");
     Timeout => whole(1, MAX_TIMEOUT_SECONDS);
     ValuePlaces of ValuePlace => list::<ValuePlace>(0, MAX_PLACES);
     StreamPosition => text(&format!("^[0-9]{{1,{MAX_POSITION_DIGITS}}}$"));

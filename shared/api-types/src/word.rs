@@ -13,6 +13,7 @@ use postrider_domain::key_stats::Comparison;
 use postrider_domain::notification::NotificationKind;
 use postrider_domain::outcome::Phase;
 use postrider_domain::shadow::{Aspect, Likeness};
+use postrider_domain::transfer::MovedDeliveries;
 use postrider_ports::jobs::JobState;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -56,6 +57,7 @@ vocabulary! {
     DeadCause, as_str;
     JobState, as_str;
     Likeness, as_str;
+    MovedDeliveries, as_str;
     NotificationKind, as_str;
     Phase, as_str;
     Rejection, code;

@@ -35,4 +35,5 @@ pub mod source;
 pub mod stats;
 pub mod test_event;
 pub mod time;
+pub mod transfer;
 pub mod webhook;

@@ -35,6 +35,7 @@ pub mod sweep;
 mod telemetry;
 mod test_event;
 pub mod traces;
+pub mod transfer;
 pub mod waiting;
 pub mod webhook_cache;
 pub mod webhooks;
@@ -51,8 +52,8 @@ use postrider_ports::rejected::BatchedRejections;
 use postrider_ports::sources::Sources;
 use postrider_ports::start_now::AcceptClaimed;
 use postrider_ports::{
-    AttemptStore, ChoreStore, InboundStore, RetryStore, ShadowStore, Store, WebhookStore,
-    WorkerStore,
+    AttemptStore, ChoreStore, InboundStore, RetryStore, ShadowStore, Store, TransferStore,
+    WebhookStore, WorkerStore,
 };
 
 use crate::drains::SharedFlows;
@@ -63,6 +64,7 @@ use crate::rejected::Rejections;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
 use crate::sources::ManageSources;
+use crate::transfer::Transfer;
 use crate::webhook_cache::WebhookCache;
 use crate::webhooks::ManageWebhooks;
 use crate::worker::embedded::InProcessQueue;
@@ -109,6 +111,7 @@ narrowed!(
     dyn Store => dyn ApiKeys,
     dyn Store => dyn History,
     dyn Store => dyn Sources,
+    dyn Store => dyn TransferStore,
     dyn ChoreStore => dyn RetryStore,
 );
 
@@ -125,6 +128,8 @@ pub struct Gateway {
     rejections: Arc<RejectionLog>,
     pub retries: Retries,
     pub keyring: Keyring,
+    /// Exports and imports.
+    pub transfer: Transfer,
     pub settings: GatewaySettings,
 }
 
@@ -175,6 +180,12 @@ impl Gateway {
         settings: GatewaySettings,
     ) -> Self {
         let rejections = Arc::new(RejectionLog::new(ports.clone()));
+        let transfer = Transfer::new(
+            ports.clone(),
+            Arc::clone(&webhook_cache),
+            Arc::clone(&queue),
+            &settings,
+        );
         Self {
             ingest: Ingest::new(
                 ports.clone(),
@@ -200,6 +211,7 @@ impl Gateway {
             rejected: Rejections::new(ports.clone(), Arc::clone(&rejections)),
             rejections,
             retries: Retries::new(ports.clone(), queue),
+            transfer,
             keyring: Keyring::new(ports.clone()),
             ports,
             settings,

@@ -287,7 +287,9 @@ impl ManageWebhooks {
     }
 }
 
-fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
+/// The settings as they could be submitted.
+#[must_use]
+pub fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
     let text = |value: &http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
     WebhookDraft {
         name: settings.name.clone(),

@@ -32,6 +32,7 @@ pub mod sources;
 pub mod spans;
 pub mod start_now;
 pub mod traces;
+pub mod transfers;
 pub mod vitals;
 
 pub use error::{Error, Result};
@@ -66,6 +67,8 @@ roles! {
     BacklogStore: backlog::Backlog, limiters::Limiters, drains::Drains;
     /// To report stats.
     StatsStore: history::History, configs::Webhooks, backlog::Backlog;
+    /// To export and import everything.
+    TransferStore: transfers::Transfers, configs::Webhooks, configs::ApiKeys, sources::Sources, history::History;
 }
 
 /// Everything that every store can do.
@@ -86,6 +89,7 @@ pub trait Store:
     + sealing::Sealing
     + sessions::Sessions
     + vitals::Vitals
+    + transfers::Transfers
     + AttemptStore
     + WorkerStore
     + WebhookStore
@@ -95,6 +99,7 @@ pub trait Store:
     + ChoreStore
     + BacklogStore
     + StatsStore
+    + TransferStore
 {
 }
 
@@ -115,6 +120,7 @@ impl<T> Store for T where
         + sealing::Sealing
         + sessions::Sessions
         + vitals::Vitals
+        + transfers::Transfers
 {
 }
 

@@ -21,6 +21,7 @@ pub mod jobs;
 pub mod keys;
 pub mod listening;
 pub mod listing;
+pub mod moving;
 pub mod outbox;
 pub mod probes;
 pub mod rejected;
@@ -264,6 +265,15 @@ macro_rules! store_suite {
                 changes_that_are_not_applied_are_not_notified,
                 an_inbound_event_is_notified_once,
                 a_published_event_is_not_notified,
+            }
+            moving {
+                an_adopted_event_has_its_rows_and_attempts,
+                what_happened_elsewhere_is_neither_notified_nor_counted,
+                an_adopted_open_row_is_claimed_when_it_is_due,
+                an_adopted_row_of_a_paused_webhook_waits,
+                a_repeated_request_for_an_adopted_event_is_a_duplicate,
+                a_different_event_with_the_same_id_is_not_adopted,
+                tenants_with_a_key_or_a_webhook_are_listed,
             }
             tenants {
                 no_operation_reaches_another_tenant,

@@ -5,10 +5,11 @@ use crate::edge;
 
 const PREFIX: &str = "POSTRIDER_";
 /// The settings of the other commands.
-const OF_COMMANDS: [&str; 3] = [
+const OF_COMMANDS: [&str; 4] = [
     "POSTRIDER_URL",
     "POSTRIDER_TOKEN",
     "POSTRIDER_SOURCE_SECRET",
+    "POSTRIDER_PASSPHRASE",
 ];
 /// A name with more differences is not a misspelling.
 const MAX_DISTANCE: usize = 4;

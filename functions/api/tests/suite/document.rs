@@ -56,6 +56,8 @@ async fn every_path_of_the_design_is_documented() {
         "/v1/deliveries/{id}/retry",
         "/v1/deliveries/{id}/shadow",
         "/v1/events",
+        "/v1/export",
+        "/v1/import",
         "/v1/keys",
         "/v1/keys/{id}",
         "/v1/retries",

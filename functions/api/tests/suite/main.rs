@@ -27,4 +27,5 @@ mod sources;
 mod stage;
 mod stats;
 mod stream;
+mod transfer;
 mod webhooks;

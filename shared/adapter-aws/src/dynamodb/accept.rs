@@ -23,11 +23,11 @@ use crate::fault;
 
 /// How many events one call processes concurrently, and how many rows of each.
 const EVENTS_AT_ONCE: usize = 8;
-const ROWS_AT_ONCE: usize = 16;
+pub(super) const ROWS_AT_ONCE: usize = 16;
 
 /// What decides whether a row can go at once.
 #[derive(Default)]
-struct Gates {
+pub(super) struct Gates {
     states: HashMap<(TenantId, WebhookId), State>,
     limited: HashSet<(TenantId, WebhookId)>,
 }
@@ -45,7 +45,7 @@ impl Gates {
     }
 
     /// Whether a new row goes to the backlog of its webhook.
-    fn hold_back(&self, row: &Delivery) -> bool {
+    pub(super) fn hold_back(&self, row: &Delivery) -> bool {
         let webhook = (row.tenant.clone(), row.id.webhook);
         let state = self.states.get(&webhook);
         state.is_some_and(|state| state.health.status.is_stopped())
@@ -85,7 +85,8 @@ impl DynamoStore {
 
     /// Reads the version of the tenant's webhooks, and what decides about the rows of the planned ones, in one call.
     async fn read_version_and_gates(&self, acceptance: &Acceptance) -> Result<(u64, Gates)> {
-        let mut keys = gate_keys(&acceptance.event.tenant, &acceptance.rows);
+        let rows: Vec<_> = acceptance.rows.iter().collect();
+        let mut keys = gate_keys(&acceptance.event.tenant, &rows);
         keys.push((Table::Configs, Key::version(&acceptance.event.tenant)));
         let (mut version, mut gates) = (0, Gates::default());
         for (table, item) in self.get_all(keys).await? {
@@ -95,6 +96,15 @@ impl DynamoStore {
             }
         }
         Ok((version, gates))
+    }
+
+    /// What decides whether these rows, of one tenant, can go at once.
+    pub(super) async fn gates(&self, tenant: &TenantId, rows: &[&Delivery]) -> Result<Gates> {
+        let mut gates = Gates::default();
+        for (_, item) in self.get_all(gate_keys(tenant, rows)).await? {
+            gates.add(item)?;
+        }
+        Ok(gates)
     }
 
     /// The answer if an earlier request has the same event id. If that request is identical, the missing part of its
@@ -110,10 +120,9 @@ impl DynamoStore {
             return Ok(Some(Accepted::Conflict));
         }
         let rows = planned_rows(&kept, acceptance);
-        let mut gates = Gates::default();
-        for (_, item) in self.get_all(gate_keys(&event.tenant, &rows)).await? {
-            gates.add(item)?;
-        }
+        let gates = self
+            .gates(&event.tenant, &rows.iter().collect::<Vec<_>>())
+            .await?;
         let inserted = self.insert_all(&rows, &gates).await?;
         let missing = inserted
             .iter()
@@ -165,8 +174,8 @@ impl DynamoStore {
     }
 }
 
-fn gate_keys(tenant: &TenantId, rows: &[Delivery]) -> Vec<(Table, Key)> {
-    let of_webhook = |row: &Delivery| {
+fn gate_keys(tenant: &TenantId, rows: &[&Delivery]) -> Vec<(Table, Key)> {
+    let of_webhook = |row: &&Delivery| {
         let webhook = row.id.webhook;
         [Key::state(tenant, webhook), Key::flow(tenant, webhook)]
     };

@@ -70,6 +70,7 @@ impl ApiKeys for DynamoStore {
             let mut steps = vec![
                 Step::Put(Table::Configs, pointer.clone(), Some(seen)),
                 Step::Put(Table::Configs, item(&key)?, None),
+                Step::Put(Table::Configs, Key::tenant(&key.tenant).item(), None),
             ];
             if let Some((tenant, id)) = before
                 && (&tenant, id) != (&key.tenant, key.id)

@@ -27,6 +27,8 @@ const LONGER: Millis = Millis::from_seconds(7 * 86_400);
 
 const BODY: &str = "body";
 const HASH: &str = "request_hash";
+/// Marks an event that came from another gateway.
+const ADOPTED: &str = "adopted";
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -82,6 +84,24 @@ pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item
         item.insert(BODY.to_owned(), blob(&event.body));
     }
     Ok(item)
+}
+
+/// The item of an event that another gateway accepted. It is stored as long as one that is accepted now.
+pub(super) fn adopted_item(
+    acceptance: &Acceptance,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<Item> {
+    let mut item = item(acceptance, retention)?;
+    let expires_at = kept_until(now.max(acceptance.event.created_at), retention);
+    item.insert("expires_at".to_owned(), seconds(expires_at));
+    item.insert(ADOPTED.to_owned(), AttributeValue::Bool(true));
+    Ok(item)
+}
+
+/// Whether another gateway accepted the event and notified about it.
+pub(super) fn is_adopted(item: &Item) -> bool {
+    item.contains_key(ADOPTED)
 }
 
 /// Holds if the event does not exist or has expired.

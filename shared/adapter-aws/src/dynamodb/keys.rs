@@ -24,7 +24,7 @@ pub(super) const SK: &str = "sk";
 
 /// The partition of small work markers for the poller. No tenant can have this name.
 pub(super) const CHORES: &str = "#chores";
-/// The partition that lists every tenant with a webhook.
+/// The partition that lists every tenant that ever had a key or a webhook.
 pub(super) const TENANTS: &str = "#tenants";
 
 /// Prefixes of sort keys.

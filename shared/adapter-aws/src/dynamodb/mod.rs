@@ -50,6 +50,7 @@ mod stream;
 mod tables;
 mod tenants;
 mod transact;
+mod transfers;
 mod webhook_item;
 mod webhooks;
 

@@ -208,6 +208,9 @@ fn sent(key: &Key, record: Record) -> Result<Option<Notification>> {
         return Ok(None);
     }
     if key.sk == EVENT {
+        if event::is_adopted(&after) {
+            return Ok(None);
+        }
         let (tenant, id) = key.as_event()?;
         let kept = event::read(after, &tenant, id)?;
         return Ok(event_notification(&kept.event, kept.deliveries()));

@@ -9,8 +9,8 @@ use super::keys::{Key, TENANTS, WEBHOOK_PREFIX};
 use crate::fault::unreadable;
 
 impl DynamoStore {
-    /// Every tenant that ever had a webhook.
-    pub(super) async fn tenants(&self) -> Result<Vec<TenantId>> {
+    /// Every tenant that ever had a key or a webhook.
+    pub(super) async fn listed_tenants(&self) -> Result<Vec<TenantId>> {
         let tenants = self.query_all(Query::partition(Table::Configs, TENANTS));
         let name = |item| {
             let name = Key::of(&item)?.sk.parse();

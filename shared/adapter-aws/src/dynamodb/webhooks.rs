@@ -70,7 +70,7 @@ impl Webhooks for DynamoStore {
     }
 
     async fn failed_webhooks(&self) -> Result<u64> {
-        let tenants = self.tenants().await?;
+        let tenants = self.listed_tenants().await?;
         let counts = tenants.into_iter().map(|tenant| self.failed_of(tenant));
         let counts: Vec<_> = counts.collect();
         let mut counts = stream::iter(counts).buffer_unordered(TENANTS_AT_ONCE);

@@ -9,6 +9,7 @@ use postrider_domain::pattern::EventType;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::deliveries::{Acceptance, Claim, ClaimedDelivery};
+use postrider_ports::transfers::{MovedDelivery, MovedEvent};
 use postrider_store_format::Vault;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +108,24 @@ impl Wire for Acceptance {
             request_hash,
             rows,
             config_version,
+        })
+    }
+}
+
+impl Wire for MovedEvent {
+    type Form = (EventForm, RequestHash, Vec<MovedDelivery>);
+
+    fn pack(&self, vault: &Vault) -> Result<Self::Form> {
+        let event = self.event.pack(vault)?;
+        Ok((event, self.request_hash, self.deliveries.clone()))
+    }
+
+    fn unpack(form: Self::Form, vault: &Vault) -> Result<Self> {
+        let (event, request_hash, deliveries) = form;
+        Ok(Self {
+            event: Arc::unpack(event, vault)?,
+            request_hash,
+            deliveries,
         })
     }
 }

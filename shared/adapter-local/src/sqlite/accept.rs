@@ -97,7 +97,7 @@ fn insert_row(
     Ok(None)
 }
 
-fn insert_event(
+pub(super) fn insert_event(
     tx: &Tx<'_>,
     event_id: &str,
     event: &Event,

@@ -66,7 +66,7 @@ fn recognise(tx: &Tx<'_>, claimed: &Claimed, at: i64) -> Result<Applied, Fault> 
     Ok(stored.map_or(Applied::Stale, |stored| Applied::Done(Box::new(stored.row))))
 }
 
-fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), Fault> {
+pub(super) fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), Fault> {
     let Timings {
         dns_ms,
         connect_ms,

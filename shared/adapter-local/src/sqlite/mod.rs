@@ -40,6 +40,7 @@ mod sessions;
 mod sources;
 mod stats;
 mod stepping;
+mod transfers;
 mod unreadable;
 mod vault;
 mod vitals;
