@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 DENY := .tools/bin/cargo-deny --locked
+WORKFLOWS := .tools/workflows/bin/zizmor --offline --quiet --no-progress
 LOCAL := $(addprefix postrider-,receiver api poller dispatcher)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Clippy's driver is the compiler with more lints, so its output can be run. This lints the workspace while building it for
@@ -13,7 +14,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows template build local stack advisories fuzz bench bench-aws costs screenshots schema simulate words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows template workflows build local stack advisories fuzz bench bench-aws costs screenshots schema simulate dist dist-check words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +26,9 @@ run: ## run the gateway: cargo run --release -- serve
 test: setup quick build ## the gate: setup, check, build, all tests
 	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE) --test-threads $$(( $$(nproc) * 3 / 2 ))
 
-check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, template, lints
+check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, template, workflows, lints
 
-quick: fmt arrows deny template
+quick: fmt arrows deny template workflows
 
 fmt: ## check the formatting
 	cargo fmt --all --check
@@ -47,6 +48,10 @@ template: ## validate the AWS template (cfn-lint, sam validate)
 	@tools/setup aws
 	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
+
+workflows: ## lint the workflows of GitHub Actions
+	@tools/setup workflows
+	$(WORKFLOWS) .github/workflows
 
 # The tests start the binary. Selecting the same targets as nextest gives the same features, so nothing is built twice.
 build: local ## build the binaries and the tests, with lints
@@ -99,6 +104,14 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 
 simulate: ## simulate a receiver that is back after a day, and ten million waiting rows (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate
+
+dist: ## build a release into target/dist: make dist TARGETS=x86_64-unknown-linux-musl FUNCTIONS=none (not in the gate)
+	@tools/setup dist
+	TARGETS='$(TARGETS)' FUNCTIONS='$(FUNCTIONS)' tools/dist/build $(TARGET)/dist
+
+dist-check: ## build the release again and compare it, byte by byte, with that of make dist (not in the gate)
+	@tools/setup dist
+	TARGETS='$(TARGETS)' FUNCTIONS='$(FUNCTIONS)' tools/dist/compare
 
 words: ## list phrases worth another look in docs, comments and messages (not in the gate)
 	@tools/words

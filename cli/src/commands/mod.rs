@@ -8,6 +8,7 @@ mod follow;
 mod input;
 mod keys;
 mod listen;
+mod man;
 mod policy;
 mod retry;
 mod send;
@@ -65,6 +66,9 @@ pub(crate) enum Task {
     Doctor(doctor::DoctorArgs),
     /// Print shell completions
     Completions(completions::CompletionsArgs),
+    /// Write the man pages, for packages
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Result<Ending, Failure> {
@@ -86,5 +90,6 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Policy(args) => policy::run(args, out),
         Task::Doctor(args) => doctor::run(args, gateway, out).await,
         Task::Completions(args) => completions::run(&args, out),
+        Task::Man(args) => man::run(&args),
     }
 }
