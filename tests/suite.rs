@@ -16,6 +16,8 @@ mod canary;
 mod conformance;
 #[cfg(target_os = "linux")]
 mod descriptors;
+#[cfg(target_os = "linux")]
+mod dist;
 mod documents;
 mod fuzzed;
 mod inbound_command;

@@ -21,6 +21,7 @@ mod problem;
 mod schemes;
 mod serve;
 mod table;
+mod transport;
 mod views;
 mod when;
 

@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from packing.release import ROOT
 
 
-def sbom(release, targets):
+def bill(targets, epoch):
     linked = crates(targets)
-    metadata = cargo_metadata()
+    metadata = cargo_metadata(targets)
     packages = {package["id"]: package for package in metadata["packages"] if (package["name"], package["version"]) in linked}
     graph = {node["id"]: node["dependencies"] for node in metadata["resolve"]["nodes"]}
     root = next(name for name, package in packages.items() if package["name"] == "postrider")
@@ -21,10 +21,10 @@ def sbom(release, targets):
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         # Derived from the contents' name, so that the same release has the same number.
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{release.source}/releases/{release.version}/{release.epoch}')}",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{purl(packages[root])}/{epoch}')}",
         "version": 1,
         "metadata": {
-            "timestamp": datetime.fromtimestamp(release.epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "timestamp": datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "component": component(packages[root], checksums) | {"type": "application"},
         },
         "components": [component(packages[name], checksums) for name in sorted(packages.keys() - {root}, key=reference.get)],
@@ -33,7 +33,7 @@ def sbom(release, targets):
             for name in sorted(packages, key=reference.get)
         ],
     }
-    return f"postrider-{release.version}.cdx.json", json.dumps(document, indent=1, sort_keys=True).encode() + b"\n"
+    return json.dumps(document, indent=1, sort_keys=True)
 
 
 def crates(targets):
@@ -45,8 +45,9 @@ def crates(targets):
     return found
 
 
-def cargo_metadata():
-    return json.loads(cargo("metadata", "--format-version", "1"))
+def cargo_metadata(targets):
+    filters = [part for target in targets for part in ("--filter-platform", target)]
+    return json.loads(cargo("metadata", "--format-version", "1", *filters))
 
 
 def cargo(*arguments):
