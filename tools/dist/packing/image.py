@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from packing.bytes import Entry, gz, tar
 
-NOBODY = 65532
+USER = 65532
 DATA = "var/lib/postrider"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 MEDIA = "application/vnd.oci.image"
@@ -78,17 +78,17 @@ def files(binary, certificates):
     return [
         Entry("usr/bin/postrider", binary.contents, 0o755),
         Entry(CERTIFICATES, certificates),
-        Entry("etc/passwd", f"postrider:x:{NOBODY}:{NOBODY}::/{DATA}:/nonexistent\n".encode()),
-        Entry("etc/group", f"postrider:x:{NOBODY}:\n".encode()),
+        Entry("etc/passwd", f"postrider:x:{USER}:{USER}::/{DATA}:/nonexistent\n".encode()),
+        Entry("etc/group", f"postrider:x:{USER}:\n".encode()),
         # A new volume gets the owner and the mode of this directory.
-        Entry.directory(DATA, 0o700, NOBODY),
+        Entry.directory(DATA, 0o700, USER),
         Entry.directory("tmp", 0o1777),
     ]
 
 
 def configuration(release):
     return {
-        "User": f"{NOBODY}:{NOBODY}",
+        "User": f"{USER}:{USER}",
         "Entrypoint": ["/usr/bin/postrider"],
         "Cmd": ["serve"],
         "WorkingDir": f"/{DATA}",
