@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 DENY := .tools/bin/cargo-deny --locked
+WORKFLOWS := .tools/workflows/bin/zizmor --offline --quiet --no-progress
 LOCAL := $(addprefix postrider-,receiver api poller dispatcher)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Clippy's driver is the compiler with more lints, so its output can be run. This lints the workspace while building it for
@@ -15,7 +16,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows links template build local stack advisories fuzz bench bench-aws costs screenshots picture docs schema simulate words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs screenshots picture docs schema simulate dist dist-check words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,9 +28,9 @@ run: ## run the gateway: cargo run --release -- serve
 test: setup quick build ## the gate: setup, check, build, all tests
 	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE) --test-threads $$(( $$(nproc) * 3 / 2 ))
 
-check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, links, template, lints
+check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, links, template, workflows, lints
 
-quick: fmt arrows deny links template
+quick: fmt arrows deny links template workflows
 
 fmt: ## check the formatting
 	cargo fmt --all --check
@@ -52,6 +53,10 @@ template: ## validate the AWS template (cfn-lint, sam validate)
 	@tools/setup aws
 	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
+
+workflows: ## lint the workflows of GitHub Actions
+	@tools/setup workflows
+	$(WORKFLOWS) .github/workflows
 
 # The tests start the binary. Selecting the same targets as nextest gives the same features, so nothing is built twice.
 build: local ## build the binaries and the tests, with lints
@@ -114,6 +119,14 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 
 simulate: ## print what flow control achieves in virtual time, against its bars: make simulate ARGS="--only flaky" (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate -- $(ARGS)
+
+dist: ## build a release into target/dist: make dist TARGETS=x86_64-unknown-linux-musl FUNCTIONS=none (not in the gate)
+	@tools/setup dist
+	TARGETS='$(TARGETS)' FUNCTIONS='$(FUNCTIONS)' tools/dist/build $(TARGET)/dist
+
+dist-check: ## build the release again and compare it, byte by byte, with that of make dist (not in the gate)
+	@tools/setup dist
+	TARGETS='$(TARGETS)' FUNCTIONS='$(FUNCTIONS)' tools/dist/compare
 
 words: ## list phrases worth another look in docs, comments and messages (not in the gate)
 	@tools/words

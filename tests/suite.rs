@@ -17,6 +17,8 @@ mod canary;
 mod conformance;
 #[cfg(target_os = "linux")]
 mod descriptors;
+#[cfg(target_os = "linux")]
+mod dist;
 mod documents;
 mod examples;
 #[cfg(target_os = "linux")]

@@ -2,11 +2,9 @@
 
 use std::error::Error;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use http::header::{AUTHORIZATION, DATE};
 use http::{HeaderValue, Method, StatusCode};
-use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,9 +15,8 @@ use crate::failure::Failure;
 use crate::hidden::Hidden;
 use crate::output::Output;
 use crate::problem::Problem;
+use crate::transport::transport;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The file in the data directory with the first key.
 pub(crate) const TOKEN_FILE: &str = "admin-token";
 
@@ -228,21 +225,6 @@ impl Client {
 
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<Answer, Failure> {
         self.send(self.request(Method::DELETE, path)?).await
-    }
-}
-
-/// The HTTP client for a URL. It does not follow redirects, so tokens and signed requests stay with the given host, and
-/// it does not use a proxy to reach this machine.
-pub(crate) fn transport(to: &Url) -> reqwest::Result<reqwest::Client> {
-    let builder = reqwest::Client::builder()
-        .user_agent(concat!("Postrider-CLI/", env!("CARGO_PKG_VERSION")))
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(ANSWER_TIMEOUT);
-    if is_loopback(to) {
-        builder.no_proxy().build()
-    } else {
-        builder.build()
     }
 }
 

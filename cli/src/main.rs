@@ -23,6 +23,7 @@ mod progress;
 mod schemes;
 mod serve;
 mod table;
+mod transport;
 mod views;
 mod when;
 

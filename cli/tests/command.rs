@@ -290,6 +290,23 @@ fn an_unreachable_gateway_exits_4() {
 }
 
 #[test]
+fn a_machine_without_certificates_can_call_a_gateway() {
+    let empty = tempfile::tempdir().unwrap();
+    let gateway = Gateway::start([answer(200, r#"{"items":[],"next":null}"#)]);
+    let output = postrider(&["webhooks", "list", "--url", gateway.url()])
+        .env("SSL_CERT_DIR", empty.path())
+        .env_remove("SSL_CERT_FILE")
+        .output()
+        .unwrap();
+    assert!(
+        !stderr(&output).contains("certificates"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+#[test]
 fn a_rejected_request_exits_3_and_lists_the_fields() {
     let problem = r#"{"type":"about:blank","title":"Invalid input","status":422,"code":"invalid_input",
         "detail":"one field is invalid","errors":[{"field":"target_url","message":"must be https"}]}"#;

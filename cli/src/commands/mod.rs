@@ -11,6 +11,7 @@ mod import;
 mod input;
 mod keys;
 mod listen;
+mod man;
 mod passphrase;
 mod policy;
 mod restore;
@@ -78,6 +79,9 @@ pub(crate) enum Task {
     Doctor(doctor::DoctorArgs),
     /// Print shell completions
     Completions(completions::CompletionsArgs),
+    /// Write the man pages, for packages
+    #[command(hide = true)]
+    Man(man::ManArgs),
 }
 
 pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Result<Ending, Failure> {
@@ -103,5 +107,6 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Import(args) => import::run(args, &Client::new(gateway)?, out).await,
         Task::Doctor(args) => doctor::run(args, gateway, out).await,
         Task::Completions(args) => completions::run(&args, out),
+        Task::Man(args) => man::run(&args),
     }
 }

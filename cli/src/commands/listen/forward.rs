@@ -6,9 +6,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use postrider_domain::time::Millis;
 use url::Url;
 
-use crate::client::{transport, why_unreachable};
+use crate::client::why_unreachable;
 use crate::edge;
 use crate::failure::Failure;
+use crate::transport::transport;
 
 /// How much of a response is read; the gateway stores less.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;

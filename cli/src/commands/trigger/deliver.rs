@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 use super::super::follow::{WaitArgs, show_published};
 use super::target::Target;
 use crate::body::pretty_body;
-use crate::client::{Client, read, transport, why_unreachable};
+use crate::client::{Client, read, why_unreachable};
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, Tone};
 use crate::problem::Problem;
+use crate::transport::transport;
 
 const SHOWN_BODY_CHARS: usize = 2000;
 
