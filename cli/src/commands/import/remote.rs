@@ -4,9 +4,9 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::client::transport;
 use crate::edge;
 use crate::failure::Failure;
+use crate::transport::transport;
 
 pub(super) struct Remote {
     http: reqwest::Client,
