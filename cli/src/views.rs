@@ -114,6 +114,7 @@ impl ShowWebhook for WebhookView {
         };
         Some(match backlog.empty_at {
             Some(at) => format!("{size}, empty at {}{earliest}", short_time(at)),
+            None if self.status.known() == Some(WebhookStatus::Active) => size,
             None => format!("{size}, until the webhook is resumed"),
         })
     }

@@ -38,12 +38,13 @@ parameters! {
 /// A scrape counts the backlogs of at most this many webhooks.
 const COUNTED_PER_SCRAPE: usize = 100;
 
-/// The backlogs of webhooks that are stopped, limited or failing. Deliveries of other webhooks wait for nothing.
+/// The backlogs of webhooks that are stopped, limited or failing, as far as they can be counted. Deliveries of other
+/// webhooks wait for nothing.
 async fn backlogs(
     api: &Api,
     webhooks: &[Webhook],
     flows: &[FlowStatus],
-) -> Result<Vec<(WebhookId, BacklogSize)>, Problem> {
+) -> Vec<(WebhookId, BacklogSize)> {
     let may_have_one = |(webhook, flow): &(&Webhook, &FlowStatus)| {
         let health = &webhook.health;
         health.status.is_stopped() || flow.limited || flow.capped || health.failure_count > 0
@@ -51,10 +52,10 @@ async fn backlogs(
     let waiting = webhooks.iter().zip(flows).filter(may_have_one);
     let mut found = Vec::new();
     for (webhook, flow) in waiting.take(COUNTED_PER_SCRAPE) {
-        let backlog = api.gateway.manage.backlog(webhook, *flow).await?;
-        found.push((webhook.id, backlog.size));
+        let backlog = api.gateway.manage.backlog(webhook, *flow).await;
+        found.extend(backlog.map(|backlog| (webhook.id, backlog.size)));
     }
-    Ok(found)
+    found
 }
 
 /// Get metrics for Prometheus
@@ -92,7 +93,7 @@ pub(crate) async fn get(
     let mut text = gauges::of_tenant(&report, &flows);
     // On AWS each count costs as many reads as there are shards, so it is not part of a scrape there.
     if counters.is_some() {
-        let backlogs = backlogs(&api, &webhooks, &flows).await?;
+        let backlogs = backlogs(&api, &webhooks, &flows).await;
         text.push_str(&gauges::of_backlogs(&backlogs));
     }
     // The metrics of the process cover every tenant, so only its operator may see them.

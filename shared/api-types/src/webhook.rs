@@ -344,8 +344,8 @@ pub struct BacklogView {
     pub size: u64,
     /// Whether `size` is the final number. `false` if there are more than 10,000.
     pub counted: bool,
-    /// When it will be empty at the current rate, at the earliest if it is not counted to its end. `null` if it is empty, or
-    /// waits for the webhook to be resumed.
+    /// When it will be empty at the current rate, at the earliest if it is not counted to its end. `null` if it is empty,
+    /// waits for the webhook to be resumed, or has a maximum under which first attempts and retries may go at different rates.
     #[schema(required)]
     pub empty_at: Option<ApiTime>,
 }

@@ -224,6 +224,15 @@ pub(crate) fn flow_changed(webhook: WebhookId, change: Change) {
     }
 }
 
+pub(crate) fn count_failed(webhook: WebhookId, reason: &Error) {
+    warn!(
+        event = "flow.count_failed",
+        webhook_id = %webhook,
+        %reason,
+        "the backlog of the webhook could not be counted"
+    );
+}
+
 pub(crate) fn cycle_failed(reason: &Error) {
     warn!(
         event = "worker.cycle_failed",

@@ -20,7 +20,7 @@ use postrider_ports::queue::{DrainMessage, Queue};
 
 use crate::error::Conflict;
 use crate::webhook_cache::WebhookCache;
-use crate::{GatewayError, Ports};
+use crate::{GatewayError, Ports, telemetry};
 
 /// How many rows a delete ends before it returns; housekeeping does the rest.
 const SLICE: usize = 500;
@@ -44,8 +44,8 @@ pub struct Rotated {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebhookBacklog {
     pub size: BacklogSize,
-    /// When it will be empty at the current rate, at the earliest if it was not counted to its end; `None` if it is empty, or
-    /// waits for the webhook to be resumed.
+    /// When it will be empty at the current rate, at the earliest if it was not counted to its end; `None` if it is empty,
+    /// waits for the webhook to be resumed, or may go faster than is known.
     pub empty_at: Option<Timestamp>,
 }
 
@@ -78,20 +78,20 @@ impl ManageWebhooks {
         Ok(flows.first().copied().unwrap_or_else(unknown))
     }
 
-    /// Counts the backlog of a webhook that is called this fast.
-    pub async fn backlog(
-        &self,
-        webhook: &Webhook,
-        flow: FlowStatus,
-    ) -> Result<WebhookBacklog, GatewayError> {
+    /// Counts the backlog of a webhook that is called this fast. `None` if that fails: it does not keep the rest from being
+    /// shown.
+    pub async fn backlog(&self, webhook: &Webhook, flow: FlowStatus) -> Option<WebhookBacklog> {
         let now = self.ports.clock.now();
         let (tenant, id) = (&webhook.tenant, webhook.id);
-        let size = self.ports.store.backlog_size(tenant, id, now).await?;
+        let size = self.ports.store.backlog_size(tenant, id, now).await;
+        let size = size.inspect_err(|error| telemetry::count_failed(id, error));
+        let size = size.ok()?;
         let drains = size.rows() > 0 && !webhook.health.status.is_stopped();
         let rate = flow.backlog_rate_milli(&webhook.settings.limits());
-        Ok(WebhookBacklog {
+        let rate = rate.filter(|_| drains);
+        Some(WebhookBacklog {
             size,
-            empty_at: drains.then(|| flow::empty_at(size.rows(), rate, now)),
+            empty_at: rate.map(|rate| flow::empty_at(size.rows(), rate, now)),
         })
     }
 

@@ -250,6 +250,7 @@ macro_rules! store_suite {
                 a_failed_webhook_is_probed_less_and_less_often,
                 one_of_many_processes_sends_the_probe,
                 a_probe_that_is_given_back_does_not_count,
+                the_last_probe_is_due_again_if_it_is_given_back,
                 a_webhook_without_auto_resume_is_not_probed,
                 a_successful_probe_resumes_the_webhook,
                 a_probe_from_before_an_operator_intervened_does_not_count,

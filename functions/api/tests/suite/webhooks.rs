@@ -476,8 +476,10 @@ async fn a_webhook_shows_its_backlog_and_when_it_will_be_empty() {
         "it waits for the webhook to be resumed"
     );
     let resumed = stage.post(&format!("{path}/resume"), "").await.expect(200);
+    assert_eq!(resumed["backlog"], json!(null), "it is not counted again");
+    let shown = stage.get(&path).await.expect(200);
     assert_eq!(
-        resumed["backlog"],
+        shown["backlog"],
         json!({"size": 3, "counted": true, "empty_at": "2026-02-21T10:00:03.000Z"}),
         "at one per second"
     );

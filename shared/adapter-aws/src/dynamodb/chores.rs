@@ -17,6 +17,8 @@ use crate::fault::{readable_only, unreadable};
 /// How long after the change rows may still arrive and appear in the index: a function runs for up to a minute, and an
 /// index may lag by minutes.
 const SETTLED_AFTER: Millis = Millis::from_seconds(600);
+/// How long a walk waits at most.
+const LONGEST_WAIT: Millis = SETTLED_AFTER.plus(Millis::new(1));
 
 /// Work to do for a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +171,7 @@ impl Progress {
 
     /// Begins the walk or goes on with it, unless it is too early.
     pub(super) fn is_under_way(&mut self, now: Timestamp) -> bool {
-        if self.begun_at.is_none() && now >= self.not_before {
+        if self.begun_at.is_none() && self.not_before.is_due(now, LONGEST_WAIT) {
             self.begun_at = Some(now);
         }
         self.begun_at.is_some()
@@ -186,10 +188,7 @@ impl Progress {
         let not_before = if self.left {
             now
         } else {
-            self.put_at
-                .not_after(now)
-                .plus(SETTLED_AFTER)
-                .plus(Millis::new(1))
+            self.put_at.not_after(now).plus(LONGEST_WAIT)
         };
         Self {
             not_before,
@@ -249,5 +248,12 @@ mod tests {
         assert!(walk.again(after(1)).is_under_way(after(601)));
         walk.left = true;
         assert!(walk.again(after(1)).is_under_way(after(1)));
+    }
+
+    #[test]
+    fn a_walk_that_a_clock_that_ran_ahead_has_planned_begins_at_once() {
+        let mut walk = Progress::begin(NOW);
+        walk.left = true;
+        assert!(walk.again(after(86_400)).is_under_way(after(1)));
     }
 }

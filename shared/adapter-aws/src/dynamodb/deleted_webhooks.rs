@@ -13,7 +13,7 @@ use super::item::{Item, from_item, ms, s};
 use super::keys::{self, Key};
 use super::row;
 use super::tables::Index;
-use crate::fault::readable;
+use crate::fault::{readable, readable_only};
 
 /// How many rows one step of a walk reads.
 const STEP: usize = 100;
@@ -39,7 +39,7 @@ impl DynamoStore {
                 self.end_walk(marker, now).await?;
                 return Ok(ended);
             }
-            let (rows, is_last) = self.rows_from(&marker).await?;
+            let (rows, next) = self.rows_from(&marker).await?;
             for (position, row) in rows {
                 if row.status.is_open() {
                     if ended == limit {
@@ -52,17 +52,22 @@ impl DynamoStore {
                 }
                 marker.progress.after = Some(position);
             }
-            if is_last {
+            // Past rows that cannot be read, too: they would hold up the walk for ever.
+            if next.is_none() {
                 marker.progress.shard += 1;
-                marker.progress.after = None;
             }
+            marker.progress.after = next;
         }
         self.note(&marker).await?;
         Ok(ended)
     }
 
-    /// The next rows of the walk in index order, and whether they are the last of their shard.
-    async fn rows_from(&self, marker: &Marker) -> Result<(Vec<(Position, Delivery)>, bool)> {
+    /// The next rows of the walk in index order, as far as they can be read, and where those after them begin; `None` at the
+    /// end of the shard.
+    async fn rows_from(
+        &self,
+        marker: &Marker,
+    ) -> Result<(Vec<(Position, Delivery)>, Option<Position>)> {
         let of = keys::by_webhook(&marker.tenant, marker.webhook, marker.progress.shard);
         let found = self
             .query(Query {
@@ -78,10 +83,9 @@ impl DynamoStore {
                     .map(|position| end(position, &of)),
             })
             .await?;
-        let is_last = found.next.is_none();
-        let positions = found.items.into_iter();
-        let positions = positions.map(|entry| from_item::<Position>(entry, "an index"));
-        let positions = positions.collect::<Result<Vec<_>>>()?;
+        let position = |entry| from_item::<Position>(entry, "an index");
+        let next = found.next.map(position).transpose()?;
+        let positions = readable_only(found.items.into_iter().map(position))?;
         let key = |position: &Position| (Table::Deliveries, Key::new(&position.pk, &position.sk));
         let items = self.get_all(positions.iter().map(key).collect()).await?;
         let mut rows = HashMap::with_capacity(items.len());
@@ -93,7 +97,7 @@ impl DynamoStore {
             let row = rows.remove(&Key::new(&position.pk, &position.sk))?;
             Some((position, row))
         };
-        Ok((positions.into_iter().filter_map(row).collect(), is_last))
+        Ok((positions.into_iter().filter_map(row).collect(), next))
     }
 
     /// If nothing is left and nothing more can arrive, the work is done. Otherwise it starts over.

@@ -40,13 +40,18 @@ impl Interventions for DynamoStore {
         limit: usize,
         now: Timestamp,
     ) -> Result<usize> {
-        let mut ended = 0;
+        let (mut ended, mut failed) = (0, None);
         for marker in self.markers(Chore::EndDeleted).await? {
             if ended < limit {
-                ended += self.end_some_deliveries(marker, limit - ended, now).await?;
+                match self.end_some_deliveries(marker, limit - ended, now).await {
+                    Ok(more) => ended += more,
+                    // One webhook does not hold up the others.
+                    Err(error) => failed = Some(error),
+                }
             }
         }
-        Ok(ended)
+        // The caller goes on until nothing is ended, and then hears of it.
+        failed.filter(|_| ended == 0).map_or(Ok(ended), Err)
     }
 }
 

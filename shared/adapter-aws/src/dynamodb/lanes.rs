@@ -1,5 +1,7 @@
 //! The rows of a webhook's backlog: two lanes of the index of due rows, because retries go first.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use futures_util::{StreamExt, stream};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{TenantId, WebhookId};
@@ -85,34 +87,32 @@ impl DynamoStore {
             .flat_map(|kind| {
                 (0..self.shards).map(move |shard| keys::backlog(webhook, kind, shard))
             });
-        let counts = lanes.map(|lane| self.count_due(lane, now));
+        let sum = AtomicU64::new(0);
+        let counts = lanes.map(|lane| self.count_due(lane, now, &sum));
         let mut counts = stream::iter(counts.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
-        let mut sum = 0;
-        while let Some(count) = counts.next().await {
-            sum += count?;
-            if sum > COUNTED_UP_TO {
-                return Ok(BacklogSize::MoreThan(COUNTED_UP_TO));
-            }
+        while let Some(counted) = counts.next().await {
+            counted?;
         }
-        Ok(BacklogSize::Exactly(sum))
+        Ok(BacklogSize::of(sum.load(Ordering::Relaxed)))
     }
 
-    async fn count_due(&self, lane: String, now: Timestamp) -> Result<u64> {
+    /// Adds what is due in one lane to the sum of all lanes, which ends the count when it is large enough.
+    async fn count_due(&self, lane: String, now: Timestamp, sum: &AtomicU64) -> Result<()> {
         let due = Condition::new("#lane = :lane AND #next_retry_at <= :now");
         let mut query = Query {
             keys: due.with("lane", s(&lane)).with("now", ms(now)),
             limit: Some(COUNTED_AT_ONCE),
             ..in_lane(&lane)
         };
-        let mut sum = 0;
-        loop {
+        while sum.load(Ordering::Relaxed) <= COUNTED_UP_TO {
             let (count, next) = self.count_page(query.clone()).await?;
-            sum += count;
-            if next.is_none() || sum > COUNTED_UP_TO {
-                return Ok(sum);
+            sum.fetch_add(count, Ordering::Relaxed);
+            if next.is_none() {
+                break;
             }
             query.after = next;
         }
+        Ok(())
     }
 
     /// Whether a row that is written now goes to its webhook's backlog.

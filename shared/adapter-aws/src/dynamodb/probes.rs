@@ -9,7 +9,7 @@ use postrider_ports::Result;
 use postrider_ports::probes::Probes;
 
 use super::DynamoStore;
-use super::calls::Table;
+use super::calls::{Step, Table, Transacted};
 use super::chores::Chore;
 use super::keys::Key;
 use super::{state, webhook_item};
@@ -70,7 +70,13 @@ impl Probes for DynamoStore {
             let Some(after) = before.health.probe_given_back(probes, now) else {
                 return Ok(());
             };
-            if self.change_state(tenant, id, &before, after, now).await? {
+            let after = before.changed(after, now).item(tenant, id)?;
+            // It may have been the last one, and the marker gone since.
+            let steps = [
+                Step::Put(Table::Deliveries, after, Some(before.unchanged())),
+                Chore::Test.mark(tenant, id, now)?,
+            ];
+            if self.transact(&steps).await? == Transacted::Done {
                 return Ok(());
             }
         }

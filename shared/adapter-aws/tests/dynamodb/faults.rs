@@ -11,6 +11,7 @@ use postrider_domain::ids::DeliveryId;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Accepted, Applied, Claim, Deliveries};
 use postrider_ports::history::History;
+use postrider_ports::interventions::Interventions;
 use postrider_ports::queue::AttemptMessage;
 use postrider_testkit::builders::{NOW, after, completion};
 use postrider_testkit::store_suite::{Fixture, Scene};
@@ -199,4 +200,25 @@ async fn a_single_lost_answer_is_not_noticed() {
         let claims = store.claim(vec![wanted], NOW).await;
         assert!(matches!(claims[0], Ok(Claim::Claimed(_))));
     }
+}
+
+#[tokio::test]
+async fn a_deleted_webhook_whose_rows_cannot_be_read_does_not_hold_up_the_next_one() {
+    let tables = fixture().await;
+    let scene = Scene::of(tables.handle());
+    let mut webhooks = [scene.webhook().await.id, scene.webhook().await.id];
+    webhooks.sort_by_key(ToString::to_string);
+    let row = scene.row(webhooks[1]).await;
+    for webhook in webhooks {
+        let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW);
+        deleted.await.unwrap();
+    }
+    // The markers are read first, then the rows of the first webhook.
+    let store = failing(&tables, &Faults::at(1, Fault::Throttled));
+    let ended = store.end_deliveries_of_deleted_webhooks(10, NOW).await;
+    assert_eq!(ended, Ok(1));
+    assert!(!stored(&tables, row).await.unwrap().status.is_open());
+    let store = failing(&tables, &Faults::at(1, Fault::Throttled));
+    let ended = store.end_deliveries_of_deleted_webhooks(10, NOW).await;
+    assert!(ended.is_err(), "the caller hears of it in the end");
 }

@@ -11,7 +11,6 @@ use postrider_domain::health::Health;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::Result;
 use postrider_ports::backlog::Rows;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::deliveries::{Claim, Deliveries, Wanted};
@@ -22,13 +21,15 @@ use postrider_ports::drains::{
 use postrider_ports::history::{Cursor, Page};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
 use postrider_ports::queue::AttemptMessage;
+use postrider_ports::{Error, Result};
 use rusqlite::{Connection, Row};
 
 use super::fault::Fault;
 use super::{SqliteStore, codec, stepping};
 
 const OPEN: &str = "SELECT event_id, next_retry_at FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 \
-     AND status IN ('pending', 'failed') AND (attempts_total > 0) = ?3 ORDER BY next_retry_at LIMIT ?4";
+     AND status IN ('pending', 'failed') AND (attempts_total > 0) = ?3 AND (next_retry_at, event_id) > (?5, ?6) \
+     ORDER BY next_retry_at, event_id LIMIT ?4";
 
 /// The free rows of a kind that are due, to be counted.
 pub(super) const DUE: &str = "SELECT 1 FROM webhook_deliveries WHERE tenant = ?1 AND webhook_id = ?2 AND is_retry = ?3 \
@@ -261,17 +262,18 @@ impl Drains for SqliteStore {
         tenant: &TenantId,
         part: BacklogPart,
         limit: usize,
-        _: Option<&Cursor>,
+        after: Option<&Cursor>,
     ) -> Result<Rows> {
         let tenant = tenant.clone();
+        let after = after.map_or(Ok((i64::MIN, String::new())), position)?;
         let messages = self
             .readers
-            .read(move |db| open_rows(db, &tenant, part, limit))
+            .read(move |db| open_rows(db, &tenant, part, limit, &after))
             .await?;
-        // The next look finds the others: rows that were attempted are no longer there.
+        let last = messages.last().filter(|_| messages.len() == limit);
         Ok(Rows {
+            next: last.map(cursor),
             messages,
-            next: None,
         })
     }
 
@@ -354,6 +356,7 @@ fn open_rows(
     tenant: &TenantId,
     part: BacklogPart,
     limit: usize,
+    (due_at, event): &(i64, String),
 ) -> std::result::Result<Vec<AttemptMessage>, Fault> {
     let is_retry = match part.kind {
         AttemptKind::First => false,
@@ -372,7 +375,26 @@ fn open_rows(
     let id = part.webhook.to_string();
     codec::all(
         &mut *db.prepare_cached(OPEN)?,
-        &[&tenant.as_str(), &id, &is_retry, &codec::limit(limit)],
+        &[
+            &tenant.as_str(),
+            &id,
+            &is_retry,
+            &codec::limit(limit),
+            due_at,
+            event,
+        ],
         read,
     )
+}
+
+/// The due time and the event of the last row of a page.
+fn position(cursor: &Cursor) -> Result<(i64, String)> {
+    let (due_at, event) = cursor.0.split_once('/').ok_or(Error::InvalidCursor)?;
+    let due_at = due_at.parse().map_err(|_| Error::InvalidCursor)?;
+    Ok((due_at, event.to_owned()))
+}
+
+fn cursor(last: &AttemptMessage) -> Cursor {
+    let due_at = last.next_retry_at.as_millis();
+    Cursor(format!("{due_at}/{}", last.id.event))
 }

@@ -81,6 +81,13 @@ impl Flow {
         self.limiter.current_rate_milli(limits)
     }
 
+    /// Whether retries that are due go before first attempts. If not, the kind goes first whose oldest row has waited
+    /// longer: under a maximum of the webhook both use the same credit or slots, and retries would leave nothing.
+    #[must_use]
+    pub const fn retries_go_first(&self, limits: &Limits) -> bool {
+        self.limiter.limited || !limits.is_capped()
+    }
+
     /// Takes credit for up to `want` attempts of one kind and returns how many may begin. `due_at` is when the last of them
     /// was due.
     ///
@@ -89,7 +96,7 @@ impl Flow {
     /// separately: the new ones do not wait for the old ones.
     ///
     /// While the webhook is limited, ask for retries that are due before first attempts, each oldest first. Then deliveries
-    /// are exhausted, webhooks fail and owners are notified on time.
+    /// are exhausted, webhooks fail and owners are notified on time. [`Flow::retries_go_first`] says which to ask for first.
     ///
     /// Ask for all that is due and has a slot, not for one at a time: what is not granted is the reason to raise the rate.
     pub fn allow(

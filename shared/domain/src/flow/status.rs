@@ -55,14 +55,14 @@ impl FlowStatus {
         }
     }
 
-    /// How fast a backlog gets smaller, in thousandths per second.
+    /// How fast a backlog gets smaller, in thousandths per second. `None` if that depends on what is in it: under a maximum
+    /// of the webhook, first attempts may go faster than retries.
     #[must_use]
-    pub fn backlog_rate_milli(&self, limits: &Limits) -> u32 {
-        match limits.max_milli() {
-            // First attempts wait for nothing else.
-            Some(max) if !self.limited => max,
-            Some(_) | None => self.rate_milli,
-        }
+    pub fn backlog_rate_milli(&self, limits: &Limits) -> Option<u32> {
+        let is_same_for_all = self.limited
+            || !limits.is_capped()
+            || limits.max_milli().is_some_and(|max| max <= self.rate_milli);
+        is_same_for_all.then_some(self.rate_milli)
     }
 
     #[must_use]
@@ -138,9 +138,21 @@ mod tests {
         };
         let limited = FlowStatus::resumed(&limits);
         let open = FlowStatus::unlimited(&limits);
-        assert_eq!(open.backlog_rate_milli(&limits), 5000, "retries");
+        assert_eq!(open.backlog_rate_milli(&limits), Some(5000), "retries");
+        limits.max_rate = Some(5);
+        assert_eq!(open.backlog_rate_milli(&limits), Some(5000));
         limits.max_rate = Some(100);
-        assert_eq!(open.backlog_rate_milli(&limits), 100_000);
-        assert_eq!(limited.backlog_rate_milli(&limits), FLOOR_MILLI);
+        assert_eq!(
+            open.backlog_rate_milli(&limits),
+            None,
+            "retries, or first attempts at the maximum"
+        );
+        assert_eq!(limited.backlog_rate_milli(&limits), Some(FLOOR_MILLI));
+        (limits.max_rate, limits.max_in_flight) = (None, Some(1));
+        assert_eq!(
+            open.backlog_rate_milli(&limits),
+            None,
+            "as fast as it answers"
+        );
     }
 }

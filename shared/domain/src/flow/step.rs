@@ -83,7 +83,7 @@ impl Flow {
     ) -> Option<Change> {
         let demand = std::mem::replace(&mut self.demand, Demand::Met);
         self.tally = Tally::default();
-        self.note_calm(tally, waiting, limits, now);
+        self.note_calm(tally, demand, waiting, limits, now);
         if self.is_calm_for_long(now) {
             return Some(self.open(tally, waiting, limits, now));
         }
@@ -117,13 +117,27 @@ impl Flow {
         }
     }
 
-    fn note_calm(&mut self, tally: Tally, waiting: &Waiting, limits: &Limits, now: Timestamp) {
+    /// What waits for a slot or for the webhook's own maximum is not held up by the rate: opening would not hurt, and a
+    /// backlog that the maximum causes may last for ever.
+    fn note_calm(
+        &mut self,
+        tally: Tally,
+        demand: Demand,
+        waiting: &Waiting,
+        limits: &Limits,
+        now: Timestamp,
+    ) {
+        let is_enough = match demand {
+            Demand::Met => true,
+            Demand::LackedCredit => limits.max_milli() == Some(self.current_rate_milli(limits)),
+        };
         let waits_for_rate = match limits.ramp {
             Ramp::On => [waiting.first_due_at, waiting.retry_due_at],
             Ramp::Off => [waiting.first_due_at, None],
         };
         let waits_long = |due_at: &Timestamp| now.since((*due_at).max(self.began_at)) > SHORT_WAIT;
-        let is_calm = !waits_for_rate.iter().flatten().any(waits_long)
+        let is_calm = is_enough
+            || !waits_for_rate.iter().flatten().any(waits_long)
             || part_of(tally.ended_milli(now), tally.share()) >= PLENTY_MILLI;
         let since = self.limiter.calm_since.unwrap_or(now);
         self.limiter.calm_since = (is_calm && self.limiter.limited).then_some(since);

@@ -449,3 +449,33 @@ proptest! {
         prop_assert_eq!(flow.limiter().not_after(at(ms)), *flow.limiter());
     }
 }
+
+/// A backlog that waits for its own maximum may last for ever.
+#[test]
+fn a_receiver_that_keeps_up_with_its_maximum_is_not_limited_for_longer() {
+    let at_maximum = Limits {
+        max_rate: Some(20),
+        ..LIMITS
+    };
+    let without_slots = Limits {
+        max_in_flight: Some(1),
+        ..LIMITS
+    };
+    for (limits, wanted) in [(at_maximum, 1000), (without_slots, 0)] {
+        let mut flow = limited(20);
+        let mut change = None;
+        for n in 0..=11 {
+            for _ in 0..20 {
+                flow.observe(seen(Observed::Delivered, n * 1000), &limits, at(n * 1000));
+            }
+            let asked_at = at(n * 1000 + 999);
+            flow.allow(AttemptKind::First, NOW, wanted, &limits, asked_at);
+            let waiting = Waiting {
+                first_due_at: Some(NOW),
+                retry_due_at: None,
+            };
+            change = change.or(flow.step(&waiting, &limits, at(n * 1000 + 1000)));
+        }
+        assert!(matches!(change, Some(Change::Opened(_))), "{change:?}");
+    }
+}

@@ -26,6 +26,9 @@ const AT_ONCE: usize = 16;
 const PAGE_TAKES: Millis = Millis::from_seconds(2);
 /// A `drain` message that should have arrived this long ago is lost. Until then it may be waiting behind others.
 const LOST_AFTER: Millis = Millis::from_seconds(180);
+/// A backlog that is never removed, because the webhook has a maximum, is looked at this often when nothing is in it: a
+/// wake-up may be lost.
+const IDLE_LOOK: Millis = Millis::from_seconds(300);
 /// Rows that are due before the next tick but one.
 const SOON: Millis = Millis::from_seconds(120);
 
@@ -123,15 +126,7 @@ impl Backlogs {
             round.left.keys().copied().collect()
         };
         let ended = !left.is_empty() && self.walk_shards(left, look, until).await;
-        let others: Vec<_> = {
-            let mut round = look.round.lock();
-            *look.oldest_of_ended.lock() = round.oldest_due_at.take();
-            let others: Vec<_> = (0..shards)
-                .filter(|shard| !round.left.contains_key(shard))
-                .collect();
-            round.left.extend(others.iter().map(|shard| (*shard, None)));
-            others
-        };
+        let others = look.begin_again(shards);
         // A shard that could not be read to its end does not keep the others from being read again.
         self.walk_shards(others, look, until).await || ended
     }
@@ -248,6 +243,20 @@ impl Backlogs {
 }
 
 impl Look {
+    /// Begins another round with the shards that are not left of the last one, and returns them. What a round has seen counts
+    /// until it has ended: there may be no time to see it again.
+    fn begin_again(&self, shards: u16) -> Vec<u16> {
+        let mut round = self.round.lock();
+        if round.left.is_empty() {
+            *self.oldest_of_ended.lock() = round.oldest_due_at.take();
+        }
+        let others: Vec<_> = (0..shards)
+            .filter(|shard| !round.left.contains_key(shard))
+            .collect();
+        round.left.extend(others.iter().map(|shard| (*shard, None)));
+        others
+    }
+
     fn note_oldest(&self, flow: &WebhookFlow, now: Timestamp) {
         let due_at = flow.drain.looked.and_then(|looked| looked.first_due_at);
         let Some(due_at) = due_at.filter(|at| *at < now) else {
@@ -272,11 +281,17 @@ fn needs_drain(registration: &Registration, flow: &WebhookFlow, now: Timestamp) 
         return true;
     };
     let is_due = looked.first_due_at.is_some_and(|at| at <= now.plus(SOON));
-    // Until a look has seen all that was written for the registration, there may be unknown rows; and an empty
-    // backlog is looked at once more, to be removed.
-    flow.is_limited()
+    // An empty backlog is looked at once more, to be removed.
+    let is_empty = looked.first_due_at.is_none();
+    let is_old = if flow.capped {
+        now.since(looked.at) > IDLE_LOOK
+    } else {
+        is_empty
+    };
+    // Until a look has seen all that was written for the registration, there may be unknown rows.
+    flow.limiter.limited
         || is_due
-        || looked.first_due_at.is_none()
+        || is_old
         || !registration.is_settled(looked.at)
         || looked.at > now
 }
@@ -366,5 +381,37 @@ mod tests {
             ..flow(looked(NOW, later))
         };
         assert!(needs_drain(&registration(ago(601)), &limited, NOW));
+    }
+
+    #[test]
+    fn what_a_round_has_seen_counts_until_it_has_ended() {
+        let look = |left: &[u16]| Look {
+            round: Mutex::new(Round {
+                left: left.iter().map(|shard| (*shard, None)).collect(),
+                oldest_due_at: Some(ago(50)),
+            }),
+            ..Look::default()
+        };
+        let unfinished = look(&[1]);
+        assert_eq!(unfinished.begin_again(3), [0, 2]);
+        assert_eq!(unfinished.round.lock().oldest_due_at, Some(ago(50)));
+        let ended = look(&[]);
+        assert_eq!(ended.begin_again(3), [0, 1, 2]);
+        assert_eq!(ended.round.lock().oldest_due_at, None);
+        assert_eq!(*ended.oldest_of_ended.lock(), Some(ago(50)));
+    }
+
+    #[test]
+    fn an_idle_webhook_with_a_maximum_is_looked_at_every_five_minutes() {
+        let needs = |looked_at, first_due_at| {
+            let capped = WebhookFlow {
+                capped: true,
+                ..flow(looked(looked_at, first_due_at))
+            };
+            needs_drain(&registration(ago(3600)), &capped, NOW)
+        };
+        assert!(!needs(ago(60), None) && !needs(ago(300), None));
+        assert!(needs(ago(301), None));
+        assert!(needs(ago(60), Some(ago(1))), "a row is due");
     }
 }

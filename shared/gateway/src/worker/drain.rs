@@ -5,9 +5,11 @@ mod lanes;
 mod running;
 mod slice;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use postrider_domain::flow::FlowStatus;
+use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::drains::{DrainLease, DrainState, Registration};
@@ -155,7 +157,8 @@ impl Drainer {
         }
         if matches!(stop, Ok(Stop::Over)) && ended.is_ok() && slice.found_nothing() {
             let flow = slice.flow_status();
-            let look = self.look_again(message, flow, next_at);
+            let known = slice.take_unclaimed();
+            let look = self.look_again(message, flow, next_at, &known);
             if let Err(error) = slice.alongside(look).await {
                 telemetry::drain_failed(message.webhook, &error);
             }
@@ -165,19 +168,26 @@ impl Drainer {
     }
 
     /// Rows that were written while the lease was held, after the last look, have no message that asks for a drain. If
-    /// there are none, and no more can come, the backlog is no longer registered.
+    /// there are none, and no more can come, the backlog is no longer registered. The drain has planned when the rows that
+    /// it could not claim are looked at.
     async fn look_again(
         &self,
         message: &DrainMessage,
         flow: FlowStatus,
         asked_for: Option<Timestamp>,
+        unclaimed: &HashSet<DeliveryId>,
     ) -> Result<()> {
         let (tenant, webhook) = (&message.tenant, message.webhook);
         let store = &self.ports.store;
         let looked_at = self.ports.clock.now();
-        let registration = store.registration(tenant, webhook).await?;
+        let may_end = !flow.limited && !flow.capped && unclaimed.is_empty();
+        let registration = if may_end {
+            store.registration(tenant, webhook).await?
+        } else {
+            None
+        };
         let mut lanes = Lanes::new(tenant.clone(), webhook, store.shards());
-        lanes.read_all(&**store, looked_at).await?;
+        lanes.fill(&**store, unclaimed, looked_at).await?;
         if lanes.has_due() {
             let now = self.ports.clock.now();
             let seen = DrainState {
@@ -191,8 +201,7 @@ impl Drainer {
         let is_done = |registration: &Registration| registration.is_settled(looked_at);
         if let Some(registration) = registration.filter(is_done)
             && lanes.first_due_at().is_none()
-            && !flow.limited
-            && !flow.capped
+            && !lanes.has_more()
         {
             store.unregister_backlog(&registration).await?;
         }

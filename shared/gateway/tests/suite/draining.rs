@@ -1,5 +1,9 @@
 //! How dispatchers and drainers share the flow to a webhook.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
 use postrider_domain::delivery::Status;
 use postrider_domain::flow::Limiter;
 use postrider_domain::health::WebhookStatus;
@@ -12,9 +16,10 @@ use postrider_gateway::worker::queue::Handled;
 use postrider_ports::clock::Clock;
 use postrider_ports::drains::{DrainEnd, DrainLease};
 use postrider_ports::queue::{AttemptMessage, DrainMessage, QueueMessage};
+use postrider_ports::sender::{Post, Posted, Sender};
 use postrider_testkit::receiver::Answer;
 
-use crate::stage::{Stage, tenant};
+use crate::stage::{Stage, real_time_passes, tenant};
 
 const SECONDS: fn(u64) -> Millis = Millis::from_seconds;
 
@@ -248,4 +253,128 @@ async fn open_limit(stage: &Stage, webhook: WebhookId) {
     };
     let ended = store.end_drain(&tenant, webhook, &lease, end);
     ended.await.unwrap();
+}
+
+fn drain(stage: &Stage, webhook: WebhookId) -> DrainMessage {
+    DrainMessage {
+        tenant: tenant(),
+        webhook,
+        not_before: stage.clock.now(),
+    }
+}
+
+/// Retries would use up the maximum for as long as there are any.
+#[tokio::test]
+async fn under_a_maximum_the_oldest_go_first_whatever_their_kind() {
+    let stage = Stage::set().await;
+    let maxima = [(Some(5), None), (None, Some(1))];
+    for (max_rate, max_in_flight) in maxima {
+        let webhook = stage.webhook_with(WebhookDraft {
+            max_rate,
+            max_in_flight,
+            ..WebhookDraft::default()
+        });
+        let webhook = webhook.await;
+        let mut retries = Vec::new();
+        stage.receiver.answer(Answer::status(500));
+        for _ in 0..5 {
+            retries.push(stage.publish(webhook).await);
+        }
+        stage
+            .work(vec![drain(&stage, webhook).into()], SECONDS(5))
+            .await;
+        stage.receiver.answer(Answer::status(200));
+        let first = stage.publish(webhook).await;
+        stage.clock.advance(SECONDS(600));
+        let begun_at = stage.clock.now();
+        stage.line.take();
+        stage
+            .work(vec![drain(&stage, webhook).into()], SECONDS(30))
+            .await;
+        let first = stage.row(first).await.last_attempted_at.unwrap();
+        assert!(first >= begun_at);
+        for retry in retries {
+            let retry = stage.row(retry).await.last_attempted_at.unwrap();
+            assert!(first <= retry, "{max_rate:?} {max_in_flight:?}");
+        }
+    }
+}
+
+/// More rows than are read at a time.
+#[tokio::test]
+async fn rows_that_cannot_be_claimed_do_not_hide_those_behind_them() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..60 {
+        stage.hold(stage.publish(webhook).await).await;
+    }
+    stage.clock.advance(SECONDS(1));
+    let free = stage.publish(webhook).await;
+    stage.clock.advance(SECONDS(1));
+    stage.line.take();
+    stage
+        .work(vec![drain(&stage, webhook).into()], SECONDS(3))
+        .await;
+    assert_eq!(stage.row(free).await.status, Status::Delivered);
+}
+
+#[tokio::test]
+async fn a_row_that_another_worker_holds_is_looked_at_again_in_five_seconds_not_at_once() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    stage.hold(stage.publish(webhook).await).await;
+    stage.line.take();
+    stage.handle(vec![drain(&stage, webhook)]).await;
+    let later = DrainMessage {
+        not_before: stage.clock.now().plus(SECONDS(5)),
+        ..drain(&stage, webhook)
+    };
+    assert_eq!(stage.line.take(), [later.into()]);
+}
+
+/// Its first request takes for ever.
+struct Slow {
+    is_used: AtomicBool,
+    sender: Arc<dyn Sender>,
+}
+
+#[async_trait]
+impl Sender for Slow {
+    async fn post(&self, request: Post) -> Posted {
+        if !self.is_used.swap(true, Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.sender.post(request).await
+    }
+}
+
+/// The next drain would not know of the attempts that are under way.
+#[tokio::test]
+async fn a_drain_keeps_its_lease_until_its_attempts_end_if_a_maximum_was_just_set() {
+    let stage = Stage::set().await;
+    let webhook = stage.webhook().await;
+    for _ in 0..12 {
+        stage.publish(webhook).await;
+    }
+    let worker = stage.dispatcher_with(Arc::new(Slow {
+        is_used: AtomicBool::new(false),
+        sender: stage.sender(),
+    }));
+    let (message, deadline) = (drain(&stage, webhook), stage.in_a_minute());
+    let draining = tokio::spawn(async move { worker.handle(vec![message.into()], deadline).await });
+    stage.receiver.received(11).await;
+    for tenth in 0..150 {
+        if tenth == 90 {
+            let (manage, tenant) = (&stage.gateway.manage, tenant());
+            let changed = manage.change(&tenant, webhook, |draft| WebhookDraft {
+                max_in_flight: Some(1),
+                ..draft
+            });
+            changed.await.unwrap();
+        }
+        real_time_passes().await;
+        stage.clock.advance(Millis::new(100));
+    }
+    assert!(stage.flow(webhook).await.drain.lease.is_some());
+    draining.abort();
 }

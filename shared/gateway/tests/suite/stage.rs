@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
-use postrider_domain::delivery::Delivery;
+use postrider_domain::delivery::{Delivery, Lease, LeaseOwner};
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::event::Origin;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
@@ -24,6 +24,7 @@ use postrider_gateway::worker::embedded::EmbeddedWorker;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
+use postrider_ports::deliveries::{Claim, Wanted};
 use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
@@ -246,6 +247,22 @@ impl Stage {
         published.unwrap().deliveries[0]
     }
 
+    /// Another worker holds the row for an hour.
+    pub(crate) async fn hold(&self, id: DeliveryId) {
+        let owner = LeaseOwner {
+            process: self.store.process().to_owned(),
+            claim: 0,
+        };
+        let until = self.clock.now().plus(Millis::from_seconds(3600));
+        let wanted = Wanted {
+            tenant: tenant(),
+            id,
+            lease: Lease { owner, until },
+        };
+        let claims = self.ports.store.claim(vec![wanted], self.clock.now()).await;
+        assert!(matches!(claims[..], [Ok(Claim::Claimed(_))]), "{claims:?}");
+    }
+
     /// The chores of a poller after its tick.
     pub(crate) async fn chores(&self) {
         let queue = Arc::clone(&self.line) as Arc<dyn Queue>;
@@ -295,7 +312,7 @@ impl Stage {
     clippy::disallowed_methods,
     reason = "the receiver and the store take real time, while the clock of the test stands still"
 )]
-async fn real_time_passes() {
+pub(crate) async fn real_time_passes() {
     tokio::time::sleep(Duration::from_millis(2)).await;
 }
 

@@ -110,7 +110,7 @@ fn in_a_row(failures: u32) -> String {
     }
 }
 
-fn waiting(backlog: &WebhookBacklog) -> Option<Markup> {
+fn waiting(backlog: &WebhookBacklog, status: WebhookStatus) -> Option<Markup> {
     let (count, at_least) = match backlog.size {
         BacklogSize::Exactly(0) => return None,
         BacklogSize::Exactly(1) => ("1 delivery".to_owned(), ""),
@@ -120,10 +120,11 @@ fn waiting(backlog: &WebhookBacklog) -> Option<Markup> {
             " at the earliest",
         ),
     };
-    let empty = backlog.empty_at.map_or_else(
-        || ", until the webhook is resumed".to_owned(),
-        |at| format!(", empty {}{at_least}", text::when(at).0),
-    );
+    let empty = match backlog.empty_at {
+        Some(at) => format!(", empty {}{at_least}", text::when(at).0),
+        None if status.is_stopped() => ", until the webhook is resumed".to_owned(),
+        None => String::new(),
+    };
     Some(Markup(format!("{count}{empty}")))
 }
 
@@ -147,7 +148,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         " Deliveries are being retried."
     };
     let flow = app.gateway.manage.flow(&webhook).await?;
-    let backlog = app.gateway.manage.backlog(&webhook, flow).await?;
+    let backlog = app.gateway.manage.backlog(&webhook, flow).await;
     let rows = rows::rows(app, &recent, std::slice::from_ref(&webhook)).await?;
     let failed = recent.iter().filter(|row| row.status != Status::Delivered);
     let last = failed
@@ -180,7 +181,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
         max_rate: settings.max_rate,
         max_in_flight: settings.max_in_flight,
         limited_to: flow.limited.then(|| FlowStatus::per_second(&flow)),
-        backlog: waiting(&backlog),
+        backlog: backlog.and_then(|backlog| waiting(&backlog, webhook.health.status)),
         auto_resume: settings.auto_resume,
         next_probe_at: webhook
             .health

@@ -102,6 +102,23 @@ pub async fn a_probe_that_is_given_back_does_not_count(fixture: impl Fixture) {
     assert_eq!(again.unwrap().unwrap().probes, begun.probes);
 }
 
+/// Although the store had already put the webhook aside.
+pub async fn the_last_probe_is_due_again_if_it_is_given_back(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = failed(&fixture, &scene, true).await;
+    let (tenant, mut now) = (&scene.tenant, NOW);
+    let mut probes = 0;
+    while let Some(next) = scene.health(webhook).await.next_probe_at {
+        now = next;
+        let begun = scene.begin_probe(tenant, webhook, now).await;
+        probes = begun.unwrap().unwrap().probes;
+    }
+    assert_eq!(due(&scene, now).await, []);
+    let given_back = scene.give_back_probe(tenant, webhook, probes, now);
+    given_back.await.unwrap();
+    assert_eq!(due(&scene, now).await, [webhook]);
+}
+
 /// If `auto_resume` is turned on later, the webhook is probed at once.
 pub async fn a_webhook_without_auto_resume_is_not_probed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());

@@ -88,15 +88,6 @@ impl Lanes {
             .await
     }
 
-    /// Reads the beginning of every part.
-    pub(super) async fn read_all(
-        &mut self,
-        store: &(impl Drains + ?Sized),
-        now: Timestamp,
-    ) -> Result<()> {
-        self.fill(store, &HashSet::new(), now).await
-    }
-
     /// How many rows of a kind are due and in memory.
     pub(super) fn count(&self, kind: AttemptKind) -> usize {
         self.of(kind).map(|lane| lane.page.len()).sum()
@@ -104,6 +95,11 @@ impl Lanes {
 
     pub(super) fn has_due(&self) -> bool {
         self.parts.iter().any(|lane| !lane.page.is_empty())
+    }
+
+    /// Whether a part has rows that were not read and may be due, and none in memory.
+    pub(super) fn has_more(&self) -> bool {
+        self.parts.iter().any(Lane::can_read)
     }
 
     /// When the most overdue row of a kind was due.

@@ -29,8 +29,10 @@ const STEP: Millis = Millis::from_seconds(1);
 const IDLE: Millis = Millis::from_seconds(61);
 /// How many outcomes are enough to judge a rate by.
 const EVIDENCE: usize = 10;
-/// When a row is looked at again that another process holds, or that cannot be read.
+/// When a row is looked at again that another process holds.
 const HELD_FOR: Millis = Millis::from_seconds(5);
+/// The same for a row that cannot be read: that needs an operator.
+const BROKEN_FOR: Millis = Millis::from_seconds(60);
 /// How far ahead a drain asks for the next one. A message further ahead would keep others from being sent; the poller asks
 /// for later rows.
 const REACH: Millis = Millis::from_seconds(120);
@@ -57,6 +59,8 @@ pub(super) struct Slice<'a> {
     lanes: Lanes,
     running: Running<'a>,
     in_flight: HashSet<DeliveryId>,
+    /// Rows that could not be claimed and are looked at again later.
+    unclaimed: HashSet<DeliveryId>,
     begun: usize,
     /// How many attempts have said something about the receiver.
     observed: usize,
@@ -92,6 +96,7 @@ impl<'a> Slice<'a> {
             failed_in_a_row: shared.failed_in_a_row,
             running: Running::default(),
             in_flight: HashSet::new(),
+            unclaimed: HashSet::new(),
             begun: 0,
             observed: 0,
             until,
@@ -109,6 +114,10 @@ impl<'a> Slice<'a> {
 
     pub(super) fn flow_status(&self) -> FlowStatus {
         FlowStatus::of(self.flow.limiter(), &self.limits())
+    }
+
+    pub(super) fn take_unclaimed(&mut self) -> HashSet<DeliveryId> {
+        std::mem::take(&mut self.unclaimed)
     }
 
     /// Whether there was nothing to attempt.
@@ -129,7 +138,8 @@ impl<'a> Slice<'a> {
             if let Some(stop) = self.begin_attempts().await? {
                 return Ok(stop);
             }
-            if self.running.is_empty() && !self.lanes.has_due() {
+            let is_read = !self.lanes.has_due() && !self.lanes.has_more();
+            if self.running.is_empty() && is_read {
                 break;
             }
             self.wait(self.wake_at()).await;
@@ -148,6 +158,10 @@ impl<'a> Slice<'a> {
             self.wait(self.last_call()).await;
         }
         self.step_at = self.now();
+        // A maximum that is new decides when the lease is given back.
+        let cache = &self.drainer.webhook_cache;
+        let current = cache.current(&self.webhook.tenant, self.step_at);
+        self.running.alongside(current).await?;
         Ok(self.step_if_due().await?.unwrap_or(Stop::Over))
     }
 
@@ -155,13 +169,12 @@ impl<'a> Slice<'a> {
         self.deadline.minus(REPORT_MARGIN)
     }
 
-    /// Begins as many attempts as there are rows, credit and slots for. Retries go first, so that deliveries are exhausted
-    /// and owners are notified on time.
+    /// Begins as many attempts as there are rows, credit and slots for.
     async fn begin_attempts(&mut self) -> Result<Option<Stop>> {
         let (store, now) = (&*self.drainer.ports.store, self.now());
         let fill = self.lanes.fill(store, &self.in_flight, now);
         self.running.alongside(fill).await?;
-        for kind in [AttemptKind::Retry, AttemptKind::First] {
+        for kind in self.order() {
             let (limits, now) = (self.limits(), self.now());
             // The store may have taken long.
             if now >= self.until {
@@ -186,6 +199,20 @@ impl<'a> Slice<'a> {
         Ok(None)
     }
 
+    /// Retries go first, so that deliveries are exhausted and owners are notified on time, unless a maximum of the webhook
+    /// would let them starve first attempts.
+    fn order(&self) -> [AttemptKind; 2] {
+        let retries_first = [AttemptKind::Retry, AttemptKind::First];
+        if self.flow.retries_go_first(&self.limits()) {
+            return retries_first;
+        }
+        let [retry, first] = retries_first.map(|kind| self.lanes.oldest(kind));
+        match (retry, first) {
+            (Some(retry), Some(first)) if first < retry => [AttemptKind::First, AttemptKind::Retry],
+            (Some(_) | None, Some(_) | None) => retries_first,
+        }
+    }
+
     async fn claim(&mut self, rows: Vec<AttemptMessage>) -> Result<Option<Stop>> {
         if rows.is_empty() {
             return Ok(None);
@@ -208,14 +235,19 @@ impl<'a> Slice<'a> {
                     stop = Some(Stop::Stopped);
                 }
                 Ok(Claim::Unclaimable(Unclaimable::Closed) | Claim::Missing) => {}
-                Ok(Claim::Unclaimable(Unclaimable::NotDue(due_at))) => self.come_back(due_at),
+                Ok(Claim::Unclaimable(Unclaimable::NotDue(due_at))) => self.come_back(id, due_at),
                 Ok(Claim::Unclaimable(Unclaimable::Held)) => {
-                    self.come_back(self.now().plus(HELD_FOR));
+                    self.come_back(id, self.now().plus(HELD_FOR));
                 }
                 // A row that cannot be read must not hold up the others.
                 Err(error) => {
                     telemetry::drain_failed(id.webhook, &error);
-                    self.come_back(self.now().plus(HELD_FOR));
+                    let pause = if error.is_transient() {
+                        HELD_FOR
+                    } else {
+                        BROKEN_FOR
+                    };
+                    self.come_back(id, self.now().plus(pause));
                 }
             }
         }
@@ -237,7 +269,8 @@ impl<'a> Slice<'a> {
     }
 
     /// A row that could not be claimed is looked at again in a later drain, not at once: it would be found again.
-    fn come_back(&mut self, at: Timestamp) {
+    fn come_back(&mut self, id: DeliveryId, at: Timestamp) {
+        self.unclaimed.insert(id);
         self.again_at = Some(self.again_at.map_or(at, |planned| planned.min(at)));
     }
 
@@ -297,9 +330,10 @@ impl<'a> Slice<'a> {
         let is_full = self.in_flight.len() >= self.slots();
         let kinds = [AttemptKind::Retry, AttemptKind::First].into_iter();
         let ready_at = kinds
-            .filter(|_| !is_full)
             .filter_map(|kind| Some((kind, self.lanes.oldest(kind)?)))
             .map(|(kind, due_at)| self.flow.ready_at(kind, due_at, &limits, now))
+            .chain(self.lanes.has_more().then_some(now))
+            .filter(|_| !is_full)
             .min();
         // Never in a busy loop: rows that turn out not to be claimable use up no time.
         let ready_at = ready_at.map(|at| at.max(now.plus(Millis::new(1))));

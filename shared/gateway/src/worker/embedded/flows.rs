@@ -47,9 +47,9 @@ pub(super) struct Granted {
 }
 
 impl Flows {
-    /// Which rows to read, in the order in which they may begin: retries first, so that deliveries of a receiver that is
-    /// down are exhausted and its owner is notified; they cannot starve the others, because they need credit. `None` if no row
-    /// is due.
+    /// Which rows to read, retries first, so that deliveries of a receiver that is down are exhausted and its owner is
+    /// notified. They need credit, so they leave slots to the others; under a maximum of the webhook, [`Flows::grant`] decides
+    /// by what was found. `None` if no row is due.
     pub(super) fn asks(&self, webhook: &Webhook, room: usize, now: Timestamp) -> Option<Vec<Ask>> {
         self.with(webhook, now, |entry| {
             if entry.next_row_at > now {
@@ -98,7 +98,11 @@ impl Flows {
     ) -> Granted {
         self.with(webhook, now, |entry| {
             let (mut granted, mut waiting) = (Granted::default(), Waiting::default());
-            for (ask, mut found) in asks.iter().zip(found) {
+            let mut found: Vec<_> = asks.iter().zip(found).collect();
+            if !entry.flow.retries_go_first(&entry.limits) {
+                found.sort_by_key(|(_, found)| oldest(found));
+            }
+            for (ask, mut found) in found {
                 let fits = found.rows.len().min(room);
                 let is_more = fits < found.rows.len() || found.next_at.is_some_and(|at| at <= now);
                 let wanted = fits + usize::from(is_more && room > fits);
@@ -166,9 +170,8 @@ impl Flows {
     pub(super) fn may_begin(&self, webhook: &Webhook, now: Timestamp) -> bool {
         self.with(webhook, now, |entry| {
             let limits = entry.limits;
-            // A row that waits for credit of `max_rate` comes first.
-            let overtakes = limits.max_rate.is_some() && entry.next_row_at <= now;
-            let has_to_wait = entry.flow.limiter().limited || overtakes;
+            // Its attempt begins when it is stored, which may take long: credit of `max_rate` would be taken too early.
+            let has_to_wait = entry.flow.limiter().limited || limits.max_rate.is_some();
             !has_to_wait && entry.flow.allow(AttemptKind::First, now, 1, &limits, now) == 1
         })
     }
@@ -303,6 +306,12 @@ fn was_just_resumed(webhook: &Webhook, now: Timestamp) -> bool {
     webhook.health.status == WebhookStatus::Active && changed_at.is_some_and(is_recent)
 }
 
+/// When the most overdue of them was due.
+fn oldest(found: &DueRows) -> Timestamp {
+    let first = found.rows.first().map(|row| row.next_retry_at);
+    first.or(found.next_at).unwrap_or(NEVER)
+}
+
 /// A due time of the rows that an ask describes: whether they need credit depends on it.
 fn sample_of(ask: &Ask, now: Timestamp) -> Timestamp {
     ask.until.minus(Millis::new(1)).min(now).max(ask.from)
@@ -318,7 +327,7 @@ fn note_waiting(waiting: &mut Waiting, kind: AttemptKind, due_at: Timestamp) {
 
 #[cfg(test)]
 mod tests {
-    use postrider_domain::ids::TenantId;
+    use postrider_domain::ids::{DeliveryId, EventId, TenantId};
     use postrider_testkit::builders::{NOW, after, webhook};
 
     use super::*;
@@ -346,5 +355,49 @@ mod tests {
         let webhook = resumed(WebhookStatus::Failed, after(1));
         assert!(webhook.health.on_probation);
         assert!(Flows::default().may_begin(&webhook, after(600)));
+    }
+
+    fn capped() -> Webhook {
+        let mut webhook = webhook(&TenantId::default(), 1);
+        webhook.settings.max_rate = Some(5);
+        webhook
+    }
+
+    fn found(webhook: &Webhook, kind: AttemptKind, due_at: Timestamp) -> DueRows {
+        let row = DueRow {
+            tenant: webhook.tenant.clone(),
+            id: DeliveryId {
+                event: EventId::from_bytes([1; 16]),
+                webhook: webhook.id,
+            },
+            next_retry_at: due_at,
+            is_retry: kind == AttemptKind::Retry,
+        };
+        DueRows {
+            rows: vec![row],
+            next_at: None,
+        }
+    }
+
+    #[test]
+    fn under_a_maximum_the_oldest_row_goes_first_whatever_its_kind() {
+        let webhook = capped();
+        for (retry, first) in [(1, 2), (2, 1)] {
+            let (flows, now) = (Flows::default(), after(10));
+            let asks = flows.asks(&webhook, 8, now).unwrap();
+            let rows = asks.iter().map(|ask| match ask.kind {
+                AttemptKind::Retry => found(&webhook, ask.kind, after(retry)),
+                AttemptKind::First => found(&webhook, ask.kind, after(first)),
+            });
+            let granted = flows.grant(&webhook, &asks, rows.collect(), 8, now);
+            let begun: Vec<_> = granted.rows.iter().map(|row| row.is_retry).collect();
+            assert_eq!(begun, [retry < first], "there is credit for one");
+        }
+    }
+
+    /// It begins when it is stored, and its credit would be of a time before that.
+    #[test]
+    fn a_new_row_does_not_begin_at_once_under_a_maximum_rate() {
+        assert!(!Flows::default().may_begin(&capped(), NOW));
     }
 }
