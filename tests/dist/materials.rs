@@ -35,7 +35,7 @@ fn the_bill_of_materials_lists_what_is_linked_and_nothing_else() {
         "aws-sdk-dynamodb",
         "lambda_runtime",
         "serde_derive",
-        "tempfile",
+        "proptest",
     ] {
         assert!(!names.contains(absent), "{absent}");
     }

@@ -45,6 +45,18 @@ impl Watch {
     }
 }
 
+impl Drop for Watch {
+    /// A test that failed leaves no functions behind.
+    fn drop(&mut self) {
+        if let Some(group) = self.0.id() {
+            let group = format!("-{group}");
+            let _ = std::process::Command::new("kill")
+                .args(["-KILL", "--", &group])
+                .status();
+        }
+    }
+}
+
 #[tokio::test]
 async fn rie_functions_run_under_cargo_lambda_watch() {
     let (data, address) = (tempfile::tempdir().unwrap(), free_address());

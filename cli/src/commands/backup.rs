@@ -16,8 +16,8 @@ Examples:
   postrider --data /var/lib/postrider backup /backups/monday.backup
 
 The gateway keeps running. The file contains the database and the key that its secrets are encrypted
-with, because neither is of use without the other: whoever reads the file can read every signing
-secret. Keep it where you keep other credentials.
+with, because neither is of use without the other. With the file, every signing secret can be read:
+keep it where you keep other credentials.
 
 For backups on a schedule, set POSTRIDER_BACKUP_DIR for `postrider serve`.";
 

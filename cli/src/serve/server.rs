@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn silent_strangers_shut_nobody_out() {
+    async fn silent_strangers_do_not_shut_out_others() {
         let limits = Limits {
             connections: 4,
             ..Limits::default()

@@ -44,7 +44,7 @@ pub(crate) struct IndexView {
     (status = 503, description = "The store cannot be read or written, so nothing is accepted.", body = ProblemBody, content_type = "application/problem+json"),
 ))]
 pub(crate) async fn healthz(State(api): State<Api>) -> Result<Json<HealthView>, Problem> {
-    // One check at a time; whoever comes meanwhile gets its result.
+    // One check at a time; requests that arrive meanwhile get its result.
     let mut last = api.last_check.lock().await;
     let check = match last.filter(|check| check.is_fresh(api.now())) {
         Some(check) => check,

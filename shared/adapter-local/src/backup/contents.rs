@@ -39,10 +39,10 @@ impl BackupContents {
 
     pub(super) fn read(db: &Connection, file: &Path) -> std::result::Result<Self, Fault> {
         check(db, file)?;
+        let (taken_at, version) = header(db, file)?;
         // A backup of a newer version is refused before it is counted: its tables may have other names.
         is_current(db)?;
         let bytes = fs::metadata(file).map_err(|error| Fault::io("cannot read", file, &error))?;
-        let (taken_at, version) = header(db, file)?;
         let count = |sql: &str| -> std::result::Result<u64, Fault> {
             let count: i64 = db.query_row(sql, [], |row| row.get(0))?;
             Ok(count.unsigned_abs())
@@ -117,7 +117,7 @@ fn header(db: &Connection, file: &Path) -> std::result::Result<(Timestamp, Strin
     Ok((Timestamp::from_millis(taken_at), version))
 }
 
-/// A file of the data directory, as the backup holds it.
+/// The files of the data directory that the backup holds.
 pub(super) fn files(db: &Connection) -> std::result::Result<Vec<(PathBuf, Vec<u8>)>, Fault> {
     let mut statement = db.prepare("SELECT name, contents FROM postrider_backup_files")?;
     let rows = statement.query_map([], |row| {

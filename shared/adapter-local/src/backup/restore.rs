@@ -24,7 +24,7 @@ use crate::sqlite::{
 /// Everything is prepared here, so that an interrupted restore leaves nothing that a gateway would serve.
 const DRAFT: &str = "restoring";
 const CACHE_KIB: i64 = 1024;
-/// What SQLite puts beside a database file.
+/// The suffixes of SQLite's files next to a database.
 const LOGS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// What happens to deliveries that were open when the backup was taken. The old gateway may have sent them since.

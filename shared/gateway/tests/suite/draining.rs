@@ -304,7 +304,9 @@ async fn under_a_maximum_the_oldest_go_first_whatever_their_kind() {
         };
         let (firsts, retries) = (attempted(firsts).await, attempted(retries).await);
         assert!(firsts[0] >= begun_at);
-        assert!(firsts.last() <= retries.first(), "{firsts:?} {retries:?}");
+        // A retry may use credit that came while first attempts were being claimed, but none goes before they begin.
+        assert!(firsts[2] <= retries[0], "{firsts:?} {retries:?}");
+        assert!(firsts.last() <= retries.last(), "{firsts:?} {retries:?}");
     }
 }
 

@@ -419,7 +419,7 @@ pub async fn a_drainer_claims_and_finishes_rows_of_a_backlog(fixture: impl Fixtu
     ));
 }
 
-/// What is due later or in flight is no part of it.
+/// What is due later or in flight is not counted.
 pub async fn the_backlog_of_a_webhook_is_counted(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let (webhook, other) = (scene.webhook().await.id, scene.webhook().await.id);
