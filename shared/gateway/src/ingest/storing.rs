@@ -1,15 +1,17 @@
 //! Stores a planned event and hands its deliveries to a worker.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use postrider_domain::ids::TenantId;
+use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, Deliveries};
+use postrider_ports::deliveries::{Acceptance, Accepted, Deliveries};
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::start_now::{AcceptClaimed, Reservation, StartNow};
 use postrider_ports::{Error, Result};
 
+use super::to_the_end::ToTheEnd;
 use super::{Published, Repeated};
 use crate::{GatewayError, metrics};
 
@@ -69,8 +71,7 @@ impl Handoff {
         let event = acceptance.event.id;
         let rows: Vec<_> = acceptance.rows.iter().map(|row| row.id).collect();
         let storing = self.clone().store_and_start(acceptance, reserved);
-        let broken = |_| Err(Error::Broken("storing the event was interrupted".into()));
-        let accepted = tokio::spawn(storing).await.unwrap_or_else(broken)?;
+        let accepted = ToTheEnd::of(storing).await?;
         let (event, repeated, deliveries) = match accepted {
             Accepted::New => (event, Repeated::No, rows),
             Accepted::Duplicate {
@@ -98,14 +99,9 @@ impl Handoff {
             Ok((Accepted::New, started)) => {
                 metrics::accepted(Repeated::No);
                 // A row whose slot was reserved but that was not started needs a message like any other.
-                let is_started = |message: &QueueMessage| {
-                    let webhook = message.webhook();
-                    let mut ids = started.iter().map(|one| one.claimed.delivery().id);
-                    ids.any(|id| id.webhook == webhook)
-                };
                 messages
                     .into_iter()
-                    .filter(|one| !is_started(one))
+                    .filter(|message| !started.contains(&message.webhook()))
                     .collect()
             }
             Ok((Accepted::Duplicate { completed, .. }, _)) => {
@@ -121,28 +117,33 @@ impl Handoff {
         accepted.map(|(accepted, _)| accepted)
     }
 
-    /// Stores an event and starts the deliveries that were inserted as claimed.
+    /// Stores an event and starts the deliveries that were inserted as claimed. Returns the webhooks of those.
     async fn accept(
         &self,
         tenant: &TenantId,
         acceptance: Acceptance,
         reserved: Vec<Reservation>,
-    ) -> Result<(Accepted, Vec<ClaimedDelivery>)> {
+    ) -> Result<(Accepted, HashSet<WebhookId>)> {
         let Some(FastPath { worker, store }) = &self.fast_path else {
             let accepted = self.store.accept(vec![acceptance]).await.pop();
             let unanswered = || Err(Error::Broken("the store returned no result".into()));
-            return Ok((accepted.unwrap_or_else(unanswered)?, Vec::new()));
+            return Ok((accepted.unwrap_or_else(unanswered)?, HashSet::new()));
         };
         let webhooks: Vec<_> = reserved.iter().map(|one| one.webhook).collect();
-        let accepted = store.accept_claimed(acceptance, reserved).await;
-        let claimed = accepted.as_ref().map_or(&[][..], |(_, claimed)| claimed);
+        let (accepted, claimed) = match store.accept_claimed(acceptance, reserved).await {
+            Ok((accepted, claimed)) => (Ok(accepted), claimed),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let mut started = HashSet::with_capacity(claimed.len());
+        for delivery in claimed {
+            started.insert(delivery.claimed.delivery().id.webhook);
+            worker.start(delivery);
+        }
         for webhook in webhooks {
-            let mut of_webhook = claimed.iter();
-            match of_webhook.find(|one| one.claimed.delivery().id.webhook == webhook) {
-                Some(delivery) => worker.start(delivery.clone()),
-                None => worker.cancel(tenant, webhook),
+            if !started.contains(&webhook) {
+                worker.cancel(tenant, webhook);
             }
         }
-        accepted
+        Ok((accepted?, started))
     }
 }
