@@ -10,13 +10,16 @@ mod key_stats;
 mod lanes;
 mod many;
 mod pages;
+mod publishing;
 mod rejecting;
 mod retrying;
 mod sealing;
 mod sent_log;
 mod services;
+mod stage;
 mod support;
 mod units;
+mod versions;
 
 use support::fixture;
 
