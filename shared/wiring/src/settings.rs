@@ -89,6 +89,12 @@ pub struct PublisherSettings {
 }
 
 #[derive(Clone, Debug)]
+pub struct WatcherSettings {
+    pub common: CommonSettings,
+    pub store: StoreSettings,
+}
+
+#[derive(Clone, Debug)]
 pub struct NotifierSettings {
     pub common: CommonSettings,
     pub store: StoreSettings,
@@ -138,6 +144,7 @@ from_environment!(
     DispatcherSettings,
     PollerSettings,
     PublisherSettings,
+    WatcherSettings,
     NotifierSettings
 );
 
@@ -189,6 +196,15 @@ impl PublisherSettings {
             common: common(reader),
             store: store(reader, Unseals::No),
             topic_arn: reader.required("POSTRIDER_TOPIC_ARN"),
+        }
+    }
+}
+
+impl WatcherSettings {
+    fn read_from(reader: &mut Reader<'_>) -> Self {
+        Self {
+            common: common(reader),
+            store: store(reader, Unseals::No),
         }
     }
 }

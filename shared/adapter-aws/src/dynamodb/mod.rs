@@ -52,6 +52,7 @@ mod tenants;
 mod transact;
 mod transfers;
 mod version;
+mod watch;
 mod webhook_item;
 mod webhooks;
 
