@@ -20,6 +20,7 @@ mod stage;
 mod support;
 mod units;
 mod versions;
+mod watching;
 
 use support::fixture;
 
