@@ -92,9 +92,8 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
     let sequences = proptest::collection::vec(command(), 1..60);
     let result = runner.run(&sequences, |commands| {
         run.set(run.get() + 1);
-        let tenant = format!("case-{}", run.get()).parse().unwrap();
         runtime.block_on(async {
-            let mut model = Model::begin(fixture.handle(), tenant).await;
+            let mut model = Model::begin(fixture.handle(), run.get()).await;
             for command in &commands {
                 model.carry_out(command).await?;
                 fixture.flush().await;
@@ -124,9 +123,11 @@ struct Model {
 }
 
 impl Model {
-    async fn begin(handle: Handle, tenant: TenantId) -> Self {
+    async fn begin(handle: Handle, case: u32) -> Self {
+        let tenant = format!("case-{case}").parse().unwrap();
         let mut webhooks = BTreeMap::new();
-        for n in 0..WEBHOOKS {
+        // Ids are unique across tenants, as outside tests: a backlog is stored under its webhook's id alone.
+        for n in case * WEBHOOKS..(case + 1) * WEBHOOKS {
             let webhook = builders::webhook(&tenant, n);
             webhooks.insert(webhook.id, Some(webhook.health.clone()));
             handle.store.create_webhook(webhook).await.unwrap();
