@@ -99,13 +99,13 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
         run.set(run.get() + 1);
         runtime.block_on(async {
             let mut model = Model::begin(fixture.handle(), run.get()).await;
-            for command in &commands {
+            for (step, command) in commands.iter().enumerate() {
                 model.carry_out(command).await?;
                 fixture.flush().await;
                 model.compare(command).await?;
-                model.compare_waiting(command).await?;
+                model.compare_waiting(step, command).await?;
             }
-            Ok(())
+            model.compare_all_waiting().await
         })
     });
     if let Err(error) = result {
