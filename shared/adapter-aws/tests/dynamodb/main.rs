@@ -1,6 +1,12 @@
 //! The store on Amazon's DynamoDB Local: the common suite, its cost, and its behaviour when calls fail.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code"
+)]
 
+mod costs;
 mod deleted_webhooks;
 mod faults;
 mod following;
@@ -10,6 +16,7 @@ mod key_stats;
 mod lanes;
 mod many;
 mod pages;
+mod quoted;
 mod rejecting;
 mod retrying;
 mod sealing;
