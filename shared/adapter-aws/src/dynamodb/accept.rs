@@ -13,10 +13,11 @@ use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::calls::Table;
-use super::event::{self, Kept, Planned};
+use super::event::{self, Kept};
 use super::flow::StoredFlow;
 use super::item::Item;
 use super::keys::Key;
+use super::plan::Planned;
 use super::row;
 use super::state::{State, version_of};
 use crate::fault;

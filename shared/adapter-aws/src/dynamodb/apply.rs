@@ -20,13 +20,12 @@ impl DynamoStore {
         completion: &Completion,
         now: Timestamp,
     ) -> Result<Applied> {
-        let before = claimed.delivery();
-        let after = before.completed(completion);
+        let after = claimed.delivery().completed(completion);
         let attempt = &completion.attempt;
         let expires_at = self.retention.expires_at(&after);
         self.keep_event(&after.tenant, after.id.event, after.created_at, expires_at)
             .await?;
-        self.record(before, &after, attempt).await?;
+        self.record(&after, attempt).await?;
         let change = row::replace(&after, self.around(now))?
             .set(&packed::slot(attempt.number), packed::pack(attempt))
             .only_if(is_still(claimed));

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use bytes::Bytes;
-use postrider_domain::delivery::Delivery;
-use postrider_domain::event::{Event, Label, Origin, RequestHash};
-use postrider_domain::ids::{EventId, TenantId, WebhookId};
+use postrider_domain::event::{Event, Label, MAX_BODY_BYTES, Origin, RequestHash};
+use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::pattern::EventType;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::Result;
 use postrider_ports::deliveries::Acceptance;
-use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
+use super::deflated::{self, take_restored};
 use super::item::{Item, from_item, n, seconds, to_item};
 use super::keys::Key;
+use super::plan::{self, Planned, StoredGroup};
 use crate::fault::unreadable;
 
 /// How much longer an event is kept than a row that finished immediately. For a row attempted later than this after its
@@ -39,20 +40,7 @@ struct Stored {
     origin: Origin,
     created_at: Timestamp,
     expires_at: i64,
-    /// JSON: a list of [`Planned`], kept small because the body and the plan for a thousand webhooks must fit into one
-    /// item.
-    plan: String,
-}
-
-/// Rows of the plan that share these values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Planned {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) session_id: Option<Label>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) intent: Option<Label>,
-    pub(super) max_attempts: u32,
-    pub(super) webhooks: Vec<WebhookId>,
+    plan: Vec<StoredGroup>,
 }
 
 /// A stored event with its plan.
@@ -67,7 +55,6 @@ pub(super) struct Kept {
 /// The item of an accepted event.
 pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item> {
     let event = &*acceptance.event;
-    let plan = serde_json::to_string(&plan(&acceptance.rows));
     let mut item = to_item(&Stored {
         event_type: event.event_type.clone(),
         session_id: event.session_id.clone(),
@@ -75,13 +62,13 @@ pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item
         origin: event.origin,
         created_at: event.created_at,
         expires_at: kept_until(event.created_at, retention).as_seconds(),
-        plan: plan.map_err(|error| Error::Broken(error.to_string()))?,
+        plan: plan::store(plan::of(&acceptance.rows), event.session_id.as_ref()),
     })?;
     item.extend(Key::event(&event.tenant, event.id).item());
-    let blob = |bytes: &[u8]| AttributeValue::B(Blob::new(bytes));
-    item.insert(HASH.to_owned(), blob(&acceptance.request_hash.0));
+    let hash = Blob::new(acceptance.request_hash.0);
+    item.insert(HASH.to_owned(), AttributeValue::B(hash));
     if !event.body.is_empty() {
-        item.insert(BODY.to_owned(), blob(&event.body));
+        deflated::Stored::of(&event.body).put(&mut item, BODY);
     }
     Ok(item)
 }
@@ -115,27 +102,6 @@ fn kept_until(created_at: Timestamp, retention: Retention) -> Timestamp {
     created_at.plus(longest).plus(LONGER)
 }
 
-fn plan(rows: &[Delivery]) -> Vec<Planned> {
-    let mut plan: Vec<Planned> = Vec::new();
-    for row in rows {
-        let alike = plan.iter_mut().find(|group| {
-            group.max_attempts == row.max_attempts
-                && group.intent == row.intent
-                && group.session_id == row.session_id
-        });
-        match alike {
-            Some(group) => group.webhooks.push(row.id.webhook),
-            None => plan.push(Planned {
-                session_id: row.session_id.clone(),
-                intent: row.intent.clone(),
-                max_attempts: row.max_attempts,
-                webhooks: vec![row.id.webhook],
-            }),
-        }
-    }
-    plan
-}
-
 impl Kept {
     pub(super) fn deliveries(&self) -> usize {
         self.plan.iter().map(|group| group.webhooks.len()).sum()
@@ -144,13 +110,11 @@ impl Kept {
 
 /// Reads an item, or the image in a stream record.
 pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kept> {
-    let bytes = |value: Option<AttributeValue>| match value {
-        Some(AttributeValue::B(blob)) => Some(blob.into_inner()),
-        Some(_) | None => None,
-    };
-    let body = bytes(item.remove(BODY)).unwrap_or_default();
-    let hash = bytes(item.remove(HASH)).and_then(|hash| hash.try_into().ok());
+    let body = take_restored(&mut item, BODY, MAX_BODY_BYTES)?;
+    let hash = item.remove(HASH);
+    let hash = hash.and_then(|hash| hash.as_b().ok()?.as_ref().try_into().ok());
     let stored: Stored = from_item(item, "an event")?;
+    let plan = plan::read(stored.plan, stored.session_id.as_ref());
     let event = Event {
         id,
         tenant: tenant.clone(),
@@ -164,7 +128,7 @@ pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kep
     Ok(Kept {
         event: Arc::new(event),
         request_hash: RequestHash(hash.ok_or_else(|| unreadable(HASH))?),
-        plan: serde_json::from_str(&stored.plan).map_err(|_| unreadable("plan"))?,
+        plan,
         expires_at: stored.expires_at,
     })
 }

@@ -95,7 +95,7 @@ impl DynamoStore {
             .len()
             .saturating_sub(packed::KEPT as usize);
         for attempt in delivery.attempts.iter().skip(skipped) {
-            self.record(&stored, &stored, attempt).await?;
+            self.record(&stored, attempt).await?;
             item.insert(packed::slot(attempt.number), packed::pack(attempt));
         }
         let absent = event::absent(now);
