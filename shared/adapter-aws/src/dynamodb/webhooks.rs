@@ -14,10 +14,11 @@ use postrider_ports::{Error, Result};
 use postrider_store_format::StoredWebhook;
 
 use super::calls::{Change, Condition, Query, Step, Table, Transacted};
-use super::chores::Chore;
+use super::chores::{Chore, after_change};
 use super::flow::{self, StoredFlow};
 use super::item::{Item, ms, n, s};
 use super::keys::{Key, WEBHOOK_PREFIX};
+use super::registrations::registering;
 use super::state::State;
 use super::{DynamoStore, webhook_item};
 use crate::fault;
@@ -104,7 +105,7 @@ impl Webhooks for DynamoStore {
         ];
         if limits.is_capped() {
             // Its first row already goes to its backlog.
-            steps.push(self.registering(tenant, id, now));
+            steps.push(registering(tenant, id, now));
         }
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
@@ -145,7 +146,7 @@ impl Webhooks for DynamoStore {
             ),
             Step::Change(flow::changed(tenant, id, &change.settings.limits())),
             // A drainer applies the new settings to the limiter.
-            self.registering(tenant, id, change.updated_at),
+            registering(tenant, id, change.updated_at),
         ];
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Changed::Done),
@@ -245,7 +246,7 @@ impl DynamoStore {
             Step::Put(Table::Deliveries, item, unchanged),
             Step::Change(raised(tenant)),
         ];
-        steps.extend(self.after_change(status, tenant, id, now)?);
+        steps.extend(after_change(status, tenant, id, now)?);
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 
