@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod deleted_webhooks;
+mod expiry;
 mod faults;
 mod following;
 mod inspected;
