@@ -8,23 +8,18 @@ use bytes::Bytes;
 use postrider_domain::event::{Event, Label, MAX_BODY_BYTES, Origin, RequestHash};
 use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::pattern::EventType;
-use postrider_domain::retention::Retention;
-use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::deliveries::Acceptance;
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
-use super::calls::{Change, Condition, Table};
+use super::calls::{Condition, Table};
 use super::deflated::{self, take_restored};
-use super::item::{Item, from_item, n, seconds, to_item};
+use super::item::{Item, from_item, seconds, to_item};
 use super::keys::Key;
 use super::plan::{self, Planned, StoredGroup};
 use crate::fault::unreadable;
-
-/// How much longer an event is kept than a row that finished immediately. For a row attempted later than this after its
-/// event, the event's expiry is [extended](DynamoStore::keep_event).
-const LONGER: Millis = Millis::from_seconds(7 * 86_400);
 
 const BODY: &str = "body";
 const HASH: &str = "request_hash";
@@ -49,11 +44,11 @@ pub(super) struct Kept {
     pub(super) event: Arc<Event>,
     pub(super) request_hash: RequestHash,
     pub(super) plan: Vec<Planned>,
-    pub(super) expires_at: i64,
+    pub(super) expires_at: Timestamp,
 }
 
 /// The item of an accepted event.
-pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item> {
+pub(super) fn item(acceptance: &Acceptance, expires_at: Timestamp) -> Result<Item> {
     let event = &*acceptance.event;
     let mut item = to_item(&Stored {
         event_type: event.event_type.clone(),
@@ -61,7 +56,7 @@ pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item
         content_type: event.content_type.clone(),
         origin: event.origin,
         created_at: event.created_at,
-        expires_at: kept_until(event.created_at, retention).as_seconds(),
+        expires_at: expires_at.as_seconds(),
         plan: plan::store(plan::of(&acceptance.rows), event.session_id.as_ref()),
     })?;
     item.extend(Key::event(&event.tenant, event.id).item());
@@ -73,15 +68,9 @@ pub(super) fn item(acceptance: &Acceptance, retention: Retention) -> Result<Item
     Ok(item)
 }
 
-/// The item of an event that another gateway accepted. It is stored as long as one that is accepted now.
-pub(super) fn adopted_item(
-    acceptance: &Acceptance,
-    retention: Retention,
-    now: Timestamp,
-) -> Result<Item> {
-    let mut item = item(acceptance, retention)?;
-    let expires_at = kept_until(now.max(acceptance.event.created_at), retention);
-    item.insert("expires_at".to_owned(), seconds(expires_at));
+/// The item of an event that another gateway accepted.
+pub(super) fn adopted_item(acceptance: &Acceptance, expires_at: Timestamp) -> Result<Item> {
+    let mut item = item(acceptance, expires_at)?;
     item.insert(ADOPTED.to_owned(), AttributeValue::Bool(true));
     Ok(item)
 }
@@ -94,12 +83,6 @@ pub(super) fn is_adopted(item: &Item) -> bool {
 /// Holds if the event does not exist or has expired.
 pub(super) fn absent(now: Timestamp) -> Condition {
     Condition::new("attribute_not_exists(#pk) OR #expires_at < :now").with("now", seconds(now))
-}
-
-/// The initial expiry of an event: later than that of its rows, unless they are attempted much later.
-fn kept_until(created_at: Timestamp, retention: Retention) -> Timestamp {
-    let longest = retention.dead.max(retention.delivered);
-    created_at.plus(longest).plus(LONGER)
 }
 
 impl Kept {
@@ -129,7 +112,7 @@ pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kep
         event: Arc::new(event),
         request_hash: RequestHash(hash.ok_or_else(|| unreadable(HASH))?),
         plan,
-        expires_at: stored.expires_at,
+        expires_at: Timestamp::from_millis(stored.expires_at.saturating_mul(1000)),
     })
 }
 
@@ -139,31 +122,5 @@ impl DynamoStore {
         let key = Key::event(tenant, id);
         let item = self.get(Table::Deliveries, &key).await?;
         item.map(|item| read(item, tenant, id)).transpose()
-    }
-
-    /// Makes sure that an event outlives a row that expires at `row_expires_at`. Reads first, because a write is billed
-    /// by the size of the body.
-    pub(super) async fn keep_event(
-        &self,
-        tenant: &TenantId,
-        id: EventId,
-        created_at: Timestamp,
-        row_expires_at: Timestamp,
-    ) -> Result<()> {
-        if row_expires_at <= kept_until(created_at, self.retention) {
-            return Ok(());
-        }
-        match self.kept(tenant, id).await? {
-            Some(kept) if kept.expires_at < row_expires_at.as_seconds() => {
-                let until = row_expires_at.plus(LONGER);
-                let condition = Condition::new("attribute_exists(#pk) AND #expires_at < :until");
-                let change = Change::of(Table::Deliveries, Key::event(tenant, id))
-                    .set("expires_at", seconds(until))
-                    .only_if(condition.with("until", n(until.as_seconds())));
-                self.change(change).await?;
-                Ok(())
-            }
-            Some(_) | None => Ok(()),
-        }
     }
 }

@@ -21,6 +21,7 @@ mod deliveries;
 mod done;
 mod drains;
 mod event;
+mod expiry;
 mod expression;
 mod flow;
 mod follow;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use postrider_domain::delivery::Delivery;
+use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::event::{Event, RequestHash};
 use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::time::Timestamp;
@@ -68,7 +68,11 @@ impl DynamoStore {
             rows: moved.deliveries.iter().map(|one| one.row.clone()).collect(),
             config_version: 0,
         };
-        let item = event::adopted_item(&acceptance, self.retention, now)?;
+        let stored_at = now.max(event.created_at);
+        let rows = acceptance.rows.iter();
+        let waiting = rows.filter(|row| row.status != Status::Delivered);
+        let expires_at = self.new_event_expires_at(stored_at, waiting);
+        let item = event::adopted_item(&acceptance, expires_at)?;
         let absent = event::absent(now);
         if self.put(Table::Deliveries, item, Some(absent)).await? {
             return Ok(true);

@@ -8,6 +8,7 @@
 
 mod costs;
 mod deleted_webhooks;
+mod expiry;
 mod faults;
 mod following;
 mod inspected;
