@@ -242,7 +242,6 @@ impl Model {
             let lease = embedded.is_some().then(|| wanted.lease.clone());
             let mut row = new.clone();
             let status = self.status_of(row.id.webhook).unwrap();
-            row.in_backlog = self.holds_back(row.id.webhook);
             if let Some(lease) = lease.as_ref().filter(|_| !status.is_stopped())
                 && let Ok(claimed) = row.clone().claim(lease, self.now)
             {

@@ -173,9 +173,14 @@ impl Key {
         Self::new(format!("session#{}#{id}", tenant.as_str()), "ended")
     }
 
-    /// The version and number of a tenant's webhooks.
-    pub(super) fn version(tenant: &TenantId) -> Self {
-        Self::new(tenant.as_str(), "version")
+    /// How many webhooks and sources a tenant has.
+    pub(super) fn counts(tenant: &TenantId) -> Self {
+        Self::new(tenant.as_str(), "counts")
+    }
+
+    /// A copy of the version of a tenant's webhooks.
+    pub(super) fn version(tenant: &TenantId, copy: u64) -> Self {
+        Self::new(format!("version#{copy}#{tenant}"), "version")
     }
 
     /// The tenant's data key, encrypted.
@@ -215,10 +220,6 @@ impl Key {
     pub(super) fn as_webhook(&self) -> Result<(TenantId, WebhookId)> {
         self.owned()
             .ok_or_else(|| unreadable("the key of a webhook"))
-    }
-
-    pub(super) fn is_state(&self) -> bool {
-        self.sk == STATE
     }
 
     /// Splits a partition key into the tenant and the id after it.

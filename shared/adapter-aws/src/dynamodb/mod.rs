@@ -54,6 +54,7 @@ mod tables;
 mod tenants;
 mod transact;
 mod transfers;
+mod version;
 mod webhook_item;
 mod webhooks;
 

@@ -17,14 +17,17 @@ mod key_stats;
 mod lanes;
 mod many;
 mod pages;
+mod publishing;
 mod quoted;
 mod rejecting;
 mod retrying;
 mod sealing;
 mod sent_log;
 mod services;
+mod stage;
 mod support;
 mod units;
+mod versions;
 
 use support::fixture;
 
