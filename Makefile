@@ -51,7 +51,7 @@ links: ## check the links between the documents (no network)
 # cfn-lint also checks the nested templates; sam validates the whole after its transform.
 template: ## validate the AWS template (cfn-lint, sam validate)
 	@tools/setup aws
-	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml
+	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml infra/egress.yaml
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
 
 workflows: ## lint the workflows of GitHub Actions

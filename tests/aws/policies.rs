@@ -19,7 +19,8 @@ fn named(resource: &Value) -> Vec<String> {
         (Value::Array(parts), _, _) => parts[0].as_str().unwrap().to_owned(),
         (_, Value::String(name), _) => name.clone(),
         (_, _, Value::String(text)) => {
-            text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries")
+            let text = text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries");
+            text.replace("${FailedChanges.Arn}", "FailedChanges")
         }
         (_, _, Value::Array(parts)) => parts[0].as_str().unwrap().to_owned(),
         _ => resource.to_string(),
@@ -135,7 +136,9 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         "dynamodb:UpdateItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookConfigs",
         "sns:Publish Notices",
-        "sqs:SendMessage StreamFailures",
+        "sqs:SendMessage UnreadableChanges",
+        "s3:PutObject FailedChanges/*",
+        "s3:ListBucket FailedChanges",
     ];
     let notifier: &[&str] = &[
         "dynamodb:GetItem WebhookConfigs",
@@ -219,6 +222,19 @@ async fn optional_permissions_are_granted_only_where_needed() {
     let allowed = [
         (
             "GivenKey",
+            "BucketNeedsTheKey",
+            vec!["kms:GenerateDataKey Key".to_owned()],
+        ),
+        (
+            "GivenKey",
+            "QueuesNeedTheKey",
+            vec![
+                "kms:Decrypt Key".to_owned(),
+                "kms:GenerateDataKey Key".to_owned(),
+            ],
+        ),
+        (
+            "GivenKey",
             "TablesNeedTheKey",
             vec!["kms:Decrypt Key".to_owned()],
         ),
@@ -265,7 +281,10 @@ async fn the_receiver_writes_only_events_and_rejected_requests() {
 
 /// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its
 /// streams, but the template does not write that.
-const STARS: [&str; 1] = ["dynamodb:ListStreams WebhookDeliveries/stream/*"];
+const STARS: [&str; 2] = [
+    "dynamodb:ListStreams WebhookDeliveries/stream/*",
+    "s3:PutObject FailedChanges/*",
+];
 
 #[tokio::test]
 async fn no_role_has_a_wildcard_or_may_scan() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use postrider_aws_bill::idle::STACK;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::emulator::{repository, tool};
 use super::stack::FUNCTIONS;
@@ -85,13 +85,21 @@ async fn queues_are_encrypted_and_have_dead_letter_queues_with_alarms() {
     let template = template("template.yaml").await;
     let queues = of_type(&template, "AWS::SQS::Queue");
     for (name, queue) in &queues {
-        assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
+        let own = &queue["SqsManagedSseEnabled"]["Fn::If"];
+        assert_eq!(
+            own,
+            &json!(["GivenKey", {"Ref": "AWS::NoValue"}, true]),
+            "{name}"
+        );
+        let given = &queue["KmsMasterKeyId"]["Fn::If"];
+        assert_eq!(given[1]["Ref"], "KmsKeyArn", "{name}");
     }
     let alarms = template_of_alarms().await;
     for queue in [
         "HintDeadLetters",
         "DrainDeadLetters",
-        "StreamFailures",
+        "FailedChangesSeen",
+        "UnreadableChanges",
         "MailDeadLetters",
     ] {
         assert!(alarms.contains(queue), "no alarm on {queue}");
@@ -136,14 +144,12 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
     };
     let stream = source("PublisherFunction", "Changes");
     assert_eq!(stream["BisectBatchOnFunctionError"], true);
-    assert_eq!(
-        stream["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0],
-        "StreamFailures"
-    );
-    let filters = stream["FilterCriteria"]["Filters"].as_array().unwrap();
-    let rows: Value = serde_json::from_str(filters[0]["Pattern"].as_str().unwrap()).unwrap();
-    // A claim has a lease; it must not invoke the publisher.
-    assert_eq!(rows["dynamodb"]["NewImage"]["lease_until"]["N"][0], "0");
+    assert_eq!(stream["ParallelizationFactor"], 4);
+    assert_eq!(stream["MaximumRetryAttempts"], -1);
+    assert_eq!(stream["MaximumRecordAgeInSeconds"], 43_200);
+    let failed = &stream["DestinationConfig"]["OnFailure"];
+    assert_eq!(failed["Type"], "S3");
+    assert_eq!(failed["Destination"]["Fn::GetAtt"][0], "FailedChanges");
     for events in [
         stream,
         source("DispatcherFunction", "Hints"),
@@ -249,6 +255,8 @@ async fn the_bill_of_an_idle_month_has_what_the_template_creates() {
         .iter()
         .flat_map(|(_, function)| function["Events"].as_object().into_iter().flatten())
         .filter(|(_, event)| event["Type"] == "SQS");
+    // Without a sender of e-mails the notifier's is off.
+    let queues = queues.filter(|(_, event)| event["Properties"]["Enabled"].is_null());
     let (with_maximum, others): (Vec<_>, Vec<_>) = queues.partition(|(_, event)| {
         event["Properties"]["ScalingConfig"]["MaximumConcurrency"].is_object()
     });

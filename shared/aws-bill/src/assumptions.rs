@@ -17,8 +17,8 @@ pub struct Assumptions {
     /// How long the poller takes when nothing is due.
     pub tick_seconds: f64,
     pub poller_gb: f64,
-    /// What Lambda itself logs for each invocation.
-    pub platform_log_bytes: f64,
+    /// A line of the HTTP API's access log. Lambda's own lines about each invocation are off by default.
+    pub access_line_bytes: f64,
     /// The log line of an attempt, and a line with metrics.
     pub log_line_bytes: f64,
     /// The log line of a batch of changes.
@@ -50,7 +50,7 @@ impl Default for Assumptions {
             publisher_gb: 0.25,
             tick_seconds: 0.3,
             poller_gb: 0.5,
-            platform_log_bytes: 350.0,
+            access_line_bytes: 300.0,
             log_line_bytes: 600.0,
             batch_line_bytes: 300.0,
             log_compression: 0.15,
@@ -86,11 +86,11 @@ impl Assumptions {
             ),
             format!(
                 "An attempt logs {:.0} bytes, and so do the metrics of a batch in which deliveries finished and of a run of \
-                 the poller. A batch of changes logs {:.0} bytes, and Lambda {:.0} bytes per invocation. Logs are stored for \
-                 30 days at {:.0} % of their size.",
+                 the poller. A batch of changes logs {:.0} bytes, and the HTTP API {:.0} bytes per request. Lambda's own lines \
+                 are off (`SystemLogLevel`). Logs are stored for 30 days at {:.0} % of their size.",
                 self.log_line_bytes,
                 self.batch_line_bytes,
-                self.platform_log_bytes,
+                self.access_line_bytes,
                 self.log_compression * 100.0,
             ),
             format!(

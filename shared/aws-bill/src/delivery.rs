@@ -125,18 +125,17 @@ impl Counted {
 
     fn logs(&self, usage: Usage, assumed: &Assumptions) -> Usage {
         let line = assumed.log_line_bytes;
-        let platform = |invocations: f64| invocations * assumed.platform_log_bytes;
-        let api = platform(self.events);
-        let dispatcher = self.attempts * line + platform(self.message_batches);
-        let publisher = self.change_batches * assumed.batch_line_bytes
-            + self.finishing_batches * line
-            + platform(self.change_batches);
-        let stored = (api + dispatcher + publisher) * assumed.log_compression * assumed.log_months;
+        let access = self.events * assumed.access_line_bytes;
+        let dispatcher = self.attempts * line;
+        let publisher =
+            self.change_batches * assumed.batch_line_bytes + self.finishing_batches * line;
+        let stored =
+            (access + dispatcher + publisher) * assumed.log_compression * assumed.log_months;
         usage
-            .with(Item::LogsWritten, "api", api / GB)
+            .with(Item::LogsWritten, "HTTP API", access / GB)
             .with(Item::LogsWritten, "dispatcher", dispatcher / GB)
             .with(Item::LogsWritten, "publisher", publisher / GB)
-            .with(Item::LogsStored, "functions", stored / GB)
+            .with(Item::LogsStored, "all", stored / GB)
     }
 }
 

@@ -19,19 +19,19 @@ pub struct Stack {
     pub secrets: u32,
     /// Queues whose functions have a maximum concurrency.
     pub queues_with_maximum: u32,
-    /// Other queues that a function reads.
+    /// Other queues that a function reads. The notifier reads its queue only with a sender of e-mails.
     pub queues: u32,
 }
 
 /// The stack with every default.
 pub const STACK: Stack = Stack {
-    alarms: 25,
+    alarms: 37,
     dashboards: 1,
     metrics: 8,
     keys: 1,
     secrets: 1,
     queues_with_maximum: 2,
-    queues: 1,
+    queues: 0,
 };
 
 impl Stack {
@@ -41,7 +41,7 @@ impl Stack {
         let count = |number: u32| f64::from(number);
         let polls = |queues: u32, pollers: f64| count(queues) * pollers * POLLS_A_MINUTE * MINUTES;
         let compute = MINUTES * assumed.tick_seconds * assumed.poller_gb;
-        let logs = MINUTES * (2.0 * assumed.log_line_bytes + assumed.platform_log_bytes) / GB;
+        let logs = MINUTES * 2.0 * assumed.log_line_bytes / GB;
         Usage::default()
             .with(Item::Dashboards, "stack", count(self.dashboards))
             .with(Item::Alarms, "stack", count(self.alarms))

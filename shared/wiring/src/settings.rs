@@ -86,6 +86,8 @@ pub struct PublisherSettings {
     pub store: StoreSettings,
     /// The topic that notifications are published to.
     pub topic_arn: String,
+    /// The queue for changes that cannot be decoded.
+    pub unreadable_queue_url: String,
 }
 
 #[derive(Clone, Debug)]
@@ -189,6 +191,7 @@ impl PublisherSettings {
             common: common(reader),
             store: store(reader, Unseals::No),
             topic_arn: reader.required("POSTRIDER_TOPIC_ARN"),
+            unreadable_queue_url: reader.required("POSTRIDER_UNREADABLE_QUEUE_URL"),
         }
     }
 }

@@ -82,5 +82,9 @@ fn a_function_requires_no_setting_it_does_not_use() {
     assert!(PollerSettings::read(&bad).is_ok());
     assert!(NotifierSettings::read(&lookup(&[("POSTRIDER_QUEUE_URL", "")])).is_ok());
     let errors = errors(PublisherSettings::read(&bad));
-    assert_eq!(errors, ["POSTRIDER_TOPIC_ARN: must be set"]);
+    let required = [
+        "POSTRIDER_TOPIC_ARN: must be set",
+        "POSTRIDER_UNREADABLE_QUEUE_URL: must be set",
+    ];
+    assert_eq!(errors, required);
 }

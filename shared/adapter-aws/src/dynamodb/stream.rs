@@ -69,6 +69,14 @@ pub(super) struct StateChange {
 }
 
 impl Record {
+    /// Whether its items can be decoded.
+    ///
+    /// # Errors
+    /// If not; they never will be.
+    pub fn check(&self) -> Result<()> {
+        Change::of(self.clone()).map(drop)
+    }
+
     /// The delivery that this change finished, for the key stats.
     #[must_use]
     pub fn finished(&self) -> Option<Finished> {

@@ -227,6 +227,7 @@ impl Site {
                     counted.finishing_batches += 1.0;
                 }
                 let followed = self.follower.follow(batch.to_vec(), self.clock.now()).await;
+                self.follower.settle(batch, self.clock.now()).await;
                 let notifications: usize = followed.into_iter().map(|it| it.unwrap().len()).sum();
                 counted.topic_requests += notifications.div_ceil(PER_TOPIC_REQUEST) as f64;
             }
@@ -342,11 +343,14 @@ fn passes_filters(record: &Record) -> bool {
         .get("lease_until")
         .and_then(|of| of.as_n().ok())
         .is_some_and(|n| n == "0");
+    let is_modified = record.before.is_some() && record.after.is_some();
+    let is_open = ["pending", "failed"].contains(&text("status"));
     match text("sk") {
-        "state" => record.after.is_some(),
+        "state" => is_modified,
         "event" => record.after.is_some() && text("origin").starts_with("src_"),
         sk if sk.starts_with("refused#") => record.after.is_some(),
-        sk if sk.starts_with("delivery#") => record.after.is_none() || is_free,
+        sk if sk.starts_with("delivery#") && record.after.is_none() => is_open,
+        sk if sk.starts_with("delivery#") => is_modified && is_free,
         _ => false,
     }
 }

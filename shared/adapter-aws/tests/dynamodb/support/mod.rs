@@ -8,6 +8,7 @@ mod schema;
 mod servers;
 mod stream;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +18,10 @@ use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
     DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
 };
+use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
+use postrider_domain::time::Millis;
+use postrider_ports::notifications::Notifications;
 use postrider_testkit::builders::NOW;
 use postrider_testkit::store_suite::{Fixture, Handle, WaitingRows};
 use tokio::sync::Mutex;
@@ -37,6 +41,9 @@ pub(crate) struct Dynamo {
     processes: AtomicU32,
     stream: Mutex<Stream>,
     follower: Follower,
+    /// Tenants whose feed is read.
+    heard: Mutex<HashSet<TenantId>>,
+    settled: AtomicU32,
 }
 
 pub(crate) async fn fixture() -> Dynamo {
@@ -56,6 +63,8 @@ pub(crate) async fn fixture() -> Dynamo {
         processes: AtomicU32::new(1),
         stream: Mutex::new(Stream::of(servers, arn)),
         follower: Follower::of(Arc::clone(&store)),
+        heard: Mutex::default(),
+        settled: AtomicU32::new(0),
     }
 }
 
@@ -125,6 +134,30 @@ impl Dynamo {
         }
     }
 
+    /// Reads the feeds of the records' tenants from now on.
+    pub(crate) async fn hear(&self, records: &[Record]) {
+        let mut heard = self.heard.lock().await;
+        for image in records
+            .iter()
+            .filter_map(|it| it.after.as_ref().or(it.before.as_ref()))
+        {
+            let tenant = image["pk"].as_s().unwrap().split('#').next().unwrap();
+            let Ok(tenant) = tenant.parse::<TenantId>() else {
+                continue;
+            };
+            if heard.insert(tenant.clone()) {
+                self.store.listening(&tenant, NOW).await.unwrap();
+            }
+        }
+    }
+
+    /// As at the end of a batch. Each has its own millisecond, as batches do.
+    pub(crate) async fn settle(&self, follower: &Follower, records: &[Record]) {
+        let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
+        let now = NOW.plus(Millis::new(u64::from(settled) * 10));
+        follower.settle(records, now).await;
+    }
+
     fn process(&self) -> String {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         format!("process-{process}")
@@ -159,9 +192,11 @@ impl Fixture for Dynamo {
             if records.is_empty() {
                 return;
             }
-            for followed in self.follower.follow(records, NOW).await {
+            self.hear(&records).await;
+            for followed in self.follower.follow(records.clone(), NOW).await {
                 followed.unwrap();
             }
+            self.settle(&self.follower, &records).await;
         }
     }
 }
