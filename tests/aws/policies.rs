@@ -19,7 +19,8 @@ fn named(resource: &Value) -> Vec<String> {
         (Value::Array(parts), _, _) => parts[0].as_str().unwrap().to_owned(),
         (_, Value::String(name), _) => name.clone(),
         (_, _, Value::String(text)) => {
-            text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries")
+            let text = text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries");
+            text.replace("${Bodies.Arn}", "Bodies")
         }
         (_, _, Value::Array(parts)) => parts[0].as_str().unwrap().to_owned(),
         _ => resource.to_string(),
@@ -80,6 +81,12 @@ const INDEXES: &[&str] = &[
 const HINT: &[&str] = &["sqs:SendMessage HintQueue"];
 const DRAIN: &[&str] = &["sqs:SendMessage DrainQueue"];
 const UNSEAL: &[&str] = &["kms:Decrypt Key"];
+const STORE_BODIES: &[&str] = &["s3:PutObject Bodies/*"];
+const BODIES: &[&str] = &[
+    "s3:GetObject Bodies/*",
+    "s3:PutObject Bodies/*",
+    "s3:ListBucket Bodies",
+];
 
 /// What each function needs, as AWS actions and resources.
 fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
@@ -148,7 +155,15 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
     [
         (
             "ReceiverRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, HINT, UNSEAL, receiver],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                STORE_BODIES,
+                HINT,
+                UNSEAL,
+                receiver,
+            ],
         ),
         (
             "ApiRole",
@@ -156,6 +171,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
                 LOGS,
                 READ_CONFIGS,
                 READ_ROWS,
+                BODIES,
                 INDEXES,
                 HINT,
                 DRAIN,
@@ -165,7 +181,16 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         ),
         (
             "PollerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, DRAIN, poller],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                BODIES,
+                INDEXES,
+                HINT,
+                DRAIN,
+                poller,
+            ],
         ),
         (
             "DispatcherRole",
@@ -173,6 +198,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
                 LOGS,
                 READ_CONFIGS,
                 READ_ROWS,
+                BODIES,
                 HINT,
                 DRAIN,
                 UNSEAL,
@@ -181,7 +207,15 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         ),
         (
             "DrainerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, DRAIN, UNSEAL, drainer],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                BODIES,
+                DRAIN,
+                UNSEAL,
+                drainer,
+            ],
         ),
         ("PublisherRole", vec![LOGS, READ_ROWS, publisher]),
         ("NotifierRole", vec![LOGS, notifier]),
@@ -221,6 +255,14 @@ async fn optional_permissions_are_granted_only_where_needed() {
             "GivenKey",
             "TablesNeedTheKey",
             vec!["kms:Decrypt Key".to_owned()],
+        ),
+        (
+            "GivenKey",
+            "BodiesNeedTheKey",
+            vec![
+                "kms:Decrypt Key".to_owned(),
+                "kms:GenerateDataKey Key".to_owned(),
+            ],
         ),
         (
             "GivenKey",
@@ -265,7 +307,11 @@ async fn the_receiver_writes_only_events_and_rejected_requests() {
 
 /// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its
 /// streams, but the template does not write that.
-const STARS: [&str; 1] = ["dynamodb:ListStreams WebhookDeliveries/stream/*"];
+const STARS: [&str; 3] = [
+    "dynamodb:ListStreams WebhookDeliveries/stream/*",
+    "s3:GetObject Bodies/*",
+    "s3:PutObject Bodies/*",
+];
 
 #[tokio::test]
 async fn no_role_has_a_wildcard_or_may_scan() {

@@ -76,7 +76,8 @@ impl DynamoStore {
         }
         let waiting = acceptance.rows.iter().filter(|row| gates.hold_back(row));
         let expires_at = self.new_event_expires_at(event.created_at, waiting);
-        let item = event::item(&acceptance, expires_at)?;
+        let body = self.store_body(event, event.created_at).await?;
+        let item = event::item(&acceptance, body, expires_at)?;
         let absent = event::absent(event.created_at);
         if !self.put(Table::Deliveries, item, Some(absent)).await? {
             let earlier = self.earlier(&acceptance).await?;
@@ -202,7 +203,7 @@ fn planned_rows(kept: &Kept, repeated: &Acceptance) -> Vec<Delivery> {
 }
 
 fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: String) -> Delivery {
-    let event = &*kept.event;
+    let event = &kept.about;
     Delivery {
         id: DeliveryId {
             event: event.id,

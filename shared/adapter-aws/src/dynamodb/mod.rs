@@ -11,6 +11,7 @@ mod api_keys;
 mod apply;
 mod attempts;
 mod backlog;
+mod bodies;
 mod calls;
 mod chores;
 mod claim;
@@ -62,6 +63,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use postrider_domain::retention::Retention;
 
+pub use bodies::{BodyBucket, LIFETIMES_DAYS};
 pub use datakeys::DataKeys;
 pub use follow::Follower;
 pub use stream::{Image, Record};
@@ -77,6 +79,8 @@ pub struct DynamoOptions {
     /// How many shards each index has. May grow, but never shrink: rows in the removed shards would no longer be found.
     pub shards: u16,
     pub retention: Retention,
+    /// Where large bodies are; `None` for functions that handle no bodies.
+    pub bodies: Option<BodyBucket>,
 }
 
 /// Everything that the gateway stores on AWS.
@@ -85,6 +89,7 @@ pub struct DynamoStore {
     tables: Tables,
     shards: u16,
     retention: Retention,
+    bodies: Option<BodyBucket>,
     data_keys: DataKeys,
 }
 
@@ -97,6 +102,7 @@ impl DynamoStore {
             tables: options.tables,
             shards: options.shards.max(1),
             retention: options.retention,
+            bodies: options.bodies,
             data_keys,
         })
     }

@@ -1,6 +1,7 @@
 //! The store on Amazon's DynamoDB Local: the common suite, its cost, and its behaviour when calls fail.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
+mod bodies;
 mod deleted_webhooks;
 mod expiry;
 mod faults;
