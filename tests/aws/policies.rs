@@ -20,7 +20,8 @@ fn named(resource: &Value) -> Vec<String> {
         (_, Value::String(name), _) => name.clone(),
         (_, _, Value::String(text)) => {
             let text = text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries");
-            text.replace("${FailedChanges.Arn}", "FailedChanges")
+            let text = text.replace("${FailedChanges.Arn}", "FailedChanges");
+            text.replace("${Bodies.Arn}", "Bodies")
         }
         (_, _, Value::Array(parts)) => parts[0].as_str().unwrap().to_owned(),
         _ => resource.to_string(),
@@ -81,6 +82,12 @@ const INDEXES: &[&str] = &[
 const HINT: &[&str] = &["sqs:SendMessage HintQueue"];
 const DRAIN: &[&str] = &["sqs:SendMessage DrainQueue"];
 const UNSEAL: &[&str] = &["kms:Decrypt Key"];
+const STORE_BODIES: &[&str] = &["s3:PutObject Bodies/*"];
+const BODIES: &[&str] = &[
+    "s3:GetObject Bodies/*",
+    "s3:PutObject Bodies/*",
+    "s3:ListBucket Bodies",
+];
 
 /// What each function needs, as AWS actions and resources.
 fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
@@ -151,7 +158,15 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
     [
         (
             "ReceiverRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, HINT, UNSEAL, receiver],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                STORE_BODIES,
+                HINT,
+                UNSEAL,
+                receiver,
+            ],
         ),
         (
             "ApiRole",
@@ -159,6 +174,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
                 LOGS,
                 READ_CONFIGS,
                 READ_ROWS,
+                BODIES,
                 INDEXES,
                 HINT,
                 DRAIN,
@@ -168,7 +184,16 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         ),
         (
             "PollerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, DRAIN, poller],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                BODIES,
+                INDEXES,
+                HINT,
+                DRAIN,
+                poller,
+            ],
         ),
         (
             "DispatcherRole",
@@ -176,6 +201,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
                 LOGS,
                 READ_CONFIGS,
                 READ_ROWS,
+                BODIES,
                 HINT,
                 DRAIN,
                 UNSEAL,
@@ -184,7 +210,15 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         ),
         (
             "DrainerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, DRAIN, UNSEAL, drainer],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                BODIES,
+                DRAIN,
+                UNSEAL,
+                drainer,
+            ],
         ),
         ("PublisherRole", vec![LOGS, READ_ROWS, publisher]),
         ("NotifierRole", vec![LOGS, notifier]),
@@ -240,6 +274,14 @@ async fn optional_permissions_are_granted_only_where_needed() {
         ),
         (
             "GivenKey",
+            "BodiesNeedTheKey",
+            vec![
+                "kms:Decrypt Key".to_owned(),
+                "kms:GenerateDataKey Key".to_owned(),
+            ],
+        ),
+        (
+            "GivenKey",
             "TopicNeedsTheKey",
             vec![
                 "kms:Decrypt Key".to_owned(),
@@ -281,8 +323,10 @@ async fn the_receiver_writes_only_events_and_rejected_requests() {
 
 /// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its
 /// streams, but the template does not write that.
-const STARS: [&str; 2] = [
+const STARS: [&str; 4] = [
     "dynamodb:ListStreams WebhookDeliveries/stream/*",
+    "s3:GetObject Bodies/*",
+    "s3:PutObject Bodies/*",
     "s3:PutObject FailedChanges/*",
 ];
 

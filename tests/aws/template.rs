@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use postrider_adapter_aws::dynamodb::LIFETIMES_DAYS;
 use postrider_aws_bill::idle::STACK;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
@@ -78,6 +79,39 @@ async fn tables_expire_rows_can_be_restored_and_outlive_the_stack() {
         assert_eq!(given_key[0], "GivenKey", "{name}");
         assert_eq!(given_key[1]["KMSMasterKeyId"]["Ref"], "KmsKeyArn", "{name}");
     }
+}
+
+#[tokio::test]
+async fn the_bucket_is_private_encrypted_and_expires_its_objects() {
+    let template = template("template.yaml").await;
+    let bodies = &template["Resources"]["Bodies"];
+    assert_eq!(bodies["DeletionPolicy"], "Retain");
+    assert_eq!(bodies["UpdateReplacePolicy"], "Retain");
+    let bucket = &bodies["Properties"];
+    let public = bucket["PublicAccessBlockConfiguration"].as_object();
+    let public: Vec<_> = public.unwrap().values().collect();
+    assert_eq!(public, [true; 4]);
+    let encrypted = &bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]["Fn::If"];
+    assert_eq!(encrypted[0], "GivenKey");
+    let with_key = &encrypted[1]["ServerSideEncryptionByDefault"];
+    assert_eq!(with_key["KMSMasterKeyID"]["Ref"], "KmsKeyArn");
+    let rules = bucket["LifecycleConfiguration"]["Rules"]
+        .as_array()
+        .unwrap();
+    let days = rules.iter().map(|rule| {
+        let days = rule["ExpirationInDays"].as_u64().unwrap();
+        assert_eq!(rule["Prefix"], format!("{days}/"));
+        assert_eq!(rule["Status"], "Enabled");
+        days
+    });
+    assert_eq!(days.collect::<Vec<_>>(), LIFETIMES_DAYS);
+    let denied = &template["Resources"]["BodiesPolicy"]["Properties"]["PolicyDocument"];
+    let denied = &denied["Statement"][0];
+    assert_eq!(
+        (&denied["Effect"], &denied["Principal"]),
+        (&json!("Deny"), &json!("*"))
+    );
+    assert_eq!(denied["Condition"]["Bool"]["aws:SecureTransport"], "false");
 }
 
 #[tokio::test]

@@ -64,6 +64,14 @@ impl Family {
     }
 }
 
+/// Bytes that do not deflate.
+#[must_use]
+pub fn random_bytes(n: u64, bytes: usize) -> Bytes {
+    let mut drawn = Drawn(0x9e37_79b9_7f4a_7c15 ^ (n + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let numbers = std::iter::repeat_with(|| drawn.next().to_le_bytes());
+    numbers.flatten().take(bytes).collect()
+}
+
 /// The room that the last member needs.
 const FILLER: usize = 12;
 

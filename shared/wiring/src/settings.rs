@@ -7,7 +7,7 @@ use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::shared::LOG;
-use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES_ON_AWS, Reader};
+use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES, Reader};
 use postrider_ports::traces::TraceSettings;
 
 /// Looks up a setting by name.
@@ -18,6 +18,8 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct StoreSettings {
     pub tables: Tables,
     pub retention: Retention,
+    /// The bucket of large bodies; for functions that store or read bodies.
+    pub bodies_bucket: Option<String>,
     /// The KMS key that encrypts data keys; for functions that unseal secrets.
     pub kms_key: Option<String>,
 }
@@ -231,7 +233,10 @@ fn backend(reader: &mut Reader<'_>, unseals: Unseals) -> Backend {
         return Backend::Dev(url);
     }
     Backend::Aws {
-        store: store(reader, unseals),
+        store: StoreSettings {
+            bodies_bucket: Some(reader.required("POSTRIDER_BODIES_BUCKET")),
+            ..store(reader, unseals)
+        },
         queues: SqsUrls {
             messages: reader.required("POSTRIDER_QUEUE_URL"),
             drains: reader.text("POSTRIDER_DRAIN_QUEUE_URL"),
@@ -246,6 +251,7 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
             configs: reader.required("POSTRIDER_CONFIGS_TABLE"),
         },
         retention: reader.retention(),
+        bodies_bucket: None,
         kms_key: match unseals {
             Unseals::Yes => Some(reader.required("POSTRIDER_KMS_KEY")),
             Unseals::No => None,
@@ -255,7 +261,7 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
 
 fn limits(reader: &mut Reader<'_>) -> GatewaySettings {
     GatewaySettings {
-        max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+        max_body_bytes: MAX_BODY_BYTES,
         egress: reader.egress(),
         retry: reader.retry(),
     }

@@ -59,7 +59,8 @@ impl DynamoStore {
             return Ok(earlier.unwrap_or(Accepted::Outdated));
         }
         let expires_at = self.new_event_expires_at(event.created_at, std::iter::empty());
-        let item = event::item(&acceptance, expires_at)?;
+        let body = self.store_body(event, event.created_at).await?;
+        let item = event::item(&acceptance, body, expires_at)?;
         let absent = event::absent(event.created_at);
         let is_new = self.put(Table::Deliveries, item, Some(absent)).await?;
         match acceptance.event_id {
@@ -144,7 +145,7 @@ fn planned_rows(kept: &Kept, repeated: &Acceptance) -> Vec<Delivery> {
 }
 
 fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: String) -> Delivery {
-    let event = &*kept.event;
+    let event = &kept.about;
     Delivery {
         id: DeliveryId {
             event: event.id,

@@ -208,9 +208,11 @@ impl DynamoStore {
     async fn hand_over(&self, claimed: Claimed, now: Timestamp) -> Result<Claim> {
         let row = claimed.delivery();
         if let Some(kept) = self.kept(&row.tenant, row.id.event).await? {
-            let event = kept.event;
-            let claimed = claimed.with_event_expiring(kept.expires_at);
-            return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+            let expires_at = kept.expires_at;
+            if let Some(event) = self.with_body(kept).await? {
+                let claimed = claimed.with_event_expiring(expires_at);
+                return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+            }
         }
         let expired = claimed.delivery().event_expired();
         let change = row::replace(&expired, self.around(now))?;

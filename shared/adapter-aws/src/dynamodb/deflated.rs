@@ -43,8 +43,11 @@ impl Stored {
         }
     }
 
-    /// Adds the bytes as the attribute `name`, or `<name>_z` if they are deflated.
+    /// Adds the bytes as the attribute `name`, or `<name>_z` if they are deflated; nothing if there are none.
     pub(super) fn put(self, item: &mut Item, name: &str) {
+        if self.len() == 0 {
+            return;
+        }
         let (name, bytes) = match self {
             Self::Verbatim(bytes) => (name.to_owned(), bytes),
             Self::Deflated(bytes) => (deflated(name), bytes),

@@ -1,4 +1,5 @@
-//! The event as an item: stored once with its plan; only its expiry changes later.
+//! The event as an item: stored once with its plan; only its expiry changes later. Its body is on the item, or an object
+//! that the item names.
 
 use std::sync::Arc;
 
@@ -9,19 +10,27 @@ use postrider_domain::event::{Event, Label, MAX_BODY_BYTES, Origin, RequestHash}
 use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::pattern::EventType;
 use postrider_domain::time::Timestamp;
-use postrider_ports::Result;
 use postrider_ports::deliveries::Acceptance;
+use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
+use super::bodies::{BodyBucket, Object};
 use super::calls::{Condition, Table};
 use super::deflated::{self, take_restored};
-use super::item::{Item, from_item, seconds, to_item};
+use super::item::{Item, from_item, s, seconds, to_item};
 use super::keys::Key;
 use super::plan::{self, Planned, StoredGroup};
 use crate::fault::unreadable;
 
+/// What fits into an item of 400 KB next to the plan for a thousand webhooks.
+const MAX_BYTES_ON_ITEM: usize = 300 * 1024;
+
 const BODY: &str = "body";
+/// The key of the object that holds the body.
+pub(super) const OBJECT: &str = "object";
+/// When that object expires, in seconds.
+pub(super) const OBJECT_EXPIRES_AT: &str = "object_expires_at";
 const HASH: &str = "request_hash";
 /// Marks an event that came from another gateway.
 const ADOPTED: &str = "adopted";
@@ -38,17 +47,29 @@ struct Stored {
     plan: Vec<StoredGroup>,
 }
 
+/// Where a body is stored.
+pub(super) enum StoredBody {
+    OnItem(deflated::Stored),
+    Object(Object),
+}
+
 /// A stored event with its plan.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
-    pub(super) event: Arc<Event>,
+    /// Without its body, if that is an object.
+    pub(super) about: Event,
+    pub(super) object: Option<Object>,
     pub(super) request_hash: RequestHash,
     pub(super) plan: Vec<Planned>,
     pub(super) expires_at: Timestamp,
 }
 
 /// The item of an accepted event.
-pub(super) fn item(acceptance: &Acceptance, expires_at: Timestamp) -> Result<Item> {
+pub(super) fn item(
+    acceptance: &Acceptance,
+    body: StoredBody,
+    expires_at: Timestamp,
+) -> Result<Item> {
     let event = &*acceptance.event;
     let mut item = to_item(&Stored {
         event_type: event.event_type.clone(),
@@ -62,15 +83,23 @@ pub(super) fn item(acceptance: &Acceptance, expires_at: Timestamp) -> Result<Ite
     item.extend(Key::event(&event.tenant, event.id).item());
     let hash = Blob::new(acceptance.request_hash.0);
     item.insert(HASH.to_owned(), AttributeValue::B(hash));
-    if !event.body.is_empty() {
-        deflated::Stored::of(&event.body).put(&mut item, BODY);
+    match body {
+        StoredBody::OnItem(body) => body.put(&mut item, BODY),
+        StoredBody::Object(object) => {
+            item.insert(OBJECT.to_owned(), s(object.key));
+            item.insert(OBJECT_EXPIRES_AT.to_owned(), seconds(object.expires_at));
+        }
     }
     Ok(item)
 }
 
 /// The item of an event that another gateway accepted.
-pub(super) fn adopted_item(acceptance: &Acceptance, expires_at: Timestamp) -> Result<Item> {
-    let mut item = item(acceptance, expires_at)?;
+pub(super) fn adopted_item(
+    acceptance: &Acceptance,
+    body: StoredBody,
+    expires_at: Timestamp,
+) -> Result<Item> {
+    let mut item = item(acceptance, body, expires_at)?;
     item.insert(ADOPTED.to_owned(), AttributeValue::Bool(true));
     Ok(item)
 }
@@ -96,9 +125,10 @@ pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kep
     let body = take_restored(&mut item, BODY, MAX_BODY_BYTES)?;
     let hash = item.remove(HASH);
     let hash = hash.and_then(|hash| hash.as_b().ok()?.as_ref().try_into().ok());
+    let object = object(&item);
     let stored: Stored = from_item(item, "an event")?;
     let plan = plan::read(stored.plan, stored.session_id.as_ref());
-    let event = Event {
+    let about = Event {
         id,
         tenant: tenant.clone(),
         event_type: stored.event_type,
@@ -109,15 +139,56 @@ pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kep
         created_at: stored.created_at,
     };
     Ok(Kept {
-        event: Arc::new(event),
+        about,
+        object,
         request_hash: RequestHash(hash.ok_or_else(|| unreadable(HASH))?),
         plan,
-        expires_at: Timestamp::from_millis(stored.expires_at.saturating_mul(1000)),
+        expires_at: from_seconds(stored.expires_at),
     })
 }
 
+fn object(item: &Item) -> Option<Object> {
+    let expires_at = item.get(OBJECT_EXPIRES_AT)?.as_n().ok()?;
+    Some(Object {
+        key: item.get(OBJECT)?.as_s().ok()?.clone(),
+        expires_at: from_seconds(expires_at.parse().ok()?),
+    })
+}
+
+const fn from_seconds(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(seconds.saturating_mul(1000))
+}
+
 impl DynamoStore {
-    /// An event with its plan, strongly consistent.
+    /// Stores a body, unless it fits into the item of its event.
+    pub(super) async fn store_body(&self, event: &Event, now: Timestamp) -> Result<StoredBody> {
+        let stored = deflated::Stored::of(&event.body);
+        if stored.len() <= MAX_BYTES_ON_ITEM {
+            return Ok(StoredBody::OnItem(stored));
+        }
+        let object = self.bucket()?.store(event, stored, self.retention, now);
+        Ok(StoredBody::Object(object.await?))
+    }
+
+    /// The event with its body; `None` if that is gone.
+    pub(super) async fn with_body(&self, kept: Kept) -> Result<Option<Arc<Event>>> {
+        let Kept { about, object, .. } = kept;
+        let Some(object) = object else {
+            return Ok(Some(Arc::new(about)));
+        };
+        let body = self.bucket()?.read(&object).await?;
+        if body.is_none() {
+            tracing::error!(event = "store.body_missing", event_id = %about.id, "the object with the body of an event is gone");
+        }
+        Ok(body.map(|body| Arc::new(Event { body, ..about })))
+    }
+
+    pub(super) fn bucket(&self) -> Result<&BodyBucket> {
+        let bucket = self.bodies.as_ref();
+        bucket.ok_or_else(|| Error::Broken("no bucket for large bodies is configured".to_owned()))
+    }
+
+    /// An event with its plan, strongly consistent. Its body may be elsewhere.
     pub(super) async fn kept(&self, tenant: &TenantId, id: EventId) -> Result<Option<Kept>> {
         let key = Key::event(tenant, id);
         let item = self.get(Table::Deliveries, &key).await?;

@@ -9,12 +9,13 @@ use postrider_ports::Result;
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
-use super::item::seconds;
+use super::event::{OBJECT, OBJECT_EXPIRES_AT};
+use super::item::{s, seconds};
 use super::keys::Key;
 use super::row;
 
 /// How much longer an event is stored than its rows. Rows that change again within this time do not prolong it again.
-const LONGER: Millis = Millis::from_seconds(7 * 86_400);
+pub(super) const LONGER: Millis = Millis::from_seconds(7 * 86_400);
 
 impl DynamoStore {
     /// When a new event expires. `waiting` are those of its rows that are not attempted at once.
@@ -38,7 +39,7 @@ impl DynamoStore {
     ) -> Result<Change> {
         let row_expires_at = self.retention.expires_at(after);
         let (tenant, event) = (&after.tenant, after.id.event);
-        self.keep_event(tenant, event, row_expires_at, event_expires_at)
+        self.keep_event(tenant, event, row_expires_at, event_expires_at, now)
             .await?;
         row::replace(after, self.around(now))
     }
@@ -50,6 +51,7 @@ impl DynamoStore {
         event: EventId,
         row_expires_at: Timestamp,
         event_expires_at: Option<Timestamp>,
+        now: Timestamp,
     ) -> Result<()> {
         let expires_at = match event_expires_at {
             Some(expires_at) => Some(expires_at),
@@ -58,14 +60,51 @@ impl DynamoStore {
                 kept.map(|kept| kept.expires_at)
             }
         };
-        if expires_at.is_some_and(|expires_at| expires_at < row_expires_at) {
-            let until = seconds(row_expires_at.plus(LONGER));
-            let shorter = Condition::new("attribute_exists(#pk) AND #expires_at < :until");
-            let change = Change::of(Table::Deliveries, Key::event(tenant, event))
-                .set("expires_at", until.clone())
-                .only_if(shorter.with("until", until));
-            self.change(change).await?;
+        if expires_at.is_none_or(|expires_at| expires_at >= row_expires_at) {
+            return Ok(());
         }
+        let until = row_expires_at.plus(LONGER);
+        let key = Key::event(tenant, event);
+        let object_lasts =
+            "(attribute_not_exists(#object_expires_at) OR #object_expires_at >= :until)";
+        let change = Change::of(Table::Deliveries, key)
+            .set("expires_at", seconds(until))
+            .only_if(expires_before(until, object_lasts));
+        match self.change(change).await? {
+            Some(_) => Ok(()),
+            None => self.keep_object(tenant, event, until, now).await,
+        }
+    }
+
+    /// Prolongs an event whose body is an object that would expire before it: first the object.
+    async fn keep_object(
+        &self,
+        tenant: &TenantId,
+        event: EventId,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<()> {
+        let kept = self.kept(tenant, event).await?;
+        let kept = kept.filter(|kept| kept.expires_at < until);
+        let Some(object) = kept.and_then(|kept| kept.object) else {
+            return Ok(());
+        };
+        let renewed = self.bucket()?.renew(&object, self.retention, now).await?;
+        let Some(object) = renewed else {
+            return Ok(());
+        };
+        let change = Change::of(Table::Deliveries, Key::event(tenant, event))
+            .set("expires_at", seconds(until))
+            .set(OBJECT, s(object.key))
+            .set(OBJECT_EXPIRES_AT, seconds(object.expires_at))
+            .only_if(expires_before(until, "attribute_exists(#object)"));
+        self.change(change).await?;
         Ok(())
     }
+}
+
+/// Holds if the event exists and expires before `until`.
+fn expires_before(until: Timestamp, and: &str) -> Condition {
+    let expression = format!("attribute_exists(#pk) AND #expires_at < :until AND {and}");
+    Condition::new(&expression).with("until", seconds(until))
 }

@@ -51,7 +51,7 @@ impl DynamoStore {
             if row.kind == AttemptKind::First {
                 // That of a retry was prolonged by its first failure.
                 let expires_at = row.next_retry_at.plus(self.retention.dead);
-                self.keep_event(&row.tenant, row.id.event, expires_at, None)
+                self.keep_event(&row.tenant, row.id.event, expires_at, None, now)
                     .await?;
             }
             self.change(change.only_if(unmoved)).await

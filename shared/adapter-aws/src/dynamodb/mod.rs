@@ -11,6 +11,7 @@ mod api_keys;
 mod apply;
 mod attempts;
 mod backlog;
+mod bodies;
 mod calls;
 mod chores;
 mod claim;
@@ -63,6 +64,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use postrider_domain::retention::Retention;
 
+pub use bodies::{BodyBucket, LIFETIMES_DAYS};
 pub use datakeys::DataKeys;
 pub use follow::Follower;
 pub use stream::{Image, Record};
@@ -73,6 +75,8 @@ pub use tables::Tables;
 pub struct DynamoOptions {
     pub tables: Tables,
     pub retention: Retention,
+    /// Where large bodies are; `None` for functions that handle no bodies.
+    pub bodies: Option<BodyBucket>,
 }
 
 /// Everything that the gateway stores on AWS.
@@ -80,6 +84,7 @@ pub struct DynamoStore {
     client: Client,
     tables: Tables,
     retention: Retention,
+    bodies: Option<BodyBucket>,
     data_keys: DataKeys,
 }
 
@@ -91,6 +96,7 @@ impl DynamoStore {
             client,
             tables: options.tables,
             retention: options.retention,
+            bodies: options.bodies,
             data_keys,
         })
     }

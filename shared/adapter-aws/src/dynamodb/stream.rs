@@ -221,7 +221,7 @@ fn sent(key: &Key, record: Record) -> Result<Option<Notification>> {
         }
         let (tenant, id) = key.as_event()?;
         let kept = event::read(after, &tenant, id)?;
-        return Ok(event_notification(&kept.event, kept.deliveries()));
+        return Ok(event_notification(&kept.about, kept.deliveries()));
     }
     let (tenant, source) = key.as_source()?;
     Ok(Open::of(after)?.notification(&tenant, source))

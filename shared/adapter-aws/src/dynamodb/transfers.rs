@@ -31,8 +31,12 @@ impl Transfers for DynamoStore {
         tenant: &TenantId,
         id: EventId,
     ) -> Result<Option<(Arc<Event>, RequestHash)>> {
-        let kept = self.kept(tenant, id).await?;
-        Ok(kept.map(|kept| (kept.event, kept.request_hash)))
+        let Some(kept) = self.kept(tenant, id).await? else {
+            return Ok(None);
+        };
+        let request_hash = kept.request_hash;
+        let event = self.with_body(kept).await?;
+        Ok(event.map(|event| (event, request_hash)))
     }
 
     async fn adopt_event(&self, moved: MovedEvent, now: Timestamp) -> Result<Adopted> {
@@ -73,7 +77,8 @@ impl DynamoStore {
         let rows = acceptance.rows.iter();
         let waiting = rows.filter(|row| row.status != Status::Delivered);
         let expires_at = self.new_event_expires_at(stored_at, waiting);
-        let item = event::adopted_item(&acceptance, expires_at)?;
+        let body = self.store_body(event, now).await?;
+        let item = event::adopted_item(&acceptance, body, expires_at)?;
         let absent = event::absent(now);
         if self.put(Table::Deliveries, item, Some(absent)).await? {
             return Ok(true);

@@ -35,7 +35,13 @@ impl Stage {
         let table = &self.tables.tables.deliveries;
         let found = get.table_name(table).consistent_read(true).send().await;
         let item = found.unwrap().item.unwrap();
-        let seconds: i64 = item.get("expires_at").unwrap().as_n().unwrap().parse().unwrap();
+        let seconds: i64 = item
+            .get("expires_at")
+            .unwrap()
+            .as_n()
+            .unwrap()
+            .parse()
+            .unwrap();
         Timestamp::from_millis(seconds * 1000)
     }
 

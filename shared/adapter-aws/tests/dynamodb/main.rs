@@ -6,6 +6,7 @@
     reason = "test code"
 )]
 
+mod bodies;
 mod costs;
 mod deleted_webhooks;
 mod expiry;

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
+    BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
 };
 use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
@@ -53,6 +53,8 @@ pub(crate) async fn fixture() -> Dynamo {
     let arn = schema::create(&client, &tables).await;
     let made = kms(servers).create_key().send().await.unwrap();
     let key = made.key_metadata.unwrap().key_id;
+    let bucket = s3(servers).create_bucket().bucket(bucket_of(&tables));
+    bucket.send().await.unwrap();
     let store = open(servers, &tables, client.clone(), &key);
     Dynamo {
         servers,
@@ -102,10 +104,25 @@ fn kms(servers: Servers) -> aws_sdk_kms::Client {
     aws_sdk_kms::Client::from_conf(config.build())
 }
 
+pub(crate) fn s3(servers: Servers) -> aws_sdk_s3::Client {
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(aws_sdk_s3::config::BehaviorVersion::latest())
+        .endpoint_url(format!("http://{}", servers.ministack))
+        .region(aws_sdk_s3::config::Region::from_static("us-east-1"))
+        .credentials_provider(credentials());
+    aws_sdk_s3::Client::from_conf(config.build())
+}
+
+/// The bucket of a store's large bodies.
+pub(crate) fn bucket_of(tables: &Tables) -> String {
+    tables.deliveries.replace("deliveries", "bodies")
+}
+
 fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
     let options = DynamoOptions {
         tables: tables.clone(),
         retention: Retention::default(),
+        bodies: Some(BodyBucket::new(s3(servers), bucket_of(tables))),
     };
     DynamoStore::new(client, DataKeys::new(kms(servers), key.to_owned()), options)
 }
