@@ -17,9 +17,10 @@ use super::template::template;
 const DEV_ONLY: &str = "POSTRIDER_DEV_URL";
 /// Settings that the receiver reads along with its limits but does not use: it creates no webhooks and sends nothing to
 /// them.
-const NOT_FOR_THE_RECEIVER: [&str; 6] = [
+const NOT_FOR_THE_RECEIVER: [&str; 7] = [
     "POSTRIDER_DRAIN_QUEUE_URL",
     "POSTRIDER_EGRESS_ALLOW",
+    "POSTRIDER_EGRESS_DENY",
     "POSTRIDER_EGRESS_HTTP",
     "POSTRIDER_EGRESS_PORTS",
     "POSTRIDER_RETRY_BUDGET",

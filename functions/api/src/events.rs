@@ -73,7 +73,7 @@ pub(crate) enum PublishAnswer {
 ///
 /// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever its subscriptions. It
 /// is stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the
-/// n-th event (from 0) has the key `<key>#<n>`. A payload may have up to 1 MiB (350 KiB on AWS), a request up to 4 MiB.
+/// n-th event (from 0) has the key `<key>#<n>`. A payload may have up to 4 MiB, a request up to 6 MB.
 #[utoipa::path(
     post, path = "/v1/events", operation_id = "publish_events", tag = "events", security(("token" = ["publish"])),
     params(IdempotencyKey),

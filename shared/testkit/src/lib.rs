@@ -8,6 +8,7 @@
     reason = "test code: a failed expectation stops the test, with its location"
 )]
 
+pub mod bodies;
 pub mod builders;
 pub mod clock;
 pub mod model;

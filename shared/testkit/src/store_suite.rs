@@ -132,7 +132,9 @@ macro_rules! store_suite {
                 one_item_of_a_batch_fails_alone,
                 a_batch_of_a_hundred_and_thirty_is_stored_whole,
                 an_event_for_sixty_webhooks_is_stored_whole,
-                a_body_that_fills_an_item_comes_back_byte_for_byte,
+                a_body_of_any_size_comes_back_byte_for_byte,
+                the_largest_json_comes_back_byte_for_byte,
+                another_large_request_under_the_same_key_is_a_conflict,
             }
             claiming {
                 one_of_many_claimers_wins,

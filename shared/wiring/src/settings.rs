@@ -7,7 +7,7 @@ use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::shared::LOG;
-use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES_ON_AWS, Reader};
+use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES, Reader};
 use postrider_ports::traces::TraceSettings;
 
 /// Looks up a setting by name.
@@ -18,6 +18,8 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub struct StoreSettings {
     pub tables: Tables,
     pub retention: Retention,
+    /// The bucket of large bodies; for functions that store or read bodies.
+    pub bodies_bucket: Option<String>,
     /// The KMS key that encrypts data keys; for functions that unseal secrets.
     pub kms_key: Option<String>,
 }
@@ -86,6 +88,8 @@ pub struct PublisherSettings {
     pub store: StoreSettings,
     /// The topic that notifications are published to.
     pub topic_arn: String,
+    /// The queue for changes that cannot be decoded.
+    pub unreadable_queue_url: String,
 }
 
 #[derive(Clone, Debug)]
@@ -196,6 +200,7 @@ impl PublisherSettings {
             common: common(reader),
             store: store(reader, Unseals::No),
             topic_arn: reader.required("POSTRIDER_TOPIC_ARN"),
+            unreadable_queue_url: reader.required("POSTRIDER_UNREADABLE_QUEUE_URL"),
         }
     }
 }
@@ -244,7 +249,10 @@ fn backend(reader: &mut Reader<'_>, unseals: Unseals) -> Backend {
         return Backend::Dev(url);
     }
     Backend::Aws {
-        store: store(reader, unseals),
+        store: StoreSettings {
+            bodies_bucket: Some(reader.required("POSTRIDER_BODIES_BUCKET")),
+            ..store(reader, unseals)
+        },
         queues: SqsUrls {
             messages: reader.required("POSTRIDER_QUEUE_URL"),
             drains: reader.text("POSTRIDER_DRAIN_QUEUE_URL"),
@@ -259,6 +267,7 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
             configs: reader.required("POSTRIDER_CONFIGS_TABLE"),
         },
         retention: reader.retention(),
+        bodies_bucket: None,
         kms_key: match unseals {
             Unseals::Yes => Some(reader.required("POSTRIDER_KMS_KEY")),
             Unseals::No => None,
@@ -268,7 +277,7 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
 
 fn limits(reader: &mut Reader<'_>) -> GatewaySettings {
     GatewaySettings {
-        max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+        max_body_bytes: MAX_BODY_BYTES,
         egress: reader.egress(),
         retry: reader.retry(),
     }

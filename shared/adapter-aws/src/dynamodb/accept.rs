@@ -13,7 +13,8 @@ use postrider_ports::queue::AttemptMessage;
 
 use super::DynamoStore;
 use super::calls::Table;
-use super::event::{self, Kept, Planned};
+use super::event::{self, Kept};
+use super::plan::Planned;
 use super::row;
 use crate::fault;
 
@@ -57,7 +58,9 @@ impl DynamoStore {
             let earlier = self.earlier(&acceptance).await?;
             return Ok(earlier.unwrap_or(Accepted::Outdated));
         }
-        let item = event::item(&acceptance, self.retention)?;
+        let expires_at = self.new_event_expires_at(event.created_at, std::iter::empty());
+        let body = self.store_body(event, event.created_at).await?;
+        let item = event::item(&acceptance, body, expires_at)?;
         let absent = event::absent(event.created_at);
         let is_new = self.put(Table::Deliveries, item, Some(absent)).await?;
         match acceptance.event_id {
@@ -77,7 +80,7 @@ impl DynamoStore {
     async fn earlier(&self, acceptance: &Acceptance) -> Result<Option<Accepted>> {
         let event = &acceptance.event;
         let kept = self.kept(&event.tenant, event.id).await?;
-        let current = |kept: &Kept| kept.expires_at >= event.created_at.as_seconds();
+        let current = |kept: &Kept| kept.expires_at >= event.created_at;
         let Some(kept) = kept.filter(current) else {
             return Ok(None);
         };
@@ -142,7 +145,7 @@ fn planned_rows(kept: &Kept, repeated: &Acceptance) -> Vec<Delivery> {
 }
 
 fn planned_row(kept: &Kept, group: &Planned, webhook: WebhookId, target_url: String) -> Delivery {
-    let event = &*kept.event;
+    let event = &kept.about;
     Delivery {
         id: DeliveryId {
             event: event.id,

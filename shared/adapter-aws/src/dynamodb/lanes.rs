@@ -47,7 +47,16 @@ impl DynamoStore {
             .set("lease_until", n(0))
             .remove("lease_owner")
             .add("version", n(1));
-        match self.change(change.only_if(unmoved)).await {
+        let moved = async {
+            if row.kind == AttemptKind::First {
+                // That of a retry was prolonged by its first failure.
+                let expires_at = row.next_retry_at.plus(self.retention.dead);
+                self.keep_event(&row.tenant, row.id.event, expires_at, None, now)
+                    .await?;
+            }
+            self.change(change.only_if(unmoved)).await
+        };
+        match moved.await {
             Ok(_) => Ok(()),
             // The row is still in its lane of queued rows, and the poller finds it there. Thousands of messages that come
             // back would only make it worse.

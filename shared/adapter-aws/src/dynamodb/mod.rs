@@ -11,19 +11,22 @@ mod api_keys;
 mod apply;
 mod attempts;
 mod backlog;
+mod bodies;
 mod calls;
 mod chores;
 mod claim;
 mod datakeys;
+mod deflated;
 mod deleted_webhooks;
 mod deliveries;
-mod done;
 mod drains;
 mod event;
+mod expiry;
 mod expression;
 mod flow;
 mod follow;
 mod give_back;
+mod health;
 mod history;
 mod interventions;
 mod item;
@@ -34,6 +37,7 @@ mod listing;
 mod merge;
 mod notifications;
 mod packed;
+mod plan;
 mod probes;
 mod query;
 mod registrations;
@@ -61,6 +65,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use postrider_domain::retention::Retention;
 
+pub use bodies::{BodyBucket, LIFETIMES_DAYS};
 pub use datakeys::DataKeys;
 pub use follow::Follower;
 pub use stream::{Image, Record};
@@ -71,6 +76,8 @@ pub use tables::Tables;
 pub struct DynamoOptions {
     pub tables: Tables,
     pub retention: Retention,
+    /// Where large bodies are; `None` for functions that handle no bodies.
+    pub bodies: Option<BodyBucket>,
 }
 
 /// Everything that the gateway stores on AWS.
@@ -78,6 +85,7 @@ pub struct DynamoStore {
     client: Client,
     tables: Tables,
     retention: Retention,
+    bodies: Option<BodyBucket>,
     data_keys: DataKeys,
 }
 
@@ -89,6 +97,7 @@ impl DynamoStore {
             client,
             tables: options.tables,
             retention: options.retention,
+            bodies: options.bodies,
             data_keys,
         })
     }

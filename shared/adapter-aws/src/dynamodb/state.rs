@@ -1,6 +1,6 @@
 //! The state of webhooks, in the same table as the rows that depend on it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::health::Health;
@@ -40,6 +40,9 @@ pub(super) struct State {
     /// When the first of them was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) failing_since: Option<Timestamp>,
+    /// The attempts that failed on probation. As a set, because the stream may report one twice.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) failed_probes: BTreeSet<String>,
 }
 
 /// A probe that was answered.
@@ -64,7 +67,13 @@ impl State {
     }
 
     pub(super) fn changed(&self, health: Health, now: Timestamp) -> Self {
+        let failed_probes = if health.on_probation {
+            self.failed_probes.clone()
+        } else {
+            BTreeSet::new()
+        };
         Self {
+            failed_probes,
             health,
             revision: self.revision.saturating_add(1),
             noted_at: now,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use postrider_domain::delivery::Delivery;
+use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::event::{Event, RequestHash};
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
@@ -31,8 +31,12 @@ impl Transfers for DynamoStore {
         tenant: &TenantId,
         id: EventId,
     ) -> Result<Option<(Arc<Event>, RequestHash)>> {
-        let kept = self.kept(tenant, id).await?;
-        Ok(kept.map(|kept| (kept.event, kept.request_hash)))
+        let Some(kept) = self.kept(tenant, id).await? else {
+            return Ok(None);
+        };
+        let request_hash = kept.request_hash;
+        let event = self.with_body(kept).await?;
+        Ok(event.map(|event| (event, request_hash)))
     }
 
     async fn adopt_event(&self, moved: MovedEvent, now: Timestamp) -> Result<Adopted> {
@@ -69,7 +73,12 @@ impl DynamoStore {
             config_version: 0,
             event_id: EventIdFrom::Key,
         };
-        let item = event::adopted_item(&acceptance, self.retention, now)?;
+        let stored_at = now.max(event.created_at);
+        let rows = acceptance.rows.iter();
+        let waiting = rows.filter(|row| row.status != Status::Delivered);
+        let expires_at = self.new_event_expires_at(stored_at, waiting);
+        let body = self.store_body(event, now).await?;
+        let item = event::adopted_item(&acceptance, body, expires_at)?;
         let absent = event::absent(now);
         if self.put(Table::Deliveries, item, Some(absent)).await? {
             return Ok(true);
@@ -110,7 +119,7 @@ impl DynamoStore {
             .len()
             .saturating_sub(packed::KEPT as usize);
         for attempt in delivery.attempts.iter().skip(skipped) {
-            self.record(&stored, &stored, attempt).await?;
+            self.record(&stored, attempt).await?;
             item.insert(packed::slot(attempt.number), packed::pack(attempt));
         }
         let absent = event::absent(now);

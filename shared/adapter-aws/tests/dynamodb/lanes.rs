@@ -156,7 +156,7 @@ async fn a_row_that_has_outlived_its_event_is_ended() {
         let row = scene.stored(id).await;
         assert_eq!(
             (row.status, row.dead_cause),
-            (Status::Dead, Some(DeadCause::Expired))
+            (Status::Dead, Some(DeadCause::EventExpired))
         );
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
+use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::notifications::{NotificationListener, Notifications, StoredNotification};
 use rusqlite::Connection;
@@ -55,6 +56,11 @@ impl Notifications for SqliteStore {
     async fn newest_notification(&self, _tenant: &TenantId) -> Result<u64> {
         // The newest of all tenants: they share one sequence, and no index is kept per tenant.
         self.readers.read(newest).await
+    }
+
+    async fn listening(&self, _: &TenantId, _: Timestamp) -> Result<()> {
+        // It keeps all of them.
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ mod schema;
 mod servers;
 mod stream;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,10 +17,12 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    DataKeys, DynamoOptions, DynamoStore, Follower, Image, Record, Tables,
+    BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Image, Record, Tables,
 };
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retention::Retention;
+use postrider_domain::time::Millis;
+use postrider_ports::notifications::Notifications;
 use postrider_ports::watch::{AcceptedRow, Watch};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
@@ -43,6 +46,9 @@ pub(crate) struct Dynamo {
     /// Read on its own, by tests that play Lambda.
     events: Mutex<Stream>,
     follower: Follower,
+    /// Tenants whose feed is read.
+    heard: Mutex<HashSet<TenantId>>,
+    settled: AtomicU32,
 }
 
 /// The records of the stream that have not been processed.
@@ -76,6 +82,8 @@ pub(crate) async fn fixture() -> Dynamo {
     let arn = schema::create(&client, &tables).await;
     let made = kms(servers).create_key().send().await.unwrap();
     let key = made.key_metadata.unwrap().key_id;
+    let bucket = s3(servers).create_bucket().bucket(bucket_of(&tables));
+    bucket.send().await.unwrap();
     let store = open(servers, &tables, client.clone(), &key);
     Dynamo {
         servers,
@@ -91,6 +99,8 @@ pub(crate) async fn fixture() -> Dynamo {
         }),
         events: Mutex::new(Stream::of(servers, arn)),
         follower: Follower::of(Arc::clone(&store)),
+        heard: Mutex::default(),
+        settled: AtomicU32::new(0),
     }
 }
 
@@ -128,10 +138,25 @@ fn kms(servers: Servers) -> aws_sdk_kms::Client {
     aws_sdk_kms::Client::from_conf(config.build())
 }
 
+pub(crate) fn s3(servers: Servers) -> aws_sdk_s3::Client {
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(aws_sdk_s3::config::BehaviorVersion::latest())
+        .endpoint_url(format!("http://{}", servers.ministack))
+        .region(aws_sdk_s3::config::Region::from_static("us-east-1"))
+        .credentials_provider(credentials());
+    aws_sdk_s3::Client::from_conf(config.build())
+}
+
+/// The bucket of a store's large bodies.
+pub(crate) fn bucket_of(tables: &Tables) -> String {
+    tables.deliveries.replace("deliveries", "bodies")
+}
+
 fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
     let options = DynamoOptions {
         tables: tables.clone(),
         retention: Retention::default(),
+        bodies: Some(BodyBucket::new(s3(servers), bucket_of(tables))),
     };
     DynamoStore::new(client, DataKeys::new(kms(servers), key.to_owned()), options)
 }
@@ -186,6 +211,30 @@ impl Dynamo {
         Some(lane.as_s().unwrap().clone())
     }
 
+    /// Reads the feeds of the records' tenants from now on.
+    pub(crate) async fn hear(&self, records: &[Record]) {
+        let mut heard = self.heard.lock().await;
+        for image in records
+            .iter()
+            .filter_map(|it| it.after.as_ref().or(it.before.as_ref()))
+        {
+            let tenant = image["pk"].as_s().unwrap().split('#').next().unwrap();
+            let Ok(tenant) = tenant.parse::<TenantId>() else {
+                continue;
+            };
+            if heard.insert(tenant.clone()) {
+                self.store.listening(&tenant, NOW).await.unwrap();
+            }
+        }
+    }
+
+    /// As at the end of a batch. Each has its own millisecond, as batches do.
+    pub(crate) async fn settle(&self, follower: &Follower, records: &[Record]) {
+        let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
+        let now = NOW.plus(Millis::new(u64::from(settled) * 10));
+        follower.settle(records, now).await;
+    }
+
     fn process(&self) -> String {
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         format!("process-{process}")
@@ -224,9 +273,11 @@ impl Fixture for Dynamo {
             if changes.is_empty() {
                 return;
             }
-            for followed in self.follower.follow(changes, NOW).await {
+            self.hear(&changes).await;
+            for followed in self.follower.follow(changes.clone(), NOW).await {
                 followed.unwrap();
             }
+            self.settle(&self.follower, &changes).await;
         }
     }
 
