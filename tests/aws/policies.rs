@@ -90,7 +90,7 @@ const BODIES: &[&str] = &[
 ];
 
 /// What each function needs, as AWS actions and resources.
-fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
+fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
     let receiver: &[&str] = &[
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
@@ -146,6 +146,14 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
         "sqs:SendMessage UnreadableChanges",
         "s3:PutObject FailedChanges/*",
         "s3:ListBucket FailedChanges",
+    ];
+    let watcher: &[&str] = &[
+        "dynamodb:DescribeStream WebhookDeliveries",
+        "dynamodb:GetRecords WebhookDeliveries",
+        "dynamodb:GetShardIterator WebhookDeliveries",
+        "dynamodb:ListStreams WebhookDeliveries/stream/*",
+        "dynamodb:BatchGetItem WebhookDeliveries",
+        "dynamodb:UpdateItem WebhookDeliveries",
     ];
     let notifier: &[&str] = &[
         "dynamodb:GetItem WebhookConfigs",
@@ -221,6 +229,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 7] {
             ],
         ),
         ("PublisherRole", vec![LOGS, READ_ROWS, publisher]),
+        ("WatcherRole", vec![LOGS, watcher]),
         ("NotifierRole", vec![LOGS, notifier]),
     ]
 }
@@ -319,6 +328,22 @@ async fn the_receiver_writes_only_events_and_rejected_requests() {
     };
     assert_eq!(keys("dynamodb:PutItem"), json!(["*#evt_*", "*#src_*"]));
     assert_eq!(keys("dynamodb:UpdateItem"), json!(["*#src_*"]));
+}
+
+#[tokio::test]
+async fn the_watcher_writes_only_lanes_of_rows() {
+    let template = template("template.yaml").await;
+    let policies = &template["Resources"]["WatcherRole"]["Properties"]["Policies"];
+    let statements = list(&policies[0]["PolicyDocument"]["Statement"]);
+    let updates = |statement: &&&Value| statement["Action"] == "dynamodb:UpdateItem";
+    let condition = &statements.iter().find(updates).unwrap()["Condition"];
+    let keys = &condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+    assert_eq!(keys, &json!(["*#evt_*"]));
+    let attributes = &condition["ForAllValues:StringEquals"]["dynamodb:Attributes"];
+    assert_eq!(
+        attributes,
+        &json!(["pk", "sk", "lane", "status", "created_at"])
+    );
 }
 
 /// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its

@@ -59,7 +59,7 @@ async fn each_function_has_its_own_role_and_expiring_logs() {
         let logs = &template["Resources"][logs]["Properties"];
         assert_eq!(logs["RetentionInDays"]["Ref"], "LogRetentionDays", "{name}");
     }
-    assert_eq!(functions.len(), 7);
+    assert_eq!(functions.len(), 8);
 }
 
 #[tokio::test]
@@ -221,6 +221,26 @@ async fn a_shadow_request_has_the_egress_rules_of_a_delivery_and_ends_before_its
     assert!(api["Timeout"].as_u64().unwrap() > longest + 6);
     let integration = function("ApiIntegration")["TimeoutInMillis"].as_u64();
     assert!(integration.unwrap() > (longest + 6) * 1000);
+}
+
+/// Whatever may go wrong, the watcher sees every accepted row.
+#[tokio::test]
+async fn the_watcher_reads_every_accepted_row_and_gives_up_none() {
+    let template = template("template.yaml").await;
+    let events = &template["Resources"]["WatcherFunction"]["Properties"]["Events"];
+    let accepted = &events["Accepted"]["Properties"];
+    assert_eq!(accepted["StartingPosition"], "TRIM_HORIZON");
+    assert_eq!(accepted["MaximumRetryAttempts"], -1);
+    assert_eq!(accepted["MaximumRecordAgeInSeconds"], -1);
+    assert_eq!(accepted["ParallelizationFactor"], 1);
+    assert_eq!(accepted["MaximumBatchingWindowInSeconds"], 120);
+    let filters = accepted["FilterCriteria"]["Filters"].as_array().unwrap();
+    assert_eq!(filters.len(), 1);
+    let pattern: Value = serde_json::from_str(filters[0]["Pattern"].as_str().unwrap()).unwrap();
+    assert!(pattern.get("eventName").is_none());
+    let image = pattern["dynamodb"]["NewImage"].as_object().unwrap();
+    let named: BTreeSet<_> = image.keys().map(String::as_str).collect();
+    assert_eq!(named, BTreeSet::from(["status", "version"]));
 }
 
 /// The schedule is what brings overdue rows and those due in more than 15 minutes to the queue; every other test ticks the

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use postrider_gateway::settings::BadSettings;
 use postrider_wiring::settings::{
     ApiSettings, DispatcherSettings, Lookup, NotifierSettings, PollerSettings, PublisherSettings,
-    ReceiverSettings,
+    ReceiverSettings, WatcherSettings,
 };
 use serde_json::Value;
 
@@ -50,6 +50,7 @@ fn read_by(function: &str) -> Names {
         "poller" => looked_up(PollerSettings::read),
         "dispatcher" => looked_up(DispatcherSettings::read),
         "publisher" => looked_up(PublisherSettings::read),
+        "watcher" => looked_up(WatcherSettings::read),
         "notifier" => looked_up(NotifierSettings::read),
         other => panic!("{other} is not a function"),
     }

@@ -15,3 +15,4 @@ pub mod model;
 pub mod receiver;
 pub mod recording_queue;
 pub mod store_suite;
+pub mod stream_mapping;

@@ -23,7 +23,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::builders::{self, NOW};
-use crate::store_suite::{Fixture, Handle, WaitingRows};
+use crate::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
 
 const WEBHOOKS: u32 = 3;
 const LEASE: Millis = Millis::from_seconds(20);
@@ -31,18 +31,51 @@ const LEASE: Millis = Millis::from_seconds(20);
 /// A command to a store. Numbers choose among the existing rows, claims and webhooks.
 #[derive(Clone, Debug)]
 enum Command {
-    Accept { webhooks: u8, claim: bool },
-    Claim { row: usize },
-    ClaimAgain { claim: usize },
-    Apply { claim: usize, ending: Ending },
-    Renew { claim: usize },
-    GiveBack { claim: usize },
-    Step { ms: u64 },
-    Requeue { row: usize, force: bool },
-    SetStatus { webhook: usize, status: usize },
-    MoveToBacklog { row: usize },
-    Drain { row: usize },
-    Delete { webhook: usize },
+    Accept {
+        webhooks: u8,
+        claim: bool,
+    },
+    Claim {
+        row: usize,
+    },
+    ClaimAgain {
+        claim: usize,
+    },
+    Apply {
+        claim: usize,
+        ending: Ending,
+    },
+    Renew {
+        claim: usize,
+    },
+    GiveBack {
+        claim: usize,
+    },
+    Step {
+        ms: u64,
+    },
+    Requeue {
+        row: usize,
+        force: bool,
+    },
+    SetStatus {
+        webhook: usize,
+        status: usize,
+    },
+    MoveToBacklog {
+        row: usize,
+    },
+    Drain {
+        row: usize,
+    },
+    Delete {
+        webhook: usize,
+    },
+    /// The watch gets around to some fresh rows.
+    Watch {
+        from: usize,
+        count: usize,
+    },
 }
 
 /// The result of an attempt.
@@ -74,6 +107,7 @@ fn command() -> impl Strategy<Value = Command> {
         2 => any::<usize>().prop_map(|row| Command::MoveToBacklog { row }),
         4 => any::<usize>().prop_map(|row| Command::Drain { row }),
         1 => any::<usize>().prop_map(|webhook| Command::Delete { webhook }),
+        3 => (any::<usize>(), 1..4_usize).prop_map(|(from, count)| Command::Watch { from, count }),
     ]
 }
 
@@ -101,8 +135,12 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
             let mut model = Model::begin(fixture.handle(), run.get()).await;
             for (step, command) in commands.iter().enumerate() {
                 model.carry_out(command).await?;
-                fixture.flush().await;
+                if let Command::Watch { from, count } = *command {
+                    fixture.watch(from, count).await;
+                }
+                fixture.follow().await;
                 model.compare(command).await?;
+                model.check_found(fixture, command).await?;
                 model.compare_waiting(step, command).await?;
             }
             model.compare_all_waiting().await
@@ -222,7 +260,28 @@ impl Model {
                 None => Ok(()),
             },
             Command::Delete { webhook } => self.delete(webhook).await,
+            Command::Watch { .. } => Ok(()),
         }
+    }
+
+    /// An open row has a lane, or the record of its acceptance is ahead of the watch; a lane of a backlog has a registration.
+    async fn check_found(
+        &self,
+        fixture: &impl Fixture,
+        command: &Command,
+    ) -> Result<(), TestCaseError> {
+        for row in self.rows.values().filter(|row| row.status.is_open()) {
+            let found_by = fixture.found_by(&self.tenant, row.id).await;
+            prop_assert_ne!(found_by, FoundBy::Nothing, "{} after {:?}", row.id, command);
+            // The rows of a deleted webhook are ended by a chore.
+            let is_there = self.status_of(row.id.webhook).is_some();
+            if found_by == FoundBy::Drainer && is_there {
+                let store = &self.handle.store;
+                let registration = store.registration(&self.tenant, row.id.webhook).await;
+                prop_assert!(registration.unwrap().is_some(), "after {:?}", command);
+            }
+        }
+        Ok(())
     }
 
     async fn accept(&mut self, webhooks: u8, claim: bool) -> Result<(), TestCaseError> {
@@ -438,6 +497,9 @@ impl Model {
         if is_free && self.handle.waiting_rows == WaitingRows::InBacklog {
             self.change(&before.moved_to_backlog());
         }
+        let store = &self.handle.store;
+        let registered = store.register_backlog(&self.tenant, id.webhook, self.now);
+        registered.await.unwrap();
         let row = Postponed {
             tenant: self.tenant.clone(),
             id,

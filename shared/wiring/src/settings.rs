@@ -93,6 +93,12 @@ pub struct PublisherSettings {
 }
 
 #[derive(Clone, Debug)]
+pub struct WatcherSettings {
+    pub common: CommonSettings,
+    pub store: StoreSettings,
+}
+
+#[derive(Clone, Debug)]
 pub struct NotifierSettings {
     pub common: CommonSettings,
     pub store: StoreSettings,
@@ -142,6 +148,7 @@ from_environment!(
     DispatcherSettings,
     PollerSettings,
     PublisherSettings,
+    WatcherSettings,
     NotifierSettings
 );
 
@@ -194,6 +201,15 @@ impl PublisherSettings {
             store: store(reader, Unseals::No),
             topic_arn: reader.required("POSTRIDER_TOPIC_ARN"),
             unreadable_queue_url: reader.required("POSTRIDER_UNREADABLE_QUEUE_URL"),
+        }
+    }
+}
+
+impl WatcherSettings {
+    fn read_from(reader: &mut Reader<'_>) -> Self {
+        Self {
+            common: common(reader),
+            store: store(reader, Unseals::No),
         }
     }
 }

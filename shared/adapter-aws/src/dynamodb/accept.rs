@@ -113,7 +113,7 @@ impl DynamoStore {
 
     /// Puts a row. One that exists stays as it is.
     async fn insert<'a>(&self, row: &'a Delivery) -> Result<(&'a Delivery, Inserted)> {
-        let item = row::item(row, self.around(row.created_at))?;
+        let item = row::accepted_item(row, self.around(row.created_at))?;
         let absent = event::absent(row.created_at);
         let is_new = self.put(Table::Deliveries, item, Some(absent)).await?;
         Ok((

@@ -56,6 +56,7 @@ mod tenants;
 mod transact;
 mod transfers;
 mod version;
+mod watch;
 mod webhook_item;
 mod webhooks;
 

@@ -134,6 +134,14 @@ pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
     })
 }
 
+/// The item of a row that is accepted: without a lane. Most rows are delivered at once, and would need it for nothing; the
+/// watch gives one to those that stay open. Every other write of an open row sets its lane.
+pub(super) fn accepted_item(row: &Delivery, around: Surroundings) -> Result<Item> {
+    let mut item = item(row, around)?;
+    item.remove("lane");
+    Ok(item)
+}
+
 /// Replaces a stored row; the index of a list is touched only if `trouble` changes.
 pub(super) fn replace(row: &Delivery, around: Surroundings) -> Result<Change> {
     let mut item = item(row, around)?;
@@ -209,7 +217,8 @@ pub(super) fn unchanged(row: &Delivery) -> Condition {
 
 /// Holds if it is open, free at `now` and not in a backlog.
 pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
-    free_and(&format!("NOT begins_with(#lane, :backlog) AND {and}"), now)
+    let elsewhere = "(attribute_not_exists(#lane) OR NOT begins_with(#lane, :backlog))";
+    free_and(&format!("{elsewhere} AND {and}"), now)
 }
 
 /// Holds if it is open, free at `now` and in a backlog.

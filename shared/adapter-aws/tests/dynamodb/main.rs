@@ -29,6 +29,7 @@ mod stage;
 mod support;
 mod units;
 mod versions;
+mod watching;
 
 use support::fixture;
 

@@ -1,6 +1,7 @@
 //! The use cases of the functions over real tables: publish, attempt, poll.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use bytes::Bytes;
@@ -141,6 +142,20 @@ impl Stage {
         self.worker.handle(messages, self.in_a_minute()).await
     }
 
+    /// The same, for messages whose handling takes time by the clock.
+    pub(crate) async fn handle_while_time_passes(
+        &self,
+        messages: Vec<QueueMessage>,
+    ) -> Vec<Result<Handled>> {
+        let mut handling = std::pin::pin!(self.handle(messages));
+        loop {
+            tokio::select! {
+                handled = &mut handling => return handled,
+                () = real_time_passes() => self.clock.advance(Millis::new(50)),
+            }
+        }
+    }
+
     /// A tick of the poller.
     pub(crate) async fn tick(&self) -> Ticked {
         let store = Arc::clone(&self.ports.store);
@@ -160,4 +175,12 @@ impl Stage {
     fn in_a_minute(&self) -> Timestamp {
         self.clock.now().plus(MINUTE)
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the receiver and the tables take real time, while the clock of the test stands still"
+)]
+async fn real_time_passes() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
 }

@@ -14,16 +14,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
+    BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Image, Record, Tables,
 };
-use postrider_domain::ids::TenantId;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retention::Retention;
 use postrider_domain::time::Millis;
 use postrider_ports::notifications::Notifications;
+use postrider_ports::watch::{AcceptedRow, Watch};
 use postrider_testkit::builders::NOW;
-use postrider_testkit::store_suite::{Fixture, Handle, WaitingRows};
+use postrider_testkit::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 pub(crate) use meter::{Meter, Spent};
@@ -39,11 +42,37 @@ pub(crate) struct Dynamo {
     pub(crate) store: Arc<DynamoStore>,
     key: String,
     processes: AtomicU32,
-    stream: Mutex<Stream>,
+    stream: Mutex<Records>,
+    /// Read on its own, by tests that play Lambda.
+    events: Mutex<Stream>,
     follower: Follower,
     /// Tenants whose feed is read.
     heard: Mutex<HashSet<TenantId>>,
     settled: AtomicU32,
+}
+
+/// The records of the stream that have not been processed.
+struct Records {
+    stream: Stream,
+    unfollowed: Vec<Record>,
+    /// Those of fresh rows.
+    unwatched: Vec<AcceptedRow>,
+}
+
+impl Records {
+    async fn read(&mut self) {
+        loop {
+            let more = self.stream.records().await;
+            if more.is_empty() {
+                return;
+            }
+            let fresh = more
+                .iter()
+                .filter_map(|one| one.accepted_without_lane().unwrap());
+            self.unwatched.extend(fresh);
+            self.unfollowed.extend(more);
+        }
+    }
 }
 
 pub(crate) async fn fixture() -> Dynamo {
@@ -63,7 +92,12 @@ pub(crate) async fn fixture() -> Dynamo {
         store: Arc::clone(&store),
         key,
         processes: AtomicU32::new(1),
-        stream: Mutex::new(Stream::of(servers, arn)),
+        stream: Mutex::new(Records {
+            stream: Stream::of(servers, arn.clone()),
+            unfollowed: Vec::new(),
+            unwatched: Vec::new(),
+        }),
+        events: Mutex::new(Stream::of(servers, arn)),
         follower: Follower::of(Arc::clone(&store)),
         heard: Mutex::default(),
         settled: AtomicU32::new(0),
@@ -140,14 +174,21 @@ impl Dynamo {
 
     /// The stream records that have not been followed yet.
     pub(crate) async fn changes(&self) -> Vec<Record> {
-        let mut stream = self.stream.lock().await;
-        let mut changes = Vec::new();
+        let mut records = self.stream.lock().await;
+        records.read().await;
+        std::mem::take(&mut records.unfollowed)
+    }
+
+    /// The stream records that this method has not returned yet, as Lambda delivers them to a function.
+    pub(crate) async fn events(&self) -> Vec<Value> {
+        let mut stream = self.events.lock().await;
+        let mut events = Vec::new();
         loop {
-            let more = stream.records().await;
+            let more = stream.events().await;
             if more.is_empty() {
-                return changes;
+                return events;
             }
-            changes.extend(more);
+            events.extend(more);
         }
     }
 
@@ -173,6 +214,25 @@ impl Dynamo {
         let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
         let now = NOW.plus(Millis::new(u64::from(settled) * 10));
         follower.settle(records, now).await;
+    }
+
+    pub(crate) fn key(&self, tenant: &TenantId, id: DeliveryId) -> Image {
+        let pk = format!("{tenant}#{}", id.event);
+        let sk = format!("delivery#{}", id.webhook);
+        let key = [("pk", pk), ("sk", sk)].into_iter();
+        key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)))
+            .collect()
+    }
+
+    /// The lane of a row.
+    pub(crate) async fn lane(&self, tenant: &TenantId, id: DeliveryId) -> Option<String> {
+        let call = self.client.get_item().table_name(&self.tables.deliveries);
+        let call = call
+            .set_key(Some(self.key(tenant, id)))
+            .consistent_read(true);
+        let item = call.send().await.unwrap().item.unwrap();
+        let lane = item.get("lane")?;
+        Some(lane.as_s().unwrap().clone())
     }
 
     fn process(&self) -> String {
@@ -201,19 +261,48 @@ impl Fixture for Dynamo {
         }
     }
 
-    /// Acts as the publisher, which writes what follows from row changes.
     async fn flush(&self) {
-        let mut stream = self.stream.lock().await;
+        self.follow().await;
+        self.watch(0, usize::MAX).await;
+    }
+
+    /// Acts as the publisher, which writes what follows from row changes.
+    async fn follow(&self) {
         loop {
-            let records = stream.records().await;
-            if records.is_empty() {
+            let changes = self.changes().await;
+            if changes.is_empty() {
                 return;
             }
-            self.hear(&records).await;
-            for followed in self.follower.follow(records.clone(), NOW).await {
+            self.hear(&changes).await;
+            for followed in self.follower.follow(changes.clone(), NOW).await {
                 followed.unwrap();
             }
-            self.settle(&self.follower, &records).await;
+            self.settle(&self.follower, &changes).await;
+        }
+    }
+
+    /// Acts as the watcher.
+    async fn watch(&self, from: usize, count: usize) {
+        let mut records = self.stream.lock().await;
+        records.read().await;
+        let left = records.unwatched.len();
+        let from = from % left.max(1);
+        let to = from.saturating_add(count).min(left);
+        let rows = records.unwatched.get(from..to).unwrap_or_default().to_vec();
+        let open = self.store.open_without_lane(rows).await.unwrap();
+        self.store.give_lanes(open, NOW).await.unwrap();
+        records.unwatched.drain(from..to);
+    }
+
+    async fn found_by(&self, tenant: &TenantId, id: DeliveryId) -> FoundBy {
+        let mut records = self.stream.lock().await;
+        records.read().await;
+        let is_it = |row: &AcceptedRow| row.id == id && row.tenant == *tenant;
+        match self.lane(tenant, id).await {
+            Some(lane) if lane.starts_with("backlog#") => FoundBy::Drainer,
+            Some(_) => FoundBy::Poller,
+            None if records.unwatched.iter().any(is_it) => FoundBy::Watch,
+            None => FoundBy::Nothing,
         }
     }
 }
