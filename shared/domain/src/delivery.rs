@@ -90,10 +90,12 @@ pub enum DeadCause {
     /// It was still open at the end of its retention.
     Expired,
     WebhookDeleted,
+    /// Its event was no longer stored.
+    EventExpired,
 }
 
 impl DeadCause {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Exhausted,
         Self::ExhaustedFailingWebhook,
         Self::Rejected,
@@ -103,6 +105,7 @@ impl DeadCause {
         Self::Blocked,
         Self::Expired,
         Self::WebhookDeleted,
+        Self::EventExpired,
     ];
 
     /// The name in notifications and in stores.
@@ -118,6 +121,7 @@ impl DeadCause {
             Self::Blocked => "refused",
             Self::Expired => "expired",
             Self::WebhookDeleted => "webhook_deleted",
+            Self::EventExpired => "event_expired",
         }
     }
 }
@@ -190,6 +194,7 @@ pub struct Delivery {
 pub struct Claimed {
     delivery: Delivery,
     owner: LeaseOwner,
+    event_expires_at: Option<Timestamp>,
 }
 
 /// The lease that a claim asks for.
@@ -247,6 +252,7 @@ impl Delivery {
             return Ok(Claimed {
                 owner: lease.owner.clone(),
                 delivery: self,
+                event_expires_at: None,
             });
         }
         if self.is_held(now) {
@@ -261,6 +267,7 @@ impl Delivery {
                 Ok(Claimed {
                     delivery: self,
                     owner: lease.owner.clone(),
+                    event_expires_at: None,
                 })
             }
         }
@@ -329,6 +336,12 @@ impl Delivery {
         self.died(DeadCause::Expired, "expired")
     }
 
+    /// The row after its event was found to be gone: there is nothing left to send.
+    #[must_use]
+    pub fn event_expired(&self) -> Self {
+        self.died(DeadCause::EventExpired, "the event is no longer stored")
+    }
+
     fn died(&self, cause: DeadCause, detail: &str) -> Self {
         let mut after = self.clone();
         after.status = Status::Dead;
@@ -382,6 +395,19 @@ impl Claimed {
     pub const fn in_generation(mut self, generation: u32) -> Self {
         self.delivery.generation = generation;
         self
+    }
+
+    /// For stores whose events expire on their own: saves the writer of the result a read.
+    #[must_use]
+    pub const fn with_event_expiring(mut self, at: Timestamp) -> Self {
+        self.event_expires_at = Some(at);
+        self
+    }
+
+    /// When the event expired as of the claim, if the store says so.
+    #[must_use]
+    pub const fn event_expires_at(&self) -> Option<Timestamp> {
+        self.event_expires_at
     }
 
     #[must_use]

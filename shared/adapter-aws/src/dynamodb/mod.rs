@@ -15,10 +15,12 @@ mod calls;
 mod chores;
 mod claim;
 mod datakeys;
+mod deflated;
 mod deleted_webhooks;
 mod deliveries;
 mod drains;
 mod event;
+mod expiry;
 mod expression;
 mod flow;
 mod follow;
@@ -34,6 +36,7 @@ mod listing;
 mod merge;
 mod notifications;
 mod packed;
+mod plan;
 mod probes;
 mod query;
 mod registrations;
@@ -51,6 +54,7 @@ mod tables;
 mod tenants;
 mod transact;
 mod transfers;
+mod version;
 mod webhook_item;
 mod webhooks;
 
@@ -64,15 +68,10 @@ pub use follow::Follower;
 pub use stream::{Image, Record};
 pub use tables::Tables;
 
-/// How many shards each index has by default.
-pub const DEFAULT_SHARDS: u16 = 16;
-
 /// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct DynamoOptions {
     pub tables: Tables,
-    /// How many shards each index has. May grow, but never shrink: rows in the removed shards would no longer be found.
-    pub shards: u16,
     pub retention: Retention,
 }
 
@@ -80,7 +79,6 @@ pub struct DynamoOptions {
 pub struct DynamoStore {
     client: Client,
     tables: Tables,
-    shards: u16,
     retention: Retention,
     data_keys: DataKeys,
 }
@@ -92,7 +90,6 @@ impl DynamoStore {
         Arc::new(Self {
             client,
             tables: options.tables,
-            shards: options.shards.max(1),
             retention: options.retention,
             data_keys,
         })
@@ -103,7 +100,6 @@ impl std::fmt::Debug for DynamoStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DynamoStore")
             .field("tables", &self.tables)
-            .field("shards", &self.shards)
             .finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    DEFAULT_SHARDS, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
+    DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
 };
 use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
@@ -105,7 +105,6 @@ fn kms(servers: Servers) -> aws_sdk_kms::Client {
 fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
     let options = DynamoOptions {
         tables: tables.clone(),
-        shards: DEFAULT_SHARDS,
         retention: Retention::default(),
     };
     DynamoStore::new(client, DataKeys::new(kms(servers), key.to_owned()), options)
