@@ -64,8 +64,8 @@ impl Poller {
     /// Runs one tick and returns its result. If the event asks for a sweep, starts it instead, and returns how far it has come.
     ///
     /// # Errors
-    /// If the period of a sweep is not valid, or something failed, so that it counts as an error of the function. The next tick
-    /// finds what this one missed.
+    /// If the period of a sweep is not valid, or something failed, so that it counts as an error of the function. The next
+    /// tick finds what this one missed.
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<Value, Error> {
         let now = self.clock.now();
         let deadline = postrider_wiring::deadline(&event.context, now);

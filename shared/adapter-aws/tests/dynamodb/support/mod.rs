@@ -192,25 +192,6 @@ impl Dynamo {
         }
     }
 
-    pub(crate) fn key(&self, tenant: &TenantId, id: DeliveryId) -> Image {
-        let pk = format!("{tenant}#{}", id.event);
-        let sk = format!("delivery#{}", id.webhook);
-        let key = [("pk", pk), ("sk", sk)].into_iter();
-        key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)))
-            .collect()
-    }
-
-    /// The lane of a row.
-    pub(crate) async fn lane(&self, tenant: &TenantId, id: DeliveryId) -> Option<String> {
-        let call = self.client.get_item().table_name(&self.tables.deliveries);
-        let call = call
-            .set_key(Some(self.key(tenant, id)))
-            .consistent_read(true);
-        let item = call.send().await.unwrap().item.unwrap();
-        let lane = item.get("lane")?;
-        Some(lane.as_s().unwrap().clone())
-    }
-
     /// Reads the feeds of the records' tenants from now on.
     pub(crate) async fn hear(&self, records: &[Record]) {
         let mut heard = self.heard.lock().await;
@@ -233,6 +214,25 @@ impl Dynamo {
         let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
         let now = NOW.plus(Millis::new(u64::from(settled) * 10));
         follower.settle(records, now).await;
+    }
+
+    pub(crate) fn key(&self, tenant: &TenantId, id: DeliveryId) -> Image {
+        let pk = format!("{tenant}#{}", id.event);
+        let sk = format!("delivery#{}", id.webhook);
+        let key = [("pk", pk), ("sk", sk)].into_iter();
+        key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)))
+            .collect()
+    }
+
+    /// The lane of a row.
+    pub(crate) async fn lane(&self, tenant: &TenantId, id: DeliveryId) -> Option<String> {
+        let call = self.client.get_item().table_name(&self.tables.deliveries);
+        let call = call
+            .set_key(Some(self.key(tenant, id)))
+            .consistent_read(true);
+        let item = call.send().await.unwrap().item.unwrap();
+        let lane = item.get("lane")?;
+        Some(lane.as_s().unwrap().clone())
     }
 
     fn process(&self) -> String {
