@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use postrider_adapter_aws::dynamodb::LIFETIMES_DAYS;
+use postrider_aws_bill::idle::STACK;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
 use serde_json::{Value, json};
@@ -271,4 +272,25 @@ fn sources(folder: &Path) -> impl Iterator<Item = String> {
         })
         .filter(|path| path.extension().is_some_and(|it| it == "rs"))
         .map(|path| std::fs::read_to_string(path).unwrap())
+}
+
+#[tokio::test]
+async fn the_bill_of_an_idle_month_has_what_the_template_creates() {
+    let (template, alarms) = tokio::join!(template("template.yaml"), template("infra/alarms.yaml"));
+    let count = |kind: &str| of_type(&template, kind).len();
+    let functions = of_type(&template, "AWS::Serverless::Function");
+    let queues = functions
+        .iter()
+        .flat_map(|(_, function)| function["Events"].as_object().into_iter().flatten())
+        .filter(|(_, event)| event["Type"] == "SQS");
+    let (with_maximum, others): (Vec<_>, Vec<_>) = queues.partition(|(_, event)| {
+        event["Properties"]["ScalingConfig"]["MaximumConcurrency"].is_object()
+    });
+    let billed = |number: u32| usize::try_from(number).unwrap();
+    let alarms = of_type(&alarms, "AWS::CloudWatch::Alarm").len();
+    assert_eq!(billed(STACK.alarms), alarms);
+    assert_eq!(billed(STACK.keys), count("AWS::KMS::Key"));
+    assert_eq!(billed(STACK.secrets), count("AWS::SecretsManager::Secret"));
+    assert_eq!(billed(STACK.queues_with_maximum), with_maximum.len());
+    assert_eq!(billed(STACK.queues), others.len());
 }

@@ -5,13 +5,12 @@ mod input;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
 use postrider_api_types::event::EventAnswer;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
-use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES};
+use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES, PublishRequest, Published};
 use postrider_gateway::settings::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
 use postrider_web::answer::StoredEvent;
 use serde::Serialize;
@@ -45,6 +44,18 @@ pub(crate) enum BatchResult {
     Stored(EventAnswer),
     /// The event is not stored.
     Rejected(ProblemBody),
+}
+
+impl BatchResult {
+    fn of(published: Result<Published, GatewayError>) -> Self {
+        match published {
+            Ok(published) => {
+                let StoredEvent(answer) = published.into();
+                Self::Stored(answer)
+            }
+            Err(error) => Self::Rejected(Problem::from(error).body()),
+        }
+    }
 }
 
 /// The response to one event, or to a batch.
@@ -100,20 +111,9 @@ pub(crate) async fn publish(
             if key.as_deref().map_or(0, str::len) > MAX_BATCH_KEY_BYTES {
                 return Err(bad_key(MAX_BATCH_KEY_BYTES).into());
             }
-            let events = batch
-                .events
-                .into_iter()
-                .enumerate()
-                .map(async |(n, event)| {
-                    let key = key.as_ref().map(|key| format!("{key}#{n}"));
-                    let draft = one_of_batch(event, max_payload);
-                    match store(&api, caller.tenant(), draft, key.as_deref()).await {
-                        Ok(StoredEvent(answer)) => BatchResult::Stored(answer),
-                        Err(problem) => BatchResult::Rejected(problem.body()),
-                    }
-                });
-            // All at once: they share one commit.
-            let results = join_all(events).await;
+            let events = batch.events.into_iter();
+            let drafts = events.map(|event| one_of_batch(event, max_payload));
+            let results = store_all(&api, caller.tenant(), drafts.collect(), key).await;
             Ok((StatusCode::ACCEPTED, Json(BatchAnswer { results })).into_response())
         }
     }
@@ -127,6 +127,33 @@ async fn store(
 ) -> Result<StoredEvent, Problem> {
     let published = api.gateway.ingest.publish(tenant, draft?, key).await?;
     Ok(published.into())
+}
+
+/// Stores the events of a batch that are valid, all at once. One result each, in order.
+async fn store_all(
+    api: &Api,
+    tenant: &TenantId,
+    drafts: Vec<Result<EventDraft, GatewayError>>,
+    key: Option<String>,
+) -> Vec<BatchResult> {
+    let (mut requests, mut rejected) = (Vec::new(), Vec::new());
+    for (n, draft) in drafts.into_iter().enumerate() {
+        let key = key.as_ref().map(|key| format!("{key}#{n}"));
+        match draft {
+            Ok(draft) => {
+                requests.push(PublishRequest { draft, key });
+                rejected.push(None);
+            }
+            Err(error) => rejected.push(Some(error)),
+        }
+    }
+    let mut published = api.gateway.ingest.publish_all(tenant, requests).await;
+    let mut published = published.drain(..);
+    let results = rejected.into_iter().map(|rejected| match rejected {
+        Some(error) => Some(Err(error)),
+        None => published.next(),
+    });
+    results.flatten().map(BatchResult::of).collect()
 }
 
 /// The header that makes repeated calls safe.

@@ -184,6 +184,7 @@ impl Gateway {
             ports.clone(),
             Arc::clone(&webhook_cache),
             Arc::clone(&queue),
+            flows.fastest_max_rate(),
             &settings,
         );
         Self {

@@ -65,7 +65,6 @@ pub fn store(aws: &Aws, settings: &StoreSettings) -> Arc<DynamoStore> {
     let data_keys = DataKeys::new(kms, settings.kms_key.clone().unwrap_or_default());
     let options = DynamoOptions {
         tables: settings.tables.clone(),
-        shards: settings.shards,
         retention: settings.retention,
         bodies: settings.bodies_bucket.clone().map(|bucket| {
             let client = aws_sdk_s3::Client::new(aws.config());

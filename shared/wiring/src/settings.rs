@@ -1,6 +1,6 @@
 //! The settings of the functions: typed, read once, few per function, all errors reported together.
 
-use postrider_adapter_aws::dynamodb::{DEFAULT_SHARDS, Tables};
+use postrider_adapter_aws::dynamodb::Tables;
 use postrider_adapter_aws::sqs::SqsUrls;
 use postrider_domain::egress::Rules;
 use postrider_domain::retention::Retention;
@@ -10,9 +10,6 @@ use postrider_gateway::settings::shared::LOG;
 use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES, Reader};
 use postrider_ports::traces::TraceSettings;
 
-/// The most shards: an index key has three digits.
-const MAX_SHARDS: u16 = 999;
-
 /// Looks up a setting by name.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -20,7 +17,6 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     pub tables: Tables,
-    pub shards: u16,
     pub retention: Retention,
     /// The bucket of large bodies; for functions that store or read bodies.
     pub bodies_bucket: Option<String>,
@@ -251,7 +247,6 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
             deliveries: reader.required("POSTRIDER_DELIVERIES_TABLE"),
             configs: reader.required("POSTRIDER_CONFIGS_TABLE"),
         },
-        shards: reader.number("POSTRIDER_SHARDS", 1, MAX_SHARDS, DEFAULT_SHARDS),
         retention: reader.retention(),
         bodies_bucket: None,
         kms_key: match unseals {

@@ -49,7 +49,6 @@ fn an_unset_setting_has_the_documented_default() {
             deliveries: "deliveries".to_owned(),
             configs: "configs".to_owned(),
         },
-        shards: 16,
         retention: Retention::default(),
         bodies_bucket: Some("bodies".to_owned()),
         kms_key: None,
@@ -69,12 +68,11 @@ fn all_invalid_settings_are_reported_together() {
     let bad = lookup(&[
         ("POSTRIDER_DELIVERIES_TABLE", ""),
         ("POSTRIDER_KMS_KEY", ""),
-        ("POSTRIDER_SHARDS", "0"),
         ("POSTRIDER_RETRY_BUDGET", "many"),
         ("POSTRIDER_EGRESS_HTTP", "maybe"),
     ]);
     let errors = errors(DispatcherSettings::read(&bad));
-    assert_eq!(errors.len(), 5, "{errors:?}");
+    assert_eq!(errors.len(), 4, "{errors:?}");
 }
 
 #[test]

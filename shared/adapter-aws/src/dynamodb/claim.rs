@@ -224,7 +224,6 @@ impl DynamoStore {
     /// The context for writing a row at `now`.
     pub(super) const fn around(&self, now: Timestamp) -> Surroundings {
         Surroundings {
-            shards: self.shards,
             retention: self.retention,
             now,
         }

@@ -39,7 +39,7 @@ impl DynamoStore {
     async fn move_row(&self, row: &Postponed, now: Timestamp) -> Result<()> {
         let unmoved =
             row::is_free("#next_retry_at = :seen", now).with("seen", ms(row.next_retry_at));
-        let shard = keys::shard_of(row.id, self.shards);
+        let shard = keys::shard_of(row.id);
         let lane = keys::backlog(row.id.webhook, row.kind, shard);
         let change = Change::of(Table::Deliveries, Key::delivery(&row.tenant, row.id))
             .set("lane", s(lane))
@@ -94,7 +94,7 @@ impl DynamoStore {
         let lanes = [AttemptKind::First, AttemptKind::Retry]
             .into_iter()
             .flat_map(|kind| {
-                (0..self.shards).map(move |shard| keys::backlog(webhook, kind, shard))
+                (0..keys::SHARDS).map(move |shard| keys::backlog(webhook, kind, shard))
             });
         let sum = AtomicU64::new(0);
         let counts = lanes.map(|lane| self.count_due(lane, now, &sum));

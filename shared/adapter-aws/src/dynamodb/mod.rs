@@ -55,6 +55,7 @@ mod tables;
 mod tenants;
 mod transact;
 mod transfers;
+mod version;
 mod webhook_item;
 mod webhooks;
 
@@ -69,15 +70,10 @@ pub use follow::Follower;
 pub use stream::{Image, Record};
 pub use tables::Tables;
 
-/// How many shards each index has by default.
-pub const DEFAULT_SHARDS: u16 = 16;
-
 /// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct DynamoOptions {
     pub tables: Tables,
-    /// How many shards each index has. May grow, but never shrink: rows in the removed shards would no longer be found.
-    pub shards: u16,
     pub retention: Retention,
     /// Where large bodies are; `None` for functions that handle no bodies.
     pub bodies: Option<BodyBucket>,
@@ -87,7 +83,6 @@ pub struct DynamoOptions {
 pub struct DynamoStore {
     client: Client,
     tables: Tables,
-    shards: u16,
     retention: Retention,
     bodies: Option<BodyBucket>,
     data_keys: DataKeys,
@@ -100,7 +95,6 @@ impl DynamoStore {
         Arc::new(Self {
             client,
             tables: options.tables,
-            shards: options.shards.max(1),
             retention: options.retention,
             bodies: options.bodies,
             data_keys,
@@ -112,7 +106,6 @@ impl std::fmt::Debug for DynamoStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DynamoStore")
             .field("tables", &self.tables)
-            .field("shards", &self.shards)
             .finish_non_exhaustive()
     }
 }

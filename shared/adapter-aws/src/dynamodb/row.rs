@@ -91,7 +91,6 @@ struct Stored {
 /// The context for writing a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surroundings {
-    pub(super) shards: u16,
     pub(super) retention: Retention,
     pub(super) now: Timestamp,
 }
@@ -99,7 +98,7 @@ pub(super) struct Surroundings {
 /// The complete item, for a put.
 pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
     let key = Key::delivery(&row.tenant, row.id);
-    let shard = keys::shard_of(row.id, around.shards);
+    let shard = keys::shard_of(row.id);
     let (tenant, webhook) = (&row.tenant, row.id.webhook);
     let session = row.session_id.as_ref();
     to_item(&Stored {

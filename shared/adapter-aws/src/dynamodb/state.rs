@@ -14,7 +14,6 @@ use super::calls::{Condition, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::Key;
 use super::stream::RowChange;
-use crate::fault::unreadable;
 
 /// Failures in a row count together for this long.
 const COUNTED_FOR: Millis = Millis::from_seconds(60);
@@ -122,13 +121,6 @@ impl State {
     pub(super) fn unchanged(&self) -> Condition {
         Condition::new("#revision = :revision").with("revision", n(self.revision))
     }
-}
-
-/// The version of a tenant's webhooks in its item.
-pub(super) fn version_of(item: &Item) -> Result<u64> {
-    let number = item.get("version").and_then(|version| version.as_n().ok());
-    let version = number.and_then(|number| number.parse().ok());
-    version.ok_or_else(|| unreadable("the version of the webhooks"))
 }
 
 /// Whether the row failed in a way that says something about its receiver: the same as `Observed::is_failure`, told by

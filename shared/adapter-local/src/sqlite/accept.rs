@@ -40,6 +40,7 @@ pub(super) fn accept(
         request_hash,
         rows,
         config_version,
+        event_id: _,
     } = acceptance;
     let event_id = event.id.to_string();
     if health::version(tx.db(), &event.tenant)? != *config_version {

@@ -253,8 +253,9 @@ impl Transfer {
     /// Whether no worker can still be about to claim a delivery because it read a webhook's status before the pause.
     async fn is_settled(&self, tenant: &TenantId) -> Result<bool, GatewayError> {
         let now = self.ports.clock.now();
-        let webhooks = self.webhook_cache.current(tenant, now).await?;
-        let changed = webhooks.webhooks.iter();
+        // Not from the cache: a pause does not always raise the version.
+        let webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
+        let changed = webhooks.iter();
         let mut changed = changed.filter_map(|webhook| webhook.health.changed_at);
         Ok(changed.all(|at| at.plus(SETTLING).is_due(now, SETTLING)))
     }

@@ -149,7 +149,7 @@ pub async fn one_item_of_a_batch_fails_alone(fixture: impl Fixture) {
     };
     let twin = scene.plan(twin, &[webhook]).await;
     let mut outdated = scene.plan(keyed(&scene, "b"), &[webhook]).await;
-    outdated.config_version += 1;
+    outdated.config_version -= 1;
     let last = scene.plan(keyed(&scene, "c"), &[webhook]).await;
     let results = scene.accept(vec![first, twin, outdated, last]).await;
     let results: Vec<_> = results.into_iter().map(Result::unwrap).collect();

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    BodyBucket, DEFAULT_SHARDS, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
+    BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
 };
 use postrider_domain::retention::Retention;
 use postrider_testkit::builders::NOW;
@@ -112,7 +112,6 @@ pub(crate) fn bucket_of(tables: &Tables) -> String {
 fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
     let options = DynamoOptions {
         tables: tables.clone(),
-        shards: DEFAULT_SHARDS,
         retention: Retention::default(),
         bodies: Some(BodyBucket::new(s3(servers), bucket_of(tables))),
     };

@@ -27,11 +27,11 @@ Order 10 KB       |      8     1         2 |             8        4             
 AgentTrace 600 B  |      6     1         2 |             6        4                3     5 |       9      22
 AgentTrace 1 KB   |      6     1         2 |             6        4                3     5 |       9      22
 AgentTrace 3 KB   |      7     1         2 |             7        4                3     5 |      10      24
-AgentTrace 10 KB  |      9     1         2 |             9        4                3     5 |      12      28
+AgentTrace 10 KB  |      8     1         2 |             8        4                3     5 |      11      26
 RandomIds 600 B   |      6     1         2 |             6        4                3     5 |       9      22
 RandomIds 1 KB    |      6     1         2 |             6        4                3     5 |       9      22
-RandomIds 3 KB    |      8     1         2 |             8        4                3     5 |      11      26
-RandomIds 10 KB   |     12     1         2 |            12        4                3     5 |      15      34
+RandomIds 3 KB    |      7     1         2 |             7        4                3     5 |      10      24
+RandomIds 10 KB   |     11     1         2 |            11        4                3     5 |      14      32
 ";
 
 /// Units of the whole delivery of 1 KB of GitHub's JSON at once, for other ways to publish it.
