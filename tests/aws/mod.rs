@@ -6,6 +6,7 @@ mod corrections;
 mod delivering;
 mod emulator;
 mod failed_webhooks;
+mod hardening;
 mod inspecting;
 mod key_stats;
 mod mailing;

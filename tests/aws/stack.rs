@@ -10,12 +10,13 @@ use super::bridge::Bridge;
 use super::emulator::Emulator;
 use super::{corrections, sam};
 
-pub(super) const FUNCTIONS: [&str; 6] = [
+pub(super) const FUNCTIONS: [&str; 7] = [
     "receiver",
     "api",
     "poller",
     "dispatcher",
     "publisher",
+    "watcher",
     "notifier",
 ];
 /// The sender of the e-mails.

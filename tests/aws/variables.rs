@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use postrider_gateway::settings::BadSettings;
 use postrider_wiring::settings::{
     ApiSettings, DispatcherSettings, Lookup, NotifierSettings, PollerSettings, PublisherSettings,
-    ReceiverSettings,
+    ReceiverSettings, WatcherSettings,
 };
 use serde_json::Value;
 
@@ -17,9 +17,10 @@ use super::template::template;
 const DEV_ONLY: &str = "POSTRIDER_DEV_URL";
 /// Settings that the receiver reads along with its limits but does not use: it creates no webhooks and sends nothing to
 /// them.
-const NOT_FOR_THE_RECEIVER: [&str; 6] = [
+const NOT_FOR_THE_RECEIVER: [&str; 7] = [
     "POSTRIDER_DRAIN_QUEUE_URL",
     "POSTRIDER_EGRESS_ALLOW",
+    "POSTRIDER_EGRESS_DENY",
     "POSTRIDER_EGRESS_HTTP",
     "POSTRIDER_EGRESS_PORTS",
     "POSTRIDER_RETRY_BUDGET",
@@ -49,6 +50,7 @@ fn read_by(function: &str) -> Names {
         "poller" => looked_up(PollerSettings::read),
         "dispatcher" => looked_up(DispatcherSettings::read),
         "publisher" => looked_up(PublisherSettings::read),
+        "watcher" => looked_up(WatcherSettings::read),
         "notifier" => looked_up(NotifierSettings::read),
         other => panic!("{other} is not a function"),
     }

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use postrider_ports::Error;
 
 /// Error codes that are worth a retry.
-const TRANSIENT: [&str; 13] = [
+const TRANSIENT: [&str; 14] = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "Throttling",
@@ -19,6 +19,7 @@ const TRANSIENT: [&str; 13] = [
     "ReplicatedWriteConflictException",
     "DependencyTimeoutException",
     "KMSInternalException",
+    "RequestTimeout",
 ];
 
 /// A failed call as a port error. Throttling, timeouts, lost connections and errors inside AWS may go away; everything

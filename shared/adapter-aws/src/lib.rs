@@ -17,3 +17,4 @@ pub mod first_key;
 pub mod ses;
 pub mod sns;
 pub mod sqs;
+pub mod unreadable;

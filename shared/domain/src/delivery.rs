@@ -91,10 +91,12 @@ pub enum DeadCause {
     /// It was still open at the end of its retention.
     Expired,
     WebhookDeleted,
+    /// Its event was no longer stored.
+    EventExpired,
 }
 
 impl DeadCause {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Exhausted,
         Self::ExhaustedFailingWebhook,
         Self::Rejected,
@@ -104,6 +106,7 @@ impl DeadCause {
         Self::Blocked,
         Self::Expired,
         Self::WebhookDeleted,
+        Self::EventExpired,
     ];
 
     /// The name in notifications and in stores.
@@ -119,6 +122,7 @@ impl DeadCause {
             Self::Blocked => "refused",
             Self::Expired => "expired",
             Self::WebhookDeleted => "webhook_deleted",
+            Self::EventExpired => "event_expired",
         }
     }
 }
@@ -192,6 +196,7 @@ pub struct Claimed {
     /// Shared, because a claim is passed from the store to the attempt and back.
     delivery: Arc<Delivery>,
     owner: LeaseOwner,
+    event_expires_at: Option<Timestamp>,
 }
 
 /// The lease that a claim asks for.
@@ -249,6 +254,7 @@ impl Delivery {
             return Ok(Claimed {
                 owner: lease.owner.clone(),
                 delivery: Arc::new(self),
+                event_expires_at: None,
             });
         }
         if self.is_held(now) {
@@ -263,6 +269,7 @@ impl Delivery {
                 Ok(Claimed {
                     delivery: Arc::new(self),
                     owner: lease.owner.clone(),
+                    event_expires_at: None,
                 })
             }
         }
@@ -331,6 +338,12 @@ impl Delivery {
         self.died(DeadCause::Expired, "expired")
     }
 
+    /// The row after its event was found to be gone: there is nothing left to send.
+    #[must_use]
+    pub fn event_expired(&self) -> Self {
+        self.died(DeadCause::EventExpired, "the event is no longer stored")
+    }
+
     fn died(&self, cause: DeadCause, detail: &str) -> Self {
         let mut after = self.clone();
         after.status = Status::Dead;
@@ -384,6 +397,19 @@ impl Claimed {
     pub fn in_generation(mut self, generation: u32) -> Self {
         Arc::make_mut(&mut self.delivery).generation = generation;
         self
+    }
+
+    /// For stores whose events expire on their own: saves the writer of the result a read.
+    #[must_use]
+    pub const fn with_event_expiring(mut self, at: Timestamp) -> Self {
+        self.event_expires_at = Some(at);
+        self
+    }
+
+    /// When the event expired as of the claim, if the store says so.
+    #[must_use]
+    pub const fn event_expires_at(&self) -> Option<Timestamp> {
+        self.event_expires_at
     }
 
     #[must_use]

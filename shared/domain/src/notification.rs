@@ -242,6 +242,7 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
         DeadCause::Blocked => "blocked by egress rules",
         DeadCause::Expired => "expired",
         DeadCause::WebhookDeleted => "webhook deleted",
+        DeadCause::EventExpired => "event no longer stored",
     }
 }
 
@@ -398,7 +399,8 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
             | DeadCause::Rejected
             | DeadCause::Blocked
             | DeadCause::Expired
-            | DeadCause::WebhookDeleted,
+            | DeadCause::WebhookDeleted
+            | DeadCause::EventExpired,
         )
         | None => counted,
     }

@@ -39,6 +39,7 @@ pub(super) fn accept(
         request_hash,
         rows,
         config_version,
+        event_id: _,
     } = acceptance;
     let event_id = event.id.to_string();
     if current_version(tx, &event.tenant)? != *config_version {

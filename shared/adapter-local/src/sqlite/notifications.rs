@@ -74,6 +74,11 @@ impl Notifications for SqliteStore {
         // The newest of all tenants: they share one sequence, and no index is kept per tenant.
         self.readers.read(newest).await
     }
+
+    async fn listening(&self, _: &TenantId, _: Timestamp) -> Result<()> {
+        // It keeps all of them.
+        Ok(())
+    }
 }
 
 #[async_trait]
