@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -192,7 +193,8 @@ pub struct Delivery {
 /// A row as its claimer holds it. Only a claim can create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    delivery: Delivery,
+    /// Shared, because a claim is passed from the store to the attempt and back.
+    delivery: Arc<Delivery>,
     owner: LeaseOwner,
     event_expires_at: Option<Timestamp>,
 }
@@ -251,7 +253,7 @@ impl Delivery {
         if self.lease_owner.as_ref() == Some(&lease.owner) {
             return Ok(Claimed {
                 owner: lease.owner.clone(),
-                delivery: self,
+                delivery: Arc::new(self),
                 event_expires_at: None,
             });
         }
@@ -265,7 +267,7 @@ impl Delivery {
                 self.lease_until = lease.until;
                 self.version += 1;
                 Ok(Claimed {
-                    delivery: self,
+                    delivery: Arc::new(self),
                     owner: lease.owner.clone(),
                     event_expires_at: None,
                 })
@@ -392,8 +394,8 @@ impl Delivery {
 
 impl Claimed {
     #[must_use]
-    pub const fn in_generation(mut self, generation: u32) -> Self {
-        self.delivery.generation = generation;
+    pub fn in_generation(mut self, generation: u32) -> Self {
+        Arc::make_mut(&mut self.delivery).generation = generation;
         self
     }
 
@@ -411,7 +413,7 @@ impl Claimed {
     }
 
     #[must_use]
-    pub const fn delivery(&self) -> &Delivery {
+    pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 
@@ -422,21 +424,15 @@ impl Claimed {
 
     /// The version at the claim: fences writes and identifies the attempt.
     #[must_use]
-    pub const fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.delivery.version
     }
 
-    /// Whether the stored row is still the claimed one.
+    /// Whether the stored row is still the claimed one. If true, the two differ at most in the end of the lease: every other
+    /// write increments the version.
     #[must_use]
     pub fn still_holds(&self, stored: &Delivery) -> bool {
-        self.is_still(stored.version, stored.lease_owner.as_ref())
-    }
-
-    /// The same, for a row of which only these fields are known. If true, the stored row differs from the claimed one at most
-    /// in the end of its lease: every other write increments the version.
-    #[must_use]
-    pub fn is_still(&self, version: u64, owner: Option<&LeaseOwner>) -> bool {
-        version == self.delivery.version && owner == Some(&self.owner)
+        stored.version == self.delivery.version && stored.lease_owner.as_ref() == Some(&self.owner)
     }
 }
 

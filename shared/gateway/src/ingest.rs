@@ -1,6 +1,7 @@
 //! From a published event to stored deliveries.
 
 mod storing;
+mod to_the_end;
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use postrider_domain::webhook::Webhook;
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::ingest::{EventDraft, PublishRequest};
 use postrider_gateway::poll::{Poll, Ticked};
-use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS};
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
@@ -66,7 +66,7 @@ impl Stage {
         });
         let rules = rules.unwrap();
         let settings = GatewaySettings {
-            max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+            max_body_bytes: MAX_BODY_BYTES,
             egress: rules.clone(),
             retry: RuntimeRetry::default(),
         };

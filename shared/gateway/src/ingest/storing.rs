@@ -1,16 +1,18 @@
 //! Stores planned events and hands their deliveries to a worker.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use postrider_domain::ids::{DeliveryId, EventId};
+use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, Deliveries};
+use postrider_ports::deliveries::{Acceptance, Accepted, Deliveries};
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::start_now::{AcceptClaimed, Reservation, StartNow};
 use postrider_ports::{Error, Result};
 
+use super::to_the_end::ToTheEnd;
 use super::{Published, Repeated};
 use crate::{GatewayError, metrics};
 
@@ -34,8 +36,8 @@ pub(crate) struct Planned {
     pub(crate) reserved: Vec<Reservation>,
 }
 
-/// The answer of the store, and the deliveries that were started.
-type Stored = (Accepted, Vec<ClaimedDelivery>);
+/// The answer of the store, and the webhooks whose deliveries were started.
+type Stored = (Accepted, HashSet<WebhookId>);
 
 impl Handoff {
     pub(crate) fn new(
@@ -91,13 +93,11 @@ impl Handoff {
     ) -> Vec<std::result::Result<Option<Published>, GatewayError>> {
         let planned: Vec<_> = batch.iter().map(Planned::ids).collect();
         let storing = self.clone().store_and_start(batch);
-        let mut accepted = tokio::spawn(storing).await.unwrap_or_default().into_iter();
-        let interrupted = || Err(Error::Broken("storing the event was interrupted".into()));
+        let mut accepted = ToTheEnd::of(storing).await.into_iter();
+        let missing = || Err(unanswered());
         planned
             .into_iter()
-            .map(|(event, rows)| {
-                published(event, rows, accepted.next().unwrap_or_else(interrupted))
-            })
+            .map(|(event, rows)| published(event, rows, accepted.next().unwrap_or_else(missing)))
             .collect()
     }
 
@@ -126,7 +126,7 @@ impl Handoff {
                 let next = |_| accepted.next().unwrap_or_else(|| Err(unanswered()));
                 let accepted = (0..count).map(next);
                 accepted
-                    .map(|accepted| accepted.map(|accepted| (accepted, Vec::new())))
+                    .map(|accepted| accepted.map(|accepted| (accepted, HashSet::new())))
                     .collect()
             }
         }
@@ -154,16 +154,21 @@ impl FastPath {
         } = planned;
         let tenant = acceptance.event.tenant.clone();
         let webhooks: Vec<_> = reserved.iter().map(|one| one.webhook).collect();
-        let accepted = self.store.accept_claimed(acceptance, reserved).await;
-        let claimed = accepted.as_ref().map_or(&[][..], |(_, claimed)| claimed);
+        let (accepted, claimed) = match self.store.accept_claimed(acceptance, reserved).await {
+            Ok((accepted, claimed)) => (Ok(accepted), claimed),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let mut started = HashSet::with_capacity(claimed.len());
+        for delivery in claimed {
+            started.insert(delivery.claimed.delivery().id.webhook);
+            self.worker.start(delivery);
+        }
         for webhook in webhooks {
-            let mut of_webhook = claimed.iter();
-            match of_webhook.find(|one| one.claimed.delivery().id.webhook == webhook) {
-                Some(delivery) => self.worker.start(delivery.clone()),
-                None => self.worker.cancel(&tenant, webhook),
+            if !started.contains(&webhook) {
+                self.worker.cancel(&tenant, webhook);
             }
         }
-        accepted
+        Ok((accepted?, started))
     }
 }
 
@@ -173,13 +178,10 @@ fn messages_to_send(stored: &Result<Stored>, messages: Vec<QueueMessage>) -> Vec
         Ok((Accepted::New, started)) => {
             metrics::accepted(Repeated::No);
             // A row whose slot was reserved but that was not started needs a message like any other.
-            let is_started = |message: &QueueMessage| {
-                let webhook = message.webhook();
-                let mut ids = started.iter().map(|one| one.claimed.delivery().id);
-                ids.any(|id| id.webhook == webhook)
-            };
             let messages = messages.into_iter();
-            messages.filter(|one| !is_started(one)).collect()
+            messages
+                .filter(|message| !started.contains(&message.webhook()))
+                .collect()
         }
         Ok((Accepted::Duplicate { completed, .. }, _)) => {
             metrics::accepted(Repeated::Yes);

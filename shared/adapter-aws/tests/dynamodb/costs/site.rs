@@ -19,7 +19,7 @@ use postrider_gateway::chores::Chores;
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::poll::Poll;
 use postrider_gateway::poll::backlogs::Backlogs;
-use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS};
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
@@ -310,7 +310,7 @@ fn functions(
     });
     let egress = egress.unwrap();
     let limits = GatewaySettings {
-        max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+        max_body_bytes: MAX_BODY_BYTES,
         egress: egress.clone(),
         retry: RuntimeRetry::default(),
     };
