@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 
 use super::bridge::Bridge;
 use super::emulator::Emulator;
-use super::{corrections, sam};
+use super::{corrections, eventbridge, sam};
 
-pub(super) const FUNCTIONS: [&str; 6] = [
+pub(super) const FUNCTIONS: [&str; 7] = [
     "receiver",
     "api",
     "poller",
     "dispatcher",
     "publisher",
     "notifier",
+    "bridge",
 ];
 /// The sender of the e-mails.
 pub(super) const SENDER: &str = "postrider@example.com";
@@ -42,6 +43,7 @@ impl Stack {
             json!({"EmailIdentity": SENDER}),
         )
         .await;
+        eventbridge::create_bus(&aws).await;
         sam::build(&emulator).await;
         sam::deploy(&emulator).await;
         let outputs = sam::outputs(&emulator).await;
