@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::bridge::Bridge;
 use super::queue;
 use super::stack::Stack;
+use crate::command::PATIENCE;
 
 /// The bus of both directions, and the tenant that its events belong to.
 const ORDERS: &str = "orders";
@@ -58,7 +59,9 @@ pub(super) async fn an_event_of_the_bus_is_delivered_and_its_delivery_notified_o
     for number in 1..=2 {
         let order = json!({"order": number, "name": "Ünïcode"});
         put(stack, "Order Placed", &order).await;
-        let requests = receiver.received(number).await;
+        let requests = tokio::time::timeout(PATIENCE, receiver.received(number))
+            .await
+            .expect("a request arrives");
         let request = &requests[number - 1];
         assert_eq!(request.header("x-webhook-event"), "Order_Placed");
         assert!(request.header("webhook-signature").starts_with("v1,"));
