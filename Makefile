@@ -51,7 +51,7 @@ links: ## check the links between the documents (no network)
 # cfn-lint also checks the nested templates; sam validates the whole after its transform.
 template: ## validate the AWS template (cfn-lint, sam validate)
 	@tools/setup aws
-	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml
+	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml infra/egress.yaml
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
 
 workflows: ## lint the workflows of GitHub Actions
@@ -93,9 +93,10 @@ bench-aws: ## measure the functions as deployed: zip size, and cold start compar
 	@tools/setup lambda
 	tools/bench-aws $(ARGS)
 
-costs: ## print the AWS cost of a million deliveries, from units counted on DynamoDB Local (not in the gate)
+costs: ## print what the stack costs on AWS, from units counted on DynamoDB Local; ARGS=--write updates the documents (not in the gate)
 	@tools/setup aws
-	cargo run --locked --quiet -p postrider-adapter-aws --example costs
+	$(LINTED) cargo build --locked --workspace --example costs
+	$(TARGET)/debug/examples/costs $(ARGS)
 
 screenshots: ## take screenshots of the Inspector for docs/images (not in the gate)
 	@tools/setup browser

@@ -9,16 +9,13 @@ use postrider_tests::simulation::{
 
 #[test]
 fn messages_of_waiting_rows_are_on_time_even_with_late_ticks() {
-    for shards in [16, 64] {
-        let outcome = simulate(Scenario {
-            rows: 200_000,
-            shards,
-            minutes: 60,
-        });
-        assert!(outcome.p99 <= Millis::from_seconds(2), "{outcome}");
-        assert!(outcome.max <= Millis::from_seconds(2), "{outcome}");
-        assert_eq!((outcome.forgotten, outcome.doubled), (0, 0), "{outcome}");
-    }
+    let outcome = simulate(Scenario {
+        rows: 200_000,
+        minutes: 60,
+    });
+    assert!(outcome.p99 <= Millis::from_seconds(2), "{outcome}");
+    assert!(outcome.max <= Millis::from_seconds(2), "{outcome}");
+    assert_eq!((outcome.forgotten, outcome.doubled), (0, 0), "{outcome}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod delivering;
 mod emulator;
 mod eventbridge;
 mod failed_webhooks;
+mod hardening;
 mod inspecting;
 mod key_stats;
 mod mailing;

@@ -19,7 +19,9 @@ fn named(resource: &Value) -> Vec<String> {
         (Value::Array(parts), _, _) => parts[0].as_str().unwrap().to_owned(),
         (_, Value::String(name), _) => name.clone(),
         (_, _, Value::String(text)) => {
-            text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries")
+            let text = text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries");
+            let text = text.replace("${FailedChanges.Arn}", "FailedChanges");
+            text.replace("${Bodies.Arn}", "Bodies")
         }
         (_, _, Value::Array(parts)) => parts[0].as_str().unwrap().to_owned(),
         _ => resource.to_string(),
@@ -80,9 +82,15 @@ const INDEXES: &[&str] = &[
 const HINT: &[&str] = &["sqs:SendMessage HintQueue"];
 const DRAIN: &[&str] = &["sqs:SendMessage DrainQueue"];
 const UNSEAL: &[&str] = &["kms:Decrypt Key"];
+const STORE_BODIES: &[&str] = &["s3:PutObject Bodies/*"];
+const BODIES: &[&str] = &[
+    "s3:GetObject Bodies/*",
+    "s3:PutObject Bodies/*",
+    "s3:ListBucket Bodies",
+];
 
 /// What each function needs, as AWS actions and resources.
-fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
+fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 9] {
     let receiver: &[&str] = &[
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
@@ -135,7 +143,17 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
         "dynamodb:UpdateItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookConfigs",
         "sns:Publish Notices",
-        "sqs:SendMessage StreamFailures",
+        "sqs:SendMessage UnreadableChanges",
+        "s3:PutObject FailedChanges/*",
+        "s3:ListBucket FailedChanges",
+    ];
+    let watcher: &[&str] = &[
+        "dynamodb:DescribeStream WebhookDeliveries",
+        "dynamodb:GetRecords WebhookDeliveries",
+        "dynamodb:GetShardIterator WebhookDeliveries",
+        "dynamodb:ListStreams WebhookDeliveries/stream/*",
+        "dynamodb:BatchGetItem WebhookDeliveries",
+        "dynamodb:UpdateItem WebhookDeliveries",
     ];
     let notifier: &[&str] = &[
         "dynamodb:GetItem WebhookConfigs",
@@ -152,7 +170,15 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
     [
         (
             "ReceiverRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, HINT, UNSEAL, receiver],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                STORE_BODIES,
+                HINT,
+                UNSEAL,
+                receiver,
+            ],
         ),
         (
             "ApiRole",
@@ -160,6 +186,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
                 LOGS,
                 READ_CONFIGS,
                 READ_ROWS,
+                BODIES,
                 INDEXES,
                 HINT,
                 DRAIN,
@@ -169,7 +196,16 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
         ),
         (
             "PollerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, INDEXES, HINT, DRAIN, poller],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                BODIES,
+                INDEXES,
+                HINT,
+                DRAIN,
+                poller,
+            ],
         ),
         (
             "DispatcherRole",
@@ -177,6 +213,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
                 LOGS,
                 READ_CONFIGS,
                 READ_ROWS,
+                BODIES,
                 HINT,
                 DRAIN,
                 UNSEAL,
@@ -185,13 +222,30 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
         ),
         (
             "DrainerRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, DRAIN, UNSEAL, drainer],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                BODIES,
+                DRAIN,
+                UNSEAL,
+                drainer,
+            ],
         ),
         ("PublisherRole", vec![LOGS, READ_ROWS, publisher]),
+        ("WatcherRole", vec![LOGS, watcher]),
         ("NotifierRole", vec![LOGS, notifier]),
         (
             "BridgeRole",
-            vec![LOGS, READ_CONFIGS, READ_ROWS, HINT, UNSEAL, bridge],
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                STORE_BODIES,
+                HINT,
+                UNSEAL,
+                bridge,
+            ],
         ),
     ]
 }
@@ -228,8 +282,29 @@ async fn optional_permissions_are_granted_only_where_needed() {
     let allowed = [
         (
             "GivenKey",
+            "BucketNeedsTheKey",
+            vec!["kms:GenerateDataKey Key".to_owned()],
+        ),
+        (
+            "GivenKey",
+            "QueuesNeedTheKey",
+            vec![
+                "kms:Decrypt Key".to_owned(),
+                "kms:GenerateDataKey Key".to_owned(),
+            ],
+        ),
+        (
+            "GivenKey",
             "TablesNeedTheKey",
             vec!["kms:Decrypt Key".to_owned()],
+        ),
+        (
+            "GivenKey",
+            "BodiesNeedTheKey",
+            vec![
+                "kms:Decrypt Key".to_owned(),
+                "kms:GenerateDataKey Key".to_owned(),
+            ],
         ),
         (
             "GivenKey",
@@ -283,9 +358,30 @@ async fn the_bridge_writes_only_events_of_its_tenant() {
     assert_eq!(keys, json!([{"Fn::Sub": "${EventTenant}#evt_*"}]));
 }
 
+#[tokio::test]
+async fn the_watcher_writes_only_lanes_of_rows() {
+    let template = template("template.yaml").await;
+    let policies = &template["Resources"]["WatcherRole"]["Properties"]["Policies"];
+    let statements = list(&policies[0]["PolicyDocument"]["Statement"]);
+    let updates = |statement: &&&Value| statement["Action"] == "dynamodb:UpdateItem";
+    let condition = &statements.iter().find(updates).unwrap()["Condition"];
+    let keys = &condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
+    assert_eq!(keys, &json!(["*#evt_*"]));
+    let attributes = &condition["ForAllValues:StringEquals"]["dynamodb:Attributes"];
+    assert_eq!(
+        attributes,
+        &json!(["pk", "sk", "lane", "status", "created_at"])
+    );
+}
+
 /// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its
 /// streams, but the template does not write that.
-const STARS: [&str; 1] = ["dynamodb:ListStreams WebhookDeliveries/stream/*"];
+const STARS: [&str; 4] = [
+    "dynamodb:ListStreams WebhookDeliveries/stream/*",
+    "s3:GetObject Bodies/*",
+    "s3:PutObject Bodies/*",
+    "s3:PutObject FailedChanges/*",
+];
 
 #[tokio::test]
 async fn no_role_has_a_wildcard_or_may_scan() {

@@ -10,12 +10,13 @@ use super::bridge::Bridge;
 use super::emulator::Emulator;
 use super::{corrections, eventbridge, sam};
 
-pub(super) const FUNCTIONS: [&str; 7] = [
+pub(super) const FUNCTIONS: [&str; 8] = [
     "receiver",
     "api",
     "poller",
     "dispatcher",
     "publisher",
+    "watcher",
     "notifier",
     "bridge",
 ];

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use postrider_adapter_aws::dynamodb::LIFETIMES_DAYS;
+use postrider_aws_bill::idle::STACK;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
 use serde_json::{Value, json};
@@ -57,7 +59,7 @@ async fn each_function_has_its_own_role_and_expiring_logs() {
         let logs = &template["Resources"][logs]["Properties"];
         assert_eq!(logs["RetentionInDays"]["Ref"], "LogRetentionDays", "{name}");
     }
-    assert_eq!(functions.len(), 8);
+    assert_eq!(functions.len(), 9);
 }
 
 #[tokio::test]
@@ -80,17 +82,58 @@ async fn tables_expire_rows_can_be_restored_and_outlive_the_stack() {
 }
 
 #[tokio::test]
+async fn the_bucket_is_private_encrypted_and_expires_its_objects() {
+    let template = template("template.yaml").await;
+    let bodies = &template["Resources"]["Bodies"];
+    assert_eq!(bodies["DeletionPolicy"], "Retain");
+    assert_eq!(bodies["UpdateReplacePolicy"], "Retain");
+    let bucket = &bodies["Properties"];
+    let public = bucket["PublicAccessBlockConfiguration"].as_object();
+    let public: Vec<_> = public.unwrap().values().collect();
+    assert_eq!(public, [true; 4]);
+    let encrypted = &bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]["Fn::If"];
+    assert_eq!(encrypted[0], "GivenKey");
+    let with_key = &encrypted[1]["ServerSideEncryptionByDefault"];
+    assert_eq!(with_key["KMSMasterKeyID"]["Ref"], "KmsKeyArn");
+    let rules = bucket["LifecycleConfiguration"]["Rules"]
+        .as_array()
+        .unwrap();
+    let days = rules.iter().map(|rule| {
+        let days = rule["ExpirationInDays"].as_u64().unwrap();
+        assert_eq!(rule["Prefix"], format!("{days}/"));
+        assert_eq!(rule["Status"], "Enabled");
+        days
+    });
+    assert_eq!(days.collect::<Vec<_>>(), LIFETIMES_DAYS);
+    let denied = &template["Resources"]["BodiesPolicy"]["Properties"]["PolicyDocument"];
+    let denied = &denied["Statement"][0];
+    assert_eq!(
+        (&denied["Effect"], &denied["Principal"]),
+        (&json!("Deny"), &json!("*"))
+    );
+    assert_eq!(denied["Condition"]["Bool"]["aws:SecureTransport"], "false");
+}
+
+#[tokio::test]
 async fn queues_are_encrypted_and_have_dead_letter_queues_with_alarms() {
     let template = template("template.yaml").await;
     let queues = of_type(&template, "AWS::SQS::Queue");
     for (name, queue) in &queues {
-        assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
+        let own = &queue["SqsManagedSseEnabled"]["Fn::If"];
+        assert_eq!(
+            own,
+            &json!(["GivenKey", {"Ref": "AWS::NoValue"}, true]),
+            "{name}"
+        );
+        let given = &queue["KmsMasterKeyId"]["Fn::If"];
+        assert_eq!(given[1]["Ref"], "KmsKeyArn", "{name}");
     }
     let alarms = template_of_alarms().await;
     for queue in [
         "HintDeadLetters",
         "DrainDeadLetters",
-        "StreamFailures",
+        "FailedChangesSeen",
+        "UnreadableChanges",
         "MailDeadLetters",
         "BridgeDeadLetters",
     ] {
@@ -136,14 +179,12 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
     };
     let stream = source("PublisherFunction", "Changes");
     assert_eq!(stream["BisectBatchOnFunctionError"], true);
-    assert_eq!(
-        stream["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0],
-        "StreamFailures"
-    );
-    let filters = stream["FilterCriteria"]["Filters"].as_array().unwrap();
-    let rows: Value = serde_json::from_str(filters[0]["Pattern"].as_str().unwrap()).unwrap();
-    // A claim has a lease; it must not invoke the publisher.
-    assert_eq!(rows["dynamodb"]["NewImage"]["lease_until"]["N"][0], "0");
+    assert_eq!(stream["ParallelizationFactor"], 4);
+    assert_eq!(stream["MaximumRetryAttempts"], -1);
+    assert_eq!(stream["MaximumRecordAgeInSeconds"], 43_200);
+    let failed = &stream["DestinationConfig"]["OnFailure"];
+    assert_eq!(failed["Type"], "S3");
+    assert_eq!(failed["Destination"]["Fn::GetAtt"][0], "FailedChanges");
     for events in [
         stream,
         source("DispatcherFunction", "Hints"),
@@ -221,6 +262,26 @@ async fn a_shadow_request_has_the_egress_rules_of_a_delivery_and_ends_before_its
     assert!(integration.unwrap() > (longest + 6) * 1000);
 }
 
+/// Whatever may go wrong, the watcher sees every accepted row.
+#[tokio::test]
+async fn the_watcher_reads_every_accepted_row_and_gives_up_none() {
+    let template = template("template.yaml").await;
+    let events = &template["Resources"]["WatcherFunction"]["Properties"]["Events"];
+    let accepted = &events["Accepted"]["Properties"];
+    assert_eq!(accepted["StartingPosition"], "TRIM_HORIZON");
+    assert_eq!(accepted["MaximumRetryAttempts"], -1);
+    assert_eq!(accepted["MaximumRecordAgeInSeconds"], -1);
+    assert_eq!(accepted["ParallelizationFactor"], 1);
+    assert_eq!(accepted["MaximumBatchingWindowInSeconds"], 120);
+    let filters = accepted["FilterCriteria"]["Filters"].as_array().unwrap();
+    assert_eq!(filters.len(), 1);
+    let pattern: Value = serde_json::from_str(filters[0]["Pattern"].as_str().unwrap()).unwrap();
+    assert!(pattern.get("eventName").is_none());
+    let image = pattern["dynamodb"]["NewImage"].as_object().unwrap();
+    let named: BTreeSet<_> = image.keys().map(String::as_str).collect();
+    assert_eq!(named, BTreeSet::from(["status", "version"]));
+}
+
 /// The schedule is what brings overdue rows and those due in more than 15 minutes to the queue; every other test ticks the
 /// poller by hand.
 #[tokio::test]
@@ -276,4 +337,27 @@ fn sources(folder: &Path) -> impl Iterator<Item = String> {
         })
         .filter(|path| path.extension().is_some_and(|it| it == "rs"))
         .map(|path| std::fs::read_to_string(path).unwrap())
+}
+
+#[tokio::test]
+async fn the_bill_of_an_idle_month_has_what_the_template_creates() {
+    let (template, alarms) = tokio::join!(template("template.yaml"), template("infra/alarms.yaml"));
+    let count = |kind: &str| of_type(&template, kind).len();
+    let functions = of_type(&template, "AWS::Serverless::Function");
+    let queues = functions
+        .iter()
+        .flat_map(|(_, function)| function["Events"].as_object().into_iter().flatten())
+        .filter(|(_, event)| event["Type"] == "SQS");
+    // Without a sender of e-mails the notifier's is off.
+    let queues = queues.filter(|(_, event)| event["Properties"]["Enabled"].is_null());
+    let (with_maximum, others): (Vec<_>, Vec<_>) = queues.partition(|(_, event)| {
+        event["Properties"]["ScalingConfig"]["MaximumConcurrency"].is_object()
+    });
+    let billed = |number: u32| usize::try_from(number).unwrap();
+    let alarms = of_type(&alarms, "AWS::CloudWatch::Alarm").len();
+    assert_eq!(billed(STACK.alarms), alarms);
+    assert_eq!(billed(STACK.keys), count("AWS::KMS::Key"));
+    assert_eq!(billed(STACK.secrets), count("AWS::SecretsManager::Secret"));
+    assert_eq!(billed(STACK.queues_with_maximum), with_maximum.len());
+    assert_eq!(billed(STACK.queues), others.len());
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use postrider_gateway::settings::BadSettings;
 use postrider_wiring::settings::{
     ApiSettings, BridgeSettings, DispatcherSettings, Lookup, NotifierSettings, PollerSettings,
-    PublisherSettings, ReceiverSettings,
+    PublisherSettings, ReceiverSettings, WatcherSettings,
 };
 use serde_json::Value;
 
@@ -17,9 +17,10 @@ use super::template::template;
 const DEV_ONLY: &str = "POSTRIDER_DEV_URL";
 /// Settings that receiver and bridge read along with their limits but do not use: they create no webhooks and send nothing
 /// to them.
-const NOT_FOR_ACCEPTING: [&str; 6] = [
+const NOT_FOR_ACCEPTING: [&str; 7] = [
     "POSTRIDER_DRAIN_QUEUE_URL",
     "POSTRIDER_EGRESS_ALLOW",
+    "POSTRIDER_EGRESS_DENY",
     "POSTRIDER_EGRESS_HTTP",
     "POSTRIDER_EGRESS_PORTS",
     "POSTRIDER_RETRY_BUDGET",
@@ -50,6 +51,7 @@ fn read_by(function: &str) -> Names {
         "dispatcher" => looked_up(DispatcherSettings::read),
         "publisher" => looked_up(PublisherSettings::read),
         "bridge" => looked_up(BridgeSettings::read),
+        "watcher" => looked_up(WatcherSettings::read),
         "notifier" => looked_up(NotifierSettings::read),
         other => panic!("{other} is not a function"),
     }

@@ -187,4 +187,13 @@ async fn the_python_library_of_prometheus_reads_our_metrics() {
     let families = parsed(&scrape(&gateway).await).await;
     let (backlog, label) = ("postrider_webhook_backlog", ("webhook_id", webhook));
     assert_eq!(value(&families, backlog, backlog, Some(label)), Some(2.0));
+    // However many webhooks are stopped, a scrape counts the backlogs of a hundred.
+    for _ in 0..100 {
+        let webhook = gateway.webhook(&receiver.url(), &json!({})).await;
+        let pause = format!("/v1/webhooks/{webhook}/pause");
+        gateway.call(Method::POST, &pause, None).await;
+    }
+    let families = parsed(&scrape(&gateway).await).await;
+    let counted = families[backlog]["samples"].as_array().unwrap();
+    assert_eq!(counted.len(), 100);
 }

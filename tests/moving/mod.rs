@@ -207,6 +207,21 @@ async fn publish(gateway: &Serve, tenant: &str, event_type: &str) {
     assert_ne!(answer["deliveries"], json!([]), "{answer}");
 }
 
+async fn max_rates(gateway: &Serve, tenant: &str) -> Vec<Value> {
+    let key = json!({"name": "reader", "scopes": ["read"], "tenant": tenant});
+    let key = gateway.call(Method::POST, "/v1/keys", Some(key)).await;
+    let api = Api::new(
+        gateway.url.clone(),
+        key["token"].as_str().unwrap().to_owned(),
+    );
+    let listed = api.call(Method::GET, "/v1/webhooks", None).await;
+    let webhooks = listed["items"].as_array().unwrap();
+    webhooks
+        .iter()
+        .map(|webhook| webhook["max_rate"].clone())
+        .collect()
+}
+
 #[tokio::test]
 async fn receivers_of_svix_verify_with_their_old_secret() {
     let receiver = Receiver::start().await;
@@ -215,12 +230,16 @@ async fn receivers_of_svix_verify_with_their_old_secret() {
     let said = imported_from("svix", document, &gateway, &receiver).await;
     assert_eq!(said["created"], 2, "{said}");
     let lost = said["not_carried_over"].to_string();
-    for what in ["project_123", "rate limit", "metadata", "Authorization"] {
+    for what in ["project_123", "metadata", "Authorization"] {
         assert!(lost.contains(what), "{what}: {lost}");
     }
     publish(&gateway, "customer-1", "user.signup").await;
     let received = receiver.received(1).await.remove(0);
     assert_signed(&received, "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD");
+    assert_eq!(
+        max_rates(&gateway, "customer-1").await,
+        [json!(10), Value::Null]
+    );
     assert_eq!(received.header("x-example"), "123");
 }
 
@@ -232,12 +251,13 @@ async fn endpoints_of_convoy_keep_their_secret_as_the_key() {
     let said = imported_from("convoy", document, &gateway, &receiver).await;
     assert_eq!(said["created"], 1, "{said}");
     let lost = said["not_carried_over"].to_string();
-    for what in ["X-Convoy-Signature", "rate limit", "timeout", "filter"] {
+    for what in ["X-Convoy-Signature", "timeout", "filter"] {
         assert!(lost.contains(what), "{what}: {lost}");
     }
     publish(&gateway, "customer-2", "invoice.paid").await;
     let received = receiver.received(1).await.remove(0);
     // The base64 of `convoy-secret-of-24-bytes`.
     assert_signed(&received, "whsec_Y29udm95LXNlY3JldC1vZi0yNC1ieXRlcw==");
+    assert_eq!(max_rates(&gateway, "customer-2").await, [json!(100)]);
     assert_eq!(received.header("x-api-key"), "k-1");
 }

@@ -15,7 +15,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, WebhookDraft};
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::ingest::{EventDraft, Published};
-use postrider_gateway::settings::{GatewaySettings, WorkerSettings};
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES, WorkerSettings};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
 use postrider_gateway::webhook_cache::WebhookCache;
@@ -115,7 +115,7 @@ impl World {
             &self.settings,
         );
         let limits = GatewaySettings {
-            max_body_bytes: 1024 * 1024,
+            max_body_bytes: MAX_BODY_BYTES,
             egress,
             retry,
         };

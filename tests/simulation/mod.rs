@@ -48,8 +48,6 @@ const GRACE: Millis = Millis::from_seconds(180);
 pub struct Scenario {
     /// How many rows wait.
     pub rows: usize,
-    /// Over how many shards.
-    pub shards: u16,
     /// Over how many minutes they become due.
     pub minutes: u64,
 }
@@ -136,15 +134,8 @@ fn stray(minute: u64) -> Millis {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scenario {
-            rows,
-            shards,
-            minutes,
-        } = self.scenario;
-        writeln!(
-            f,
-            "{rows} waiting rows, {shards} shards, due within {minutes} minutes"
-        )?;
+        let Scenario { rows, minutes } = self.scenario;
+        writeln!(f, "{rows} waiting rows, due within {minutes} minutes")?;
         writeln!(
             f,
             "  late      p50 {}  p99 {}  max {}",

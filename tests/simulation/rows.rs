@@ -18,6 +18,8 @@ use super::time::VirtualClock;
 
 /// How long one page of an index query is assumed to take.
 pub const PAGE_TAKES: Millis = Millis::new(15);
+/// As in the store on AWS.
+const SHARDS: usize = 16;
 /// Its message was not handled yet.
 const NEVER: u32 = u32::MAX;
 
@@ -46,12 +48,11 @@ impl Rows {
         clock: Arc<VirtualClock>,
     ) -> Self {
         let span = scenario.minutes * 60_000;
-        let count = usize::from(scenario.shards);
-        let mut due: Vec<Vec<u32>> = vec![Vec::with_capacity(scenario.rows / count + 1); count];
+        let mut due: Vec<Vec<u32>> = vec![Vec::new(); SHARDS];
         for n in 0..scenario.rows {
             let chance = mix(n as u64);
             let at = first_due.get() + chance % span;
-            due[n % count].push(u32::try_from(at).expect("days fit"));
+            due[n % SHARDS].push(u32::try_from(at).expect("days fit"));
         }
         let shards = due.into_iter().map(|mut due| {
             due.sort_unstable();

@@ -44,6 +44,10 @@ use crate::serve::{backups, mail, server};
 /// How much longer than the longest attempt shutdown waits for those in flight.
 const FINISH_MARGIN: Millis = Millis::from_seconds(5);
 
+/// How long the result of a successful delivery waits for the commit of the next event, so that both cost one sync. As long as
+/// events are apart at 100 per second.
+const PATIENCE: Duration = Duration::from_millis(10);
+
 /// How long shutdown waits for the last rejected requests to be stored.
 const LAST_WRITE: Duration = Duration::from_secs(5);
 
@@ -69,7 +73,11 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
     let context = || format!("cannot open the data directory {}", data.display());
     let lock = SqliteStore::lock_for_serving(data).map_err(plainly);
     let lock = lock.with_context(context)?;
-    let store = SqliteStore::open(data, SqliteOptions::default()).map_err(plainly);
+    let options = SqliteOptions {
+        patience: PATIENCE,
+        ..SqliteOptions::default()
+    };
+    let store = SqliteStore::open(data, options).map_err(plainly);
     let store = store.with_context(context)?;
     let process = store.process().to_owned();
     let listening: Arc<dyn NotificationListener> = Arc::clone(&store) as _;

@@ -5,13 +5,12 @@ mod input;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
 use postrider_api_types::event::EventAnswer;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
-use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES};
+use postrider_gateway::ingest::{EventDraft, MAX_KEY_BYTES, PublishRequest, Published};
 use postrider_gateway::settings::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
 use postrider_web::answer::StoredEvent;
 use serde::Serialize;
@@ -47,6 +46,18 @@ pub(crate) enum BatchResult {
     Rejected(ProblemBody),
 }
 
+impl BatchResult {
+    fn of(published: Result<Published, GatewayError>) -> Self {
+        match published {
+            Ok(published) => {
+                let StoredEvent(answer) = published.into();
+                Self::Stored(answer)
+            }
+            Err(error) => Self::Rejected(Problem::from(error).body()),
+        }
+    }
+}
+
 /// The response to one event, or to a batch.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
@@ -62,7 +73,7 @@ pub(crate) enum PublishAnswer {
 ///
 /// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever its subscriptions. It
 /// is stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the
-/// n-th event (from 0) has the key `<key>#<n>`. A payload may have up to 1 MiB (350 KiB on AWS), a request up to 4 MiB.
+/// n-th event (from 0) has the key `<key>#<n>`. A payload may have up to 4 MiB, a request up to 6 MB.
 #[utoipa::path(
     post, path = "/v1/events", operation_id = "publish_events", tag = "events", security(("token" = ["publish"])),
     params(IdempotencyKey),
@@ -100,20 +111,9 @@ pub(crate) async fn publish(
             if key.as_deref().map_or(0, str::len) > MAX_BATCH_KEY_BYTES {
                 return Err(bad_key(MAX_BATCH_KEY_BYTES).into());
             }
-            let events = batch
-                .events
-                .into_iter()
-                .enumerate()
-                .map(async |(n, event)| {
-                    let key = key.as_ref().map(|key| format!("{key}#{n}"));
-                    let draft = one_of_batch(event, max_payload);
-                    match store(&api, caller.tenant(), draft, key.as_deref()).await {
-                        Ok(StoredEvent(answer)) => BatchResult::Stored(answer),
-                        Err(problem) => BatchResult::Rejected(problem.body()),
-                    }
-                });
-            // All at once: they share one commit.
-            let results = join_all(events).await;
+            let events = batch.events.into_iter();
+            let drafts = events.map(|event| one_of_batch(event, max_payload));
+            let results = store_all(&api, caller.tenant(), drafts.collect(), key).await;
             Ok((StatusCode::ACCEPTED, Json(BatchAnswer { results })).into_response())
         }
     }
@@ -127,6 +127,33 @@ async fn store(
 ) -> Result<StoredEvent, Problem> {
     let published = api.gateway.ingest.publish(tenant, draft?, key).await?;
     Ok(published.into())
+}
+
+/// Stores the events of a batch that are valid, all at once. One result each, in order.
+async fn store_all(
+    api: &Api,
+    tenant: &TenantId,
+    drafts: Vec<Result<EventDraft, GatewayError>>,
+    key: Option<String>,
+) -> Vec<BatchResult> {
+    let (mut requests, mut rejected) = (Vec::new(), Vec::new());
+    for (n, draft) in drafts.into_iter().enumerate() {
+        let key = key.as_ref().map(|key| format!("{key}#{n}"));
+        match draft {
+            Ok(draft) => {
+                requests.push(PublishRequest { draft, key });
+                rejected.push(None);
+            }
+            Err(error) => rejected.push(Some(error)),
+        }
+    }
+    let mut published = api.gateway.ingest.publish_all(tenant, requests).await;
+    let mut published = published.drain(..);
+    let results = rejected.into_iter().map(|rejected| match rejected {
+        Some(error) => Some(Err(error)),
+        None => published.next(),
+    });
+    results.flatten().map(BatchResult::of).collect()
 }
 
 /// The header that makes repeated calls safe.

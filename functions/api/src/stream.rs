@@ -23,8 +23,8 @@ struct StreamEvent {
     /// The position of the event in the stream.
     #[schema(value_type = schema::StreamPosition)]
     id: String,
-    /// The type of the notification.
-    #[schema(value_type = schema::NotificationKind, required = false)]
+    /// The type of the notification, or `gap` if some are missing here.
+    #[schema(value_type = schema::StreamEventKind, required = false)]
     event: String,
     /// The notification as CloudEvents 1.0 JSON.
     #[schema(required = false)]
@@ -50,6 +50,9 @@ impl IntoParams for LastEventId {
 /// `id` is the position in the stream, `event` the type, `data` the CloudEvents 1.0 JSON. A new listener starts with the
 /// next notification; one that sends `Last-Event-ID` continues after it. The first event has only the position where the
 /// stream starts, so that a listener that loses the connection before the first notification knows where to continue.
+///
+/// An event of the type `gap` means that notifications are missing: reload what you show. On AWS the stream has
+/// notifications only from a few seconds after the first listener connects, and at most about 100 per second.
 #[utoipa::path(
     get, path = "/v1/stream", operation_id = "listen", tag = "gateway", security(("token" = ["read"])),
     params(LastEventId),

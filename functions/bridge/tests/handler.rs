@@ -12,9 +12,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use lambda_runtime::{Context, LambdaEvent};
 use parking_lot::Mutex;
-use postrider_adapter_aws::dynamodb::{
-    DEFAULT_SHARDS, DataKeys, DynamoOptions, DynamoStore, Tables,
-};
+use postrider_adapter_aws::dynamodb::{DataKeys, DynamoOptions, DynamoStore, Tables};
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_bridge::Bridge;
 use postrider_domain::egress::Rules;
@@ -313,8 +311,8 @@ fn unreachable_store() -> Arc<DynamoStore> {
             deliveries: "deliveries".to_owned(),
             configs: "configs".to_owned(),
         },
-        shards: DEFAULT_SHARDS,
         retention: Retention::default(),
+        bodies: None,
     };
     let data_keys = DataKeys::new(client!(aws_sdk_kms), "key".to_owned());
     DynamoStore::new(client!(aws_sdk_dynamodb), data_keys, options)

@@ -32,11 +32,12 @@ use postrider_wiring::settings::DispatcherSettings;
 use serde_json::{Value, json};
 
 const SAMPLE: &str = include_str!("../../../infra/events/dispatcher.json");
-const REQUIRED: [(&str, &str); 4] = [
+const REQUIRED: [(&str, &str); 5] = [
     ("POSTRIDER_DELIVERIES_TABLE", "deliveries"),
     ("POSTRIDER_CONFIGS_TABLE", "configs"),
     ("POSTRIDER_QUEUE_URL", "http://127.0.0.1/queue"),
     ("POSTRIDER_KMS_KEY", "key"),
+    ("POSTRIDER_BODIES_BUCKET", "bodies"),
 ];
 
 struct Stage {

@@ -6,9 +6,11 @@ use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::chores::Chores;
 use postrider_gateway::poll::backlogs::{Backlogs, BacklogsSeen};
+use postrider_gateway::poll::sweeps::Sweeps;
 use postrider_gateway::poll::{Ended, Poll, Ticked};
 use postrider_ports::Store;
 use postrider_ports::clock::Clock;
+use postrider_ports::watch::Sweep;
 use postrider_wiring::Parts;
 use postrider_wiring::metrics::{self, Metric, Unit};
 use serde_json::{Value, json};
@@ -25,6 +27,7 @@ pub struct Poller {
     poll: Poll,
     backlogs: Backlogs,
     chores: Chores,
+    sweeps: Option<Sweeps>,
     webhooks: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     gateway: String,
@@ -34,7 +37,12 @@ impl Poller {
     /// A poller of the named gateway that sends another message for rows overdue by more than `grace`.
     #[must_use]
     pub fn new(parts: Parts, grace: Millis, gateway: String) -> Self {
-        let Parts { ports, queue, .. } = parts;
+        let Parts {
+            ports,
+            queue,
+            sweeps,
+            ..
+        } = parts;
         let clock = Arc::clone(&ports.clock);
         let webhooks = Arc::clone(&ports.store);
         let backlog = Arc::clone(&ports.store);
@@ -46,22 +54,26 @@ impl Poller {
                 Arc::clone(&clock),
             ),
             chores: Chores::new(ports, queue),
+            sweeps: sweeps.map(|store| Sweeps::new(store, Arc::clone(&clock))),
             webhooks,
             clock,
             gateway,
         }
     }
 
-    /// Runs one tick and returns its result.
+    /// Runs one tick and returns its result. If the event asks for a sweep, starts it instead, and returns how far it has come.
     ///
     /// # Errors
-    /// If something failed, so that Lambda repeats the tick: it sends the messages of the minute that the event names,
-    /// and a message sent twice is harmless.
+    /// If the period of a sweep is not valid, or something failed, so that it counts as an error of the function. The next
+    /// tick finds what this one missed.
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<Value, Error> {
         let now = self.clock.now();
         let deadline = postrider_wiring::deadline(&event.context, now);
         let minute = scheduled_at(&event.payload);
         let until = deadline.minus(END_BEFORE);
+        if let Some(period) = event.payload.get("sweep") {
+            return self.start_sweep(period, until).await;
+        }
         // At the same time: each has the whole tick, and none can use up the time of another.
         let watch = async {
             let (ticked, seen, failed_webhooks) = join!(
@@ -72,7 +84,11 @@ impl Poller {
             self.report(&ticked, &seen, failed_webhooks);
             ticked
         };
-        let (ticked, ()) = join!(watch, self.chores.turn_until(until));
+        let (ticked, (), _) = join!(
+            watch,
+            self.chores.turn_until(until),
+            self.carry_on_sweep(until),
+        );
         match ticked.ended {
             Ended::Complete | Ended::OutOfTime => Ok(json!({
                 "messages_sent": ticked.messages_sent,
@@ -80,6 +96,42 @@ impl Poller {
             })),
             Ended::Failed => Err("the tick failed in part; see the log for the reason".into()),
         }
+    }
+
+    async fn start_sweep(&self, period: &Value, until: Timestamp) -> Result<Value, Error> {
+        let Some(sweeps) = &self.sweeps else {
+            return Err("this store has no rows to sweep".into());
+        };
+        let (from, to) = (instant(period, "from")?, instant(period, "to")?);
+        if from >= to {
+            return Err(
+                "the sweep must begin before it ends: set `from` to an earlier time than `to`"
+                    .into(),
+            );
+        }
+        sweeps.start(from, to).await?;
+        let swept = self.carry_on_sweep(until).await;
+        let swept = swept.ok_or(
+            "the sweep was stored, and the next tick goes on with it; see the log for the reason",
+        )?;
+        Ok(json!({
+            "from": swept.from.to_string(),
+            "to": swept.to.to_string(),
+            "ended": swept.ended_at.is_some(),
+            "tenant": swept.tenant,
+            "rows": swept.rows,
+            "recovered": swept.recovered,
+        }))
+    }
+
+    async fn carry_on_sweep(&self, until: Timestamp) -> Option<Sweep> {
+        let sweeps = self.sweeps.as_ref()?;
+        let swept = sweeps.carry_on(until).await?;
+        let recovered = [Metric::of("swept_rows", Unit::Count, swept.recovered)];
+        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &recovered) {
+            warn!(event = "poll.metrics_failed", %reason, "the metrics of the tick could not be written");
+        }
+        Some(swept)
     }
 
     /// How many webhooks are failed, every fifth minute: it costs a read per webhook.
@@ -122,6 +174,13 @@ impl Poller {
             warn!(event = "poll.metrics_failed", %reason, "the metrics of the tick could not be written");
         }
     }
+}
+
+/// A time of a sweep's period.
+fn instant(period: &Value, name: &str) -> Result<Timestamp, Error> {
+    let text = period.get(name).and_then(Value::as_str);
+    let at = text.and_then(|text| Timestamp::parse_rfc3339(text).ok());
+    at.ok_or_else(|| format!("`sweep.{name}` must be a time such as 2026-02-21T10:00:00Z").into())
 }
 
 const fn seconds(span: Millis) -> u64 {

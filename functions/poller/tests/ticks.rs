@@ -23,6 +23,15 @@ use serde_json::{Value, json};
 
 const SAMPLE: &str = include_str!("../../../infra/events/poller.json");
 
+#[tokio::test]
+async fn a_sweep_needs_a_store_with_rows_without_lanes() {
+    let stage = Stage::set().await;
+    let period = json!({"from": "2026-02-21T10:00:00Z", "to": "2026-02-21T11:00:00Z"});
+    let event = LambdaEvent::new(json!({ "sweep": period }), Context::default());
+    assert!(stage.poller.handle(event).await.is_err());
+    assert!(stage.queue.take().is_empty(), "a sweep is not a tick");
+}
+
 struct Stage {
     _directory: tempfile::TempDir,
     clock: Arc<SteppedClock>,

@@ -1,30 +1,52 @@
-//! Publishes notifications about changes in the table's stream, after writing what follows from them.
+//! Publishes notifications about changes in the table's stream, and writes what follows from them.
+//!
+//! The order makes a repeated batch harmless. Health comes first and is idempotent where it decides something. Notifications
+//! keep their ids. Counters and live feed come last, and only for changes that will not come again: those before the first
+//! failed one, where the stream continues.
 
+mod batch;
 mod records;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use aws_lambda_events::event::streams::DynamoDbEventResponse;
+use futures_util::{FutureExt, StreamExt, stream};
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_adapter_aws::dynamodb::{Follower, Record};
-use postrider_domain::key_stats::Finished;
+use postrider_adapter_aws::unreadable::{UnreadableChange, UnreadableQueue};
 use postrider_domain::notification::Notification;
-use postrider_domain::time::Timestamp;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::traces;
 use postrider_ports::Result as Outcome;
 use postrider_ports::clock::Clock;
 use postrider_ports::notifications::Topic;
 use postrider_wiring::metrics;
 use serde_json::Value;
+use tokio::select;
 use tracing::{error, info, warn};
+
+use crate::batch::Batch;
+
+/// How long before its deadline the function stops publishing, to leave time for counters, feed and report.
+const PUBLISH_UNTIL: Millis = Millis::from_seconds(5);
+/// How long before its deadline it stops writing those.
+const SETTLE_UNTIL: Millis = Millis::from_seconds(1);
+/// How many notifications one call to the topic takes.
+const PER_CALL: usize = 10;
+/// How many calls are made concurrently.
+const CALLS: usize = 8;
 
 /// Writes what follows from changes.
 #[async_trait]
 pub trait Follows: Send + Sync {
-    /// Returns the notifications for each change, or why the change must be processed again.
+    /// Updates the health of webhooks. Returns the notifications for each change, or why the change must be processed
+    /// again.
     async fn follow(&self, records: Vec<Record>, now: Timestamp)
     -> Vec<Outcome<Vec<Notification>>>;
+
+    /// Adds changes that will not come again to counters and live feed.
+    async fn settle(&self, records: &[Record], now: Timestamp);
 }
 
 #[async_trait]
@@ -36,12 +58,30 @@ impl Follows for Follower {
     ) -> Vec<Outcome<Vec<Notification>>> {
         Self::follow(self, records, now).await
     }
+
+    async fn settle(&self, records: &[Record], now: Timestamp) {
+        Self::settle(self, records, now).await;
+    }
+}
+
+/// Takes the keys of changes that cannot be decoded.
+#[async_trait]
+pub trait SetsAside: Send + Sync {
+    async fn set_aside(&self, changes: &[UnreadableChange]) -> Outcome<()>;
+}
+
+#[async_trait]
+impl SetsAside for UnreadableQueue {
+    async fn set_aside(&self, changes: &[UnreadableChange]) -> Outcome<()> {
+        self.send(changes).await
+    }
 }
 
 /// Handles batches of changes.
 pub struct Publisher {
     follower: Arc<dyn Follows>,
     topic: Arc<dyn Topic>,
+    unreadable: Arc<dyn SetsAside>,
     clock: Arc<dyn Clock>,
     gateway: String,
 }
@@ -52,158 +92,129 @@ impl Publisher {
     pub fn new(
         follower: Arc<dyn Follows>,
         topic: Arc<dyn Topic>,
+        unreadable: Arc<dyn SetsAside>,
         clock: Arc<dyn Clock>,
         gateway: String,
     ) -> Self {
         Self {
             follower,
             topic,
+            unreadable,
             clock,
             gateway,
         }
     }
 
-    /// Handles a batch and reports the changes that must be processed again. The stream continues from the first of
-    /// them, so that later ones are delivered again, too: the follower recognises them, and a notification keeps its
-    /// id. An unreadable change stays unreadable; after its last try it goes to the failure queue.
+    /// Handles a batch and reports the changes that must be processed again. The stream continues from the first of them.
     ///
     /// # Errors
     /// If the event is not a batch of changes.
     pub async fn handle(&self, event: LambdaEvent<Value>) -> Result<DynamoDbEventResponse, Error> {
-        let mut batch = Batch::default();
-        let mut readable = Vec::new();
-        for (sequence, record) in records::read(event.payload)? {
-            let finished = record.as_ref().ok().and_then(Record::finished);
-            batch.finished.push((sequence.clone(), finished));
-            match record {
-                Ok(record) => readable.push((sequence, record)),
-                Err(reason) => {
-                    error!(event = "change.unreadable", sequence, %reason, "a stream record cannot be decoded");
-                    batch.fail(sequence);
-                }
-            }
-        }
-        let (sequences, changes): (Vec<_>, Vec<_>) = readable.into_iter().unzip();
-        let count = changes.len();
-        let followed = self.follower.follow(changes, self.clock.now()).await;
-        for (sequence, result) in sequences.into_iter().zip(followed) {
-            match result {
-                Ok(notifications) => batch.add(&sequence, notifications),
-                Err(reason) => {
-                    error!(event = "change.not_followed", sequence, %reason, "the consequences of a change could not be written");
-                    batch.fail(sequence);
-                }
-            }
-        }
-        self.publish(&mut batch).await;
-        self.report(&batch.settled());
-        let (announced, failed) = (batch.notifications.len(), batch.failed.len());
+        let deadline = postrider_wiring::deadline(&event.context, self.clock.now());
+        let mut batch = Batch::of(records::read(event.payload)?);
+        let until = deadline.minus(PUBLISH_UNTIL);
+        self.set_aside_unreadable(&mut batch).await;
+        self.follow(&mut batch, until).await;
+        self.publish(&mut batch, until).await;
+        self.settle(&batch, deadline.minus(SETTLE_UNTIL)).await;
+        let (changes, announced, failed) = batch.counts();
         info!(
             event = "changes.followed",
-            changes = count,
-            announced,
-            failed,
-            "followed {count} changes"
+            changes, announced, failed, "followed {changes} changes"
         );
         Ok(batch.response())
     }
 
-    fn report(&self, finished: &[Finished]) {
-        let key_stats = metrics::of_finished(finished);
-        if let Err(reason) = metrics::emit(&self.gateway, self.clock.now(), &key_stats) {
-            warn!(event = "changes.metrics_failed", %reason, "the metrics of the batch could not be written");
+    /// An unreadable change stays unreadable. Its key goes to a queue, and the stream goes on.
+    async fn set_aside_unreadable(&self, batch: &mut Batch) {
+        let unreadable = batch.unreadable();
+        if unreadable.is_empty() {
+            return;
+        }
+        for change in &unreadable {
+            let sequence = &change.sequence_number;
+            error!(
+                event = "change.unreadable",
+                sequence, "a stream record cannot be decoded"
+            );
+        }
+        if let Err(reason) = self.unreadable.set_aside(&unreadable).await {
+            error!(event = "change.not_set_aside", %reason, "unreadable stream records could not be sent to their queue");
+            batch.fail_unreadable();
         }
     }
 
-    async fn publish(&self, batch: &mut Batch) {
+    async fn follow(&self, batch: &mut Batch, until: Timestamp) {
+        let (indexes, records): (Vec<_>, Vec<_>) = batch.readable().unzip();
+        let count = records.len();
+        let followed = select! {
+            biased;
+            followed = self.follower.follow(records, self.clock.now()) => followed,
+            () = self.clock.sleep_until(until) => vec![Err(out_of_time()); count],
+        };
+        for (index, result) in indexes.into_iter().zip(followed) {
+            match result {
+                Ok(notifications) => batch.add(index, notifications),
+                Err(reason) => {
+                    let sequence = batch.sequence(index);
+                    error!(event = "change.not_followed", sequence, %reason, "the consequences of a change could not be written");
+                    batch.fail(index);
+                }
+            }
+        }
+    }
+
+    async fn publish(&self, batch: &mut Batch, until: Timestamp) {
         let started_at = self.clock.now();
-        let results = self.topic.publish(&batch.notifications).await;
+        let (indexes, notifications): (Vec<_>, Vec<_>) = batch.notifications().unzip();
+        let calls: Vec<_> = notifications
+            .chunks(PER_CALL)
+            .map(|chunk| self.publish_in_time(chunk, until).boxed())
+            .collect();
+        let results: Vec<_> = stream::iter(calls).buffered(CALLS).collect().await;
         let ended_at = self.clock.now();
-        let published = batch.changes.iter().zip(&batch.notifications).zip(results);
-        let mut failed = Vec::new();
-        for ((sequence, notification), result) in published {
+        let published = indexes.into_iter().zip(&notifications);
+        for ((index, notification), result) in published.zip(results.into_iter().flatten()) {
             let failure = result.as_ref().err().map(ToString::to_string);
             traces::announced(notification, failure, started_at, ended_at);
             if let Err(reason) = result {
+                let sequence = batch.sequence(index);
                 warn!(event = "change.not_published", sequence, %reason, "a notification could not be published");
-                failed.push(sequence.clone());
+                batch.fail(index);
             }
         }
-        batch.failed.extend(failed);
+    }
+
+    async fn publish_in_time(
+        &self,
+        notifications: &[Notification],
+        until: Timestamp,
+    ) -> Vec<Outcome<()>> {
+        select! {
+            biased;
+            results = self.topic.publish(notifications) => results,
+            () = self.clock.sleep_until(until) => vec![Err(out_of_time()); notifications.len()],
+        }
+    }
+
+    async fn settle(&self, batch: &Batch, until: Timestamp) {
+        let settled = batch.settled();
+        let now = self.clock.now();
+        select! {
+            biased;
+            () = self.follower.settle(&settled, now) => {}
+            () = self.clock.sleep_until(until) => {
+                warn!(event = "changes.not_settled", "counters and live feed of a batch could not be written in time");
+            }
+        }
+        let finished: Vec<_> = settled.iter().filter_map(Record::finished).collect();
+        let key_stats = metrics::of_finished(&finished);
+        if let Err(reason) = metrics::emit(&self.gateway, now, &key_stats) {
+            warn!(event = "changes.metrics_failed", %reason, "the metrics of the batch could not be written");
+        }
     }
 }
 
-/// The result of a batch.
-#[derive(Default)]
-struct Batch {
-    notifications: Vec<Notification>,
-    /// The change behind each notification.
-    changes: Vec<String>,
-    /// Every change in order, with the delivery that it finished.
-    finished: Vec<(String, Option<Finished>)>,
-    failed: Vec<String>,
-}
-
-impl Batch {
-    fn add(&mut self, sequence: &str, notifications: Vec<Notification>) {
-        let changes = std::iter::repeat_n(sequence.to_owned(), notifications.len());
-        self.changes.extend(changes);
-        self.notifications.extend(notifications);
-    }
-
-    fn fail(&mut self, sequence: String) {
-        self.failed.push(sequence);
-    }
-
-    /// The finished deliveries of the changes that will not be processed again: those before the first failure.
-    fn settled(&self) -> Vec<Finished> {
-        let changes = self.finished.iter();
-        let settled = changes.take_while(|(sequence, _)| !self.failed.contains(sequence));
-        settled.filter_map(|(_, finished)| *finished).collect()
-    }
-
-    fn response(mut self) -> DynamoDbEventResponse {
-        self.failed.sort();
-        self.failed.dedup();
-        let failures = self.failed.into_iter().map(|sequence| {
-            let mut failure = DynamoDbBatchItemFailure::default();
-            failure.item_identifier = Some(sequence);
-            failure
-        });
-        let mut response = DynamoDbEventResponse::default();
-        response.batch_item_failures = failures.collect();
-        response
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use postrider_domain::delivery::{Delivery, Status};
-    use postrider_domain::ids::TenantId;
-    use postrider_testkit::builders::{self, NOW};
-
-    use super::*;
-
-    #[test]
-    fn a_delivery_whose_change_will_be_processed_again_is_not_counted_yet() {
-        let event = builders::event(&TenantId::default(), 1, NOW);
-        let before = builders::row(&event, builders::webhook_id(1));
-        let after = Delivery {
-            status: Status::Dead,
-            ..before.clone()
-        };
-        let finished = Finished::of_change(&before, &after, NOW);
-        assert!(finished.is_some());
-        let change = |sequence: &str| (sequence.to_owned(), finished);
-        let batch = Batch {
-            finished: ["1", "2", "3"].map(change).to_vec(),
-            failed: vec!["2".to_owned()],
-            ..Batch::default()
-        };
-        assert_eq!(
-            batch.settled().len(),
-            1,
-            "the stream continues from the second"
-        );
-    }
+fn out_of_time() -> postrider_ports::Error {
+    postrider_ports::Error::Unavailable("the function ran out of time".to_owned())
 }

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use postrider_ports::Error;
 
 /// Error codes that are worth a retry.
-const TRANSIENT: [&str; 14] = [
+const TRANSIENT: [&str; 15] = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "Throttling",
@@ -20,6 +20,7 @@ const TRANSIENT: [&str; 14] = [
     "ReplicatedWriteConflictException",
     "DependencyTimeoutException",
     "KMSInternalException",
+    "RequestTimeout",
 ];
 
 /// A failed call as a port error. Throttling, timeouts, lost connections and errors inside AWS may go away; everything

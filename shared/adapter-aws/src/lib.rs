@@ -20,3 +20,4 @@ pub mod ses;
 pub mod sns;
 pub mod sqs;
 pub mod topics;
+pub mod unreadable;

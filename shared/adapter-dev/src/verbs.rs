@@ -200,6 +200,7 @@ verbs! {
     Notifications of store on DevStore {
         notifications_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<StoredNotification>>;
         newest_notification([&] tenant: TenantId) -> Result<u64>;
+        listening([&] tenant: TenantId, now: Timestamp) -> Result<()>;
     }
     Sealing of store on DevStore {
         seal([&] tenant: TenantId, purpose: String, text: String) -> Result<String>;

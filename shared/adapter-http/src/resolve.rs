@@ -30,7 +30,7 @@ impl Names {
     /// Asks these name servers, or those of the system.
     pub(crate) fn new(name_servers: Option<&[SocketAddr]>) -> Result<Self, HttpSetupError> {
         let mut builder = match name_servers {
-            None => Resolver::builder_tokio()?,
+            None => Resolver::builder_tokio().map_err(HttpSetupError::NameServers)?,
             Some(servers) => {
                 let servers = servers.iter().copied().map(name_server).collect();
                 let config = ResolverConfig::from_name_servers(servers);

@@ -35,6 +35,8 @@ impl Default for SenderSettings {
 /// Why a sender could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpSetupError {
+    #[error("cannot read the system's name servers from /etc/resolv.conf: {0}")]
+    NameServers(hickory_resolver::net::NetError),
     #[error("cannot set up the DNS resolver: {0}")]
     Resolver(#[from] hickory_resolver::net::NetError),
     #[error("the file of additional certificate authorities is not valid PEM: {0}")]

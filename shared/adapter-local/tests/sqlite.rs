@@ -457,6 +457,22 @@ async fn queued_writes_finish_before_a_store_closes() {
     assert!(found.unwrap().is_some());
 }
 
+/// The writing thread remembers the versions and states of webhooks.
+#[tokio::test]
+async fn a_change_by_another_process_is_not_overlooked() {
+    let dir = directory();
+    let (here, there) = (open(dir.path()), open(dir.path()));
+    let scene = scene(&here);
+    let webhook = scene.webhook().await.id;
+    scene.row(webhook).await;
+    let planned = scene.plan(scene.event(NOW), &[webhook]).await;
+    let paused = WebhookStatus::Paused;
+    let changed = there.set_webhook_status(&scene.tenant, webhook, paused, NOW);
+    changed.await.unwrap();
+    let accepted = scene.handle.store.accept(vec![planned]).await.remove(0);
+    assert_eq!(accepted, Ok(Accepted::Outdated));
+}
+
 /// They are simply due again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_deliveries_wait_for_a_resume_and_none_is_lost() {

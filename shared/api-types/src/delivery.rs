@@ -129,6 +129,10 @@ pub struct DeliveryPage {
     pub next_cursor: Option<String>,
 }
 
+/// A longer payload is shown in base64. As text, escaped in JSON and again in the response of a function, it could exceed
+/// the 6 MB that Lambda returns.
+const MAX_TEXT_BYTES: usize = 512 * 1024;
+
 /// A delivery with its payload and attempts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryDetail {
@@ -136,10 +140,10 @@ pub struct DeliveryDetail {
     pub delivery: DeliveryView,
     #[schema(required)]
     pub content_type: Option<String>,
-    /// The body that is sent; `null` if it is not UTF-8.
+    /// The body that is sent; `null` if it is not UTF-8, or larger than 512 KiB.
     #[schema(required)]
     pub payload: Option<String>,
-    /// The body that is sent in base64, if it is not UTF-8.
+    /// The body that is sent in base64, if it is not UTF-8, or larger than 512 KiB.
     #[schema(required)]
     pub payload_base64: Option<String>,
     /// In order, oldest first.
@@ -163,21 +167,25 @@ impl DeliveryDetail {
         why: Option<WhyView>,
         request: RequestView,
     ) -> Self {
-        let body = event.map(|event| &event.body);
-        let payload = body.and_then(|body| std::str::from_utf8(body).ok());
-        let payload_base64 = match payload {
-            Some(_) => None,
-            None => body.map(|body| BASE64.encode(body)),
-        };
+        let (payload, payload_base64) = event.map_or((None, None), |event| shown(&event.body));
         Self {
             delivery,
             content_type: event.map(|event| text(&event.content_type)),
-            payload: payload.map(str::to_owned),
+            payload,
             payload_base64,
             attempts: attempts.into_iter().map(AttemptView::from).collect(),
             why,
             request,
         }
+    }
+}
+
+/// A body as text, or in base64.
+fn shown(body: &[u8]) -> (Option<String>, Option<String>) {
+    let short = Some(body).filter(|body| body.len() <= MAX_TEXT_BYTES);
+    match short.and_then(|body| std::str::from_utf8(body).ok()) {
+        Some(text) => (Some(text.to_owned()), None),
+        None => (None, Some(BASE64.encode(body))),
     }
 }
 
@@ -302,4 +310,35 @@ pub struct RetryNow {
     /// Send it even if it was delivered.
     #[serde(default)]
     pub force: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Lambda returns at most.
+    const RESPONSE_BYTES: usize = 6 * 1024 * 1024;
+
+    #[test]
+    fn a_body_is_text_if_it_is_short_and_base64_otherwise() {
+        let text = "x".repeat(MAX_TEXT_BYTES);
+        assert_eq!(shown(text.as_bytes()), (Some(text), None));
+        let longer = vec![b'x'; MAX_TEXT_BYTES + 1];
+        assert_eq!(shown(&longer), (None, Some(BASE64.encode(&longer))));
+        assert_eq!(shown(b"\xff"), (None, Some("/w==".to_owned())));
+    }
+
+    /// Escaped in the document, and again in the response of the function.
+    #[test]
+    fn the_worst_body_fits_into_the_response_of_a_function() {
+        for body in [
+            vec![1; MAX_TEXT_BYTES],
+            vec![b'"'; MAX_TEXT_BYTES],
+            vec![7; postrider_domain::event::MAX_BODY_BYTES],
+        ] {
+            let document = serde_json::to_string(&shown(&body)).unwrap();
+            let response = serde_json::to_string(&document).unwrap();
+            assert!(response.len() + 256 * 1024 < RESPONSE_BYTES);
+        }
+    }
 }

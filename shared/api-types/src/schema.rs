@@ -84,6 +84,7 @@ schemas! { pub
     ImportResult => words::<crate::transfer::ImportResult>();
     MovedDeliveries => words::<transfer::MovedDeliveries>();
     NotificationKind => words::<notification::NotificationKind>();
+    StreamEventKind => one_of(stream_event_kinds());
     Phase => words::<outcome::Phase>();
     ProblemCode => words::<crate::problem::Code>();
     RejectionReason => words::<inbound::Rejection>();
@@ -168,6 +169,11 @@ const CONTROL: &str = r"\x00-\x1f\x7f-\x9f";
 #[must_use]
 pub fn words<T: Vocabulary>() -> Object {
     one_of(T::names())
+}
+
+/// The types of notifications, and `gap`, which stands for missing ones.
+fn stream_event_kinds() -> impl Iterator<Item = &'static str> {
+    notification::NotificationKind::names().chain(["gap"])
 }
 
 /// One of these strings.

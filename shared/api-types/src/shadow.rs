@@ -65,6 +65,7 @@ pub struct ShadowView {
 pub struct ShadowRequestView {
     pub url: String,
     /// Signatures and values that look like credentials are shown as `***`.
+    #[schema(value_type = BTreeMap<String, String>)]
     pub headers: Headers,
     /// The webhook's own headers that were not sent.
     pub headers_left_out: Vec<String>,

@@ -248,7 +248,7 @@ pub struct WebhookView {
     pub owner_email: Option<String>,
     /// A value that looks like a credential is shown as `***`.
     #[serde(default)]
-    #[schema(required)]
+    #[schema(required, value_type = BTreeMap<String, String>)]
     pub headers: Headers,
     pub timeout_seconds: u32,
     pub retry_rate: u32,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -90,10 +91,12 @@ pub enum DeadCause {
     /// It was still open at the end of its retention.
     Expired,
     WebhookDeleted,
+    /// Its event was no longer stored.
+    EventExpired,
 }
 
 impl DeadCause {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Exhausted,
         Self::ExhaustedFailingWebhook,
         Self::Rejected,
@@ -103,6 +106,7 @@ impl DeadCause {
         Self::Blocked,
         Self::Expired,
         Self::WebhookDeleted,
+        Self::EventExpired,
     ];
 
     /// The name in notifications and in stores.
@@ -118,6 +122,7 @@ impl DeadCause {
             Self::Blocked => "refused",
             Self::Expired => "expired",
             Self::WebhookDeleted => "webhook_deleted",
+            Self::EventExpired => "event_expired",
         }
     }
 }
@@ -188,8 +193,10 @@ pub struct Delivery {
 /// A row as its claimer holds it. Only a claim can create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    delivery: Delivery,
+    /// Shared, because a claim is passed from the store to the attempt and back.
+    delivery: Arc<Delivery>,
     owner: LeaseOwner,
+    event_expires_at: Option<Timestamp>,
 }
 
 /// The lease that a claim asks for.
@@ -246,7 +253,8 @@ impl Delivery {
         if self.lease_owner.as_ref() == Some(&lease.owner) {
             return Ok(Claimed {
                 owner: lease.owner.clone(),
-                delivery: self,
+                delivery: Arc::new(self),
+                event_expires_at: None,
             });
         }
         if self.is_held(now) {
@@ -259,8 +267,9 @@ impl Delivery {
                 self.lease_until = lease.until;
                 self.version += 1;
                 Ok(Claimed {
-                    delivery: self,
+                    delivery: Arc::new(self),
                     owner: lease.owner.clone(),
+                    event_expires_at: None,
                 })
             }
         }
@@ -329,6 +338,12 @@ impl Delivery {
         self.died(DeadCause::Expired, "expired")
     }
 
+    /// The row after its event was found to be gone: there is nothing left to send.
+    #[must_use]
+    pub fn event_expired(&self) -> Self {
+        self.died(DeadCause::EventExpired, "the event is no longer stored")
+    }
+
     fn died(&self, cause: DeadCause, detail: &str) -> Self {
         let mut after = self.clone();
         after.status = Status::Dead;
@@ -379,13 +394,26 @@ impl Delivery {
 
 impl Claimed {
     #[must_use]
-    pub const fn in_generation(mut self, generation: u32) -> Self {
-        self.delivery.generation = generation;
+    pub fn in_generation(mut self, generation: u32) -> Self {
+        Arc::make_mut(&mut self.delivery).generation = generation;
         self
     }
 
+    /// For stores whose events expire on their own: saves the writer of the result a read.
     #[must_use]
-    pub const fn delivery(&self) -> &Delivery {
+    pub const fn with_event_expiring(mut self, at: Timestamp) -> Self {
+        self.event_expires_at = Some(at);
+        self
+    }
+
+    /// When the event expired as of the claim, if the store says so.
+    #[must_use]
+    pub const fn event_expires_at(&self) -> Option<Timestamp> {
+        self.event_expires_at
+    }
+
+    #[must_use]
+    pub fn delivery(&self) -> &Delivery {
         &self.delivery
     }
 
@@ -396,21 +424,15 @@ impl Claimed {
 
     /// The version at the claim: fences writes and identifies the attempt.
     #[must_use]
-    pub const fn version(&self) -> u64 {
+    pub fn version(&self) -> u64 {
         self.delivery.version
     }
 
-    /// Whether the stored row is still the claimed one.
+    /// Whether the stored row is still the claimed one. If true, the two differ at most in the end of the lease: every other
+    /// write increments the version.
     #[must_use]
     pub fn still_holds(&self, stored: &Delivery) -> bool {
-        self.is_still(stored.version, stored.lease_owner.as_ref())
-    }
-
-    /// The same, for a row of which only these fields are known. If true, the stored row differs from the claimed one at most
-    /// in the end of its lease: every other write increments the version.
-    #[must_use]
-    pub fn is_still(&self, version: u64, owner: Option<&LeaseOwner>) -> bool {
-        version == self.delivery.version && owner == Some(&self.owner)
+        stored.version == self.delivery.version && stored.lease_owner.as_ref() == Some(&self.owner)
     }
 }
 

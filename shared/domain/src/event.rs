@@ -11,6 +11,8 @@ use crate::ids::{EventId, IdError, SourceId, TenantId, WebhookId};
 use crate::pattern::EventType;
 use crate::time::Timestamp;
 
+/// The largest body.
+pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// The longest session id, intent and content type, in bytes.
 pub const MAX_LABEL_BYTES: usize = 128;
 

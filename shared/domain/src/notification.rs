@@ -8,8 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::delivery::{DeadCause, Delivery, Status};
+use crate::event::Label;
 use crate::health::{Health, LastFailure, PROBES, StatusReason, WARNING_AT, WebhookStatus};
-use crate::ids::{TenantId, WebhookId};
+use crate::ids::{DeliveryId, TenantId, WebhookId};
 use crate::stats::StatsDelta;
 use crate::time::Timestamp;
 
@@ -109,6 +110,32 @@ pub struct Notification {
     pub data: Value,
 }
 
+/// What a notification says about a delivery. A store that keeps only this can make the notification later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About<'a> {
+    pub id: DeliveryId,
+    pub tenant: &'a TenantId,
+    pub event_type: &'a str,
+    pub session_id: Option<&'a str>,
+    pub attempt_count: u32,
+    pub status: Status,
+    pub version: u64,
+}
+
+impl<'a> From<&'a Delivery> for About<'a> {
+    fn from(row: &'a Delivery) -> Self {
+        Self {
+            id: row.id,
+            tenant: &row.tenant,
+            event_type: row.event_type.as_str(),
+            session_id: row.session_id.as_ref().map(Label::as_str),
+            attempt_count: row.attempt_count,
+            status: row.status,
+            version: row.version,
+        }
+    }
+}
+
 impl Notification {
     /// The notification as CloudEvents 1.0 JSON.
     #[must_use]
@@ -125,8 +152,26 @@ impl Notification {
         })
     }
 
-    fn of_delivery(kind: NotificationKind, row: &Delivery, at: Timestamp) -> Self {
-        let mut data = json!({
+    #[must_use]
+    pub fn of_delivery(kind: NotificationKind, row: &Delivery, at: Timestamp) -> Self {
+        let mut notification = Self::about(kind, &About::from(row), at);
+        if let (NotificationKind::DeliveryDead, Some(fields)) =
+            (kind, notification.data.as_object_mut())
+        {
+            fields.insert("name".into(), "WebhookDLQEvent".into());
+            fields.insert("reason".into(), row.dead_cause.map(dead_reason).into());
+        }
+        notification
+    }
+
+    /// The notification that a delivery was delivered.
+    #[must_use]
+    pub fn delivered(row: &About<'_>, at: Timestamp) -> Self {
+        Self::about(NotificationKind::DeliveryDelivered, row, at)
+    }
+
+    fn about(kind: NotificationKind, row: &About<'_>, at: Timestamp) -> Self {
+        let data = json!({
             "webhook_delivery_id": row.id,
             "webhook_id": row.id.webhook,
             "session_id": row.session_id,
@@ -134,10 +179,6 @@ impl Notification {
             "attempt_count": row.attempt_count,
             "status": row.status,
         });
-        if let (NotificationKind::DeliveryDead, Some(fields)) = (kind, data.as_object_mut()) {
-            fields.insert("name".into(), "WebhookDLQEvent".into());
-            fields.insert("reason".into(), row.dead_cause.map(dead_reason).into());
-        }
         let id = format!("{}/{}/{}", row.id, row.version, kind.as_str());
         Self {
             id,
@@ -201,6 +242,7 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
         DeadCause::Blocked => "blocked by egress rules",
         DeadCause::Expired => "expired",
         DeadCause::WebhookDeleted => "webhook deleted",
+        DeadCause::EventExpired => "event no longer stored",
     }
 }
 
@@ -217,12 +259,39 @@ pub struct Effects {
 /// Everything that follows from a change to a delivery whose webhook is in the state `health`.
 #[must_use]
 pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timestamp) -> Effects {
-    let mut effects = Effects {
-        stats: StatsDelta::of_change(before, after, at),
-        ..Effects::default()
-    };
+    let Consequences {
+        notification,
+        health,
+        stats,
+    } = consequences(before, after, health, at);
+    let notification = notification.map(|kind| Notification::of_delivery(kind, after, at));
+    Effects {
+        notifications: notification.into_iter().collect(),
+        health,
+        stats,
+    }
+}
+
+/// As [`Effects`], but the notification is still to be made: most are never read, and making one takes longer than the rest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consequences {
+    /// The kind of the notification about the delivery.
+    pub notification: Option<NotificationKind>,
+    /// The webhook's new state, if it changed.
+    pub health: Option<Health>,
+    pub stats: Option<StatsDelta>,
+}
+
+/// Everything that follows from a change to a delivery whose webhook is in the state `health`.
+#[must_use]
+pub fn consequences(
+    before: &Delivery,
+    after: &Delivery,
+    health: &Health,
+    at: Timestamp,
+) -> Consequences {
     let attempted = after.attempts_total > before.attempts_total;
-    let kind = match after.status {
+    let notification = match after.status {
         Status::Delivered if attempted => Some(NotificationKind::DeliveryDelivered),
         Status::Failed if attempted => Some(NotificationKind::DeliveryFailed),
         Status::Dead if before.status != Status::Dead => Some(NotificationKind::DeliveryDead),
@@ -231,15 +300,12 @@ pub fn effects(before: &Delivery, after: &Delivery, health: &Health, at: Timesta
         }
         Status::Pending | Status::Failed | Status::Delivered | Status::Dead => None,
     };
-    effects
-        .notifications
-        .extend(kind.map(|kind| Notification::of_delivery(kind, after, at)));
-    if !attempted {
-        return effects;
+    let next = attempted.then(|| next_health(after, health, at));
+    Consequences {
+        notification,
+        health: next.filter(|next| next != health),
+        stats: StatsDelta::of_change(before, after, at),
     }
-    let next = next_health(after, health, at);
-    effects.health = (next != *health).then_some(next);
-    effects
 }
 
 /// The notification about a change of a webhook's state, by the gateway or by an operator.
@@ -333,7 +399,8 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
             | DeadCause::Rejected
             | DeadCause::Blocked
             | DeadCause::Expired
-            | DeadCause::WebhookDeleted,
+            | DeadCause::WebhookDeleted
+            | DeadCause::EventExpired,
         )
         | None => counted,
     }

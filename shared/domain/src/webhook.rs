@@ -142,6 +142,18 @@ impl WebhookDraft {
     /// # Errors
     /// Returns all errors at once.
     pub fn check(self, rules: &Rules) -> Result<WebhookSettings, Invalid> {
+        self.check_for(rules, FASTEST_MAX_RATE)
+    }
+
+    /// For a gateway that keeps to no faster `max_rate` than this.
+    ///
+    /// # Errors
+    /// Returns all errors at once.
+    pub fn check_for(
+        self,
+        rules: &Rules,
+        fastest_max_rate: u32,
+    ) -> Result<WebhookSettings, Invalid> {
         let mut faults = Invalid::default();
         let name = self.name.trim().to_owned();
         faults.require(is_name(&name), "name", || {
@@ -186,9 +198,10 @@ impl WebhookDraft {
             "retry_rate",
             || format!("must be 1 to {MAX_RETRY_RATE} per second"),
         );
-        if let Err(found) = check_max_rate(self.max_rate, FASTEST_MAX_RATE) {
-            faults.extend(found);
-        }
+        let fits = |n: u32| (1..=fastest_max_rate).contains(&n);
+        faults.require(self.max_rate.is_none_or(fits), "max_rate", || {
+            format!("must be 1 to {fastest_max_rate} attempts per second")
+        });
         let fits = |n: u32| (1..=LARGEST_MAX_IN_FLIGHT).contains(&n);
         faults.require(self.max_in_flight.is_none_or(fits), "max_in_flight", || {
             format!("must be 1 to {LARGEST_MAX_IN_FLIGHT} attempts")
@@ -217,19 +230,6 @@ impl WebhookDraft {
             None => Err(faults),
         }
     }
-}
-
-/// Validates a `max_rate` against the fastest that a gateway keeps to.
-///
-/// # Errors
-/// Under `max_rate`, with the limit.
-pub fn check_max_rate(max_rate: Option<u32>, fastest: u32) -> Result<(), Invalid> {
-    let fits = |n: u32| (1..=fastest).contains(&n);
-    if max_rate.is_none_or(fits) {
-        return Ok(());
-    }
-    let message = format!("must be 1 to {fastest} attempts per second");
-    Err(Invalid::field("max_rate", message))
 }
 
 /// Validates a secret that the owner supplies.

@@ -1,6 +1,7 @@
 //! From a published event to stored deliveries.
 
 mod storing;
+mod to_the_end;
 
 use std::sync::Arc;
 
@@ -14,13 +15,16 @@ use postrider_domain::route;
 use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::Acceptance;
+use postrider_ports::Error;
+use postrider_ports::deliveries::{Acceptance, EventIdFrom};
 use postrider_ports::history::History;
 
 use crate::webhook_cache::{Snapshot, WebhookCache};
 use crate::{GatewayError, Ports, traces};
 
 pub(crate) use storing::{FastPath, Handoff};
+
+use storing::Planned;
 
 /// The longest Idempotency-Key, in bytes.
 pub const MAX_KEY_BYTES: usize = 255;
@@ -36,6 +40,13 @@ pub struct EventDraft {
     /// The only webhook to deliver to, regardless of its event types.
     pub webhook_id: Option<String>,
     pub origin: Origin,
+}
+
+/// An event to publish, with the idempotency key of its call.
+#[derive(Clone, Debug)]
+pub struct PublishRequest {
+    pub draft: EventDraft,
+    pub key: Option<String>,
 }
 
 /// A stored event.
@@ -64,6 +75,7 @@ pub struct Ingest {
 /// A checked event and the webhook it names, if any.
 struct Checked {
     event: Arc<Event>,
+    event_id: EventIdFrom,
     named: Option<WebhookId>,
 }
 
@@ -90,41 +102,127 @@ impl Ingest {
         draft: EventDraft,
         key: Option<&str>,
     ) -> Result<Published, GatewayError> {
+        let key = key.map(ToOwned::to_owned);
+        let published = self.publish_all(tenant, vec![PublishRequest { draft, key }]);
+        let unanswered = || Err(Error::Broken("the event was left unanswered".into()).into());
+        published.await.pop().unwrap_or_else(unanswered)
+    }
+
+    /// The same for many events; one result each, in order. On AWS they share one read of the webhooks' version and the calls
+    /// to the queue.
+    pub async fn publish_all(
+        &self,
+        tenant: &TenantId,
+        requests: Vec<PublishRequest>,
+    ) -> Vec<Result<Published, GatewayError>> {
         let now = self.ports.clock.now();
-        let checked = self.check(tenant, draft, key, now)?;
-        let mut snapshot = self.webhook_cache.remembered(tenant, now).await?;
-        loop {
-            let planned = match route::plan(&checked.event, checked.named, &snapshot.webhooks) {
-                Ok(planned) => planned,
-                Err(unroutable) => match self
-                    .reconsider(tenant, &checked, key, &snapshot, now)
-                    .await?
-                {
-                    Reconsidered::PlanAgain(newer) => {
-                        snapshot = newer;
+        let mut answers = Answers::of(requests.len());
+        let mut open = Vec::with_capacity(requests.len());
+        for (index, request) in requests.into_iter().enumerate() {
+            match self.check(tenant, request, now) {
+                Ok(checked) => open.push((index, checked)),
+                Err(error) => answers.set(index, Err(error)),
+            }
+        }
+        let mut snapshot = match self.webhook_cache.remembered(tenant, now).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => return answers.or(&error),
+        };
+        while !open.is_empty() {
+            match self
+                .try_publish(&mut open, &mut answers, &snapshot, now)
+                .await
+            {
+                Ok(Tried::Done) => {}
+                Ok(Tried::PlanAgain(newer)) => snapshot = newer,
+                Err(error) => return answers.or(&error),
+            }
+        }
+        answers.or(&Error::Broken("the event was left unanswered".into()))
+    }
+
+    /// Plans and stores the events that are still open, unless the webhooks are newer than the snapshot.
+    async fn try_publish(
+        &self,
+        open: &mut Vec<(usize, Checked)>,
+        answers: &mut Answers,
+        snapshot: &Arc<Snapshot>,
+        now: Timestamp,
+    ) -> postrider_ports::Result<Tried> {
+        let Some((_, first)) = open.first() else {
+            return Ok(Tried::Done);
+        };
+        let tenant = first.event.tenant.clone();
+        let plan =
+            |checked: &Checked| route::plan(&checked.event, checked.named, &snapshot.webhooks);
+        // A webhook that an event names may have been created or enabled since the snapshot.
+        if open.iter().any(|(_, checked)| plan(checked).is_err()) {
+            let newer = self.webhook_cache.current(&tenant, now).await?;
+            if newer.version != snapshot.version {
+                return Ok(Tried::PlanAgain(newer));
+            }
+        }
+        let (mut planned, mut indexes) = (Vec::new(), Vec::new());
+        for (index, checked) in std::mem::take(open) {
+            let webhooks = match plan(&checked) {
+                Ok(webhooks) => webhooks,
+                Err(unroutable) => match self.was_accepted(&checked).await {
+                    Ok(true) => Vec::new(),
+                    Ok(false) => {
+                        answers.set(index, Err(unroutable.into()));
                         continue;
                     }
-                    Reconsidered::SeenBefore => Vec::new(),
-                    Reconsidered::No => return Err(unroutable.into()),
+                    Err(error) => {
+                        answers.set(index, Err(error.into()));
+                        continue;
+                    }
                 },
             };
-            let acceptance = acceptance(&checked, &planned, snapshot.version, now);
-            let reserved = self.handoff.reserve(planned, now);
-            if let Some(published) = self.handoff.store(acceptance, reserved).await? {
-                traces::accepted(&checked.event, &published, now, &*self.ports.clock);
-                return Ok(published);
-            }
-            snapshot = self.webhook_cache.current(tenant, now).await?;
+            let acceptance = acceptance(&checked, &webhooks, snapshot.version, now);
+            let reserved = self.handoff.reserve(webhooks, now);
+            planned.push(Planned {
+                acceptance,
+                reserved,
+            });
+            indexes.push((index, checked));
         }
+        let stored = self.handoff.store_all(planned).await;
+        for ((index, checked), stored) in indexes.into_iter().zip(stored) {
+            match stored.transpose() {
+                Some(published) => {
+                    if let Ok(published) = &published {
+                        traces::accepted(&checked.event, published, now, &*self.ports.clock);
+                    }
+                    answers.set(index, published);
+                }
+                None => open.push((index, checked)),
+            }
+        }
+        if open.is_empty() {
+            return Ok(Tried::Done);
+        }
+        self.webhook_cache
+            .current(&tenant, now)
+            .await
+            .map(Tried::PlanAgain)
+    }
+
+    /// Whether an earlier call with this key stored the event. A repeated call gets the same answer as the first one even if the
+    /// webhook has been deleted since.
+    async fn was_accepted(&self, checked: &Checked) -> postrider_ports::Result<bool> {
+        let (store, event) = (&self.ports.store, &checked.event);
+        Ok(checked.event_id == EventIdFrom::Key
+            && store.event(&event.tenant, event.id).await?.is_some())
     }
 
     fn check(
         &self,
         tenant: &TenantId,
-        draft: EventDraft,
-        key: Option<&str>,
+        request: PublishRequest,
         now: Timestamp,
     ) -> Result<Checked, GatewayError> {
+        let PublishRequest { draft, key } = request;
+        let key = key.as_deref();
         let mut faults = Invalid::default();
         let event_type = faults.take("type", EventType::try_from(draft.event_type));
         let content_type = faults.take("content_type", Label::try_from(draft.content_type));
@@ -149,9 +247,12 @@ impl Ingest {
                 limit: self.max_body_bytes,
             });
         }
-        let id = match key {
-            Some(key) => EventId::keyed(tenant, "api", key),
-            None => EventId::new(now, &self.ports.entropy.bytes()),
+        let (id, event_id) = match key {
+            Some(key) => (EventId::keyed(tenant, "api", key), EventIdFrom::Key),
+            None => (
+                EventId::new(now, &self.ports.entropy.bytes()),
+                EventIdFrom::Chance,
+            ),
         };
         let event = Event {
             id,
@@ -165,35 +266,8 @@ impl Ingest {
         };
         Ok(Checked {
             event: Arc::new(event),
+            event_id,
             named: named.flatten(),
-        })
-    }
-
-    /// A named webhook that cannot be delivered to may have been created or resumed since the snapshot. A repeated call
-    /// gets the same answer as the first one even if the webhook has been deleted since.
-    async fn reconsider(
-        &self,
-        tenant: &TenantId,
-        checked: &Checked,
-        key: Option<&str>,
-        used: &Snapshot,
-        now: Timestamp,
-    ) -> Result<Reconsidered, GatewayError> {
-        let newer = self.webhook_cache.current(tenant, now).await?;
-        if newer.version != used.version {
-            return Ok(Reconsidered::PlanAgain(newer));
-        }
-        let seen = key.is_some()
-            && self
-                .ports
-                .store
-                .event(tenant, checked.event.id)
-                .await?
-                .is_some();
-        Ok(if seen {
-            Reconsidered::SeenBefore
-        } else {
-            Reconsidered::No
         })
     }
 }
@@ -211,13 +285,38 @@ fn acceptance(
         request_hash: event.request_hash(checked.named),
         rows: rows.collect(),
         config_version,
+        event_id: checked.event_id,
     }
 }
 
-enum Reconsidered {
+/// The result of planning and storing.
+enum Tried {
+    Done,
+    /// Some events are still open because the webhooks have changed.
     PlanAgain(Arc<Snapshot>),
-    SeenBefore,
-    No,
+}
+
+/// The results of many events, in the order of the requests.
+struct Answers(Vec<Option<Result<Published, GatewayError>>>);
+
+impl Answers {
+    fn of(count: usize) -> Self {
+        Self((0..count).map(|_| None).collect())
+    }
+
+    fn set(&mut self, index: usize, answer: Result<Published, GatewayError>) {
+        if let Some(slot) = self.0.get_mut(index) {
+            *slot = Some(answer);
+        }
+    }
+
+    /// All results, and this error for events that have none.
+    fn or(self, error: &Error) -> Vec<Result<Published, GatewayError>> {
+        let answers = self.0.into_iter();
+        answers
+            .map(|answer| answer.unwrap_or_else(|| Err(error.clone().into())))
+            .collect()
+    }
 }
 
 /// A new delivery: pending and due now.

@@ -37,6 +37,7 @@ mod test_event;
 pub mod traces;
 pub mod transfer;
 pub mod waiting;
+pub mod watch;
 pub mod webhook_cache;
 pub mod webhooks;
 pub mod worker;
@@ -184,6 +185,7 @@ impl Gateway {
             ports.clone(),
             Arc::clone(&webhook_cache),
             Arc::clone(&queue),
+            flows.fastest_max_rate(),
             &settings,
         );
         Self {

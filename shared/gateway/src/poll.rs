@@ -3,6 +3,7 @@
 
 pub mod backlogs;
 mod rules;
+pub mod sweeps;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -14,7 +14,7 @@ use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
 use postrider_domain::time::Timestamp;
 use postrider_ports::InboundStore;
-use postrider_ports::deliveries::Acceptance;
+use postrider_ports::deliveries::{Acceptance, EventIdFrom};
 
 use crate::ingest::{Handoff, Published, fresh_row};
 pub use rejections::RejectionLog;
@@ -83,10 +83,11 @@ impl Receive {
             Ok(verified) => {
                 verified_then();
                 let fresh = || EventId::new(now, &self.ports.entropy.bytes());
-                let id = verified.keyed_id().unwrap_or_else(fresh);
+                let keyed = verified.keyed_id();
+                let from = keyed.map_or(EventIdFrom::Chance, |_| EventIdFrom::Key);
                 let source = verified.source();
-                let event = Arc::new(verified.into_event(id, now));
-                let published = self.store(source, &event, now).await?;
+                let event = Arc::new(verified.into_event(keyed.unwrap_or_else(fresh), now));
+                let published = self.store(source, &event, from, now).await?;
                 telemetry::inbound_accepted(source, &event, &published);
                 traces::accepted(&event, &published, now, &*self.ports.clock);
                 Ok(Received::Stored(published))
@@ -141,6 +142,7 @@ impl Receive {
         &self,
         source: &Source,
         event: &Arc<Event>,
+        event_id: EventIdFrom,
         now: Timestamp,
     ) -> Result<Published, GatewayError> {
         let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
@@ -152,7 +154,13 @@ impl Receive {
             );
             let webhooks = planned.iter().map(|routed| routed.webhook);
             let reserved = self.handoff.reserve(webhooks, now);
-            let acceptance = acceptance(event, planned, snapshot.version, now);
+            let acceptance = Acceptance {
+                event: Arc::clone(event),
+                request_hash: RequestHash::of_id(event.id),
+                rows: rows(event, planned, now),
+                config_version: snapshot.version,
+                event_id,
+            };
             if let Some(published) = self.handoff.store(acceptance, reserved).await? {
                 return Ok(published);
             }
@@ -161,25 +169,13 @@ impl Receive {
     }
 }
 
-fn acceptance(
-    event: &Arc<Event>,
-    planned: Vec<Routed<'_>>,
-    config_version: u64,
-    now: Timestamp,
-) -> Acceptance {
-    let rows = planned
-        .into_iter()
-        .map(|Routed { webhook, route }| Delivery {
-            session_id: route.target_session.clone(),
-            intent: Some(route.intent.clone()),
-            ..fresh_row(event, webhook, now)
-        });
-    Acceptance {
-        event: Arc::clone(event),
-        request_hash: RequestHash::of_id(event.id),
-        rows: rows.collect(),
-        config_version,
-    }
+fn rows(event: &Event, planned: Vec<Routed<'_>>, now: Timestamp) -> Vec<Delivery> {
+    let row = |Routed { webhook, route }: Routed<'_>| Delivery {
+        session_id: route.target_session.clone(),
+        intent: Some(route.intent.clone()),
+        ..fresh_row(event, webhook, now)
+    };
+    planned.into_iter().map(row).collect()
 }
 
 /// Only a signed POST carries an event. Requests with another method are handshakes.

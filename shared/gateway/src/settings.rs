@@ -12,10 +12,11 @@ use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 
-pub const MAX_BODY_BYTES: usize = 1024 * 1024;
-/// The largest body of one event on AWS: with its attributes it must fit into a `DynamoDB` item of 400 KB.
-pub const MAX_BODY_BYTES_ON_AWS: usize = 350 * 1024;
-pub const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
+pub use postrider_domain::event::MAX_BODY_BYTES;
+
+/// The largest request with events: enough for the largest body in base64, and little enough for the 6 MB that Lambda takes
+/// with all headers.
+pub const MAX_BATCH_BYTES: usize = 6_000_000;
 pub const MAX_BATCH_EVENTS: usize = 100;
 
 /// The settings of the API's use cases.

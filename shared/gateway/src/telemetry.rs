@@ -14,6 +14,7 @@ use postrider_domain::source::Source;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::sender::OwnFault;
+use postrider_ports::watch::Sweep;
 use postrider_ports::{Error, Result};
 use tracing::{debug, error, info, warn};
 
@@ -251,6 +252,18 @@ pub(crate) fn retry_job_failed(id: JobId, reason: &GatewayError) {
 
 pub(crate) fn retry_failed(id: DeliveryId, reason: &Error) {
     warn!(event = "retry.failed", delivery_id = %id, %reason, "the delivery could not be requeued by a bulk retry");
+}
+
+/// Reports how far a sweep has come.
+pub(crate) fn swept_lanes(sweep: &Sweep) {
+    let Sweep {
+        rows, recovered, ..
+    } = sweep;
+    let ended = sweep.ended_at.is_some();
+    info!(
+        event = "poll.swept",
+        rows, recovered, ended, "the sweep has checked {rows} rows"
+    );
 }
 
 pub(crate) fn swept(step: &'static str, rows: usize) {

@@ -32,6 +32,7 @@ pub struct Transfer {
     webhook_cache: Arc<WebhookCache>,
     queue: Arc<dyn Queue>,
     egress: Rules,
+    fastest_max_rate: u32,
     max_body_bytes: usize,
 }
 
@@ -49,6 +50,7 @@ impl Transfer {
         ports: impl Into<Ports<dyn TransferStore>>,
         webhook_cache: Arc<WebhookCache>,
         queue: Arc<dyn Queue>,
+        fastest_max_rate: u32,
         settings: &GatewaySettings,
     ) -> Self {
         Self {
@@ -56,6 +58,7 @@ impl Transfer {
             webhook_cache,
             queue,
             egress: settings.egress.clone(),
+            fastest_max_rate,
             max_body_bytes: settings.max_body_bytes,
         }
     }

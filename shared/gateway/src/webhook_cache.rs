@@ -9,11 +9,12 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::configs::Webhooks;
+use tokio::sync::Mutex as AsyncMutex;
 
 /// How long a worker may use cached webhooks without asking the store.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
 
-/// The webhooks of a tenant as they were at one version.
+/// The webhooks of a tenant as they were at one version. Their health may have changed since without raising it.
 #[derive(Debug)]
 pub struct Snapshot {
     pub version: u64,
@@ -48,6 +49,26 @@ struct Memory {
     by_tenant: HashMap<TenantId, Remembered>,
     /// How often a tenant was removed. A result that was read before a removal is not cached after it.
     forgotten: u64,
+    /// Held while the webhooks of a tenant are loaded.
+    turns: HashMap<TenantId, Arc<AsyncMutex<()>>>,
+}
+
+impl Memory {
+    /// The cached webhooks, if the store has none that are newer.
+    fn confirm(
+        &mut self,
+        tenant: &TenantId,
+        version: u64,
+        now: Timestamp,
+    ) -> Option<Arc<Snapshot>> {
+        let known = self.by_tenant.get_mut(tenant)?;
+        // Less than known: a store may answer from a copy that the last change has not reached.
+        if known.snapshot.version < version {
+            return None;
+        }
+        known.checked_at = now;
+        Some(Arc::clone(&known.snapshot))
+    }
 }
 
 impl WebhookCache {
@@ -85,16 +106,38 @@ impl WebhookCache {
         }
     }
 
-    /// The webhooks of the store's current version.
+    /// The webhooks of the store's current version. If they have to be loaded, concurrent calls for the same tenant wait for
+    /// one that does.
     pub async fn current(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
-        let forgotten = self.memory.lock().forgotten;
-        let version = self.store.webhooks_version(tenant).await?;
-        if let Some(known) = self.memory.lock().by_tenant.get_mut(tenant)
-            && known.snapshot.version == version
-        {
-            known.checked_at = now;
-            return Ok(Arc::clone(&known.snapshot));
+        let mut version = None;
+        if self.knows(tenant) {
+            let stored = self.store.webhooks_version(tenant).await?;
+            if let Some(snapshot) = self.memory.lock().confirm(tenant, stored, now) {
+                return Ok(snapshot);
+            }
+            version = Some(stored);
         }
+        let turn = Arc::clone(self.memory.lock().turns.entry(tenant.clone()).or_default());
+        let _turn = turn.lock().await;
+        // Another call may have loaded them while this one waited.
+        if self.knows(tenant) {
+            let stored = match version {
+                Some(stored) => stored,
+                None => self.store.webhooks_version(tenant).await?,
+            };
+            if let Some(snapshot) = self.memory.lock().confirm(tenant, stored, now) {
+                return Ok(snapshot);
+            }
+        }
+        self.load(tenant, now).await
+    }
+
+    fn knows(&self, tenant: &TenantId) -> bool {
+        self.memory.lock().by_tenant.contains_key(tenant)
+    }
+
+    async fn load(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
+        let forgotten = self.memory.lock().forgotten;
         let mut list = self.store.webhooks(tenant).await?;
         list.webhooks.sort_by_key(|webhook| webhook.id);
         let snapshot = Arc::new(Snapshot {

@@ -10,7 +10,7 @@ use postrider_domain::invalid::Invalid;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
-    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_max_rate, check_secret,
+    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_secret,
 };
 use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
@@ -136,18 +136,7 @@ impl ManageWebhooks {
     }
 
     fn check(&self, draft: WebhookDraft) -> Result<WebhookSettings, Invalid> {
-        let fastest = self.flows.fastest_max_rate();
-        let Err(mut faults) = check_max_rate(draft.max_rate, fastest) else {
-            return draft.check(&self.egress);
-        };
-        let rest = WebhookDraft {
-            max_rate: None,
-            ..draft
-        };
-        if let Err(found) = rest.check(&self.egress) {
-            faults.extend(found);
-        }
-        Err(faults)
+        draft.check_for(&self.egress, self.flows.fastest_max_rate())
     }
 
     /// Oldest first.

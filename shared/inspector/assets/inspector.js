@@ -34,7 +34,7 @@ const showTimes = (within = document) => {
 // Live updates: on a notification the page is fetched again, and only what differs is replaced. The server limits the size
 // of a page, so an open page does not grow.
 const asSent = new WeakMap();
-const PAUSE = 2000, TIMEOUT = 15000, MAX_AGE = 300000, SLEPT = 60000;
+const GAP = 6000, PAUSE = 2000, TIMEOUT = 15000, MAX_AGE = 300000, SLEPT = 60000;
 let source = null, pending = null, fetching = false, again = false, ended = false;
 let lastRefresh = 0, lastLoaded = Date.now(), lastTick = Date.now(), failures = 0;
 
@@ -174,6 +174,8 @@ const listen = () => {
   const about = $("[data-about]")?.dataset.about;
   const notified = (event) => { if (!about || event.data.includes(about)) soon(); };
   for (const kind of document.body.dataset.kinds.split(" ")) source.addEventListener(kind, notified);
+  // Changes are missing from the stream. On AWS it may take a few seconds until it has all of them again.
+  source.addEventListener("gap", () => { soon(); setTimeout(soon, GAP); });
   source.onopen = () => {
     clearTimeout(opening);
     clearTimeout(missing);

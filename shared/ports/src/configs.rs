@@ -14,9 +14,10 @@ use crate::Result;
 /// The webhooks of a tenant with their version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookList {
-    /// Incremented by every change to a webhook's settings, secrets or status.
+    /// Raised by every change that affects plans: a webhook is created, changed, disabled, enabled or deleted. Other changes of
+    /// status may raise it or not, so the health below may be outdated although the version is current.
     pub version: u64,
-    /// Ordered by id.
+    /// Ordered by id. One that cannot be read is logged and left out.
     pub webhooks: Vec<Webhook>,
 }
 
@@ -51,9 +52,11 @@ pub enum Changed {
 /// Stores webhooks. Secrets and header values are encrypted at rest.
 #[async_trait]
 pub trait Webhooks: Send + Sync {
-    /// Strongly consistent; 0 for a tenant without webhooks.
+    /// Strongly consistent; 0 for a tenant without webhooks. While a change is committed, a call may return less than an earlier
+    /// one.
     async fn webhooks_version(&self, tenant: &TenantId) -> Result<u64>;
 
+    /// Strongly consistent.
     async fn webhooks(&self, tenant: &TenantId) -> Result<WebhookList>;
 
     async fn webhook(&self, tenant: &TenantId, id: WebhookId) -> Result<Option<Webhook>>;

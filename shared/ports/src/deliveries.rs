@@ -22,6 +22,16 @@ pub struct Acceptance {
     pub rows: Vec<Delivery>,
     /// The version of the tenant's webhooks that the plan is based on.
     pub config_version: u64,
+    pub event_id: EventIdFrom,
+}
+
+/// Where the id of an event comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventIdFrom {
+    /// A repeated call has the same key, and so the same id.
+    Key,
+    /// Random: a stored event with this id can only be the one of this call, whose first answer was lost.
+    Chance,
 }
 
 /// The result of an acceptance.
@@ -96,8 +106,9 @@ pub enum Renewed {
 #[async_trait]
 pub trait Deliveries: Send + Sync {
     /// Stores events with their rows. On `Ok(New)` everything is durable. A duplicate first completes what an interrupted
-    /// call left undone. Rows of a paused, failed or disabled webhook go to its backlog. SQLite stores an event with its rows in one
-    /// transaction; DynamoDB writes the event first and then its rows, and only a repeated call completes an interrupted one.
+    /// call left undone. What a webhook's rows wait for is not looked at: the worker that finds one that may not go yet moves it to
+    /// the backlog. SQLite stores an event with its rows in one transaction; DynamoDB writes the event first and then its rows,
+    /// and only a repeated call completes an interrupted one. A plan is outdated if the version of its tenant is higher.
     async fn accept(&self, batch: Vec<Acceptance>) -> Vec<Result<Accepted>>;
 
     /// Claims rows by the rules of [`Delivery::claim`]. A claimed row carries the generation of its webhook's state at that

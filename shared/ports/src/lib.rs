@@ -35,6 +35,7 @@ pub mod start_now;
 pub mod traces;
 pub mod transfers;
 pub mod vitals;
+pub mod watch;
 
 pub use error::{Error, Result};
 

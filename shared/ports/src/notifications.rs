@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use postrider_domain::ids::TenantId;
 use postrider_domain::notification::Notification;
+use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -32,6 +33,10 @@ pub trait Notifications: Send + Sync {
 
     /// The position of the newest notification of the tenant: all later ones come after it. 0 if there is none.
     async fn newest_notification(&self, tenant: &TenantId) -> Result<u64>;
+
+    /// Says that a listener reads the tenant's notifications. A store that keeps them only for listeners does so for a
+    /// minute from then on, starting within seconds. Where some are missing, it returns one of the kind `gap`.
+    async fn listening(&self, tenant: &TenantId, now: Timestamp) -> Result<()>;
 }
 
 /// Waits for notifications, where the store is in the same process.

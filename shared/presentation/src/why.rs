@@ -31,6 +31,7 @@ pub fn explain(
         (Status::Delivered, _) => return None,
         (Status::Dead, Some(DeadCause::Expired)) => expired(),
         (Status::Dead, Some(DeadCause::WebhookDeleted)) => deleted(),
+        (Status::Dead, Some(DeadCause::EventExpired)) => event_expired(),
         (Status::Pending | Status::Failed | Status::Dead, _) => match &held {
             Some(held) => held.explain(),
             None => failed(row, last?, webhook)?,
@@ -80,6 +81,14 @@ fn expired() -> Explanation {
     )
 }
 
+fn event_expired() -> Explanation {
+    (
+        "The event is no longer stored".to_owned(),
+        "When this delivery was due, its event had already been deleted at the end of its retention. There was nothing left to send.".to_owned(),
+        vec!["If the event still matters, publish it again. Retrying this delivery cannot succeed.".to_owned()],
+    )
+}
+
 fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
     match row.status {
         Status::Delivered => String::new(),
@@ -121,7 +130,9 @@ fn ended(row: &Delivery) -> String {
         Some(DeadCause::Blocked) => {
             "Not retried: another attempt would be blocked again.".to_owned()
         }
-        Some(DeadCause::Expired | DeadCause::WebhookDeleted) | None => "Given up.".to_owned(),
+        Some(DeadCause::Expired | DeadCause::WebhookDeleted | DeadCause::EventExpired) | None => {
+            "Given up.".to_owned()
+        }
     }
 }
 

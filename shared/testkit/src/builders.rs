@@ -19,7 +19,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
     DEFAULT_RETRY_RATE, DEFAULT_TIMEOUT_SECONDS, Webhook, WebhookSettings,
 };
-use postrider_ports::deliveries::Acceptance;
+use postrider_ports::deliveries::{Acceptance, EventIdFrom};
 use url::Url;
 
 /// When tests start: 2026-02-21T10:00:00Z.
@@ -141,7 +141,7 @@ pub fn row(event: &Event, webhook: WebhookId) -> Delivery {
     }
 }
 
-/// An event with an unclaimed row per webhook.
+/// An event with an unclaimed row per webhook, as a publisher sends it that repeats a call with the same key.
 #[must_use]
 pub fn acceptance(event: Event, webhooks: &[WebhookId], config_version: u64) -> Acceptance {
     let rows = webhooks.iter().map(|id| row(&event, *id)).collect();
@@ -150,6 +150,7 @@ pub fn acceptance(event: Event, webhooks: &[WebhookId], config_version: u64) -> 
         event: Arc::new(event),
         rows,
         config_version,
+        event_id: EventIdFrom::Key,
     }
 }
 

@@ -8,9 +8,11 @@
     reason = "test code: a failed expectation stops the test, with its location"
 )]
 
+pub mod bodies;
 pub mod builders;
 pub mod clock;
 pub mod model;
 pub mod receiver;
 pub mod recording_queue;
 pub mod store_suite;
+pub mod stream_mapping;

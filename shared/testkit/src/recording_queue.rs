@@ -11,6 +11,7 @@ pub struct RecordingQueue {
     messages: Mutex<Vec<QueueMessage>>,
     depth: Mutex<u64>,
     closed: Mutex<bool>,
+    calls: Mutex<usize>,
 }
 
 impl RecordingQueue {
@@ -32,6 +33,11 @@ impl RecordingQueue {
         self.take().into_iter().filter_map(attempt).collect()
     }
 
+    /// How many calls to send were made.
+    pub fn calls(&self) -> usize {
+        *self.calls.lock()
+    }
+
     /// Reports this depth, whatever the queue holds.
     pub fn pretend_depth(&self, depth: u64) {
         *self.depth.lock() = depth;
@@ -46,6 +52,7 @@ impl RecordingQueue {
 #[async_trait]
 impl Queue for RecordingQueue {
     async fn send(&self, messages: Vec<QueueMessage>) -> Vec<Result<()>> {
+        *self.calls.lock() += 1;
         let closed = *self.closed.lock();
         let sent = |message| {
             if closed {

@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use postrider_domain::health::WebhookStatus;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_ports::{EmbeddedStore, Store};
 
 pub use scene::Scene;
@@ -81,6 +82,32 @@ pub trait Fixture: Send + Sync {
 
     /// Returns when lists and schedules show everything written so far, for stores whose indexes lag.
     async fn flush(&self) {}
+
+    /// The same, but for what only the watch over fresh rows writes.
+    async fn follow(&self) {
+        self.flush().await;
+    }
+
+    /// Lets the watch see some of the fresh rows that it has not seen yet, in the order in which they were accepted.
+    async fn watch(&self, _from: usize, _count: usize) {}
+
+    /// What leads to an open row if its message is lost.
+    async fn found_by(&self, _: &TenantId, _: DeliveryId) -> FoundBy {
+        FoundBy::Poller
+    }
+}
+
+/// What leads to an open row whose message is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundBy {
+    /// It is in a lane that the poller reads.
+    Poller,
+    /// It is in a lane of its webhook's backlog.
+    Drainer,
+    /// The record of its acceptance is still ahead of the watch.
+    Watch,
+    /// It would never be attempted.
+    Nothing,
 }
 
 /// A fixture whose store is embedded.
@@ -105,7 +132,9 @@ macro_rules! store_suite {
                 one_item_of_a_batch_fails_alone,
                 a_batch_of_a_hundred_and_thirty_is_stored_whole,
                 an_event_for_sixty_webhooks_is_stored_whole,
-                a_body_that_fills_an_item_comes_back_byte_for_byte,
+                a_body_of_any_size_comes_back_byte_for_byte,
+                the_largest_json_comes_back_byte_for_byte,
+                another_large_request_under_the_same_key_is_a_conflict,
             }
             claiming {
                 one_of_many_claimers_wins,

@@ -1,6 +1,6 @@
 //! Notifications, live, as server-sent events.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::HeaderMap;
+use parking_lot::Mutex;
 use postrider_api_types::schema::MAX_POSITION_DIGITS;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
@@ -30,6 +31,8 @@ const PAGE: usize = 100;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a listener waits before it reconnects, if it is answered at once.
 const COME_BACK_AFTER: Duration = Duration::from_secs(2);
+/// How often the store is told that a tenant has a listener.
+const TELL_EVERY: Millis = Millis::from_seconds(30);
 /// How often a stream checks whether its key is still valid.
 const RECHECK_EVERY: Millis = Millis::from_seconds(30);
 
@@ -53,6 +56,8 @@ pub struct Streams {
     gateway: Arc<Gateway>,
     streaming: Streaming,
     slots: Arc<Semaphore>,
+    /// When this process last told the store about the listeners of a tenant.
+    told: Mutex<HashMap<TenantId, Timestamp>>,
 }
 
 impl Streams {
@@ -62,7 +67,23 @@ impl Streams {
             gateway,
             streaming,
             slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            told: Mutex::default(),
         }
+    }
+
+    /// Tells the store that the tenant has a listener, every now and then.
+    async fn tell_store(&self, tenant: &TenantId) -> Result<(), Problem> {
+        let ports = &self.gateway.ports;
+        let now = ports.clock.now();
+        let is_recent = |at: &Timestamp| *at <= now && now.since(*at) < TELL_EVERY;
+        if self.told.lock().get(tenant).is_some_and(is_recent) {
+            return Ok(());
+        }
+        ports.store.listening(tenant, now).await?;
+        let mut told = self.told.lock();
+        told.retain(|_, at| is_recent(at));
+        told.insert(tenant.clone(), now);
+        Ok(())
     }
 }
 
@@ -90,6 +111,7 @@ pub async fn follow(
             Problem::new(Code::TooManyStreams, detail)
         })?;
     let tenant = key.tenant.clone();
+    streams.tell_store(&tenant).await?;
     let newest = streams
         .gateway
         .ports

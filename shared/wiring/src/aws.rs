@@ -10,7 +10,7 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_runtime_api::client::http::{HttpClient, SharedHttpClient, http_client_fn};
-use postrider_adapter_aws::dynamodb::{DataKeys, DynamoOptions, DynamoStore};
+use postrider_adapter_aws::dynamodb::{BodyBucket, DataKeys, DynamoOptions, DynamoStore};
 
 use crate::settings::StoreSettings;
 
@@ -65,8 +65,11 @@ pub fn store(aws: &Aws, settings: &StoreSettings) -> Arc<DynamoStore> {
     let data_keys = DataKeys::new(kms, settings.kms_key.clone().unwrap_or_default());
     let options = DynamoOptions {
         tables: settings.tables.clone(),
-        shards: settings.shards,
         retention: settings.retention,
+        bodies: settings.bodies_bucket.clone().map(|bucket| {
+            let client = aws_sdk_s3::Client::new(aws.config());
+            BodyBucket::new(client, bucket)
+        }),
     };
     DynamoStore::new(
         aws_sdk_dynamodb::Client::new(aws.config()),

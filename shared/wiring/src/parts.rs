@@ -9,6 +9,7 @@ use postrider_adapter_aws::sqs::SqsQueue;
 use postrider_adapter_dev::{DevQueue, DevStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
 use postrider_gateway::Ports;
+use postrider_gateway::poll::sweeps::SweepStore;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
@@ -27,6 +28,8 @@ pub struct Parts {
     pub process: String,
     /// For further clients; `None` outside AWS.
     pub aws: Option<Aws>,
+    /// The store again, if it accepts rows without a lane.
+    pub sweeps: Option<Arc<dyn SweepStore>>,
 }
 
 impl Parts {
@@ -41,13 +44,11 @@ impl Parts {
                 let sqs = aws_sdk_sqs::Client::new(aws.config());
                 let queue = SqsQueue::new(sqs, queues.clone(), Arc::clone(&clock));
                 let process = process(variable("AWS_LAMBDA_LOG_STREAM_NAME"));
-                Ok(Self::over(
-                    store,
-                    Arc::new(queue),
-                    clock,
-                    process,
-                    Some(aws),
-                ))
+                let sweeps = Arc::clone(&store);
+                Ok(Self {
+                    sweeps: Some(sweeps),
+                    ..Self::over(store, Arc::new(queue), clock, process, Some(aws))
+                })
             }
             #[cfg(feature = "local")]
             Backend::Dev(url) => Self::connect_to_dev(url, clock).await,
@@ -81,6 +82,7 @@ impl Parts {
             queue,
             process,
             aws,
+            sweeps: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The settings of the functions: typed, read once, few per function, all errors reported together.
 
-use postrider_adapter_aws::dynamodb::{DEFAULT_SHARDS, Tables};
+use postrider_adapter_aws::dynamodb::Tables;
 use postrider_adapter_aws::sqs::SqsUrls;
 use postrider_domain::egress::Rules;
 use postrider_domain::ids::TenantId;
@@ -8,11 +8,8 @@ use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
 use postrider_gateway::settings::shared::LOG;
-use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES_ON_AWS, Reader};
+use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES, Reader};
 use postrider_ports::traces::TraceSettings;
-
-/// The most shards: an index key has three digits.
-const MAX_SHARDS: u16 = 999;
 
 /// Looks up a setting by name.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -21,8 +18,9 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     pub tables: Tables,
-    pub shards: u16,
     pub retention: Retention,
+    /// The bucket of large bodies; for functions that store or read bodies.
+    pub bodies_bucket: Option<String>,
     /// The KMS key that encrypts data keys; for functions that unseal secrets.
     pub kms_key: Option<String>,
 }
@@ -93,6 +91,8 @@ pub struct PublisherSettings {
     pub topic_arn: String,
     /// The EventBridge bus that they are published to as well.
     pub notification_bus: Option<String>,
+    /// The queue for changes that cannot be decoded.
+    pub unreadable_queue_url: String,
 }
 
 /// The settings of the bridge from an EventBridge bus.
@@ -105,6 +105,12 @@ pub struct BridgeSettings {
     pub tenant: TenantId,
     /// The queue for events that cannot be published.
     pub dead_letters_url: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct WatcherSettings {
+    pub common: CommonSettings,
+    pub store: StoreSettings,
 }
 
 #[derive(Clone, Debug)]
@@ -158,6 +164,7 @@ from_environment!(
     PollerSettings,
     PublisherSettings,
     BridgeSettings,
+    WatcherSettings,
     NotifierSettings
 );
 
@@ -210,6 +217,7 @@ impl PublisherSettings {
             store: store(reader, Unseals::No),
             topic_arn: reader.required("POSTRIDER_TOPIC_ARN"),
             notification_bus: reader.text("POSTRIDER_NOTIFICATION_BUS"),
+            unreadable_queue_url: reader.required("POSTRIDER_UNREADABLE_QUEUE_URL"),
         }
     }
 }
@@ -222,6 +230,15 @@ impl BridgeSettings {
             limits: limits(reader),
             tenant: tenant(reader),
             dead_letters_url: reader.required("POSTRIDER_DEAD_LETTERS_URL"),
+        }
+    }
+}
+
+impl WatcherSettings {
+    fn read_from(reader: &mut Reader<'_>) -> Self {
+        Self {
+            common: common(reader),
+            store: store(reader, Unseals::No),
         }
     }
 }
@@ -261,7 +278,10 @@ fn backend(reader: &mut Reader<'_>, unseals: Unseals) -> Backend {
         return Backend::Dev(url);
     }
     Backend::Aws {
-        store: store(reader, unseals),
+        store: StoreSettings {
+            bodies_bucket: Some(reader.required("POSTRIDER_BODIES_BUCKET")),
+            ..store(reader, unseals)
+        },
         queues: SqsUrls {
             messages: reader.required("POSTRIDER_QUEUE_URL"),
             drains: reader.text("POSTRIDER_DRAIN_QUEUE_URL"),
@@ -275,8 +295,8 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
             deliveries: reader.required("POSTRIDER_DELIVERIES_TABLE"),
             configs: reader.required("POSTRIDER_CONFIGS_TABLE"),
         },
-        shards: reader.number("POSTRIDER_SHARDS", 1, MAX_SHARDS, DEFAULT_SHARDS),
         retention: reader.retention(),
+        bodies_bucket: None,
         kms_key: match unseals {
             Unseals::Yes => Some(reader.required("POSTRIDER_KMS_KEY")),
             Unseals::No => None,
@@ -298,7 +318,7 @@ fn tenant(reader: &mut Reader<'_>) -> TenantId {
 
 fn limits(reader: &mut Reader<'_>) -> GatewaySettings {
     GatewaySettings {
-        max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+        max_body_bytes: MAX_BODY_BYTES,
         egress: reader.egress(),
         retry: reader.retry(),
     }

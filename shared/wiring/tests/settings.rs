@@ -15,11 +15,12 @@ use postrider_wiring::settings::{
     PublisherSettings, StoreSettings,
 };
 
-const AWS: [(&str, &str); 4] = [
+const AWS: [(&str, &str); 5] = [
     ("POSTRIDER_DELIVERIES_TABLE", "deliveries"),
     ("POSTRIDER_CONFIGS_TABLE", "configs"),
     ("POSTRIDER_QUEUE_URL", "http://127.0.0.1/queue"),
     ("POSTRIDER_KMS_KEY", "key"),
+    ("POSTRIDER_BODIES_BUCKET", "bodies"),
 ];
 
 fn lookup(pairs: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
@@ -48,8 +49,8 @@ fn an_unset_setting_has_the_documented_default() {
             deliveries: "deliveries".to_owned(),
             configs: "configs".to_owned(),
         },
-        shards: 16,
         retention: Retention::default(),
+        bodies_bucket: Some("bodies".to_owned()),
         kms_key: None,
     };
     let queues = SqsUrls {
@@ -59,7 +60,7 @@ fn an_unset_setting_has_the_documented_default() {
     assert_eq!(settings.backend, Backend::Aws { store, queues });
     let api = ApiSettings::read(&lookup(&[("POSTRIDER_FIRST_KEY_SECRET", " ")])).unwrap();
     assert_eq!(api.first_key_secret, None, "an empty setting is unset");
-    assert_eq!(api.limits.max_body_bytes, 350 * 1024);
+    assert_eq!(api.limits.max_body_bytes, 4 * 1024 * 1024);
 }
 
 #[test]
@@ -67,12 +68,11 @@ fn all_invalid_settings_are_reported_together() {
     let bad = lookup(&[
         ("POSTRIDER_DELIVERIES_TABLE", ""),
         ("POSTRIDER_KMS_KEY", ""),
-        ("POSTRIDER_SHARDS", "0"),
         ("POSTRIDER_RETRY_BUDGET", "many"),
         ("POSTRIDER_EGRESS_HTTP", "maybe"),
     ]);
     let errors = errors(DispatcherSettings::read(&bad));
-    assert_eq!(errors.len(), 5, "{errors:?}");
+    assert_eq!(errors.len(), 4, "{errors:?}");
 }
 
 #[test]
@@ -84,7 +84,11 @@ fn a_function_requires_no_setting_it_does_not_use() {
     assert!(PollerSettings::read(&bad).is_ok());
     assert!(NotifierSettings::read(&lookup(&[("POSTRIDER_QUEUE_URL", "")])).is_ok());
     let errors = errors(PublisherSettings::read(&bad));
-    assert_eq!(errors, ["POSTRIDER_TOPIC_ARN: must be set"]);
+    let required = [
+        "POSTRIDER_TOPIC_ARN: must be set",
+        "POSTRIDER_UNREADABLE_QUEUE_URL: must be set",
+    ];
+    assert_eq!(errors, required);
 }
 
 #[test]

@@ -22,13 +22,12 @@ fn poller() -> Found {
         "Assumed: {HINTS_PER_SECOND} messages a second, {PAGE_TAKES} for a page of a query, ticks up to 5 s late, one in \
          20 a minute late and one in 20 three minutes late; dispatchers are never busy.\n"
     );
-    for (shards, minutes) in [(16, 360), (64, 360), (16, 120), (64, 120)] {
+    for minutes in [360, 120] {
         let outcome = simulate(Scenario {
             rows: ROWS,
-            shards,
             minutes,
         });
-        let of = format!("{shards} shards, {minutes} minutes");
+        let of = format!("{minutes} minutes");
         let late = super::count(outcome.p99.get());
         figures.extend([
             Figure::new(&of, "p99 late", late, "ms").at_most(2000.0),

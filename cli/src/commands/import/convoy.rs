@@ -18,8 +18,8 @@ use serde_json::Value;
 use super::remote::{Remote, from_file, is_url};
 use super::report::Report;
 use super::webhook::{
-    NewWebhook, chosen_tenant, fresh_secret, headers_of, id_of, instant, name_of, status_of,
-    tenant_of,
+    NewWebhook, chosen_tenant, fresh_secret, headers_of, id_of, instant, max_rate_of, name_of,
+    status_of, tenant_of,
 };
 use crate::failure::Failure;
 use crate::hidden::Hidden;
@@ -57,6 +57,9 @@ struct Endpoint {
     http_timeout: Option<u64>,
     #[serde(default)]
     rate_limit: Option<u64>,
+    /// In seconds.
+    #[serde(default)]
+    rate_limit_duration: Option<u64>,
     #[serde(default)]
     support_email: Option<String>,
     #[serde(default)]
@@ -278,6 +281,10 @@ fn copied(
         .support_email
         .clone()
         .filter(|email| !email.is_empty());
+    let rate_limit = (
+        endpoint.rate_limit.unwrap_or(0),
+        endpoint.rate_limit_duration.unwrap_or(1),
+    );
     let names = [endpoint.name.as_deref(), endpoint.description.as_deref()];
     Ok(WebhookCopy {
         id: id_of("convoy", &endpoint.uid),
@@ -289,6 +296,7 @@ fn copied(
             owner_email: email,
             headers: Some(headers_of(headers, name, report)),
             timeout_seconds: timeout,
+            max_rate: max_rate_of(rate_limit, name, report),
             retry: Some(RetrySettings {
                 profile: Profile::Standard,
                 ..RetrySettings::default()
@@ -336,9 +344,6 @@ fn list_lost(endpoint: &Endpoint, name: &str, report: &mut Report) {
         name,
         "the header X-Convoy-Signature: the receiver has to verify webhook-signature instead, with the same secret",
     );
-    if endpoint.rate_limit.is_some_and(|limit| limit > 0) {
-        report.not_carried(name, "the rate limit");
-    }
     if endpoint
         .http_timeout
         .is_some_and(|seconds| seconds > u64::from(MAX_TIMEOUT_SECONDS))

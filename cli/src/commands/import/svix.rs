@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::remote::{Remote, from_file, is_url};
 use super::report::Report;
 use super::webhook::{
-    NewWebhook, chosen_tenant, fresh_secret, headers_of, id_of, instant, name_of, status_of,
-    tenant_of,
+    NewWebhook, chosen_tenant, fresh_secret, headers_of, id_of, instant, max_rate_of, name_of,
+    status_of, tenant_of,
 };
 use crate::failure::Failure;
 use crate::hidden::Hidden;
@@ -38,7 +38,7 @@ pub(super) struct Application {
     #[serde(default)]
     uid: Option<String>,
     #[serde(default)]
-    throttle_rate: Option<Value>,
+    throttle_rate: Option<u64>,
     #[serde(default)]
     endpoints: Vec<Endpoint>,
 }
@@ -60,10 +60,12 @@ struct Endpoint {
     event_types: Option<Vec<String>>,
     #[serde(default)]
     channels: Option<Vec<String>>,
+    /// The name of the limit on older servers.
     #[serde(default)]
-    rate_limit: Option<Value>,
+    rate_limit: Option<u64>,
+    /// Messages per second.
     #[serde(default)]
-    throttle_rate: Option<Value>,
+    throttle_rate: Option<u64>,
     #[serde(default)]
     metadata: BTreeMap<String, Value>,
     #[serde(default)]
@@ -151,7 +153,7 @@ pub(super) fn convert(
             Some(tenant) => tenant.clone(),
             None => tenant_of(&[application.uid.as_deref(), Some(&application.id)])?,
         };
-        if is_set(application.throttle_rate.as_ref()) {
+        if application.throttle_rate.is_some_and(|rate| rate > 0) {
             report.not_carried(&application.id, "the rate limit of the application");
         }
         for endpoint in &application.endpoints {
@@ -183,6 +185,7 @@ fn copied(
     let types = endpoint.event_types.as_ref();
     let types = types.or(endpoint.filter_types.as_ref());
     let types = types.filter(|types| !types.is_empty()).cloned();
+    let rate_limit = endpoint.throttle_rate.or(endpoint.rate_limit);
     Ok(WebhookCopy {
         id: id_of("svix", &endpoint.id),
         tenant,
@@ -191,6 +194,7 @@ fn copied(
             target_url: endpoint.url.clone(),
             event_types: types.unwrap_or_else(|| vec!["*".to_owned()]),
             headers: Some(headers_of(headers, name, report)),
+            max_rate: max_rate_of((rate_limit.unwrap_or(0), 1), name, report),
             retry: Some(RetrySettings {
                 profile: Profile::Standard,
                 ..RetrySettings::default()
@@ -212,9 +216,6 @@ fn list_lost(endpoint: &Endpoint, name: &str, report: &mut Report) {
             format!("channels ({channels}): the webhook gets events of all channels"),
         );
     }
-    if is_set(endpoint.rate_limit.as_ref()) || is_set(endpoint.throttle_rate.as_ref()) {
-        report.not_carried(name, "the rate limit");
-    }
     if !endpoint.metadata.is_empty() {
         report.not_carried(name, "metadata");
     }
@@ -222,8 +223,4 @@ fn list_lost(endpoint: &Endpoint, name: &str, report: &mut Report) {
         let what = format!("the header {header}: Svix does not return its value; set it again");
         report.not_carried(name, what);
     }
-}
-
-fn is_set(value: Option<&Value>) -> bool {
-    value.is_some_and(|value| !value.is_null() && value.as_u64() != Some(0))
 }

@@ -16,6 +16,9 @@ use super::report::Report;
 use crate::edge;
 use crate::failure::Failure;
 
+/// The fastest `max_rate` of a gateway on AWS, which is slower than an embedded one.
+const FASTEST_EVERYWHERE: u32 = 300;
+
 #[derive(Debug)]
 pub(super) struct NewWebhook {
     /// How messages name it.
@@ -118,6 +121,33 @@ pub(super) fn headers_of<'a>(
         }
     }
     kept
+}
+
+/// The `max_rate` for a limit of so many requests in so many seconds. Rates that not every gateway keeps to, and parts of a
+/// request per second, are reported.
+pub(super) fn max_rate_of(
+    (requests, seconds): (u64, u64),
+    record: &str,
+    report: &mut Report,
+) -> Option<u32> {
+    if requests == 0 {
+        return None;
+    }
+    let seconds = seconds.max(1);
+    let rate = u32::try_from(requests / seconds).unwrap_or(u32::MAX);
+    if rate > FASTEST_EVERYWHERE {
+        let what = format!("a rate limit above {FASTEST_EVERYWHERE} requests per second");
+        report.not_carried(record, what);
+        return None;
+    }
+    let kept = rate.max(1);
+    if u64::from(kept) * seconds != requests {
+        let what = format!(
+            "a rate limit of {requests} requests in {seconds} s: it is {kept} per second now"
+        );
+        report.not_carried(record, what);
+    }
+    Some(kept)
 }
 
 /// A new secret, for an endpoint whose own cannot be used.

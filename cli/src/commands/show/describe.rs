@@ -96,6 +96,7 @@ fn cause(cause: &Word<DeadCause>) -> String {
         Word::Known(DeadCause::ExhaustedFailingWebhook) => {
             "attempts used up; the webhook was stopped".to_owned()
         }
+        Word::Known(DeadCause::EventExpired) => "the event is no longer stored".to_owned(),
         Word::Known(_) | Word::Unknown(_) => cause.as_str().replace('_', " "),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) const CONNECTIONS: Setting<WholeNumber<usize>> = Setting {
         max: 100_000,
         default: Limits::CONNECTIONS,
     },
-    meaning: "Maximum number of connected clients, each with a body of up to 1 MiB in memory. When all are taken, the oldest one without a valid key, session or signature makes room; clients that had one keep theirs. A connection is closed if no request arrives for 10 s, if its body comes in at less than 16 KiB per 5 s, or if its client reads nothing for 30 s. Each client needs one file descriptor, each attempt in flight up to two: `serve` raises its soft limit (`ulimit -n`) to the hard limit and refuses to start if that is too low.",
+    meaning: "Maximum number of connected clients, each with a body of up to 4 MiB in memory. When all are taken, the oldest one without a valid key, session or signature makes room; clients that had one keep theirs. A connection is closed if no request arrives for 10 s, if its body comes in at less than 16 KiB per 5 s, or if its client reads nothing for 30 s. Each client needs one file descriptor, each attempt in flight up to two: `serve` raises its soft limit (`ulimit -n`) to the hard limit and refuses to start if that is too low.",
 };
 
 pub(crate) const CONNECTIONS_PER_ADDRESS: Setting<WholeNumber<usize>> = Setting {

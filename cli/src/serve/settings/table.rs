@@ -2,7 +2,7 @@
 
 use postrider_gateway::settings::setting::{Documented, SettingRow};
 use postrider_gateway::settings::shared::{
-    EGRESS_ALLOW, EGRESS_HTTP, EGRESS_PORTS, LOG, RETENTION_DEAD, RETENTION_DELIVERED,
+    EGRESS_ALLOW, EGRESS_DENY, EGRESS_HTTP, EGRESS_PORTS, LOG, RETENTION_DEAD, RETENTION_DELIVERED,
     RETRY_BUDGET, RETRY_JITTER,
 };
 use postrider_gateway::settings::traces;
@@ -25,6 +25,7 @@ pub(super) const ALL: &[&dyn Documented] = &[
     &CONNECTIONS,
     &CONNECTIONS_PER_ADDRESS,
     &EGRESS_ALLOW,
+    &EGRESS_DENY,
     &EGRESS_HTTP,
     &EGRESS_PORTS,
     &EGRESS_CA_FILE,

@@ -20,7 +20,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::json;
 
-/// Up to 100 events, 4 MiB in total.
+/// Up to 100 events, 6 MB in total.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEvents)]

@@ -170,6 +170,7 @@ async fn an_error_page_keeps_the_menu_and_links_elsewhere() {
 async fn a_full_disk_shows_an_error_page() {
     let options = SqliteOptions {
         max_pages: Some(90),
+        ..SqliteOptions::default()
     };
     let stage = Stage::with(options).await;
     let cookie = log_in(&stage, &stage.admin).await;

@@ -152,6 +152,7 @@ async fn a_body_may_arrive_in_pieces() {
 async fn a_full_disk_responds_503_with_retry_after() {
     let stage = Stage::with(SqliteOptions {
         max_pages: Some(90),
+        ..SqliteOptions::default()
     })
     .await;
     let event = json!({"type": "a", "payload": "x".repeat(9000)});

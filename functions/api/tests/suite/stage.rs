@@ -45,7 +45,7 @@ pub(crate) struct Stage {
     pub(crate) admin: String,
     process: String,
     egress: Rules,
-    _dir: tempfile::TempDir,
+    pub(crate) dir: tempfile::TempDir,
 }
 
 pub(crate) struct Answer {
@@ -168,7 +168,7 @@ impl Stage {
             admin: String::new(),
             process,
             egress,
-            _dir: dir,
+            dir,
         };
         stage.admin = stage.token("default", &Scope::ALL).await;
         stage

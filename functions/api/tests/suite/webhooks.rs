@@ -488,6 +488,40 @@ async fn a_webhook_shows_its_backlog_and_when_it_will_be_empty() {
 }
 
 #[tokio::test]
+async fn a_backlog_is_counted_up_to_ten_thousand() {
+    let stage = Stage::new().await;
+    let id = stage.webhook().await;
+    let path = format!("/v1/webhooks/{id}");
+    stage.post(&format!("{path}/pause"), "").await.expect(200);
+    let event = json!({"type": "task.completed", "payload": {}, "webhook_id": id});
+    let batch = json!({"events": vec![event.clone(); 100]});
+    for _ in 0..100 {
+        stage.post("/v1/events", &batch).await.expect(202);
+    }
+    let shown = stage.get(&path).await.expect(200);
+    let exactly = json!({"size": 10_000, "counted": true, "empty_at": null});
+    assert_eq!(shown["backlog"], exactly);
+    stage.post("/v1/events", &event).await.expect(202);
+    let shown = stage.get(&path).await.expect(200);
+    let more = json!({"size": 10_000, "counted": false, "empty_at": null});
+    assert_eq!(shown["backlog"], more);
+}
+
+#[tokio::test]
+async fn a_backlog_that_cannot_be_counted_is_unknown_and_the_rest_is_shown() {
+    let stage = Stage::new().await;
+    let id = stage.webhook().await;
+    let file = rusqlite::Connection::open(stage.dir.path().join("postrider.db")).unwrap();
+    file.execute_batch("ALTER TABLE webhook_deliveries RENAME TO elsewhere")
+        .unwrap();
+    let shown = stage.get(&format!("/v1/webhooks/{id}")).await.expect(200);
+    assert_eq!(
+        (&shown["id"], &shown["backlog"]),
+        (&json!(id), &json!(null))
+    );
+}
+
+#[tokio::test]
 async fn a_webhook_shows_its_current_rate_and_its_next_probe() {
     let stage = Stage::new().await;
     let mut draft = new_webhook();

@@ -20,14 +20,13 @@ impl DynamoStore {
         completion: &Completion,
         now: Timestamp,
     ) -> Result<Applied> {
-        let before = claimed.delivery();
-        let after = before.completed(completion);
+        let after = claimed.delivery().completed(completion);
         let attempt = &completion.attempt;
-        let expires_at = self.retention.expires_at(&after);
-        self.keep_event(&after.tenant, after.id.event, after.created_at, expires_at)
+        let replaced = self
+            .replace_row(&after, claimed.event_expires_at(), now)
             .await?;
-        self.record(before, &after, attempt).await?;
-        let change = row::replace(&after, self.around(now))?
+        self.record(&after, attempt).await?;
+        let change = replaced
             .set(&packed::slot(attempt.number), packed::pack(attempt))
             .only_if(is_still(claimed));
         match self.change(change).await? {

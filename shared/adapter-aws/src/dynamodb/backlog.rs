@@ -21,7 +21,7 @@ use crate::fault::{readable_only, unreadable};
 #[async_trait]
 impl Backlog for DynamoStore {
     fn shards(&self) -> u16 {
-        self.shards
+        keys::SHARDS
     }
 
     async fn rows_between(

@@ -123,6 +123,17 @@ impl DynamoStore {
 
     /// Updates an item if the condition holds and returns it as updated; `None` if the condition does not hold.
     pub(super) async fn change(&self, change: Change) -> Result<Option<Item>> {
+        self.update(change, ReturnValue::AllNew).await
+    }
+
+    /// Updates an item if the condition holds, without reading it: a role may allow only some of its attributes. Returns
+    /// whether the condition held.
+    pub(super) async fn alter(&self, change: Change) -> Result<bool> {
+        let updated = self.update(change, ReturnValue::None).await?;
+        Ok(updated.is_some())
+    }
+
+    async fn update(&self, change: Change, returned: ReturnValue) -> Result<Option<Item>> {
         let (table, key) = (change.table, change.key.item());
         let (expression, condition) = change.into_parts();
         let call = self
@@ -134,7 +145,7 @@ impl DynamoStore {
             .set_expression_attribute_values(some(condition.values))
             .set_condition_expression(filled(condition.expression))
             .update_expression(expression)
-            .return_values(ReturnValue::AllNew);
+            .return_values(returned);
         match call.send().await {
             Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
             Err(SdkError::ServiceError(failure))

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::{Condition, Query, Step, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::{CHORES, Key};
+use super::registrations::registering;
 use super::{DynamoStore, flow};
 use crate::fault::{readable_only, unreadable};
 
@@ -53,30 +54,27 @@ impl Chore {
     }
 }
 
-impl DynamoStore {
-    /// What else the transaction writes that gives a webhook this status.
-    pub(super) fn after_change(
-        &self,
-        status: WebhookStatus,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        now: Timestamp,
-    ) -> Result<Vec<Step>> {
-        let mut steps = vec![self.registering(tenant, webhook, now)];
-        match status {
-            WebhookStatus::Active => {
-                steps.push(Step::Change(flow::resumed(tenant, webhook, now)?));
-            }
-            WebhookStatus::Failed => steps.extend([
-                Step::Change(flow::paused(tenant, webhook)),
-                Chore::Test.mark(tenant, webhook, now)?,
-            ]),
-            WebhookStatus::Paused | WebhookStatus::Disabled => {
-                steps.push(Step::Change(flow::paused(tenant, webhook)));
-            }
+/// What else the transaction writes that gives a webhook this status.
+pub(super) fn after_change(
+    status: WebhookStatus,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    now: Timestamp,
+) -> Result<Vec<Step>> {
+    let mut steps = vec![registering(tenant, webhook, now)];
+    match status {
+        WebhookStatus::Active => {
+            steps.push(Step::Change(flow::resumed(tenant, webhook, now)?));
         }
-        Ok(steps)
+        WebhookStatus::Failed => steps.extend([
+            Step::Change(flow::paused(tenant, webhook)),
+            Chore::Test.mark(tenant, webhook, now)?,
+        ]),
+        WebhookStatus::Paused | WebhookStatus::Disabled => {
+            steps.push(Step::Change(flow::paused(tenant, webhook)));
+        }
     }
+    Ok(steps)
 }
 
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! Claims rows and renews their leases.
 
 use futures_util::StreamExt;
-use futures_util::future::join;
 use futures_util::stream;
 use postrider_domain::delivery::{Claimed, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
@@ -10,7 +9,6 @@ use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, Wanted};
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
-use super::event::Kept;
 use super::item::{ms, n, s};
 use super::keys::Key;
 use super::row::{self, Surroundings};
@@ -108,11 +106,7 @@ impl DynamoStore {
             .set("generation", n(generation))
             .add("version", n(1))
             .only_if(condition);
-        let event = self.kept(&wanted.tenant, wanted.id.event);
-        // Wait for both: a write that is dropped half-way may still take effect.
-        let (changed, event) = join(self.change(change), event).await;
-        let (changed, event) = (changed?, event?);
-        let Some(item) = changed else {
+        let Some(item) = self.change(change).await? else {
             return match self.look(wanted, source, now).await? {
                 Looked::Answered(claim) => Ok(Some(claim)),
                 Looked::Free(_) => Ok(None),
@@ -120,7 +114,7 @@ impl DynamoStore {
         };
         // The row is now held under this lease, and a claim repeated by its owner succeeds.
         match row::delivery(item)?.claim(&wanted.lease, now) {
-            Ok(claimed) => self.hand_over(claimed, event, now).await.map(Some),
+            Ok(claimed) => self.hand_over(claimed, now).await.map(Some),
             Err(why) => Ok(Some(Claim::Unclaimable(why))),
         }
     }
@@ -141,7 +135,7 @@ impl DynamoStore {
         match source {
             Source::Backlog => Ok(on_hold),
             Source::Message => {
-                let moved = row::replace(&row.moved_to_backlog(), self.around(now))?;
+                let moved = self.replace_row(&row.moved_to_backlog(), None, now).await?;
                 let changed = self.change(moved.only_if(row::unchanged(&row))).await?;
                 Ok(on_hold.filter(|_| changed.is_some()))
             }
@@ -165,8 +159,7 @@ impl DynamoStore {
 
     /// Ends a row of a deleted webhook. Returns false if another writer was faster.
     pub(super) async fn end_delivery(&self, row: &Delivery, now: Timestamp) -> Result<bool> {
-        let dead = row.webhook_deleted();
-        let change = row::replace(&dead, self.around(now))?;
+        let change = self.replace_row(&row.webhook_deleted(), None, now).await?;
         let changed = self.change(change.only_if(row::unchanged(row))).await?;
         Ok(changed.is_some())
     }
@@ -190,8 +183,7 @@ impl DynamoStore {
             Err(why) => Ok(Looked::Answered(Claim::Unclaimable(why))),
             Ok(claimed) if claimed.version() == row.version => {
                 // The same owner claimed it before: the first answer was lost.
-                let event = self.kept(&wanted.tenant, wanted.id.event).await?;
-                let claim = self.hand_over(claimed, event, now).await?;
+                let claim = self.hand_over(claimed, now).await?;
                 Ok(Looked::Answered(claim))
             }
             Ok(_) => Ok(Looked::Free(Box::new(row))),
@@ -210,18 +202,19 @@ impl DynamoStore {
         })
     }
 
-    /// A claimed row with its event. A row that has outlived its event can never be delivered, so it is ended.
-    async fn hand_over(
-        &self,
-        claimed: Claimed,
-        event: Option<Kept>,
-        now: Timestamp,
-    ) -> Result<Claim> {
-        if let Some(kept) = event {
-            let event = kept.event;
-            return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+    /// A claimed row with its event. It is read only now, because a large one is expensive to read and most claims that
+    /// fail do so because another process holds the row. A row that has outlived its event can never be delivered, so it
+    /// is ended.
+    async fn hand_over(&self, claimed: Claimed, now: Timestamp) -> Result<Claim> {
+        let row = claimed.delivery();
+        if let Some(kept) = self.kept(&row.tenant, row.id.event).await? {
+            let expires_at = kept.expires_at;
+            if let Some(event) = self.with_body(kept).await? {
+                let claimed = claimed.with_event_expiring(expires_at);
+                return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+            }
         }
-        let expired = claimed.delivery().expired();
+        let expired = claimed.delivery().event_expired();
         let change = row::replace(&expired, self.around(now))?;
         self.change(change.only_if(is_still(&claimed))).await?;
         tracing::warn!(event = "store.event_missing", delivery_id = %expired.id, "a delivery was ended because its event is gone");
@@ -231,7 +224,6 @@ impl DynamoStore {
     /// The context for writing a row at `now`.
     pub(super) const fn around(&self, now: Timestamp) -> Surroundings {
         Surroundings {
-            shards: self.shards,
             retention: self.retention,
             now,
         }

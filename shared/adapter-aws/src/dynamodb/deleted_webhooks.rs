@@ -35,7 +35,7 @@ impl DynamoStore {
             return Ok(ended);
         }
         for _ in 0..STEPS {
-            if marker.progress.shard >= self.shards {
+            if marker.progress.shard >= keys::SHARDS {
                 self.end_walk(marker, now).await?;
                 return Ok(ended);
             }

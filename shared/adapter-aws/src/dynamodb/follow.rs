@@ -1,43 +1,36 @@
-//! Writes what follows from row changes: the state of webhooks, the counters, the feed. The publisher runs this on the
-//! table's stream, which reports every change at least once, and the changes of each item in order.
-//!
-//! States are written under a generation: processing a batch again changes neither `failed` nor `disabled`, and sends
-//! notifications with the same ids. Counts can be added twice if a process ends after a write and before the stream
-//! learns that its batch is done: the `failure_count` and hourly counters of that one batch, and its notifications in
-//! the feed. A batch that the same process receives again is recognised.
+//! Writes what follows from changes in the table's stream, which reports every change at least once, and the changes of each
+//! item in order. The publisher calls it twice per batch: for the health of webhooks, before it publishes notifications, and
+//! for counters and live feed, once it knows which changes will not come again.
+
+mod feed;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use parking_lot::Mutex;
-use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::ids::TenantId;
 use postrider_domain::notification::Notification;
 use postrider_domain::time::Timestamp;
 use postrider_ports::history::HourlyStats;
 use postrider_ports::{Error, Result};
+use tracing::warn;
 
+use self::feed::Feed;
 use super::DynamoStore;
-use super::done::{Done, Step};
 use super::stream::{Change, Record, RowChange};
-use crate::fault;
 
 /// How many webhooks are processed concurrently.
 const AT_ONCE: usize = 16;
-/// How many times a state is read again after another writer was faster.
-const ROUNDS: u32 = 10;
 
 pub struct Follower {
     store: Arc<DynamoStore>,
-    done: Mutex<Done>,
+    feed: Feed,
 }
 
 /// A record being processed: its change, and its error, if any.
 struct Work {
-    id: String,
     change: Change,
-    notifications: Vec<Notification>,
     failed: Option<Error>,
 }
 
@@ -45,13 +38,13 @@ impl Follower {
     #[must_use]
     pub fn of(store: Arc<DynamoStore>) -> Self {
         Self {
+            feed: Feed::default(),
             store,
-            done: Mutex::default(),
         }
     }
 
-    /// Writes what follows from a batch, and returns the notifications to publish for each record, in order. A failed
-    /// record must be processed again; the others are done.
+    /// Updates the health of webhooks, and returns the notifications to publish for each record, in order. A failed record
+    /// must be processed again.
     pub async fn follow(
         &self,
         records: Vec<Record>,
@@ -60,20 +53,48 @@ impl Follower {
         let mut works: Vec<Work> = records.into_iter().map(Work::of).collect();
         self.update_health(&mut works).await;
         self.resume(&mut works, now).await;
-        self.count(&mut works).await;
-        self.notify(&mut works, now).await;
         works.into_iter().map(Work::result).collect()
     }
 
+    /// Adds records that will not come again to the counters and the live feed. What cannot be written is logged and left
+    /// out: neither is worth stopping the stream for.
+    pub async fn settle(&self, records: &[Record], now: Timestamp) {
+        let changes = records.iter().cloned().map(Change::of);
+        let changes: Vec<_> = changes.filter_map(Result::ok).collect();
+        self.count(&changes).await;
+        self.notify(&changes, now).await;
+    }
+
     async fn update_health(&self, works: &mut [Work]) {
-        let groups = self.groups(works, Step::HealthUpdated, |row| {
-            row.was_attempted().then(|| row.webhook())
-        });
-        let update_health = |key, rows: Vec<RowChange>| {
-            async move { self.store.update_health(&key, &rows).await }.boxed()
-        };
-        self.each(works, Step::HealthUpdated, groups, update_health)
-            .await;
+        let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (index, work) in works.iter().enumerate() {
+            let row = work.change.row().filter(|row| row.was_attempted());
+            if let Some(row) = row {
+                groups.entry(row.webhook()).or_default().push(index);
+            }
+        }
+        let mut acts = Vec::with_capacity(groups.len());
+        for (webhook, indexes) in groups {
+            let works = indexes.iter().filter_map(|index| works.get(*index));
+            let rows: Vec<_> = works
+                .filter_map(|work| work.change.row().cloned())
+                .collect();
+            acts.push(async move {
+                let result = self.store.update_health(&webhook, &rows).await;
+                (indexes, result)
+            });
+        }
+        let results: Vec<_> = stream::iter(acts).buffer_unordered(AT_ONCE).collect().await;
+        for (indexes, result) in results {
+            let Err(error) = result else {
+                continue;
+            };
+            for index in indexes {
+                if let Some(work) = works.get_mut(index) {
+                    work.failed = Some(error.clone());
+                }
+            }
+        }
     }
 
     /// Resumes webhooks whose probes were answered. If repeated, it finds them active.
@@ -87,142 +108,59 @@ impl Follower {
         }
     }
 
-    async fn count(&self, works: &mut [Work]) {
-        let groups = self.groups(works, Step::Counted, |row| {
-            row.counted().map(|_| (row.webhook(), row.at.hour()))
-        });
-        let count = |((tenant, webhook), hour), rows: Vec<RowChange>| {
+    async fn count(&self, changes: &[Change]) {
+        let mut hours: BTreeMap<_, Vec<&RowChange>> = BTreeMap::new();
+        for row in changes.iter().filter_map(Change::row) {
+            if row.counted().is_some() {
+                let hour = (row.webhook(), row.at.hour());
+                hours.entry(hour).or_default().push(row);
+            }
+        }
+        let mut acts: Vec<BoxFuture<'_, Result<()>>> = Vec::with_capacity(hours.len());
+        for (((tenant, webhook), hour), rows) in hours {
             let mut more = HourlyStats::empty(webhook, hour);
-            let counted = rows.iter().filter_map(RowChange::counted);
+            let counted = rows.into_iter().filter_map(RowChange::counted);
             counted.for_each(|delta| more.add(delta));
-            async move { self.store.count(&tenant, &more).await }.boxed()
-        };
-        self.each(works, Step::Counted, groups, count).await;
-    }
-
-    async fn notify(&self, works: &mut [Work], now: Timestamp) {
-        let mut tenants: BTreeMap<TenantId, Vec<usize>> = BTreeMap::new();
-        for (index, work) in works.iter().enumerate() {
-            if let Some(notification) = work.notifications.first()
-                && work.failed.is_none()
-                && !self.done.lock().has(Step::Notified, &work.id)
-            {
-                let indexes = tenants.entry(notification.tenant.clone()).or_default();
-                indexes.push(index);
-            }
-        }
-        for (tenant, indexes) in tenants {
-            let records = indexes.iter().filter_map(|index| works.get(*index));
-            let notifications: Vec<_> = records.flat_map(|work| &work.notifications).collect();
-            let result = self.store.add_to_feed(&tenant, &notifications, now).await;
-            self.settle(works, Step::Notified, &indexes, &result);
-        }
-    }
-
-    /// The indexes of the records that still need a step, grouped by what is processed together.
-    fn groups<K: Ord>(
-        &self,
-        works: &[Work],
-        step: Step,
-        key: impl Fn(&RowChange) -> Option<K>,
-    ) -> BTreeMap<K, Vec<usize>> {
-        let done = self.done.lock();
-        let mut groups: BTreeMap<K, Vec<usize>> = BTreeMap::new();
-        for (index, work) in works.iter().enumerate() {
-            let row = work.change.row().filter(|_| work.failed.is_none());
-            if let Some(key) = row.and_then(&key)
-                && !done.has(step, &work.id)
-            {
-                groups.entry(key).or_default().push(index);
-            }
-        }
-        groups
-    }
-
-    /// Does a step for all groups, several concurrently, and records the results.
-    async fn each<'a, K>(
-        &'a self,
-        works: &mut [Work],
-        step: Step,
-        groups: BTreeMap<K, Vec<usize>>,
-        act: impl Fn(K, Vec<RowChange>) -> BoxFuture<'a, Result<()>>,
-    ) {
-        let mut acts = Vec::with_capacity(groups.len());
-        for (key, indexes) in groups {
-            let works = indexes.iter().filter_map(|index| works.get(*index));
-            let rows = works.filter_map(|work| work.change.row().cloned());
-            acts.push(act(key, rows.collect()).map(|result| (indexes, result)));
+            acts.push(async move { self.store.count(&tenant, &more).await }.boxed());
         }
         let results: Vec<_> = stream::iter(acts).buffer_unordered(AT_ONCE).collect().await;
-        for (indexes, result) in results {
-            self.settle(works, step, &indexes, &result);
+        for reason in results.into_iter().filter_map(Result::err) {
+            warn!(event = "changes.not_counted", %reason, "the counters of a webhook could not be increased");
         }
     }
 
-    fn settle(&self, works: &mut [Work], step: Step, indexes: &[usize], result: &Result<()>) {
-        let mut done = self.done.lock();
-        for index in indexes {
-            let Some(work) = works.get_mut(*index) else {
-                continue;
-            };
-            match result {
-                Ok(()) => done.note(step, &work.id),
-                Err(error) => work.failed = Some(error.clone()),
-            }
+    async fn notify(&self, changes: &[Change], now: Timestamp) {
+        let mut tenants: BTreeMap<TenantId, Vec<Notification>> = BTreeMap::new();
+        for notification in changes.iter().flat_map(Change::notifications) {
+            let tenant = notification.tenant.clone();
+            tenants.entry(tenant).or_default().push(notification);
+        }
+        for (tenant, notifications) in tenants {
+            self.feed
+                .add(&self.store, &tenant, &notifications, now)
+                .await;
         }
     }
 }
 
 impl Work {
     fn of(record: Record) -> Self {
-        let id = record.id.clone();
-        let (change, failed) = match Change::of(record) {
-            Ok(change) => (change, None),
-            Err(error) => (Change::Nothing, Some(error)),
-        };
-        Self {
-            id,
-            notifications: change.notifications(),
-            change,
-            failed,
+        match Change::of(record) {
+            Ok(change) => Self {
+                change,
+                failed: None,
+            },
+            Err(error) => Self {
+                change: Change::Nothing,
+                failed: Some(error),
+            },
         }
     }
 
     fn result(self) -> Result<Vec<Notification>> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(self.notifications),
+            None => Ok(self.change.notifications()),
         }
-    }
-}
-
-impl DynamoStore {
-    /// Updates a webhook's state with the results of its attempts. A deleted webhook has no state.
-    async fn update_health(
-        &self,
-        webhook: &(TenantId, WebhookId),
-        rows: &[RowChange],
-    ) -> Result<()> {
-        let (tenant, id) = webhook;
-        for _ in 0..ROUNDS {
-            let Some(before) = self.state(tenant, *id).await? else {
-                return Ok(());
-            };
-            let mut after = before.clone();
-            for row in rows {
-                after = after.counting(row);
-                if let Some(health) = row.effects_on(&after.health).health {
-                    (after.health, after.noted_at) = (health, row.at);
-                }
-            }
-            if after == before {
-                return Ok(());
-            }
-            let change = self.change_state_to(tenant, *id, &before, after);
-            if change.await? {
-                return Ok(());
-            }
-        }
-        Err(fault::contended("the state of a webhook"))
     }
 }

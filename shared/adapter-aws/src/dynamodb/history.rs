@@ -25,7 +25,10 @@ impl History for DynamoStore {
     }
 
     async fn event(&self, tenant: &TenantId, id: EventId) -> Result<Option<Arc<Event>>> {
-        Ok(self.kept(tenant, id).await?.map(|kept| kept.event))
+        match self.kept(tenant, id).await? {
+            Some(kept) => self.with_body(kept).await,
+            None => Ok(None),
+        }
     }
 
     async fn rows_of(&self, tenant: &TenantId, event: EventId) -> Result<Vec<Delivery>> {

@@ -82,10 +82,7 @@ impl DynamoStore {
         };
         let mut after = row.requeued(now);
         after.in_backlog = status.is_stopped() || self.is_limited(tenant, id.webhook).await?;
-        let expires_at = self.retention.expires_at(&after);
-        self.keep_event(tenant, id.event, row.created_at, expires_at)
-            .await?;
-        let change = row::replace(&after, self.around(now))?;
+        let change = self.replace_row(&after, None, now).await?;
         let changed = self.change(change.only_if(row::unchanged(&row))).await?;
         Ok(changed.map(|_| Requeued::Done(Box::new(after))))
     }

@@ -47,6 +47,11 @@ pub(super) fn to_item(value: &impl Serialize) -> Result<Item> {
     serde_dynamo::to_item(value).map_err(|error| Error::Broken(error.to_string()))
 }
 
+/// Serializes a value into one attribute.
+pub(super) fn value_of(value: &impl Serialize) -> Result<AttributeValue> {
+    serde_dynamo::to_attribute_value(value).map_err(|error| Error::Broken(error.to_string()))
+}
+
 /// Deserializes attributes; unknown ones are ignored. Errors name `what`, never the values.
 pub(super) fn from_item<T: DeserializeOwned>(item: Item, what: &str) -> Result<T> {
     serde_dynamo::from_item(item).map_err(|_| unreadable(what))

@@ -22,6 +22,11 @@ pub(super) const PK: &str = "pk";
 /// The sort key of both tables.
 pub(super) const SK: &str = "sk";
 
+/// How many shards each index has, and the registrations of backlogs. DynamoDB takes 1,000 writes per second for one key,
+/// so a tenant, a webhook and a session can each have 16,000 rows per second. The number is part of every stored key: rows
+/// in shards beyond another number would not be found.
+pub(super) const SHARDS: u16 = 16;
+
 /// The partition of small work markers for the poller. No tenant can have this name.
 pub(super) const CHORES: &str = "#chores";
 /// The partition that lists every tenant that ever had a key or a webhook.
@@ -101,8 +106,8 @@ impl Key {
     }
 
     /// Says that a webhook may have a backlog.
-    pub(super) fn registration(tenant: &TenantId, webhook: WebhookId, shards: u16) -> Self {
-        let shard = shard_in(webhook.as_bytes().iter(), shards);
+    pub(super) fn registration(tenant: &TenantId, webhook: WebhookId) -> Self {
+        let shard = shard_in(webhook.as_bytes().iter());
         Self::new(backlogs(shard), format!("{tenant}#{webhook}"))
     }
 
@@ -168,9 +173,14 @@ impl Key {
         Self::new(format!("session#{}#{id}", tenant.as_str()), "ended")
     }
 
-    /// The version and number of a tenant's webhooks.
-    pub(super) fn version(tenant: &TenantId) -> Self {
-        Self::new(tenant.as_str(), "version")
+    /// How many webhooks and sources a tenant has.
+    pub(super) fn counts(tenant: &TenantId) -> Self {
+        Self::new(tenant.as_str(), "counts")
+    }
+
+    /// A copy of the version of a tenant's webhooks.
+    pub(super) fn version(tenant: &TenantId, copy: u64) -> Self {
+        Self::new(format!("version#{copy}#{tenant}"), "version")
     }
 
     /// The tenant's data key, encrypted.
@@ -212,10 +222,6 @@ impl Key {
             .ok_or_else(|| unreadable("the key of a webhook"))
     }
 
-    pub(super) fn is_state(&self) -> bool {
-        self.sk == STATE
-    }
-
     /// Splits a partition key into the tenant and the id after it.
     fn owned<T: FromStr>(&self) -> Option<(TenantId, T)> {
         let (tenant, id) = self.pk.split_once('#')?;
@@ -223,18 +229,17 @@ impl Key {
     }
 }
 
-/// The shard of a row; it stays the same while the number of shards does.
-pub(super) fn shard_of(id: DeliveryId, shards: u16) -> u16 {
+pub(super) fn shard_of(id: DeliveryId) -> u16 {
     let bytes = id.event.as_bytes().iter().chain(id.webhook.as_bytes());
-    shard_in(bytes, shards)
+    shard_in(bytes)
 }
 
-fn shard_in<'a>(bytes: impl Iterator<Item = &'a u8>, shards: u16) -> u16 {
+fn shard_in<'a>(bytes: impl Iterator<Item = &'a u8>) -> u16 {
     // FNV-1a. Ids end in random bits, so any hash spreads them; this one needs no crate and never changes.
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    u16::try_from(hash % u64::from(shards.max(1))).unwrap_or(0)
+    u16::try_from(hash % u64::from(SHARDS)).unwrap_or(0)
 }
 
 /// The partition of the index of due rows.

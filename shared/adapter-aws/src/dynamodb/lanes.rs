@@ -39,7 +39,7 @@ impl DynamoStore {
     async fn move_row(&self, row: &Postponed, now: Timestamp) -> Result<()> {
         let unmoved =
             row::is_free("#next_retry_at = :seen", now).with("seen", ms(row.next_retry_at));
-        let shard = keys::shard_of(row.id, self.shards);
+        let shard = keys::shard_of(row.id);
         let lane = keys::backlog(row.id.webhook, row.kind, shard);
         let change = Change::of(Table::Deliveries, Key::delivery(&row.tenant, row.id))
             .set("lane", s(lane))
@@ -47,7 +47,16 @@ impl DynamoStore {
             .set("lease_until", n(0))
             .remove("lease_owner")
             .add("version", n(1));
-        match self.change(change.only_if(unmoved)).await {
+        let moved = async {
+            if row.kind == AttemptKind::First {
+                // That of a retry was prolonged by its first failure.
+                let expires_at = row.next_retry_at.plus(self.retention.dead);
+                self.keep_event(&row.tenant, row.id.event, expires_at, None, now)
+                    .await?;
+            }
+            self.change(change.only_if(unmoved)).await
+        };
+        match moved.await {
             Ok(_) => Ok(()),
             // The row is still in its lane of queued rows, and the poller finds it there. Thousands of messages that come
             // back would only make it worse.
@@ -85,7 +94,7 @@ impl DynamoStore {
         let lanes = [AttemptKind::First, AttemptKind::Retry]
             .into_iter()
             .flat_map(|kind| {
-                (0..self.shards).map(move |shard| keys::backlog(webhook, kind, shard))
+                (0..keys::SHARDS).map(move |shard| keys::backlog(webhook, kind, shard))
             });
         let sum = AtomicU64::new(0);
         let counts = lanes.map(|lane| self.count_due(lane, now, &sum));

@@ -77,7 +77,7 @@ impl DynamoStore {
                 .to
                 .map_or(i64::MAX, |to| to.as_millis().saturating_sub(1)),
         };
-        let mut merge = Merge::from(wanted, self.shards, last);
+        let mut merge = Merge::from(wanted, last);
         let (mut items, mut examined) = (Vec::new(), 0);
         let limit = limit.max(1);
         while items.len() < limit && examined < MAX_EXAMINED {

@@ -104,8 +104,8 @@ pub(super) struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Continues a list where it ended before.
-    pub(super) fn from(wanted: Wanted<'a>, shards: u16, ended: Option<Position>) -> Self {
-        let shards = (0..shards).map(|number| Shard::from(&wanted, number, ended));
+    pub(super) fn from(wanted: Wanted<'a>, ended: Option<Position>) -> Self {
+        let shards = (0..keys::SHARDS).map(|number| Shard::from(&wanted, number, ended));
         Self {
             shards: shards.collect(),
             wanted,

@@ -11,19 +11,22 @@ mod api_keys;
 mod apply;
 mod attempts;
 mod backlog;
+mod bodies;
 mod calls;
 mod chores;
 mod claim;
 mod datakeys;
+mod deflated;
 mod deleted_webhooks;
 mod deliveries;
-mod done;
 mod drains;
 mod event;
+mod expiry;
 mod expression;
 mod flow;
 mod follow;
 mod give_back;
+mod health;
 mod history;
 mod interventions;
 mod item;
@@ -34,6 +37,7 @@ mod listing;
 mod merge;
 mod notifications;
 mod packed;
+mod plan;
 mod probes;
 mod query;
 mod registrations;
@@ -51,6 +55,8 @@ mod tables;
 mod tenants;
 mod transact;
 mod transfers;
+mod version;
+mod watch;
 mod webhook_item;
 mod webhooks;
 
@@ -59,29 +65,27 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use postrider_domain::retention::Retention;
 
+pub use bodies::{BodyBucket, LIFETIMES_DAYS};
 pub use datakeys::DataKeys;
 pub use follow::Follower;
 pub use stream::{Image, Record};
 pub use tables::Tables;
 
-/// How many shards each index has by default.
-pub const DEFAULT_SHARDS: u16 = 16;
-
 /// Configuration of a store.
 #[derive(Clone, Debug)]
 pub struct DynamoOptions {
     pub tables: Tables,
-    /// How many shards each index has. May grow, but never shrink: rows in the removed shards would no longer be found.
-    pub shards: u16,
     pub retention: Retention,
+    /// Where large bodies are; `None` for functions that handle no bodies.
+    pub bodies: Option<BodyBucket>,
 }
 
 /// Everything that the gateway stores on AWS.
 pub struct DynamoStore {
     client: Client,
     tables: Tables,
-    shards: u16,
     retention: Retention,
+    bodies: Option<BodyBucket>,
     data_keys: DataKeys,
 }
 
@@ -92,8 +96,8 @@ impl DynamoStore {
         Arc::new(Self {
             client,
             tables: options.tables,
-            shards: options.shards.max(1),
             retention: options.retention,
+            bodies: options.bodies,
             data_keys,
         })
     }
@@ -103,7 +107,6 @@ impl std::fmt::Debug for DynamoStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DynamoStore")
             .field("tables", &self.tables)
-            .field("shards", &self.shards)
             .finish_non_exhaustive()
     }
 }

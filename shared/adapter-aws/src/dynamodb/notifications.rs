@@ -1,5 +1,7 @@
-//! The feed: the notifications of the last day, for live views. The publisher writes one item per batch; a
-//! notification's sequence number consists of the item's millisecond and the index within the item.
+//! The feed: the notifications of the last day, for live views. The publisher writes one item per batch, and only while a
+//! listener reads the tenant's feed. A notification's sequence number consists of the item's millisecond and the index
+//! within the item. Where notifications are missing, the feed has a gap: a listener that reads it must not rely on the feed
+//! for what came before.
 //!
 //! Two publishers that write at the same moment may be read in either order, so a client that reads between them misses
 //! one. A client that must not miss any subscribes to the topic.
@@ -13,8 +15,8 @@ use postrider_ports::notifications::{Notifications, StoredNotification};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
-use super::calls::{Condition, Order, Query, Table};
-use super::item::{Item, from_item, s, to_item};
+use super::calls::{Change, Condition, Order, Query, Table};
+use super::item::{Item, from_item, instant, ms, s, seconds, to_item};
 use super::keys::{FEED_PREFIX, Key};
 use crate::fault::{self, unreadable};
 
@@ -24,8 +26,12 @@ const KEPT_FOR: Millis = Millis::from_seconds(86_400);
 const SEQS_PER_ITEM: u64 = 1000;
 /// How many notifications an item holds: about 300 KB of the 400 KB limit.
 const PER_ITEM: usize = 200;
-/// How many milliseconds are tried when the first ones are taken.
-const TRIES: i64 = 500;
+/// How many milliseconds are tried when the first ones are taken. A failed try costs as much as a write.
+const TRIES: i64 = 5;
+/// How long after its last sign of life a listener counts. It gives one every 30 seconds.
+const HEARD_FOR: Millis = Millis::from_seconds(60);
+/// The kind of the entry that stands for missing notifications.
+const GAP: &str = "gap";
 /// How many items are read at once.
 const PER_READ: usize = 20;
 
@@ -35,10 +41,26 @@ struct Feed {
     expires_at: i64,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Entry {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Entry {
     kind: String,
     event: String,
+}
+
+impl Entry {
+    pub(super) fn of(notification: &Notification) -> Self {
+        Self {
+            kind: notification.kind.as_str().to_owned(),
+            event: notification.to_cloud_event().to_string(),
+        }
+    }
+
+    pub(super) fn gap() -> Self {
+        Self {
+            kind: GAP.to_owned(),
+            event: "{}".to_owned(),
+        }
+    }
 }
 
 #[async_trait]
@@ -76,23 +98,51 @@ impl Notifications for DynamoStore {
         let newest = newest.map(read).transpose()?.unwrap_or_default();
         Ok(newest.last().map_or(0, |one| one.seq))
     }
+
+    async fn listening(&self, tenant: &TenantId, now: Timestamp) -> Result<()> {
+        let expires_at = seconds(now.plus(KEPT_FOR));
+        let is_heard = Condition::new("#at >= :since").with("since", ms(now.minus(HEARD_FOR)));
+        let renewed = Change::of(Table::Deliveries, listening(tenant))
+            .set("at", ms(now))
+            .set("expires_at", expires_at.clone())
+            .only_if(is_heard);
+        if self.change(renewed).await?.is_some() {
+            return Ok(());
+        }
+        let mut item = listening(tenant).item();
+        item.extend([
+            ("at".to_owned(), ms(now)),
+            ("expires_at".to_owned(), expires_at),
+        ]);
+        self.put(Table::Deliveries, item, None).await?;
+        // Nothing was written while there was no listener.
+        self.add_to_feed(tenant, vec![Entry::gap()], now).await
+    }
+}
+
+/// The item that says that a listener reads the tenant's feed.
+fn listening(tenant: &TenantId) -> Key {
+    Key::new(tenant.as_str(), "listening".to_owned())
 }
 
 impl DynamoStore {
-    /// Appends notifications to the tenant's feed.
+    /// Whether a listener reads the tenant's feed.
+    pub(super) async fn is_heard(&self, tenant: &TenantId, now: Timestamp) -> Result<bool> {
+        let found = self.get(Table::Deliveries, &listening(tenant)).await?;
+        let at = found.and_then(|item| instant(&item, "at"));
+        Ok(at.is_some_and(|at| at >= now.minus(HEARD_FOR)))
+    }
+
+    /// Appends entries to the tenant's feed.
     pub(super) async fn add_to_feed(
         &self,
         tenant: &TenantId,
-        notifications: &[&Notification],
+        entries: Vec<Entry>,
         now: Timestamp,
     ) -> Result<()> {
-        for chunk in notifications.chunks(PER_ITEM) {
-            let events = chunk.iter().map(|notification| Entry {
-                kind: notification.kind.as_str().to_owned(),
-                event: notification.to_cloud_event().to_string(),
-            });
+        for chunk in entries.chunks(PER_ITEM) {
             let feed = to_item(&Feed {
-                events: events.collect(),
+                events: chunk.to_vec(),
                 expires_at: now.plus(KEPT_FOR).as_seconds(),
             })?;
             self.append(tenant, feed, now.as_millis()).await?;

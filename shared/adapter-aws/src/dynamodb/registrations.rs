@@ -16,28 +16,19 @@ const TOUCHED_AT: &str = "touched_at";
 /// The attribute and the sort key of the round that a look did not finish.
 const ROUND: &str = "round";
 
-impl DynamoStore {
-    /// Registers a backlog, as part of the transaction that changes what its rows wait for.
-    pub(super) fn registering(
-        &self,
-        tenant: &TenantId,
-        webhook: WebhookId,
-        now: Timestamp,
-    ) -> Step {
-        Step::Put(
-            Table::Deliveries,
-            self.registered(tenant, webhook, now),
-            None,
-        )
-    }
+/// Registers a backlog, as part of the transaction that changes what its rows wait for.
+pub(super) fn registering(tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Step {
+    Step::Put(Table::Deliveries, registered(tenant, webhook, now), None)
+}
 
+impl DynamoStore {
     pub(super) async fn register(
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
         now: Timestamp,
     ) -> Result<()> {
-        let item = self.registered(tenant, webhook, now);
+        let item = registered(tenant, webhook, now);
         self.put(Table::Deliveries, item, None).await?;
         Ok(())
     }
@@ -68,7 +59,7 @@ impl DynamoStore {
         tenant: &TenantId,
         webhook: WebhookId,
     ) -> Result<Option<Registration>> {
-        let key = Key::registration(tenant, webhook, self.shards);
+        let key = Key::registration(tenant, webhook);
         let item = self.get(Table::Deliveries, &key).await?;
         item.as_ref().map(read).transpose()
     }
@@ -80,7 +71,7 @@ impl DynamoStore {
             touched_at,
         } = registration;
         let unchanged = Condition::new("#touched_at = :seen").with("seen", ms(*touched_at));
-        let key = Key::registration(tenant, *webhook, self.shards);
+        let key = Key::registration(tenant, *webhook);
         self.remove(Table::Deliveries, &key, Some(unchanged)).await
     }
 
@@ -100,12 +91,12 @@ impl DynamoStore {
         self.put(Table::Deliveries, item, None).await?;
         Ok(())
     }
+}
 
-    fn registered(&self, tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Item {
-        let mut item = Key::registration(tenant, webhook, self.shards).item();
-        item.insert(TOUCHED_AT.to_owned(), ms(now));
-        item
-    }
+fn registered(tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Item {
+    let mut item = Key::registration(tenant, webhook).item();
+    item.insert(TOUCHED_AT.to_owned(), ms(now));
+    item
 }
 
 fn round_key() -> Key {

@@ -1,7 +1,8 @@
 //! Rejected requests: a ring buffer per source, and counts that give its current position.
 //!
-//! Every rejection makes the same three calls, whether the request is stored or only counted, and whether the source
-//! exists or not: a read of the counts, an update of the counts, a put.
+//! Every rejection makes three calls, whether the source exists or not: a read of the counts, an update of the counts, and a
+//! put of the request. A request that is only counted is read instead of put, so that it costs a single write unit: anyone
+//! can send any number of them.
 
 use std::sync::Arc;
 
@@ -65,9 +66,13 @@ impl RejectedRequests for DynamoStore {
         let (after, place) = before.with_one_more(rejected.at);
         let place = self.take(tenant, source, (before, after), place).await?;
         let (open, item) = item(&rejected, place.unwrap_or(0), after.counted, content)?;
-        self.put(Table::Deliveries, item, unless_stored(place))
-            .await?;
-        Ok(place.map(|_| open.id()))
+        if place.is_none() {
+            // Without this read it would be answered sooner, which would show that the source is flooded.
+            self.rejection_counts(tenant, source).await?;
+            return Ok(None);
+        }
+        self.put(Table::Deliveries, item, None).await?;
+        Ok(Some(open.id()))
     }
 
     async fn rejections(
@@ -156,13 +161,6 @@ impl DynamoStore {
         self.change(counts().add("counted", n(1))).await?;
         Ok(None)
     }
-}
-
-/// A request that is only counted is still put, with a condition that never holds. Otherwise it would be answered
-/// sooner, which would reveal whether a source is flooded or does not exist.
-fn unless_stored(place: Option<u64>) -> Option<Condition> {
-    let never = || Condition::new("attribute_exists(#pk) AND attribute_not_exists(#pk)");
-    place.is_none().then(never)
 }
 
 fn is_current(kept: &StoredRejection, now: Timestamp) -> bool {

@@ -91,7 +91,6 @@ struct Stored {
 /// The context for writing a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surroundings {
-    pub(super) shards: u16,
     pub(super) retention: Retention,
     pub(super) now: Timestamp,
 }
@@ -99,7 +98,7 @@ pub(super) struct Surroundings {
 /// The complete item, for a put.
 pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
     let key = Key::delivery(&row.tenant, row.id);
-    let shard = keys::shard_of(row.id, around.shards);
+    let shard = keys::shard_of(row.id);
     let (tenant, webhook) = (&row.tenant, row.id.webhook);
     let session = row.session_id.as_ref();
     to_item(&Stored {
@@ -133,6 +132,14 @@ pub(super) fn item(row: &Delivery, around: Surroundings) -> Result<Item> {
         expires_at: around.retention.expires_at(row).as_seconds(),
         changed_at: around.now,
     })
+}
+
+/// The item of a row that is accepted: without a lane. Most rows are delivered at once, and would need it for nothing; the
+/// watch gives one to those that stay open. Every other write of an open row sets its lane.
+pub(super) fn accepted_item(row: &Delivery, around: Surroundings) -> Result<Item> {
+    let mut item = item(row, around)?;
+    item.remove("lane");
+    Ok(item)
 }
 
 /// Replaces a stored row; the index of a list is touched only if `trouble` changes.
@@ -210,7 +217,8 @@ pub(super) fn unchanged(row: &Delivery) -> Condition {
 
 /// Holds if it is open, free at `now` and not in a backlog.
 pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
-    free_and(&format!("NOT begins_with(#lane, :backlog) AND {and}"), now)
+    let elsewhere = "(attribute_not_exists(#lane) OR NOT begins_with(#lane, :backlog))";
+    free_and(&format!("{elsewhere} AND {and}"), now)
 }
 
 /// Holds if it is open, free at `now` and in a backlog.

@@ -18,7 +18,7 @@ use super::keys::{Key, SOURCE_PREFIX};
 use super::webhook_item::{SEALED, sealed};
 use crate::fault::unreadable;
 
-/// The attribute of the version item that counts the sources.
+/// The attribute that counts the sources.
 const COUNT: &str = "sources";
 
 #[derive(Serialize, Deserialize)]
@@ -127,9 +127,8 @@ impl Sources for DynamoStore {
     }
 }
 
-/// Stored on the version item without changing the version, because a plan uses the routes that were read for it.
 fn counted(tenant: &TenantId, by: i8) -> Change {
-    Change::of(Table::Configs, Key::version(tenant)).add(COUNT, n(by))
+    Change::of(Table::Configs, Key::counts(tenant)).add(COUNT, n(by))
 }
 
 fn item(source: &Source, stored: StoredSource) -> Result<Item> {

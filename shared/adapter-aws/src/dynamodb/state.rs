@@ -1,6 +1,6 @@
 //! The state of webhooks, in the same table as the rows that depend on it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use postrider_domain::delivery::{DeadCause, Delivery, Status};
 use postrider_domain::health::Health;
@@ -14,7 +14,6 @@ use super::calls::{Condition, Table};
 use super::item::{Item, from_item, n, to_item};
 use super::keys::Key;
 use super::stream::RowChange;
-use crate::fault::unreadable;
 
 /// Failures in a row count together for this long.
 const COUNTED_FOR: Millis = Millis::from_seconds(60);
@@ -41,6 +40,9 @@ pub(super) struct State {
     /// When the first of them was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) failing_since: Option<Timestamp>,
+    /// The attempts that failed on probation. As a set, because the stream may report one twice.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) failed_probes: BTreeSet<String>,
 }
 
 /// A probe that was answered.
@@ -65,7 +67,13 @@ impl State {
     }
 
     pub(super) fn changed(&self, health: Health, now: Timestamp) -> Self {
+        let failed_probes = if health.on_probation {
+            self.failed_probes.clone()
+        } else {
+            BTreeSet::new()
+        };
         Self {
+            failed_probes,
             health,
             revision: self.revision.saturating_add(1),
             noted_at: now,
@@ -122,13 +130,6 @@ impl State {
     pub(super) fn unchanged(&self) -> Condition {
         Condition::new("#revision = :revision").with("revision", n(self.revision))
     }
-}
-
-/// The version of a tenant's webhooks in its item.
-pub(super) fn version_of(item: &Item) -> Result<u64> {
-    let number = item.get("version").and_then(|version| version.as_n().ok());
-    let version = number.and_then(|number| number.parse().ok());
-    version.ok_or_else(|| unreadable("the version of the webhooks"))
 }
 
 /// Whether the row failed in a way that says something about its receiver: the same as `Observed::is_failure`, told by

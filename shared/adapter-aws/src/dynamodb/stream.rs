@@ -69,6 +69,14 @@ pub(super) struct StateChange {
 }
 
 impl Record {
+    /// Whether its items can be decoded.
+    ///
+    /// # Errors
+    /// If not; they never will be.
+    pub fn check(&self) -> Result<()> {
+        Change::of(self.clone()).map(drop)
+    }
+
     /// The delivery that this change finished, for the key stats.
     #[must_use]
     pub fn finished(&self) -> Option<Finished> {
@@ -213,7 +221,7 @@ fn sent(key: &Key, record: Record) -> Result<Option<Notification>> {
         }
         let (tenant, id) = key.as_event()?;
         let kept = event::read(after, &tenant, id)?;
-        return Ok(event_notification(&kept.event, kept.deliveries()));
+        return Ok(event_notification(&kept.about, kept.deliveries()));
     }
     let (tenant, source) = key.as_source()?;
     Ok(Open::of(after)?.notification(&tenant, source))

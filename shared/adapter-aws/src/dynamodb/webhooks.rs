@@ -14,17 +14,17 @@ use postrider_ports::{Error, Result};
 use postrider_store_format::StoredWebhook;
 
 use super::calls::{Change, Condition, Query, Step, Table, Transacted};
-use super::chores::Chore;
+use super::chores::{Chore, after_change};
 use super::flow::{self, StoredFlow};
 use super::item::{Item, ms, n, s};
 use super::keys::{Key, WEBHOOK_PREFIX};
+use super::registrations::registering;
 use super::state::State;
+use super::version::raised;
 use super::{DynamoStore, webhook_item};
-use crate::fault;
+use crate::fault::{self, readable_only};
 
-/// The attribute of the version item that every change increments.
-const VERSION: &str = "version";
-/// The attribute of the version item that counts the webhooks.
+/// The attribute that counts the webhooks.
 const COUNT: &str = "webhooks";
 /// How many times a change of state is retried because another writer was faster.
 const ROUNDS: u32 = 10;
@@ -34,13 +34,12 @@ const TENANTS_AT_ONCE: usize = 16;
 #[async_trait]
 impl Webhooks for DynamoStore {
     async fn webhooks_version(&self, tenant: &TenantId) -> Result<u64> {
-        let item = self.get(Table::Configs, &Key::version(tenant)).await?;
-        version_in(item.as_ref())
+        self.version(tenant).await
     }
 
     async fn webhooks(&self, tenant: &TenantId) -> Result<WebhookList> {
         // The version first: what is read after it is at least as new, so a plan can only appear older than it is.
-        let version = self.webhooks_version(tenant).await?;
+        let version = self.version(tenant).await?;
         let query = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
         let items = self.query_all(query).await?;
         let ids = items
@@ -49,6 +48,8 @@ impl Webhooks for DynamoStore {
             .collect::<Result<Vec<_>>>()?;
         let states = self.states(ids).await?;
         let webhooks = self.assemble(tenant, items, states).await?;
+        // One that cannot be opened must not keep the others from their events.
+        let webhooks = readable_only(webhooks.into_iter())?;
         Ok(WebhookList { version, webhooks })
     }
 
@@ -66,7 +67,10 @@ impl Webhooks for DynamoStore {
                 }
             }
         }
-        Ok(self.assemble(tenant, items, states).await?.pop())
+        self.assemble(tenant, items, states)
+            .await?
+            .pop()
+            .transpose()
     }
 
     async fn failed_webhooks(&self) -> Result<u64> {
@@ -92,7 +96,7 @@ impl Webhooks for DynamoStore {
         let room = Condition::new("attribute_not_exists(#webhooks) OR #webhooks < :most")
             .with("most", n(MAX_WEBHOOKS));
         let mut steps = vec![
-            Step::Change(raised(tenant).add(COUNT, n(1)).only_if(room)),
+            Step::Change(counted(tenant, 1).only_if(room)),
             Step::Put(
                 Table::Configs,
                 webhook_item::item(&webhook, stored)?,
@@ -102,9 +106,10 @@ impl Webhooks for DynamoStore {
             Step::Put(Table::Configs, Key::tenant(tenant).item(), None),
             Step::Put(Table::Deliveries, flow, None),
         ];
+        steps.extend(raised(tenant));
         if limits.is_capped() {
             // Its first row already goes to its backlog.
-            steps.push(self.registering(tenant, id, now));
+            steps.push(registering(tenant, id, now));
         }
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Created::Done),
@@ -128,7 +133,7 @@ impl Webhooks for DynamoStore {
         let vault = self.vault_for_sealing(tenant).await?;
         let stored = StoredWebhook::of(&vault, tenant, id, &change.settings, &change.secrets)?;
         let seen = Condition::new("#updated_at = :seen").with("seen", ms(change.seen));
-        let steps = [
+        let mut steps = vec![
             Step::Change(
                 Change::of(Table::Configs, key.clone())
                     .set("settings", s(stored.settings))
@@ -136,7 +141,6 @@ impl Webhooks for DynamoStore {
                     .set("updated_at", ms(change.updated_at))
                     .only_if(seen),
             ),
-            Step::Change(raised(tenant)),
             Step::Change(
                 Change::of(Table::Deliveries, Key::state(tenant, id))
                     .set("updated_at", ms(change.updated_at))
@@ -145,8 +149,9 @@ impl Webhooks for DynamoStore {
             ),
             Step::Change(flow::changed(tenant, id, &change.settings.limits())),
             // A drainer applies the new settings to the limiter.
-            self.registering(tenant, id, change.updated_at),
+            registering(tenant, id, change.updated_at),
         ];
+        steps.extend(raised(tenant));
         match self.transact(&steps).await? {
             Transacted::Done => Ok(Changed::Done),
             Transacted::Conflicted(_) => {
@@ -196,9 +201,10 @@ impl Webhooks for DynamoStore {
             Step::Delete(Table::Configs, Key::webhook(tenant, id), Some(there)),
             Step::Delete(Table::Deliveries, Key::state(tenant, id), None),
             Step::Delete(Table::Deliveries, Key::flow(tenant, id), None),
-            Step::Change(raised(tenant).add(COUNT, n(-1))),
+            Step::Change(counted(tenant, -1)),
+            Chore::EndDeleted.mark(tenant, id, now)?,
         ];
-        steps.push(Chore::EndDeleted.mark(tenant, id, now)?);
+        steps.extend(raised(tenant));
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 }
@@ -210,8 +216,7 @@ impl DynamoStore {
         Ok(states.values().filter(is_failed).count() as u64)
     }
 
-    /// Stores a changed state, unless another writer was faster. A changed status changes what may be planned, so the
-    /// version goes up; a change of the failure count does not. Returns whether it was stored.
+    /// Stores a changed state, unless another writer was faster. Returns whether it was stored.
     pub(super) async fn change_state(
         &self,
         tenant: &TenantId,
@@ -241,11 +246,12 @@ impl DynamoStore {
         if before.health.status == status {
             return self.put(Table::Deliveries, item, unchanged).await;
         }
-        let mut steps = vec![
-            Step::Put(Table::Deliveries, item, unchanged),
-            Step::Change(raised(tenant)),
-        ];
-        steps.extend(self.after_change(status, tenant, id, now)?);
+        let mut steps = vec![Step::Put(Table::Deliveries, item, unchanged)];
+        steps.extend(after_change(status, tenant, id, now)?);
+        // Otherwise an outage that fails a thousand webhooks would make every process read all of them a thousand times.
+        if changes_plans(before.health.status, status) {
+            steps.extend(raised(tenant));
+        }
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 
@@ -254,7 +260,7 @@ impl DynamoStore {
         tenant: &TenantId,
         items: Vec<Item>,
         mut states: HashMap<(TenantId, WebhookId), State>,
-    ) -> Result<Vec<Webhook>> {
+    ) -> Result<Vec<Result<Webhook>>> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
@@ -264,23 +270,22 @@ impl DynamoStore {
             let id = webhook_item::id(&item)?;
             // A webhook without a state was deleted between the two reads.
             if let Some(state) = states.remove(&(tenant.clone(), id)) {
-                webhooks.push(webhook_item::webhook(item, tenant, state.health, &vault)?);
+                webhooks.push(webhook_item::webhook(item, tenant, state.health, &vault));
             }
         }
         Ok(webhooks)
     }
 }
 
-/// Makes every earlier plan outdated.
-fn raised(tenant: &TenantId) -> Change {
-    Change::of(Table::Configs, Key::version(tenant)).add(VERSION, n(1))
+fn counted(tenant: &TenantId, by: i8) -> Change {
+    Change::of(Table::Configs, Key::counts(tenant)).add(COUNT, n(by))
 }
 
-/// The version in the tenant's version item; 0 if there is none.
-pub(super) fn version_in(item: Option<&Item>) -> Result<u64> {
-    let Some(value) = item.and_then(|item| item.get(VERSION)) else {
-        return Ok(0);
+/// Whether events are planned for a webhook with one of these statuses and not with the other.
+fn changes_plans(before: WebhookStatus, after: WebhookStatus) -> bool {
+    let is_planned = |status| match status {
+        WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused => true,
+        WebhookStatus::Disabled => false,
     };
-    let number = value.as_n().ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| fault::unreadable("the version of the webhooks"))
+    is_planned(before) != is_planned(after)
 }

@@ -43,41 +43,8 @@ async fn postponed(scene: &Scene, id: DeliveryId) -> Postponed {
     }
 }
 
-async fn move_to_backlog(
-    scene: &Scene,
-    ids: &[DeliveryId],
-    now: postrider_domain::time::Timestamp,
-) {
-    let mut rows = Vec::new();
-    for id in ids {
-        rows.push(postponed(scene, *id).await);
-    }
-    for moved in scene.move_to_backlog(rows, now).await {
-        moved.unwrap();
-    }
-}
-
 fn is_in_backlog(claim: &Claim) -> bool {
     matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog))
-}
-
-#[tokio::test]
-async fn rows_of_a_stopped_or_limited_webhook_are_accepted_into_its_backlog() {
-    let tables = fixture().await;
-    let scene = Scene::of(tables.handle());
-    let (paused, limited) = (scene.webhook().await.id, scene.webhook().await.id);
-    scene.set_status(paused, WebhookStatus::Paused).await;
-    scene.limit(limited, 10, NOW).await;
-    for webhook in [paused, limited] {
-        let id = scene.row(webhook).await;
-        assert_eq!(scene.waiting(webhook, AttemptKind::First).await, [id]);
-        assert!(is_in_backlog(&scene.try_claim(id, NOW).await));
-        assert_eq!(
-            scene.backlog(after(60)).await,
-            [],
-            "no message is sent for it"
-        );
-    }
 }
 
 #[tokio::test]
@@ -87,7 +54,9 @@ async fn a_moved_row_is_attempted_by_its_drainer_and_by_no_message() {
     let webhook = scene.webhook().await.id;
     let (first, retry) = (scene.row(webhook).await, scene.failed(webhook).await);
     assert!(is_held(&scene.try_drain(first, NOW).await), "not there yet");
-    move_to_backlog(&scene, &[first, retry], after(60)).await;
+    for id in [first, retry] {
+        scene.postpone(id, after(60)).await;
+    }
     assert_eq!(scene.waiting(webhook, AttemptKind::First).await, [first]);
     assert_eq!(scene.waiting(webhook, AttemptKind::Retry).await, [retry]);
     for id in [first, retry] {
@@ -140,7 +109,7 @@ async fn a_drainer_leaves_the_rows_of_a_stopped_webhook_as_they_are() {
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
     scene.limit(webhook, 10, NOW).await;
-    let id = scene.row(webhook).await;
+    let id = scene.waiting_row_at(webhook, NOW).await;
     scene.set_status(webhook, WebhookStatus::Paused).await;
     let before = scene.stored(id).await;
     assert!(is_in_backlog(&scene.try_drain(id, NOW).await));
@@ -169,7 +138,7 @@ async fn a_row_that_has_outlived_its_event_is_ended() {
     let scene = Scene::of(tables.handle());
     let webhook = scene.webhook().await.id;
     let (by_message, by_drain) = (scene.row(webhook).await, scene.row(webhook).await);
-    move_to_backlog(&scene, &[by_drain], NOW).await;
+    scene.postpone(by_drain, NOW).await;
     for id in [by_message, by_drain] {
         let delete = tables.client.delete_item();
         let delete = delete.table_name(&tables.tables.deliveries);
@@ -187,14 +156,14 @@ async fn a_row_that_has_outlived_its_event_is_ended() {
         let row = scene.stored(id).await;
         assert_eq!(
             (row.status, row.dead_cause),
-            (Status::Dead, Some(DeadCause::Expired))
+            (Status::Dead, Some(DeadCause::EventExpired))
         );
     }
 }
 
 /// From its first row on, which needs a registration.
 #[tokio::test]
-async fn rows_of_a_capped_webhook_are_accepted_and_requeued_into_its_backlog() {
+async fn rows_of_a_capped_webhook_are_requeued_into_its_backlog() {
     let tables = fixture().await;
     let scene = Scene::of(tables.handle());
     let mut webhook = builders::webhook(&scene.tenant, 77);
@@ -204,8 +173,7 @@ async fn rows_of_a_capped_webhook_are_accepted_and_requeued_into_its_backlog() {
     assert_eq!(created, Ok(Created::Done));
     let registrations = registered(&scene).await;
     assert!(registrations.iter().any(|one| one.webhook == id));
-    let row = scene.row(id).await;
-    assert!(is_in_backlog(&scene.try_claim(row, NOW).await));
+    let row = scene.waiting_row_at(id, NOW).await;
     let Claim::Claimed(delivery) = scene.try_drain(row, NOW).await else {
         panic!("its drainer claims it");
     };
@@ -235,8 +203,13 @@ async fn pages_of_a_backlog_reach_its_end_and_it_is_counted() {
     scene.limit(webhook, 10, NOW).await;
     let version = scene.version().await;
     let batch = (0..ROWS).map(|_| acceptance(scene.event(NOW), &[webhook], version));
-    for accepted in scene.accept(batch.collect()).await {
+    let batch: Vec<_> = batch.collect();
+    let ids: Vec<_> = batch.iter().map(|one| one.rows[0].id).collect();
+    for accepted in scene.accept(batch).await {
         accepted.unwrap();
+    }
+    for id in ids {
+        scene.postpone(id, NOW).await;
     }
     assert_eq!(size().await, BacklogSize::Exactly(ROWS as u64));
     let mut found = 0;

@@ -76,6 +76,31 @@ async fn a_data_key_unseals_nothing_of_another_tenant() {
     assert!(matches!(ours, Err(Error::Broken(_))), "{ours:?}");
 }
 
+/// Its tenant's other webhooks still get their events.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_that_cannot_be_opened_is_left_out() {
+    let fixture = fixture().await;
+    let scene = Scene::of(fixture.handle());
+    let (sound, spoiled) = (scene.webhook().await, scene.webhook().await);
+    let text = |text: String| aws_sdk_dynamodb::types::AttributeValue::S(text);
+    let spoil = fixture
+        .client
+        .update_item()
+        .table_name(&fixture.tables.configs)
+        .key("pk", text(scene.tenant.to_string()))
+        .key("sk", text(spoiled.id.to_string()))
+        .update_expression("SET sealed = :garbage")
+        .expression_attribute_values(
+            ":garbage",
+            aws_sdk_dynamodb::types::AttributeValue::B(vec![7; 60].into()),
+        );
+    spoil.send().await.unwrap();
+    let list = scene.webhooks(&scene.tenant).await.unwrap();
+    assert_eq!(list.webhooks, [sound]);
+    let alone = scene.handle.store.webhook(&scene.tenant, spoiled.id).await;
+    assert!(matches!(alone, Err(Error::Broken(_))), "{alone:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_contact_can_be_read_without_unsealing() {
     let fixture = fixture().await;

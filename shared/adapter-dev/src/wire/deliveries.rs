@@ -8,7 +8,7 @@ use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::pattern::EventType;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Acceptance, Claim, ClaimedDelivery};
+use postrider_ports::deliveries::{Acceptance, Claim, ClaimedDelivery, EventIdFrom};
 use postrider_ports::transfers::{MovedDelivery, MovedEvent};
 use postrider_store_format::Vault;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl Wire for ClaimedDelivery {
 }
 
 impl Wire for Acceptance {
-    type Form = (EventForm, RequestHash, Vec<Delivery>, u64);
+    type Form = (EventForm, RequestHash, Vec<Delivery>, u64, EventIdFrom);
 
     fn pack(&self, vault: &Vault) -> Result<Self::Form> {
         let event = self.event.pack(vault)?;
@@ -98,16 +98,18 @@ impl Wire for Acceptance {
             self.request_hash,
             self.rows.clone(),
             self.config_version,
+            self.event_id,
         ))
     }
 
     fn unpack(form: Self::Form, vault: &Vault) -> Result<Self> {
-        let (event, request_hash, rows, config_version) = form;
+        let (event, request_hash, rows, config_version, event_id) = form;
         Ok(Self {
             event: Arc::unpack(event, vault)?,
             request_hash,
             rows,
             config_version,
+            event_id,
         })
     }
 }

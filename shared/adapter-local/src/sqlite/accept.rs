@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use postrider_domain::delivery::{Claimed, Delivery, Lease};
 use postrider_domain::event::{Event, Label, RequestHash};
-use postrider_domain::health::WebhookStatus;
-use postrider_domain::ids::DeliveryId;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::notification::event_notification;
 use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery};
 use postrider_ports::start_now::Reservation;
@@ -40,9 +39,10 @@ pub(super) fn accept(
         request_hash,
         rows,
         config_version,
+        event_id: _,
     } = acceptance;
     let event_id = event.id.to_string();
-    if health::version(tx.db(), &event.tenant)? != *config_version {
+    if current_version(tx, &event.tenant)? != *config_version {
         // A repeated call is still answered as a duplicate, even if nothing could be planned for it today.
         let earlier = earlier(tx, event, &event_id, *request_hash)?;
         return Ok(free(earlier.unwrap_or(Accepted::Outdated)));
@@ -68,6 +68,11 @@ pub(super) fn accept(
     Ok((Accepted::New, claimed))
 }
 
+fn current_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<u64, Fault> {
+    tx.memory
+        .config_version(tenant, || health::version(tx.db(), tenant))
+}
+
 /// Inserts a row as claimed or free. A row of a stopped webhook is free like any other: the claim finds out.
 fn insert_row(
     tx: &Tx<'_>,
@@ -76,25 +81,24 @@ fn insert_row(
     row: &Delivery,
     lease: Option<&Lease>,
 ) -> Result<Option<Claimed>, Fault> {
-    let status = health::status(tx.db(), &row.tenant, row.id.webhook)?;
-    let is_stopped = status.is_some_and(WebhookStatus::is_stopped);
-    let insert = |row: &Delivery| {
-        codec::insert(
-            &mut *tx.statement(codec::INSERT_DELIVERY)?,
-            event,
-            event_id,
-            row,
-        )
-    };
-    if let Some(lease) = lease.filter(|_| !is_stopped) {
+    let mut statement = tx.statement(codec::INSERT_DELIVERY)?;
+    if let Some(lease) = lease
+        && !is_stopped(tx, row)?
+    {
         let due_at = row.next_retry_at.unwrap_or(row.created_at);
         if let Ok(claimed) = row.clone().claim(lease, due_at) {
-            insert(claimed.delivery())?;
+            codec::insert(&mut statement, event, event_id, claimed.delivery())?;
+            tx.memory.note_place(row.id, tx.db().last_insert_rowid());
             return Ok(Some(claimed));
         }
     }
-    insert(row)?;
+    codec::insert(&mut statement, event, event_id, row)?;
     Ok(None)
+}
+
+fn is_stopped(tx: &Tx<'_>, row: &Delivery) -> Result<bool, Fault> {
+    let standing = health::standing(tx, &row.tenant, row.id.webhook)?;
+    Ok(standing.is_some_and(|(status, _)| status.is_stopped()))
 }
 
 pub(super) fn insert_event(

@@ -15,10 +15,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 
-/// This many pages (4 MB) are worth a sync of the file.
-const WORTH_COPYING: i64 = 1_000;
-/// A log of this many pages (16 MB) should be restarted.
-const LONG: i64 = 4_000;
+/// This many pages (16 MB) are worth a sync of the file. Busy pages are in the log many times and are copied once, so a
+/// longer log is copied in fewer writes; and each sync of the file delays the commits meanwhile.
+const WORTH_COPYING: i64 = 4_000;
+/// A log of this many pages (32 MB) should be restarted.
+const LONG: i64 = 8_000;
 /// Copying this many pages takes less time than a sync.
 const LITTLE: i64 = 250;
 /// If the thread cannot keep up, commits copy again, so the log stays below 80 MB.

@@ -1,6 +1,6 @@
 //! Claims rows and renews their leases.
 
-use postrider_domain::delivery::{Claimed, Unclaimable};
+use postrider_domain::delivery::{Claimed, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, Wanted};
 use rusqlite::params;
@@ -9,6 +9,9 @@ use super::codec::Stored;
 use super::fault::Fault;
 use super::writer::Tx;
 use super::{events, health, rows};
+
+pub(super) const HOLD: &str = "UPDATE webhook_deliveries SET generation = ?2, version = ?3, lease_process = ?4, \
+     lease_claim = ?5, lease_until = ?6 WHERE id = ?1";
 
 /// Claims one row, or says why it cannot be claimed.
 pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
@@ -21,15 +24,16 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
     };
     if claimed.version() == stored.row.version {
         // The same owner claimed it before: the first answer was lost.
-        return hand_over(tx, claimed);
+        return hand_over(tx, claimed, stored.event);
     }
-    match health::standing(tx.db(), &wanted.tenant, wanted.id.webhook)? {
+    match health::standing(tx, &wanted.tenant, wanted.id.webhook)? {
         None => end_deliveries_of_deleted_webhooks(tx, &stored, now),
         Some((status, _)) if status.is_stopped() => Ok(Claim::Unclaimable(Unclaimable::InBacklog)),
         Some((_, generation)) => {
             let claimed = claimed.in_generation(generation);
-            rows::save(tx, stored.at, claimed.delivery())?;
-            hand_over(tx, claimed)
+            hold(tx, stored.at, claimed.delivery())?;
+            tx.memory.note_place(wanted.id, stored.at);
+            hand_over(tx, claimed, stored.event)
         }
     }
 }
@@ -44,9 +48,26 @@ fn end_deliveries_of_deleted_webhooks(
     Ok(Claim::WebhookDeleted)
 }
 
-fn hand_over(tx: &Tx<'_>, claimed: Claimed) -> Result<Claim, Fault> {
+/// Stores only what a claim changes.
+fn hold(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
+    let owner = row.lease_owner.as_ref();
+    tx.execute(
+        HOLD,
+        params![
+            at,
+            row.generation,
+            row.version.cast_signed(),
+            owner.map(|owner| &owner.process),
+            owner.map(|owner| owner.claim.cast_signed()),
+            row.lease_until.as_millis(),
+        ],
+    )?;
+    Ok(())
+}
+
+fn hand_over(tx: &Tx<'_>, claimed: Claimed, event: i64) -> Result<Claim, Fault> {
     let row = claimed.delivery();
-    let event = events::find(tx.db(), &row.tenant, row.id.event)?
+    let event = events::at(tx.db(), event, &row.tenant, row.id.event)?
         .ok_or_else(|| Fault::Unreadable(format!("the event of {} is missing", row.id)))?;
     Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })))
 }

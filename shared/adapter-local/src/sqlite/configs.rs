@@ -208,7 +208,7 @@ fn set_status(
         return Ok(None);
     };
     if before.status == status {
-        return Ok(Some(before));
+        return Ok(Some(Health::clone(&before)));
     }
     let after = before.set(status, now);
     health::change(tx, tenant, id, &before, &after, now)?;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
@@ -50,10 +51,13 @@ impl Deliveries for SqliteStore {
         completion: Completion,
         now: Timestamp,
     ) -> Result<Applied> {
-        let claimed = claimed.clone();
-        self.writer
-            .write(move |tx| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now)))
-            .await
+        let (claimed, transition) = (claimed.clone(), completion.transition);
+        let write =
+            move |tx: &mut Tx<'_>| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now));
+        match transition {
+            Transition::Deliver => self.writer.write_patiently(write).await,
+            Transition::Retry { .. } | Transition::Die { .. } => self.writer.write(write).await,
+        }
     }
 }
 

@@ -26,6 +26,20 @@ pub(super) fn find(
     )
 }
 
+pub(super) const AT: &str = "SELECT event_type, session_id, content_type, origin, created_at, payload \
+     FROM events WHERE id = ?1";
+
+/// The event with this `rowid`.
+pub(super) fn at(
+    db: &Connection,
+    at: i64,
+    tenant: &TenantId,
+    id: EventId,
+) -> Result<Option<Arc<Event>>, Fault> {
+    let mut statement = db.prepare_cached(AT)?;
+    codec::first(&mut statement, &[&at], |row| read(row, tenant, id))
+}
+
 fn read(row: &Row<'_>, tenant: &TenantId, id: EventId) -> Result<Arc<Event>, Fault> {
     Ok(Arc::new(Event {
         id,

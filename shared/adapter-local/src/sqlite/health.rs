@@ -1,5 +1,7 @@
 //! The state of webhooks, and the version that shows whether a plan is still based on a tenant's current webhooks.
 
+use std::sync::Arc;
+
 use postrider_domain::health::{Health, StatusReason, WebhookStatus};
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::notification::health_notification;
@@ -31,25 +33,31 @@ pub(super) fn load(
     tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,
-) -> Result<Option<Health>, Fault> {
-    codec::first(
-        &mut *tx.statement(LOAD)?,
-        &[&tenant.as_str(), &webhook.to_string()],
-        |row| read(row, 0),
-    )
+) -> Result<Option<Arc<Health>>, Fault> {
+    tx.memory.health(tenant, webhook, || {
+        codec::first(
+            &mut *tx.statement(LOAD)?,
+            &[&tenant.as_str(), &webhook.to_string()],
+            |row| read(row, 0),
+        )
+    })
 }
 
-/// The status of a webhook, or `None` if it was deleted.
-pub(super) fn status(
-    db: &Connection,
+/// The status of a webhook and the generation of its state, or `None` if it was deleted. Known even if the rest of its
+/// state cannot be read.
+pub(super) fn standing(
+    tx: &Tx<'_>,
     tenant: &TenantId,
     webhook: WebhookId,
-) -> Result<Option<WebhookStatus>, Fault> {
-    Ok(standing(db, tenant, webhook)?.map(|(status, _)| status))
+) -> Result<Option<(WebhookStatus, u32)>, Fault> {
+    match load(tx, tenant, webhook) {
+        Ok(health) => Ok(health.map(|health| (health.status, health.generation))),
+        Err(fault) if fault.is_unreadable() => read_standing(tx.db(), tenant, webhook),
+        Err(fault) => Err(fault),
+    }
 }
 
-/// The status of a webhook and the generation of its state, or `None` if it was deleted.
-pub(super) fn standing(
+fn read_standing(
     db: &Connection,
     tenant: &TenantId,
     webhook: WebhookId,
@@ -59,6 +67,15 @@ pub(super) fn standing(
         &[&tenant.as_str(), &webhook.to_string()],
         |row| Ok((read_status(row, 0)?, row.get(2)?)),
     )
+}
+
+/// The status of a webhook, or `None` if it was deleted.
+pub(super) fn status(
+    db: &Connection,
+    tenant: &TenantId,
+    webhook: WebhookId,
+) -> Result<Option<WebhookStatus>, Fault> {
+    Ok(read_standing(db, tenant, webhook)?.map(|(status, _)| status))
 }
 
 /// Reads a state whose columns begin at `first`.
@@ -87,6 +104,7 @@ pub(super) fn change(
     now: Timestamp,
 ) -> Result<(), Fault> {
     save(tx, tenant, webhook, before, after)?;
+    tx.memory.forget();
     match health_notification(tenant, webhook, before, after, now) {
         Some(notification) => {
             rows::notify(tx, &notification)?;
@@ -150,6 +168,7 @@ pub(super) fn raise_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<(), Fault>
          ON CONFLICT (tenant) DO UPDATE SET config_version = config_version + 1",
         [tenant.as_str()],
     )?;
+    tx.memory.forget();
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use postrider_ports::housekeeping::{Expired, Housekeeping};
 use rusqlite::params;
 
 use super::expire::Expiry;
-use super::notifications::FORGET;
+use super::notifications;
 use super::rejected;
 use super::{SqliteStore, codec};
 
@@ -45,10 +45,7 @@ impl Housekeeping for SqliteStore {
         now: Timestamp,
     ) -> Result<usize> {
         self.writer
-            .write(move |tx| {
-                let (before, now) = (before.as_millis(), now.as_millis());
-                tx.execute(FORGET, params![before, codec::limit(limit), now])
-            })
+            .write(move |tx| notifications::forget(tx, before, limit, now))
             .await
     }
 }

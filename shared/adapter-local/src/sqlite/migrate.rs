@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
@@ -18,6 +18,7 @@ const STEPS: [&str; 11] = [
     include_str!("turns.sql"),
     include_str!("free_rows.sql"),
     include_str!("sessions.sql"),
+    include_str!("lean.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -228,6 +229,55 @@ mod tests {
         assert_eq!(count(&db, "deleted_webhooks"), 2);
         let is_there = "deleted_webhooks WHERE webhook_id IN ('wh_2', 'wh_3')";
         assert_eq!(count(&db, is_there), 2);
+    }
+
+    /// A file of the version before notifications were stored without AUTOINCREMENT, with this many notifications.
+    fn before_lean(notifications: u32) -> Connection {
+        let db = Connection::open_in_memory().unwrap();
+        for step in &STEPS[..11] {
+            db.execute_batch(step).unwrap();
+        }
+        db.pragma_update(None, "user_version", 11).unwrap();
+        for _ in 0..notifications {
+            let add =
+                "INSERT INTO outbox (tenant, kind, at, event) VALUES ('default', 'k', 5, '{}')";
+            db.execute(add, []).unwrap();
+        }
+        db
+    }
+
+    #[test]
+    fn notifications_keep_their_numbers_and_the_next_one_follows() {
+        for (kept, deleted) in [(2, "seq = 1"), (0, "seq > 0"), (2, "seq = 3")] {
+            let db = before_lean(3);
+            let delete = format!("DELETE FROM outbox WHERE {deleted}");
+            db.execute(&delete, []).unwrap();
+            bring_up_to_date(&db).unwrap();
+            let of_tenant = count(&db, "outbox WHERE tenant = 'default'");
+            assert_eq!(of_tenant, kept, "{deleted}");
+            let add =
+                "INSERT INTO outbox (tenant, kind, at, event) VALUES ('default', 'k', 6, '{}')";
+            db.execute(add, []).unwrap();
+            assert_eq!(db.last_insert_rowid(), 4, "{deleted}");
+            let second: i64 = count(&db, "outbox WHERE seq = 2 AND tenant = 'default'");
+            assert_eq!(second, i64::from(kept > 0), "{deleted}");
+        }
+        let db = before_lean(0);
+        bring_up_to_date(&db).unwrap();
+        assert_eq!(count(&db, "outbox"), 0);
+    }
+
+    #[test]
+    fn attempts_that_an_older_version_stored_are_still_there() {
+        let db = before_free_rows();
+        insert(&db, 1, ["wh_1", "delivered", "1", "NULL", "NULL"]);
+        let attempt = "INSERT INTO attempts (delivery, version, number, at, status_code, total_ms) \
+                       VALUES (1, 1, 1, 5, 200, 7)";
+        db.execute(attempt, []).unwrap();
+        bring_up_to_date(&db).unwrap();
+        let attempts = super::super::apply::attempts(&db, 1).unwrap();
+        assert_eq!(attempts.len(), 1);
+        assert_eq!(attempts[0].timings.total_ms, 7);
     }
 
     #[test]

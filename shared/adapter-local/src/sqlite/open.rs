@@ -20,13 +20,16 @@ pub(crate) const FILE: &str = "postrider.db";
 const BUSY: Duration = Duration::from_secs(2);
 const CACHE_KIB: i64 = 8 * 1024;
 /// The log is truncated to this size after it grew, in bytes.
-const LOG_LIMIT: i64 = 16 * 1024 * 1024;
+const LOG_LIMIT: i64 = 32 * 1024 * 1024;
 const STATEMENTS: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SqliteOptions {
     /// Limits the file to this many pages of 4 KiB; see [`SqliteStore::limit_pages`].
     pub max_pages: Option<u32>,
+    /// How long the result of a successful delivery may wait for a commit that it can join. If the process ends meanwhile, the
+    /// delivery is sent again.
+    pub patience: Duration,
 }
 
 pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fault> {
@@ -59,8 +62,14 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
     let owners = Arc::new(Owners::enter(dir)?);
     let newest = notifications::newest(&db)?;
     let checkpointer = Checkpointer::start(&file)?;
-    let writer = Writer::start(db, checkpointer, Arc::clone(&owners), newest)
-        .map_err(|error| Fault::io("cannot start the writer of", &file, &error))?;
+    let writer = Writer::start(
+        db,
+        checkpointer,
+        Arc::clone(&owners),
+        newest,
+        options.patience,
+    )
+    .map_err(|error| Fault::io("cannot start the writer of", &file, &error))?;
     Ok(SqliteStore {
         writer,
         readers,

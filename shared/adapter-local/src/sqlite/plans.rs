@@ -5,9 +5,9 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, backlog, codec, configs, deleted, drains, events, expire, health, history, jobs,
-    keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule, sources, stats,
-    stepping,
+    accept, apply, backlog, claim, codec, configs, deleted, drains, events, expire, health,
+    history, jobs, keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule,
+    sources, stats, stepping,
 };
 
 #[test]
@@ -22,10 +22,14 @@ fn every_hot_query_uses_its_index() {
         (codec::UPDATE_DELIVERY, "INTEGER PRIMARY KEY (rowid=?)"),
         (accept::FIND_EARLIER, "events_key (event_id=? AND tenant=?)"),
         (accept::ROWS_OF_EVENT, "deliveries_key (event=?)"),
-        (apply::FENCE, "deliveries_key (event=? AND webhook_id=?)"),
+        (apply::PLACE, "deliveries_key (event=? AND webhook_id=?)"),
+        (apply::COMPLETE, "INTEGER PRIMARY KEY (rowid=?)"),
+        (apply::FIRST_ATTEMPT, "INTEGER PRIMARY KEY (rowid=?)"),
         (apply::RECORDED, "PRIMARY KEY (delivery=? AND version=?)"),
         (apply::ATTEMPTS, "PRIMARY KEY (delivery=?)"),
         (events::BY_ID, "events_key (event_id=? AND tenant=?)"),
+        (events::AT, "INTEGER PRIMARY KEY (rowid=?)"),
+        (claim::HOLD, "INTEGER PRIMARY KEY (rowid=?)"),
         (health::LOAD, "PRIMARY KEY (tenant=? AND id=?)"),
         (
             stepping::NEXT_AWAKE,
@@ -124,6 +128,7 @@ fn every_hot_query_uses_its_index() {
         (jobs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (notifications::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (notifications::NEWEST, "SEARCH outbox"),
+        (notifications::EMPTY_NEWEST, "INTEGER PRIMARY KEY (rowid=?)"),
     ];
     for (sql, index) in cases {
         assert_plan(&db, sql, index, &[]);

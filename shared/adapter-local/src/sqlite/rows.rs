@@ -3,13 +3,14 @@
 use postrider_domain::delivery::Delivery;
 use postrider_domain::health::Health;
 use postrider_domain::ids::{DeliveryId, EventId, TenantId};
-use postrider_domain::notification::{Effects, Notification, effects};
+use postrider_domain::notification::{Consequences, Notification, NotificationKind, consequences};
 use postrider_domain::time::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::codec::{self, Stored};
 use super::fault::Fault;
 use super::health;
+use super::notifications;
 use super::stats::CountedStats;
 use super::writer::Tx;
 
@@ -107,18 +108,20 @@ pub(super) fn follow(
 ) -> Result<(), Fault> {
     let webhook = after.id.webhook;
     let before_health = health::load(tx, &after.tenant, webhook)?;
-    let Effects {
-        notifications,
+    let Consequences {
+        notification,
         health: changed,
         stats,
-    } = effects(
+    } = consequences(
         before,
         after,
-        before_health.as_ref().unwrap_or(&Health::default()),
+        before_health.as_deref().unwrap_or(&Health::default()),
         now,
     );
-    for notification in &notifications {
-        notify(tx, notification)?;
+    match notification {
+        Some(NotificationKind::DeliveryDelivered) => notifications::delivered(tx, after, now)?,
+        Some(kind) => notify(tx, &Notification::of_delivery(kind, after, now))?,
+        None => {}
     }
     // A deleted webhook has no state to change and nothing to notify about.
     if let (Some(before_health), Some(changed)) = (&before_health, changed) {
@@ -138,15 +141,11 @@ pub(super) fn follow(
 /// Adds a notification to the outbox.
 pub(super) fn notify(tx: &mut Tx<'_>, notification: &Notification) -> Result<(), Fault> {
     let event = notification.to_cloud_event().to_string();
-    tx.execute(
-        "INSERT INTO outbox (tenant, kind, at, event) VALUES (?1, ?2, ?3, ?4)",
-        params![
-            notification.tenant.as_str(),
-            notification.kind.as_str(),
-            notification.at.as_millis(),
-            event
-        ],
-    )?;
-    tx.notified(tx.db().last_insert_rowid());
-    Ok(())
+    notifications::add(
+        tx,
+        &notification.tenant,
+        notification.kind,
+        notification.at,
+        &event,
+    )
 }

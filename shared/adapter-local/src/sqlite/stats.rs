@@ -10,6 +10,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::codec;
 use super::fault::Fault;
+use super::memory::Memory;
 use super::unreadable::readable;
 use super::writer::Tx;
 
@@ -57,7 +58,11 @@ fn next_counted(
 }
 
 /// Adds everything that a transaction counted.
-pub(super) fn add_up(db: &Connection, counted: &[CountedStats]) -> Result<(), Fault> {
+pub(super) fn add_up(
+    db: &Connection,
+    memory: &Memory,
+    counted: &[CountedStats],
+) -> Result<(), Fault> {
     let mut sums: BTreeMap<(&TenantId, WebhookId, Timestamp), Vec<StatsDelta>> = BTreeMap::new();
     for one in counted {
         sums.entry((&one.tenant, one.webhook, one.hour))
@@ -65,19 +70,30 @@ pub(super) fn add_up(db: &Connection, counted: &[CountedStats]) -> Result<(), Fa
             .push(one.delta);
     }
     for ((tenant, webhook, hour), deltas) in sums {
-        let next_hour = Timestamp::from_millis(hour.as_millis().saturating_add(1));
-        // Counters that cannot be read start again: they must not fail the work that is committed with them.
-        let stored = hours(db, tenant, webhook, hour, next_hour)?;
-        let mut stats = stored
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| HourlyStats::empty(webhook, hour));
+        let mut stats = match memory.take_stats(tenant, webhook, hour) {
+            Some(stats) => stats,
+            None => stored(db, tenant, webhook, hour)?,
+        };
         for delta in deltas {
             stats.add(delta);
         }
         save(db, tenant, &stats)?;
+        memory.keep_stats(tenant, stats);
     }
     Ok(())
+}
+
+/// Counters that cannot be read start again: they must not fail the work that is committed with them.
+fn stored(
+    db: &Connection,
+    tenant: &TenantId,
+    webhook: WebhookId,
+    hour: Timestamp,
+) -> Result<HourlyStats, Fault> {
+    let next_hour = Timestamp::from_millis(hour.as_millis().saturating_add(1));
+    let found = hours(db, tenant, webhook, hour, next_hour)?;
+    let empty = || HourlyStats::empty(webhook, hour);
+    Ok(found.into_iter().next().unwrap_or_else(empty))
 }
 
 /// The counters of one webhook for the hours from `from` to before `to`. Those that cannot be read are left out.

@@ -3,6 +3,9 @@
 //! A lone caller never waits for others, and many callers share one sync of the disk. Nothing is acknowledged that is
 //! not durable: if the commit fails, every caller of the group gets the error, and the next group starts fresh.
 //!
+//! Some writes can wait a few milliseconds: the result of a successful delivery is of interest to history only. Such a write
+//! joins the next commit, which most often is that of the next event, and starts one of its own if none comes in time.
+//!
 //! Each job is all or nothing. Savepoints would ensure that, but each of them copies every page it touches, and jobs
 //! rarely fail. So a group first runs without savepoints; only if something in it fails is the whole group rolled back
 //! and run again, this time with a savepoint around each part.
@@ -10,7 +13,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use postrider_ports::{Error, Result};
 use rusqlite::{CachedStatement, Connection};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -18,6 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::locks::Owners;
+use super::memory::Memory;
 use super::stats::{self, CountedStats};
 
 /// How many jobs may be queued; further callers wait for a slot.
@@ -25,6 +31,16 @@ const QUEUE: usize = 1024;
 /// How many jobs one commit may contain: enough to share a sync well, few enough that the first does not wait long for
 /// the last.
 const GROUP: usize = 256;
+
+/// So many patient writes do not wait any longer: the slots of their deliveries are needed.
+const PATIENT_GROUP: usize = 16;
+
+/// What the thread is sent.
+enum Message {
+    Write(Box<dyn Job>),
+    /// The patient writes have waited long enough.
+    Hurry,
+}
 
 /// A write, and the caller waiting for it.
 trait Job: Send {
@@ -69,7 +85,9 @@ where
 
 /// The handle to the writing thread.
 pub(super) struct Writer {
-    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    jobs: Option<mpsc::Sender<Message>>,
+    patient: Arc<Mutex<Vec<Box<dyn Job>>>>,
+    patience: Duration,
     thread: Option<JoinHandle<()>>,
     newest_notification: watch::Receiver<u64>,
 }
@@ -80,20 +98,26 @@ impl Writer {
         checkpointer: Checkpointer,
         owners: Arc<Owners>,
         newest: u64,
+        patience: Duration,
     ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
+        let patient = Arc::default();
         let (notify, newest_notification) = watch::channel(newest);
         let writer = WriterThread {
             checkpointer,
             db,
             owners,
             notify,
+            patient: Arc::clone(&patient),
+            memory: Memory::default(),
         };
         let thread = std::thread::Builder::new()
             .name("postrider-writer".into())
             .spawn(move || writer.run(queue))?;
         Ok(Self {
             jobs: Some(jobs),
+            patient,
+            patience,
             thread: Some(thread),
             newest_notification,
         })
@@ -106,16 +130,40 @@ impl Writer {
         F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
         T: Send + 'static,
     {
-        let stopped = || Error::Broken("the store has stopped writing".to_owned());
-        let (caller, answer) = oneshot::channel();
-        let task = Box::new(Task {
-            work,
-            done: None,
-            caller,
-        });
-        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
-        jobs.send(task).await.map_err(|_| stopped())?;
+        let (task, answer) = task(work);
+        self.send(Message::Write(task)).await?;
         answer.await.map_err(|_| stopped())?
+    }
+
+    /// The same for a write that nothing waits for: it joins the commit of another one, unless none comes in time.
+    pub(super) async fn write_patiently<T, F>(&self, work: F) -> Result<T>
+    where
+        F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+        T: Send + 'static,
+    {
+        if self.patience.is_zero() {
+            return self.write(work).await;
+        }
+        let (task, mut answer) = task(work);
+        let waiting = {
+            let mut patient = self.patient.lock();
+            patient.push(task);
+            patient.len()
+        };
+        if waiting < PATIENT_GROUP
+            && let Ok(answer) = tokio::time::timeout(self.patience, &mut answer).await
+        {
+            return answer.map_err(|_| stopped())?;
+        }
+        if waiting <= PATIENT_GROUP {
+            self.send(Message::Hurry).await?;
+        }
+        answer.await.map_err(|_| stopped())?
+    }
+
+    async fn send(&self, message: Message) -> Result<()> {
+        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
+        jobs.send(message).await.map_err(|_| stopped())
     }
 
     /// Whether the thread is there to write.
@@ -129,6 +177,25 @@ impl Writer {
     pub(super) fn newest_notification(&self) -> watch::Receiver<u64> {
         self.newest_notification.clone()
     }
+}
+
+fn stopped() -> Error {
+    Error::Broken("the store has stopped writing".to_owned())
+}
+
+/// A write, and where its result will be.
+fn task<T, F>(work: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>)
+where
+    F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+    T: Send + 'static,
+{
+    let (caller, answer) = oneshot::channel();
+    let task = Task {
+        work,
+        done: None,
+        caller,
+    };
+    (Box::new(task), answer)
 }
 
 impl Drop for Writer {
@@ -148,27 +215,43 @@ struct WriterThread {
     db: Connection,
     owners: Arc<Owners>,
     notify: watch::Sender<u64>,
+    patient: Arc<Mutex<Vec<Box<dyn Job>>>>,
+    memory: Memory,
 }
 
 impl WriterThread {
-    fn run(self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+    fn run(self, mut queue: mpsc::Receiver<Message>) {
         let mut group = Vec::with_capacity(GROUP);
         while let Some(first) = queue.blocking_recv() {
-            group.push(first);
-            while group.len() < GROUP
-                && let Ok(next) = queue.try_recv()
-            {
-                group.push(next);
+            let mut next = Some(first);
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Write(job) => group.push(job),
+                    Message::Hurry => {}
+                }
+                if group.len() < GROUP {
+                    next = queue.try_recv().ok();
+                }
             }
-            let lost = self.commit(&mut group).map_err(Error::from).err();
-            if let Some(error) = &lost {
-                tracing::warn!(event = "store.commit_failed", writes = group.len(), %error, "a commit failed; its writes were rejected");
-            }
-            for job in group.drain(..) {
-                job.answer(lost.as_ref());
-            }
-            self.checkpointer.after_commit(&self.db);
+            self.write_all(&mut group);
         }
+        self.write_all(&mut group);
+    }
+
+    /// Writes a group together with all patient writes.
+    fn write_all(&self, group: &mut Vec<Box<dyn Job>>) {
+        group.append(&mut self.patient.lock());
+        if group.is_empty() {
+            return;
+        }
+        let lost = self.commit(group).map_err(Error::from).err();
+        if let Some(error) = &lost {
+            tracing::warn!(event = "store.commit_failed", writes = group.len(), %error, "a commit failed; its writes were rejected");
+        }
+        for job in group.drain(..) {
+            job.answer(lost.as_ref());
+        }
+        self.checkpointer.after_commit(&self.db);
     }
 
     fn commit(&self, group: &mut [Box<dyn Job>]) -> std::result::Result<(), Fault> {
@@ -183,11 +266,15 @@ impl WriterThread {
         group: &mut [Box<dyn Job>],
         guard: Guard,
     ) -> std::result::Result<Ending, Fault> {
-        // Still open if rolling back failed last time.
-        self.roll_back()?;
+        if !self.db.is_autocommit() {
+            // Still open if rolling back failed last time.
+            self.roll_back()?;
+        }
         self.statement("BEGIN IMMEDIATE")?.execute([])?;
+        self.memory.check(&self.db)?;
         let mut tx = Tx {
             db: &self.db,
+            memory: &self.memory,
             owners: &self.owners,
             guard,
             spoiled: false,
@@ -224,7 +311,7 @@ impl WriterThread {
             }
             tx.still_open()?;
         }
-        stats::add_up(tx.db, &tx.counted)
+        stats::add_up(tx.db, tx.memory, &tx.counted)
     }
 
     /// SQLite rolls back automatically after some errors, but not after others.
@@ -232,6 +319,7 @@ impl WriterThread {
         if !self.db.is_autocommit() {
             self.statement("ROLLBACK")?.execute([])?;
         }
+        self.memory.forget();
         Ok(())
     }
 
@@ -256,6 +344,7 @@ enum Ending {
 
 pub(super) struct Tx<'a> {
     db: &'a Connection,
+    pub(super) memory: &'a Memory,
     pub(super) owners: &'a Owners,
     guard: Guard,
     spoiled: bool,
@@ -308,6 +397,7 @@ impl<'a> Tx<'a> {
             self.counted.truncate(counted);
             self.newest_notification = newest_notification;
             self.execute("ROLLBACK TO whole", [])?;
+            self.memory.forget();
         }
         self.execute("RELEASE whole", [])?;
         done
@@ -333,11 +423,91 @@ impl<'a> Tx<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use postrider_domain::ids::TenantId;
     use postrider_ports::Error;
     use postrider_ports::configs::Webhooks;
+    use tokio::task::JoinSet;
+
+    use super::{PATIENT_GROUP, Tx};
+    use crate::sqlite::fault::Fault;
 
     use crate::sqlite::{SqliteOptions, SqliteStore};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn patient(dir: &Path, patience: Duration) -> Arc<SqliteStore> {
+        let options = SqliteOptions {
+            patience,
+            ..SqliteOptions::default()
+        };
+        SqliteStore::open(dir, options).unwrap()
+    }
+
+    /// Gives a tenant this version of its webhooks.
+    fn version(tenant: &'static str) -> impl FnMut(&mut Tx<'_>) -> Result<usize, Fault> + Send {
+        move |tx| tx.execute("INSERT INTO tenants VALUES (?1, 7)", [tenant])
+    }
+
+    #[tokio::test]
+    async fn a_commit_is_synced_before_it_is_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = patient(dir.path(), HOUR);
+        let settings = store.writer.write(|tx| {
+            let db = tx.db();
+            let mode: String = db.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+            let synchronous: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+            Ok((mode, synchronous))
+        });
+        // FULL: with a write-ahead log, every commit syncs the log.
+        assert_eq!(settings.await, Ok(("wal".to_owned(), 2)));
+    }
+
+    #[tokio::test]
+    async fn a_patient_write_joins_the_next_commit() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = patient(dir.path(), HOUR);
+        let (waits, next) = tokio::join!(
+            store.writer.write_patiently(version("default")),
+            store.writer.write(version("other")),
+        );
+        assert_eq!((waits, next), (Ok(1), Ok(1)));
+    }
+
+    #[tokio::test]
+    async fn a_patient_write_does_not_wait_forever() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = patient(dir.path(), Duration::from_millis(1));
+        let written = store.writer.write_patiently(version("default")).await;
+        assert_eq!(written, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn many_patient_writes_do_not_wait_for_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = patient(dir.path(), HOUR);
+        let mut many = JoinSet::new();
+        for _ in 0..PATIENT_GROUP {
+            let store = Arc::clone(&store);
+            many.spawn(async move { store.writer.write_patiently(|_| Ok(())).await });
+        }
+        assert!(many.join_all().await.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn a_patient_write_whose_caller_is_gone_is_written_when_the_store_closes() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = patient(dir.path(), HOUR);
+        let write = store.writer.write_patiently(version("default"));
+        let waits = tokio::time::timeout(Duration::from_millis(1), write).await;
+        assert!(waits.is_err());
+        drop(store);
+        let store = patient(dir.path(), HOUR);
+        assert_eq!(store.webhooks_version(&TenantId::default()).await, Ok(7));
+    }
 
     #[tokio::test]
     async fn a_write_that_panics_does_not_end_the_others() {

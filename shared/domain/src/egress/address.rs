@@ -147,7 +147,16 @@ fn blocked_v4(ip: Ipv4Addr) -> Option<(IpNet, &'static str)> {
 /// Whether this address, or one embedded in it, can be opened only by its exact /32 or /128.
 pub(super) fn needs_exact_name(ip: IpAddr) -> bool {
     let listed = |ip: IpAddr| ONLY_BY_EXACT_NAME.iter().any(|range| range.contains(&ip));
-    listed(ip) || matches!(ip, IpAddr::V6(v6) if embedded(v6).any(|inner| listed(inner.into())))
+    with_embedded(ip).any(listed)
+}
+
+/// The address, and the IPv4 addresses that a translator or tunnel would send it to.
+pub(super) fn with_embedded(ip: IpAddr) -> impl Iterator<Item = IpAddr> {
+    let inner = match ip {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(v6) => Some(embedded(v6).map(IpAddr::V4)),
+    };
+    std::iter::once(ip).chain(inner.into_iter().flatten())
 }
 
 /// Whether every address of the range needs its own /32 or /128, so the range has no effect.

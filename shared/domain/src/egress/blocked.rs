@@ -54,6 +54,9 @@ pub enum Blocked {
         what: &'static str,
         range: IpNet,
     },
+    /// An address of the network that the gateway runs in.
+    #[error("the address {ip} is in a range that the gateway's operator denies ({range})")]
+    Denied { ip: IpAddr, range: IpNet },
     /// An IPv6 address outside the range that IANA assigns for the Internet.
     #[error("the address {ip} is not public (outside 2000::/3); use a public address")]
     NotGlobal { ip: Ipv6Addr },
@@ -65,7 +68,10 @@ impl Blocked {
     pub const fn reveals_address(&self) -> bool {
         matches!(
             self,
-            Self::Blocked { .. } | Self::ContainsBlocked { .. } | Self::NotGlobal { .. }
+            Self::Blocked { .. }
+                | Self::ContainsBlocked { .. }
+                | Self::Denied { .. }
+                | Self::NotGlobal { .. }
         )
     }
 }

@@ -490,6 +490,35 @@ fn loopback_link_local_and_metadata_addresses_need_an_exact_entry() {
 }
 
 #[test]
+fn a_denied_range_is_blocked_however_wide_the_allowed_ones_are() {
+    let rules = Rules::new(Settings {
+        allow: nets(&["0.0.0.0/0", "::/0", "10.117.1.2/32"]),
+        deny: nets(&["10.117.0.0/22", "2001:db8:7::/48"]),
+        ..Settings::default()
+    });
+    let rules = rules.unwrap();
+    let check = |text: &str| {
+        let ip: IpAddr = text.parse().unwrap();
+        rules.check_address(ip, UrlScheme::Https, 443)
+    };
+    assert_eq!(
+        check("10.200.0.1"),
+        Ok(()),
+        "other private addresses stay allowed"
+    );
+    let denied = [
+        "10.117.1.2",
+        "::ffff:10.117.3.255",
+        "64:ff9b::10.117.0.1",
+        "2001:db8:7::1",
+    ];
+    for ip in denied {
+        assert!(matches!(check(ip), Err(Blocked::Denied { .. })), "{ip}");
+    }
+    assert!(rules.check_url("https://10.117.0.1/").is_err());
+}
+
+#[test]
 fn a_name_is_checked_by_its_addresses_once_a_range_is_allowed() {
     let rules = allowing(&["10.0.0.0/8"]);
     assert!(rules.check_url("http://hooks.example.com:8080/").is_ok());

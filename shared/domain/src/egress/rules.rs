@@ -13,6 +13,8 @@ const USUAL_PORTS: [u16; 2] = [80, 443];
 pub struct Settings {
     /// Addresses that may be reached on any port and over plain http.
     pub allow: Vec<IpNet>,
+    /// Addresses that may never be reached, whatever `allow` says: the network that the gateway itself runs in.
+    pub deny: Vec<IpNet>,
     /// Whether public addresses may be reached over plain http.
     pub http_allowed: bool,
     /// Ports in addition to 80 and 443.
@@ -33,6 +35,7 @@ pub enum SettingsError {
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     allow: Arc<[IpNet]>,
+    deny: Arc<[IpNet]>,
     http_allowed: bool,
     extra_ports: Arc<[u16]>,
 }
@@ -61,6 +64,7 @@ impl Rules {
     pub fn new(settings: Settings) -> Result<Self, Vec<SettingsError>> {
         let Settings {
             allow,
+            deny,
             http_allowed,
             extra_ports,
         } = settings;
@@ -78,6 +82,7 @@ impl Rules {
         }
         Ok(Self {
             allow: allow.into(),
+            deny: deny.into_iter().map(canonical).collect(),
             http_allowed,
             extra_ports: extra_ports.into(),
         })
@@ -130,11 +135,20 @@ impl Rules {
     /// Checks an address that a request is about to be sent to.
     pub fn check_address(&self, ip: IpAddr, scheme: UrlScheme, port: u16) -> Result<(), Blocked> {
         let ip = ip.to_canonical();
+        if let Some(range) = self.denied(ip) {
+            return Err(Blocked::Denied { ip, range });
+        }
         if port != 0 && self.is_open(ip) {
             return Ok(());
         }
         address::check_public(ip)?;
         self.check_way(scheme, port)
+    }
+
+    /// The denied range that contains this address, or one embedded in it.
+    fn denied(&self, ip: IpAddr) -> Option<IpNet> {
+        let mut ranges = self.deny.iter().copied();
+        ranges.find(|range| address::with_embedded(ip).any(|ip| range.contains(&ip)))
     }
 
     fn is_open(&self, ip: IpAddr) -> bool {

@@ -47,7 +47,8 @@ impl Observed {
                     | DeadCause::Declined
                     | DeadCause::Blocked
                     | DeadCause::Expired
-                    | DeadCause::WebhookDeleted,
+                    | DeadCause::WebhookDeleted
+                    | DeadCause::EventExpired,
             } => Self::Final,
         }
     }

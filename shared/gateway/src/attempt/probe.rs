@@ -1,6 +1,6 @@
 //! The probe of a failed webhook: a test event, never a publisher's data. A 2xx response resumes the webhook.
 
-use postrider_domain::health::{Health, WebhookStatus};
+use postrider_domain::health::Health;
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
 use postrider_domain::request::signed_headers;
 use postrider_domain::test_event;
@@ -33,7 +33,7 @@ impl Attempts {
     pub async fn probe(&self, tenant: &TenantId, id: WebhookId) -> Result<ProbeResult> {
         let now = self.ports.clock.now();
         let snapshot = self.webhook_cache.current(tenant, now).await?;
-        let Some(webhook) = snapshot.get(id).filter(|webhook| wants_probe(webhook)) else {
+        let Some(webhook) = snapshot.get(id).filter(|it| it.settings.auto_resume) else {
             return Ok(ProbeResult::NotSent);
         };
         let store = &self.ports.store;
@@ -87,8 +87,4 @@ impl Attempts {
         };
         Some(self.sender.post(request).await)
     }
-}
-
-fn wants_probe(webhook: &Webhook) -> bool {
-    webhook.settings.auto_resume && webhook.health.status == WebhookStatus::Failed
 }

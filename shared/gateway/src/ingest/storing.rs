@@ -1,15 +1,18 @@
-//! Stores a planned event and hands its deliveries to a worker.
+//! Stores planned events and hands their deliveries to a worker.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use postrider_domain::ids::TenantId;
+use futures_util::future::join_all;
+use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, Deliveries};
+use postrider_ports::deliveries::{Acceptance, Accepted, Deliveries};
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::start_now::{AcceptClaimed, Reservation, StartNow};
 use postrider_ports::{Error, Result};
 
+use super::to_the_end::ToTheEnd;
 use super::{Published, Repeated};
 use crate::{GatewayError, metrics};
 
@@ -27,6 +30,15 @@ pub(crate) struct FastPath {
     pub(crate) store: Arc<dyn AcceptClaimed>,
 }
 
+/// An event with its rows, and the slots that were reserved for their first attempts.
+pub(crate) struct Planned {
+    pub(crate) acceptance: Acceptance,
+    pub(crate) reserved: Vec<Reservation>,
+}
+
+/// The answer of the store, and the webhooks whose deliveries were started.
+type Stored = (Accepted, HashSet<WebhookId>);
+
 impl Handoff {
     pub(crate) fn new(
         store: Arc<dyn Deliveries>,
@@ -40,7 +52,7 @@ impl Handoff {
         }
     }
 
-    /// Reserves slots for first attempts. Each reservation must be passed to [`Self::store`].
+    /// Reserves slots for first attempts. Each reservation must be passed to [`Self::store_all`].
     pub(crate) fn reserve<'a>(
         &self,
         webhooks: impl IntoIterator<Item = &'a Webhook>,
@@ -59,90 +71,146 @@ impl Handoff {
     }
 
     /// Stores an event with its rows, then starts them or sends their messages. `None` if the webhooks have changed and
-    /// the event must be planned again. Runs to the end even if the caller disconnects: a row that was inserted as claimed
-    /// must be started, and a reserved slot must be returned.
+    /// the event must be planned again.
     pub(crate) async fn store(
         &self,
         acceptance: Acceptance,
         reserved: Vec<Reservation>,
     ) -> std::result::Result<Option<Published>, GatewayError> {
-        let event = acceptance.event.id;
-        let rows: Vec<_> = acceptance.rows.iter().map(|row| row.id).collect();
-        let storing = self.clone().store_and_start(acceptance, reserved);
-        let broken = |_| Err(Error::Broken("storing the event was interrupted".into()));
-        let accepted = tokio::spawn(storing).await.unwrap_or_else(broken)?;
-        let (event, repeated, deliveries) = match accepted {
-            Accepted::New => (event, Repeated::No, rows),
-            Accepted::Duplicate {
-                event, deliveries, ..
-            } => (event, Repeated::Yes, deliveries),
-            Accepted::Conflict => return Err(GatewayError::KeyReused),
-            Accepted::Outdated => return Ok(None),
+        let planned = Planned {
+            acceptance,
+            reserved,
         };
-        Ok(Some(Published {
-            event,
-            repeated,
-            deliveries,
-        }))
+        let stored = self.store_all(vec![planned]).await.pop();
+        stored.unwrap_or_else(|| Err(unanswered().into()))
     }
 
-    async fn store_and_start(
-        self,
-        acceptance: Acceptance,
-        reserved: Vec<Reservation>,
-    ) -> Result<Accepted> {
-        let tenant = acceptance.event.tenant.clone();
-        let messages: Vec<QueueMessage> = acceptance.rows.iter().map(QueueMessage::of).collect();
-        let accepted = self.accept(&tenant, acceptance, reserved).await;
-        let unstarted = match &accepted {
-            Ok((Accepted::New, started)) => {
-                metrics::accepted(Repeated::No);
-                // A row whose slot was reserved but that was not started needs a message like any other.
-                let is_started = |message: &QueueMessage| {
-                    let webhook = message.webhook();
-                    let mut ids = started.iter().map(|one| one.claimed.delivery().id);
-                    ids.any(|id| id.webhook == webhook)
-                };
-                messages
-                    .into_iter()
-                    .filter(|one| !is_started(one))
-                    .collect()
-            }
-            Ok((Accepted::Duplicate { completed, .. }, _)) => {
-                metrics::accepted(Repeated::Yes);
-                completed.iter().cloned().map(Into::into).collect()
-            }
-            Ok((Accepted::Conflict | Accepted::Outdated, _)) | Err(_) => Vec::new(),
-        };
+    /// The same for many events; one result each, in order. Runs to the end even if the caller disconnects: a row that was
+    /// inserted as claimed must be started, and a reserved slot must be returned.
+    pub(crate) async fn store_all(
+        &self,
+        batch: Vec<Planned>,
+    ) -> Vec<std::result::Result<Option<Published>, GatewayError>> {
+        let planned: Vec<_> = batch.iter().map(Planned::ids).collect();
+        let storing = self.clone().store_and_start(batch);
+        let mut accepted = ToTheEnd::of(storing).await.into_iter();
+        let missing = || Err(unanswered());
+        planned
+            .into_iter()
+            .map(|(event, rows)| published(event, rows, accepted.next().unwrap_or_else(missing)))
+            .collect()
+    }
+
+    async fn store_and_start(self, batch: Vec<Planned>) -> Vec<Result<Accepted>> {
+        let messages: Vec<Vec<QueueMessage>> = batch.iter().map(Planned::messages).collect();
+        let (mut results, mut unstarted) = (Vec::with_capacity(batch.len()), Vec::new());
+        for (accepted, messages) in self.accept_all(batch).await.into_iter().zip(messages) {
+            unstarted.extend(messages_to_send(&accepted, messages));
+            results.push(accepted.map(|(accepted, _)| accepted));
+        }
         if !unstarted.is_empty() {
-            // A lost message is harmless: the row is due, and the poller will find it.
+            // A lost message is harmless: the row is stored, and is found without one.
             self.queue.send(unstarted).await;
         }
-        accepted.map(|(accepted, _)| accepted)
+        results
     }
 
-    /// Stores an event and starts the deliveries that were inserted as claimed.
-    async fn accept(
-        &self,
-        tenant: &TenantId,
-        acceptance: Acceptance,
-        reserved: Vec<Reservation>,
-    ) -> Result<(Accepted, Vec<ClaimedDelivery>)> {
-        let Some(FastPath { worker, store }) = &self.fast_path else {
-            let accepted = self.store.accept(vec![acceptance]).await.pop();
-            let unanswered = || Err(Error::Broken("the store returned no result".into()));
-            return Ok((accepted.unwrap_or_else(unanswered)?, Vec::new()));
-        };
-        let webhooks: Vec<_> = reserved.iter().map(|one| one.webhook).collect();
-        let accepted = store.accept_claimed(acceptance, reserved).await;
-        let claimed = accepted.as_ref().map_or(&[][..], |(_, claimed)| claimed);
-        for webhook in webhooks {
-            let mut of_webhook = claimed.iter();
-            match of_webhook.find(|one| one.claimed.delivery().id.webhook == webhook) {
-                Some(delivery) => worker.start(delivery.clone()),
-                None => worker.cancel(tenant, webhook),
+    async fn accept_all(&self, batch: Vec<Planned>) -> Vec<Result<Stored>> {
+        match &self.fast_path {
+            // At the same time: they share one commit.
+            Some(fast_path) => join_all(batch.into_iter().map(|one| fast_path.accept(one))).await,
+            None => {
+                let count = batch.len();
+                let batch = batch.into_iter().map(|one| one.acceptance).collect();
+                let mut accepted = self.store.accept(batch).await.into_iter();
+                let next = |_| accepted.next().unwrap_or_else(|| Err(unanswered()));
+                let accepted = (0..count).map(next);
+                accepted
+                    .map(|accepted| accepted.map(|accepted| (accepted, HashSet::new())))
+                    .collect()
             }
         }
-        accepted
     }
+}
+
+impl Planned {
+    fn ids(&self) -> (EventId, Vec<DeliveryId>) {
+        let rows = self.acceptance.rows.iter().map(|row| row.id);
+        (self.acceptance.event.id, rows.collect())
+    }
+
+    fn messages(&self) -> Vec<QueueMessage> {
+        let rows = self.acceptance.rows.iter();
+        rows.map(QueueMessage::of).collect()
+    }
+}
+
+impl FastPath {
+    /// Stores an event and starts the deliveries that were inserted as claimed.
+    async fn accept(&self, planned: Planned) -> Result<Stored> {
+        let Planned {
+            acceptance,
+            reserved,
+        } = planned;
+        let tenant = acceptance.event.tenant.clone();
+        let webhooks: Vec<_> = reserved.iter().map(|one| one.webhook).collect();
+        let (accepted, claimed) = match self.store.accept_claimed(acceptance, reserved).await {
+            Ok((accepted, claimed)) => (Ok(accepted), claimed),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let mut started = HashSet::with_capacity(claimed.len());
+        for delivery in claimed {
+            started.insert(delivery.claimed.delivery().id.webhook);
+            self.worker.start(delivery);
+        }
+        for webhook in webhooks {
+            if !started.contains(&webhook) {
+                self.worker.cancel(&tenant, webhook);
+            }
+        }
+        Ok((accepted?, started))
+    }
+}
+
+/// The messages of the rows that were stored and not started.
+fn messages_to_send(stored: &Result<Stored>, messages: Vec<QueueMessage>) -> Vec<QueueMessage> {
+    match stored {
+        Ok((Accepted::New, started)) => {
+            metrics::accepted(Repeated::No);
+            // A row whose slot was reserved but that was not started needs a message like any other.
+            let messages = messages.into_iter();
+            messages
+                .filter(|message| !started.contains(&message.webhook()))
+                .collect()
+        }
+        Ok((Accepted::Duplicate { completed, .. }, _)) => {
+            metrics::accepted(Repeated::Yes);
+            completed.iter().cloned().map(Into::into).collect()
+        }
+        Ok((Accepted::Conflict | Accepted::Outdated, _)) | Err(_) => Vec::new(),
+    }
+}
+
+fn published(
+    event: EventId,
+    rows: Vec<DeliveryId>,
+    accepted: Result<Accepted>,
+) -> std::result::Result<Option<Published>, GatewayError> {
+    let (event, repeated, deliveries) = match accepted? {
+        Accepted::New => (event, Repeated::No, rows),
+        Accepted::Duplicate {
+            event, deliveries, ..
+        } => (event, Repeated::Yes, deliveries),
+        Accepted::Conflict => return Err(GatewayError::KeyReused),
+        Accepted::Outdated => return Ok(None),
+    };
+    Ok(Some(Published {
+        event,
+        repeated,
+        deliveries,
+    }))
+}
+
+fn unanswered() -> Error {
+    Error::Broken("the store returned no result".into())
 }

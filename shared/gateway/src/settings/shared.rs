@@ -42,6 +42,15 @@ pub const EGRESS_ALLOW: Setting<CommaList> = Setting {
     meaning: "Private addresses that webhooks may reach, on any port and over plain http. Loopback, link-local and metadata addresses must be listed individually as a /32 or /128, such as `127.0.0.1/32`.",
 };
 
+pub const EGRESS_DENY: Setting<CommaList> = Setting {
+    name: "POSTRIDER_EGRESS_DENY",
+    values: CommaList {
+        items: "CIDRs such as 10.1.0.0/16",
+        unset: "none",
+    },
+    meaning: "Addresses that webhooks may never reach, whatever `POSTRIDER_EGRESS_ALLOW` says, such as the network of the gateway itself.",
+};
+
 pub const EGRESS_HTTP: Setting<Switch> = Setting {
     name: "POSTRIDER_EGRESS_HTTP",
     values: Switch,
@@ -106,6 +115,7 @@ impl Reader<'_> {
     pub fn egress(&mut self) -> Rules {
         let settings = EgressSettings {
             allow: EGRESS_ALLOW.read(self),
+            deny: EGRESS_DENY.read(self),
             http_allowed: EGRESS_HTTP.read(self),
             extra_ports: EGRESS_PORTS.read(self),
         };

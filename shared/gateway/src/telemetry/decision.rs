@@ -42,11 +42,6 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
         Answer::Response(response) => (response.retry_after, response.control),
         Answer::Failed(_) => (None, None),
     };
-    let delays: Vec<_> = policy
-        .delays
-        .iter()
-        .map(|ms| ms.get().to_string())
-        .collect();
     info!(
         event = "delivery.attempted",
         delivery_id = %row.id,
@@ -66,7 +61,8 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
         phase = attempt.phase.map(Phase::as_str),
         retry_after_ms = retry_after.map(|after| after.wait(decided_at).get()),
         directive = directive.map(Control::as_str),
-        delays_ms = delays.join(","),
+        // Inside the macro: nothing is built for a line that is not written.
+        delays_ms = delays(policy),
         max_backoff_ms = policy.max_backoff.get(),
         jitter_bps = policy.jitter_bps,
         classifier = policy.classifier.as_str(),
@@ -78,6 +74,15 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
         "{}",
         sentence(decision, attempt, written)
     );
+}
+
+fn delays(policy: &Policy) -> String {
+    let delays: Vec<_> = policy
+        .delays
+        .iter()
+        .map(|ms| ms.get().to_string())
+        .collect();
+    delays.join(",")
 }
 
 /// The decision, if it was written.

@@ -16,7 +16,8 @@ use super::position::{Place, Position, Stage};
 use super::{Exported, MAX_ITEMS, Transfer};
 use crate::GatewayError;
 
-/// A page ends once its payloads and attempts have about this many bytes: a function's response is limited to 6 MB.
+/// About how many bytes the payloads and attempts of a page have, unless a single event has more: a function's response is
+/// limited to 6 MB.
 const PAGE_BYTES: usize = 512 * 1024;
 
 /// How long after a pause no worker can still start an attempt because it read the status before.
@@ -220,18 +221,24 @@ impl Transfer {
                 && rows
                     .iter()
                     .any(|row| row.status.is_open() && row.is_held(now));
-            if part.waits || bytes >= PAGE_BYTES || part.items.len() >= MAX_ITEMS {
+            let mut records = Vec::new();
+            if !part.waits && part.items.len() < MAX_ITEMS {
+                for chunk in rows.chunks(MAX_ROWS) {
+                    records.extend(self.moved(tenant, row.id.event, chunk).await?);
+                }
+            }
+            let more: usize = records.iter().map(size).sum();
+            let is_full = part.items.len() >= MAX_ITEMS
+                || (!part.items.is_empty() && bytes + more > PAGE_BYTES);
+            if part.waits || is_full {
                 part.next = Some(Stage::Events(Place {
                     page: place.page,
                     after: last,
                 }));
                 return Ok(part);
             }
-            for chunk in rows.chunks(MAX_ROWS) {
-                let moved = self.moved(tenant, row.id.event, chunk).await?;
-                bytes += moved.as_ref().map_or(0, size);
-                part.items.extend(moved.map(Exported::Event));
-            }
+            bytes += more;
+            part.items.extend(records.into_iter().map(Exported::Event));
             last = Some(row.id);
         }
         part.next = page.next.map(|next| {
@@ -246,8 +253,9 @@ impl Transfer {
     /// Whether no worker can still be about to claim a delivery because it read a webhook's status before the pause.
     async fn is_settled(&self, tenant: &TenantId) -> Result<bool, GatewayError> {
         let now = self.ports.clock.now();
-        let webhooks = self.webhook_cache.current(tenant, now).await?;
-        let changed = webhooks.webhooks.iter();
+        // Not from the cache: a pause does not always raise the version.
+        let webhooks = self.ports.store.webhooks(tenant).await?.webhooks;
+        let changed = webhooks.iter();
         let mut changed = changed.filter_map(|webhook| webhook.health.changed_at);
         Ok(changed.all(|at| at.plus(SETTLING).is_due(now, SETTLING)))
     }

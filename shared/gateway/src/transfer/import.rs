@@ -62,7 +62,7 @@ impl Transfer {
     ) -> Result<ImportOutcome, GatewayError> {
         let now = self.ports.clock.now();
         let health = copy.health(now);
-        let settings = copy.draft.check(&self.egress)?;
+        let settings = copy.draft.check_for(&self.egress, self.fastest_max_rate)?;
         let store = &self.ports.store;
         let Some(stored) = store.webhook(&copy.tenant, copy.id).await? else {
             let webhook = Webhook {

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use postrider_domain::flow::FlowStatus;
-use postrider_domain::ids::DeliveryId;
+use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::{Webhook, longest_attempt};
+use postrider_domain::webhook::longest_attempt;
 use postrider_ports::drains::{DrainLease, DrainState, Registration};
 use postrider_ports::queue::{DrainMessage, Queue};
 use postrider_ports::{Result, WorkerStore};
@@ -99,8 +99,8 @@ impl Drainer {
     async fn try_drain(&self, message: &DrainMessage, deadline: Timestamp) -> Result<Drained> {
         let now = self.ports.clock.now();
         let snapshot = self.webhook_cache.current(&message.tenant, now).await?;
-        let is_active = |webhook: &&Webhook| !webhook.health.status.is_stopped();
-        let Some(webhook) = snapshot.get(message.webhook).filter(is_active) else {
+        let is_stopped = self.is_stopped(&message.tenant, message.webhook).await?;
+        let Some(webhook) = snapshot.get(message.webhook).filter(|_| !is_stopped) else {
             return Ok(Drained::Stopped);
         };
         let longest = longest_attempt(webhook.settings.timeout);
@@ -126,6 +126,14 @@ impl Drainer {
         let mut slice = Slice::new(self, webhook.clone(), &flow, lease, until, deadline);
         let stop = slice.run().await;
         self.finish(message, slice, stop).await
+    }
+
+    /// Whether the webhook is paused, failed, disabled or deleted. The cache may not know: a changed status does not always
+    /// raise the version.
+    async fn is_stopped(&self, tenant: &TenantId, webhook: WebhookId) -> Result<bool> {
+        let named = [(tenant.clone(), webhook)];
+        let flow = self.ports.store.flows(&named).await.pop().transpose()?;
+        Ok(flow.flatten().is_none_or(|flow| flow.status.is_stopped()))
     }
 
     /// Gives the lease back, sends the next `drain` message, and waits for the attempts that are under way.

@@ -17,7 +17,7 @@ use postrider_gateway::attempt::Attempts;
 use postrider_gateway::chores::Chores;
 use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::poll::{Poll, Ticked};
-use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES_ON_AWS, WorkerSettings};
+use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES, WorkerSettings};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::worker::embedded::EmbeddedWorker;
@@ -69,7 +69,7 @@ impl Stage {
         .unwrap();
         let line = Arc::new(RecordingQueue::default());
         let limits = GatewaySettings {
-            max_body_bytes: MAX_BODY_BYTES_ON_AWS,
+            max_body_bytes: MAX_BODY_BYTES,
             egress: egress.clone(),
             retry: RuntimeRetry::default(),
         };

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use postrider_domain::delivery::{Delivery, Lane};
+use futures_util::future::join_all;
+use postrider_domain::delivery::{Delivery, Lane, Status};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::EmbeddedStore;
-use postrider_ports::backlog::{Rows, Stretch};
+use postrider_ports::backlog::Stretch;
 use postrider_ports::drains::{BacklogPart, BacklogSize};
 use postrider_ports::queue::AttemptMessage;
 use postrider_ports::schedule::{Ask, DueRows};
@@ -29,21 +30,31 @@ const ALWAYS: (Timestamp, Timestamp) = (
 type Due = BTreeSet<(DeliveryId, Timestamp)>;
 
 impl Model {
-    pub(super) async fn compare_waiting(&self, command: &Command) -> Result<(), TestCaseError> {
-        // A store with shards needs some 200 reads for each comparison.
-        if self.handle.waiting_rows == WaitingRows::InBacklog {
-            return Ok(());
-        }
-        let compared = self.compare_all_waiting().await;
+    /// A store with shards needs some seventy reads for each webhook, so one of them is compared after each command.
+    pub(super) async fn compare_waiting(
+        &self,
+        step: usize,
+        command: &Command,
+    ) -> Result<(), TestCaseError> {
+        let webhooks = match self.handle.waiting_rows {
+            WaitingRows::InBacklog => vec![self.webhook_at(step)],
+            WaitingRows::Unmarked => self.webhooks.keys().copied().collect(),
+        };
+        let compared = self.compare_waiting_of(&webhooks).await;
         compared.map_err(|error| TestCaseError::fail(format!("{error} after {command:?}")))
     }
 
-    async fn compare_all_waiting(&self) -> Result<(), TestCaseError> {
+    pub(super) async fn compare_all_waiting(&self) -> Result<(), TestCaseError> {
+        let webhooks: Vec<_> = self.webhooks.keys().copied().collect();
+        self.compare_waiting_of(&webhooks).await
+    }
+
+    async fn compare_waiting_of(&self, webhooks: &[WebhookId]) -> Result<(), TestCaseError> {
         if let Some(embedded) = self.handle.embedded.clone() {
             self.compare_agenda(&*embedded).await?;
             self.compare_due(&*embedded).await?;
         }
-        self.compare_backlogs().await?;
+        self.compare_backlogs(webhooks).await?;
         self.compare_general_lanes().await
     }
 
@@ -143,33 +154,23 @@ impl Model {
     }
 
     /// The backlog of a webhook that an embedded store has no marks for is everything that is open.
-    async fn compare_backlogs(&self) -> Result<(), TestCaseError> {
+    async fn compare_backlogs(&self, webhooks: &[WebhookId]) -> Result<(), TestCaseError> {
         let store = &self.handle.store;
         let marks = self.handle.waiting_rows == WaitingRows::InBacklog;
-        for webhook in self.webhooks.keys() {
+        for webhook in webhooks {
             for kind in KINDS {
-                let mut found = Found::default();
-                for shard in 0..store.shards() {
-                    let part = BacklogPart {
-                        webhook: *webhook,
-                        kind,
-                        shard,
-                    };
-                    let mut after = None;
-                    loop {
-                        let page = store.backlog_rows(&self.tenant, part, PAGE, after.as_ref());
-                        after = found.add(page.await.unwrap());
-                        if after.is_none() {
-                            break;
-                        }
-                    }
-                }
+                let parts = (0..store.shards()).map(|shard| BacklogPart {
+                    webhook: *webhook,
+                    kind,
+                    shard,
+                });
+                let found = join_all(parts.map(|part| self.backlog_part(part))).await;
                 let belongs = |row: &&Delivery| {
                     let is_there = row.in_backlog || !marks;
                     row.id.webhook == *webhook && AttemptKind::of(row) == kind && is_there
                 };
                 let expected: Due = self.open().filter(belongs).map(position).collect();
-                prop_assert_eq!(found.of(self), expected, "the backlog of {:?}", kind);
+                prop_assert_eq!(self.ours(found), expected, "the backlog of {:?}", kind);
             }
             let is_counted = |row: &&Delivery| {
                 let is_due = row.next_retry_at.is_some_and(|at| at <= self.now);
@@ -192,26 +193,17 @@ impl Model {
     /// What the poller finds: open rows that are in no backlog. An embedded store leaves out those of stopped
     /// webhooks that no process holds.
     async fn compare_general_lanes(&self) -> Result<(), TestCaseError> {
-        let store = &self.handle.store;
-        let mut found = Found::default();
-        for lane in [Lane::Queued, Lane::Waiting] {
-            for shard in 0..store.shards() {
-                let stretch = Stretch {
-                    shard,
-                    lane,
-                    from: ALWAYS.0,
-                    to: ALWAYS.1,
-                };
-                let mut after = None;
-                loop {
-                    let page = store.rows_between(stretch, PAGE, after.as_ref());
-                    after = found.add(page.await.unwrap());
-                    if after.is_none() {
-                        break;
-                    }
-                }
-            }
-        }
+        let lanes = [Lane::Queued, Lane::Waiting];
+        let shards = 0..self.handle.store.shards();
+        let stretches = shards.flat_map(|shard| {
+            lanes.map(|lane| Stretch {
+                shard,
+                lane,
+                from: ALWAYS.0,
+                to: ALWAYS.1,
+            })
+        });
+        let found = join_all(stretches.map(|stretch| self.stretch(stretch))).await;
         let belongs = |row: &&Delivery| {
             let status = self.status_of(row.id.webhook);
             let is_stopped = status.is_some_and(WebhookStatus::is_stopped);
@@ -221,27 +213,54 @@ impl Model {
             }
         };
         let expected: Due = self.open().filter(belongs).map(position).collect();
-        prop_assert_eq!(found.of(self), expected, "the general lanes");
+        let mut found = self.ours(found);
+        if self.handle.waiting_rows == WaitingRows::InBacklog {
+            // A row that has not failed yet may have no lane: until it has one, the watch finds it.
+            let fresh = self.open().filter(belongs);
+            let fresh = fresh.filter(|row| row.status == Status::Pending);
+            found.extend(fresh.map(position));
+        }
+        prop_assert_eq!(found, expected, "the general lanes");
         Ok(())
     }
-}
 
-/// The rows of several pages.
-#[derive(Default)]
-struct Found(Vec<AttemptMessage>);
-
-impl Found {
-    /// Returns where the next page starts.
-    fn add(&mut self, page: Rows) -> Option<postrider_ports::history::Cursor> {
-        self.0.extend(page.messages);
-        page.next
+    async fn backlog_part(&self, part: BacklogPart) -> Vec<AttemptMessage> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = self
+                .handle
+                .store
+                .backlog_rows(&self.tenant, part, PAGE, after.as_ref());
+            let page = page.await.unwrap();
+            found.extend(page.messages);
+            after = page.next;
+            if after.is_none() {
+                return found;
+            }
+        }
     }
 
-    fn of(self, model: &Model) -> Due {
-        let ours = self
-            .0
+    async fn stretch(&self, stretch: Stretch) -> Vec<AttemptMessage> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = self
+                .handle
+                .store
+                .rows_between(stretch, PAGE, after.as_ref());
+            let page = page.await.unwrap();
+            found.extend(page.messages);
+            after = page.next;
+            if after.is_none() {
+                return found;
+            }
+        }
+    }
+
+    fn ours(&self, found: Vec<Vec<AttemptMessage>>) -> Due {
+        let ours = found
             .into_iter()
-            .filter(|message| message.tenant == model.tenant);
+            .flatten()
+            .filter(|message| message.tenant == self.tenant);
         ours.map(|message| (message.id, message.next_retry_at))
             .collect()
     }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use postrider_domain::event::Event;
+use postrider_domain::decide::Transition;
+use postrider_domain::event::{Event, MAX_BODY_BYTES};
 use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
-use postrider_ports::deliveries::Accepted;
+use postrider_ports::deliveries::{Accepted, Claim};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::{Fixture, Scene};
+use crate::bodies::{Family, random_bytes};
 use crate::builders::{self, NOW};
 
 /// The event, its rows and their contents.
@@ -147,7 +149,7 @@ pub async fn one_item_of_a_batch_fails_alone(fixture: impl Fixture) {
     };
     let twin = scene.plan(twin, &[webhook]).await;
     let mut outdated = scene.plan(keyed(&scene, "b"), &[webhook]).await;
-    outdated.config_version += 1;
+    outdated.config_version -= 1;
     let last = scene.plan(keyed(&scene, "c"), &[webhook]).await;
     let results = scene.accept(vec![first, twin, outdated, last]).await;
     let results: Vec<_> = results.into_iter().map(Result::unwrap).collect();
@@ -192,28 +194,72 @@ pub async fn an_event_for_sixty_webhooks_is_stored_whole(fixture: impl Fixture) 
     }
 }
 
-/// Every byte value, in the largest size that every store accepts: it brings a DynamoDB item close to its 400 KB
-/// limit.
-pub async fn a_body_that_fills_an_item_comes_back_byte_for_byte(fixture: impl Fixture) {
+/// Random bytes: of the sizes at which a store may change how it keeps them, and of the largest one.
+pub async fn a_body_of_any_size_comes_back_byte_for_byte(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
-    let body: Vec<u8> = (0..=255).cycle().take(350_000).collect();
-    let event = Event {
-        body: Bytes::from(body),
-        ..scene.event(NOW)
-    };
+    for bytes in [0, 1, 300 * 1024, 300 * 1024 + 1, MAX_BODY_BYTES] {
+        let event = Event {
+            body: random_bytes(7, bytes),
+            ..scene.event(NOW)
+        };
+        deliver_whole(&scene, event, webhook).await;
+    }
+}
+
+/// Stores may deflate it.
+pub async fn the_largest_json_comes_back_byte_for_byte(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    for family in [Family::GitHub, Family::RandomIds] {
+        let event = Event {
+            body: family.body(7, MAX_BODY_BYTES),
+            ..scene.event(NOW)
+        };
+        deliver_whole(&scene, event, webhook).await;
+    }
+}
+
+async fn deliver_whole(scene: &Scene, event: Event, webhook: WebhookId) {
     let id = DeliveryId {
         event: event.id,
         webhook,
     };
     let acceptance = scene.plan(event.clone(), &[webhook]).await;
     scene.accept_new(acceptance).await;
-    match scene.try_claim(id, NOW).await {
-        postrider_ports::deliveries::Claim::Claimed(delivery) => {
-            assert_eq!(delivery.event.body, event.body);
-        }
-        other => panic!("{other:?}"),
-    }
+    let Claim::Claimed(delivery) = scene.try_claim(id, NOW).await else {
+        panic!("not claimed");
+    };
+    // Not `assert_eq`, which would print megabytes.
+    assert!(
+        delivery.event.body == event.body,
+        "{} bytes",
+        event.body.len()
+    );
+    let stored = scene.handle.store.event(&scene.tenant, event.id).await;
+    assert!(*stored.unwrap().unwrap() == event);
+    scene
+        .finish(&delivery.claimed, Transition::Deliver, NOW)
+        .await;
+}
+
+/// Nor is its body, wherever it is stored.
+pub async fn another_large_request_under_the_same_key_is_a_conflict(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let [first, other] = [1, 2].map(|seed| Event {
+        body: random_bytes(seed, MAX_BODY_BYTES),
+        ..keyed(&scene, "large")
+    });
+    let acceptance = scene.plan(first.clone(), &[webhook]).await;
+    scene.accept_new(acceptance.clone()).await;
+    let conflict = scene.plan(other, &[webhook]).await;
+    let accepted = scene.accept_one(conflict).await.unwrap();
+    assert!(matches!(accepted, Accepted::Conflict), "{accepted:?}");
+    let again = scene.accept_one(acceptance).await.unwrap();
+    assert!(matches!(again, Accepted::Duplicate { .. }), "{again:?}");
+    let stored = scene.handle.store.event(&scene.tenant, first.id).await;
+    assert!(*stored.unwrap().unwrap() == first);
 }
 
 fn keyed(scene: &Scene, key: &str) -> Event {

@@ -1,9 +1,11 @@
 //! Open rows by the time they are due.
 
 use postrider_domain::decide::Transition;
+use postrider_domain::delivery::Unclaimable;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::Millis;
+use postrider_ports::deliveries::Claim;
 
 use super::scene::retry_at;
 use super::{Fixture, Scene};
@@ -41,14 +43,16 @@ pub async fn a_row_due_far_ahead_waits_for_its_window(fixture: impl Fixture) {
     assert_eq!(scene.backlog(after(3_601)).await, all[1..]);
 }
 
-/// No queue message must be sent for them.
+/// No queue message must be sent for them. Accepting a row does not look at its webhook's status; the first claim does.
 pub async fn closed_and_stopped_rows_are_in_no_general_lane(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
     scene.delivered(webhook).await;
     scene.dead(webhook).await;
     scene.set_status(webhook, WebhookStatus::Paused).await;
-    scene.row(webhook).await;
+    let id = scene.row(webhook).await;
+    let claim = scene.try_claim(id, NOW).await;
+    assert!(matches!(claim, Claim::Unclaimable(Unclaimable::InBacklog)));
     fixture.flush().await;
     assert_eq!(scene.backlog(after(100_000)).await, []);
 }

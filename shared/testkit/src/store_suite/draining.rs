@@ -11,7 +11,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::WebhookSettings;
 use postrider_ports::configs::{Changed, WebhookChange};
 use postrider_ports::deliveries::Claim;
-use postrider_ports::drains::{BacklogPart, BacklogSize, DrainEnd, DrainLease, Looked};
+use postrider_ports::drains::{BacklogPart, BacklogSize, DrainEnd, DrainLease, Looked, Postponed};
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -83,6 +83,26 @@ impl Scene {
         }
         found.sort_by_key(|message| (message.next_retry_at, message.id));
         found.into_iter().map(|message| message.id).collect()
+    }
+
+    /// Moves a row to the backlog of its webhook, as a worker does that may not attempt it yet.
+    pub async fn postpone(&self, id: DeliveryId, now: Timestamp) {
+        let row = self.stored(id).await;
+        let row = Postponed {
+            tenant: row.tenant.clone(),
+            id,
+            kind: AttemptKind::of(&row),
+            next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
+        };
+        let moved = self.move_to_backlog(vec![row], now).await;
+        assert_eq!(moved, [Ok(())]);
+    }
+
+    /// A stored row in the backlog of its webhook, due at `at`.
+    pub async fn waiting_row_at(&self, webhook: WebhookId, at: Timestamp) -> DeliveryId {
+        let id = self.row_at(webhook, at).await;
+        self.postpone(id, at).await;
+        id
     }
 
     pub async fn try_drain(&self, id: DeliveryId, now: Timestamp) -> Claim {
@@ -392,8 +412,8 @@ pub async fn a_drainer_claims_and_finishes_rows_of_a_backlog(fixture: impl Fixtu
     let webhook = scene.webhook().await.id;
     scene.limit(webhook, 10, NOW).await;
     let (failing, fine) = (
-        scene.row_at(webhook, NOW).await,
-        scene.row_at(webhook, after(1)).await,
+        scene.waiting_row_at(webhook, NOW).await,
+        scene.waiting_row_at(webhook, after(1)).await,
     );
     fixture.flush().await;
     assert_eq!(
@@ -432,7 +452,7 @@ pub async fn the_backlog_of_a_webhook_is_counted(fixture: impl Fixture) {
     assert_eq!(size(NOW).await, BacklogSize::Exactly(0));
     scene.row_at(other, NOW).await;
     for due_at in [NOW, after(1), after(2)] {
-        scene.row_at(webhook, due_at).await;
+        scene.waiting_row_at(webhook, due_at).await;
     }
     assert_eq!(size(after(1)).await, BacklogSize::Exactly(2));
     assert_eq!(size(after(2)).await, BacklogSize::Exactly(3));

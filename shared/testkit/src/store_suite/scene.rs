@@ -285,10 +285,11 @@ impl Scene {
     }
 
     /// All notifications of the tenant.
+    /// Without the gaps of a store that keeps notifications only for listeners.
     pub async fn notifications(&self) -> Vec<StoredNotification> {
-        self.notifications_after(&self.tenant, 0, 10_000)
-            .await
-            .unwrap()
+        let stored = self.notifications_after(&self.tenant, 0, 10_000).await;
+        let stored = stored.unwrap().into_iter();
+        stored.filter(|one| one.kind != "gap").collect()
     }
 
     pub async fn notification_kinds(&self) -> Vec<String> {

@@ -79,7 +79,7 @@ pub async fn a_change_based_on_an_old_version_is_rejected(fixture: impl Fixture)
     assert_eq!(found.unwrap().unwrap().settings.name, "first");
 }
 
-/// Each change makes older plans outdated.
+/// Each change of what is planned makes older plans outdated.
 pub async fn every_change_raises_the_version(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let mut versions = vec![scene.version().await];
@@ -94,17 +94,19 @@ pub async fn every_change_raises_the_version(fixture: impl Fixture) {
     let changed = scene.change_webhook(&scene.tenant, webhook.id, change);
     changed.await.unwrap();
     versions.push(scene.version().await);
-    scene.set_status(webhook.id, WebhookStatus::Paused).await;
-    versions.push(scene.version().await);
+    for status in [WebhookStatus::Disabled, WebhookStatus::Active] {
+        scene.set_status(webhook.id, status).await;
+        versions.push(scene.version().await);
+    }
     let deleted = scene.delete_webhook(&scene.tenant, webhook.id, NOW).await;
     assert_eq!(deleted, Ok(true));
     versions.push(scene.version().await);
     assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
     let list = scene.webhooks(&scene.tenant).await.unwrap();
-    assert!(list.webhooks.is_empty() && list.version == versions[4]);
+    assert!(list.webhooks.is_empty() && list.version == versions[5]);
 }
 
-/// Otherwise each failure would make every plan outdated; a changed status does.
+/// Otherwise each failure would make every plan outdated; a webhook that is disabled does.
 pub async fn a_failure_count_does_not_raise_the_version(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;

@@ -95,3 +95,35 @@ fn a_frame_fits_every_terminal_and_keeps_the_selected_failure_visible() {
         "{low:#?}"
     );
 }
+
+#[test]
+fn a_webhook_with_a_backlog_shows_its_size_and_when_it_will_be_empty() {
+    let shown_with = |status: &str, backlog: Value| {
+        let mut picture = picture(0, 1);
+        let mut webhook = examples::webhook();
+        webhook["status"] = status.into();
+        webhook["backlog"] = backlog;
+        picture.unhealthy = vec![serde_json::from_value(webhook).unwrap()];
+        shown(&picture, None, None).join("\n")
+    };
+    let at = "2026-02-21T10:00:03Z";
+    let text = shown_with(
+        "active",
+        json!({"size": 1200, "counted": true, "empty_at": at}),
+    );
+    assert!(
+        text.contains("; backlog: 1200 deliveries, empty at 2026-02-21 10:00:03"),
+        "{text}"
+    );
+    let text = shown_with(
+        "paused",
+        json!({"size": 10_000, "counted": false, "empty_at": null}),
+    );
+    let more = "; backlog: more than 10000 deliveries, until the webhook is resumed";
+    assert!(text.contains(more), "{text}");
+    let text = shown_with(
+        "paused",
+        json!({"size": 0, "counted": true, "empty_at": null}),
+    );
+    assert!(!text.contains("backlog"), "{text}");
+}

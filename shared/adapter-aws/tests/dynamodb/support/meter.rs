@@ -24,6 +24,8 @@ pub(crate) struct Spent {
     /// Write units, including those of the indexes.
     pub(crate) writes: f64,
     pub(crate) reads: f64,
+    /// How many queries found nothing and were counted with no units.
+    pub(crate) empty_queries: f64,
     /// Write units per index.
     pub(crate) indexes: BTreeMap<String, f64>,
 }
@@ -101,7 +103,12 @@ impl Intercept for Meter {
         } else if let Some(get) = output.downcast_ref::<BatchGetItemOutput>() {
             self.read(get.consumed_capacity());
         } else if let Some(query) = output.downcast_ref::<QueryOutput>() {
-            self.read(query.consumed_capacity.as_slice());
+            let capacity = query.consumed_capacity.as_slice();
+            self.read(capacity);
+            let units = capacity.iter().filter_map(ConsumedCapacity::capacity_units);
+            if units.sum::<f64>() == 0.0 {
+                self.0.lock().empty_queries += 1.0;
+            }
         } else if let Some(writes) = output.downcast_ref::<TransactWriteItemsOutput>() {
             for capacity in writes.consumed_capacity() {
                 self.wrote(Some(capacity));

@@ -1,6 +1,9 @@
 //! The life of a delivery, with the cost of each step.
 
+use std::sync::Arc;
+
 use aws_sdk_dynamodb::Client;
+use postrider_adapter_aws::dynamodb::Follower;
 use postrider_domain::attempt::{Attempt, Verdict};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion};
@@ -9,6 +12,7 @@ use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::outcome::{Answer, KEPT_BODY_BYTES, Outcome, Response, Timings};
 use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{Applied, Claim};
+use postrider_testkit::bodies::Family;
 use postrider_testkit::builders::NOW;
 use postrider_testkit::store_suite::{Fixture, Handle, Scene, WaitingRows};
 
@@ -23,6 +27,7 @@ pub(crate) struct Metered {
     pub(crate) scene: Scene,
     pub(crate) meter: Meter,
     pub(crate) webhook: WebhookId,
+    follower: Follower,
 }
 
 impl Metered {
@@ -34,6 +39,7 @@ impl Metered {
         let store = tables.store_with(Client::from_conf(config.build()));
         let process = "i-0123456789abcdef0:4f1c2a9e".to_owned();
         Self {
+            follower: Follower::of(Arc::clone(&store)),
             scene: Scene::of(Handle {
                 store,
                 process,
@@ -46,15 +52,26 @@ impl Metered {
         }
     }
 
-    /// Accepts an event with a body of this size.
+    /// Accepts an event with GitHub's JSON of this size.
     pub(crate) async fn accept(
         &self,
         session: Option<Label>,
         body_bytes: usize,
     ) -> (DeliveryId, Spent) {
+        self.accept_family(session, Family::GitHub, body_bytes)
+            .await
+    }
+
+    /// Accepts an event with a body of this kind and size.
+    pub(crate) async fn accept_family(
+        &self,
+        session: Option<Label>,
+        family: Family,
+        body_bytes: usize,
+    ) -> (DeliveryId, Spent) {
         let event = Event {
             session_id: session,
-            body: vec![b'x'; body_bytes].into(),
+            body: family.body(1, body_bytes),
             ..self.scene.event(NOW)
         };
         let id = DeliveryId {
@@ -69,6 +86,16 @@ impl Metered {
         self.meter.take();
         self.scene.accept_new(acceptance).await;
         (id, self.meter.take())
+    }
+
+    /// What follows from the changes since the last call.
+    pub(crate) async fn follow(&self) -> Spent {
+        let changes = self.tables.changes().await;
+        self.meter.take();
+        for followed in self.follower.follow(changes, NOW).await {
+            followed.unwrap();
+        }
+        self.meter.take()
     }
 
     pub(crate) async fn look(&self, id: DeliveryId) -> Spent {

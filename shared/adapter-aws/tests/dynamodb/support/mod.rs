@@ -8,18 +8,25 @@ mod schema;
 mod servers;
 mod stream;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
 use postrider_adapter_aws::dynamodb::{
-    DEFAULT_SHARDS, DataKeys, DynamoOptions, DynamoStore, Follower, Record, Tables,
+    BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Image, Record, Tables,
 };
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::retention::Retention;
+use postrider_domain::time::Millis;
+use postrider_ports::notifications::Notifications;
+use postrider_ports::watch::{AcceptedRow, Watch};
 use postrider_testkit::builders::NOW;
-use postrider_testkit::store_suite::{Fixture, Handle, WaitingRows};
+use postrider_testkit::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 pub(crate) use meter::{Meter, Spent};
@@ -35,8 +42,37 @@ pub(crate) struct Dynamo {
     pub(crate) store: Arc<DynamoStore>,
     key: String,
     processes: AtomicU32,
-    stream: Mutex<Stream>,
+    stream: Mutex<Records>,
+    /// Read on its own, by tests that play Lambda.
+    events: Mutex<Stream>,
     follower: Follower,
+    /// Tenants whose feed is read.
+    heard: Mutex<HashSet<TenantId>>,
+    settled: AtomicU32,
+}
+
+/// The records of the stream that have not been processed.
+struct Records {
+    stream: Stream,
+    unfollowed: Vec<Record>,
+    /// Those of fresh rows.
+    unwatched: Vec<AcceptedRow>,
+}
+
+impl Records {
+    async fn read(&mut self) {
+        loop {
+            let more = self.stream.records().await;
+            if more.is_empty() {
+                return;
+            }
+            let fresh = more
+                .iter()
+                .filter_map(|one| one.accepted_without_lane().unwrap());
+            self.unwatched.extend(fresh);
+            self.unfollowed.extend(more);
+        }
+    }
 }
 
 pub(crate) async fn fixture() -> Dynamo {
@@ -46,6 +82,8 @@ pub(crate) async fn fixture() -> Dynamo {
     let arn = schema::create(&client, &tables).await;
     let made = kms(servers).create_key().send().await.unwrap();
     let key = made.key_metadata.unwrap().key_id;
+    let bucket = s3(servers).create_bucket().bucket(bucket_of(&tables));
+    bucket.send().await.unwrap();
     let store = open(servers, &tables, client.clone(), &key);
     Dynamo {
         servers,
@@ -54,8 +92,15 @@ pub(crate) async fn fixture() -> Dynamo {
         store: Arc::clone(&store),
         key,
         processes: AtomicU32::new(1),
-        stream: Mutex::new(Stream::of(servers, arn)),
+        stream: Mutex::new(Records {
+            stream: Stream::of(servers, arn.clone()),
+            unfollowed: Vec::new(),
+            unwatched: Vec::new(),
+        }),
+        events: Mutex::new(Stream::of(servers, arn)),
         follower: Follower::of(Arc::clone(&store)),
+        heard: Mutex::default(),
+        settled: AtomicU32::new(0),
     }
 }
 
@@ -93,11 +138,25 @@ fn kms(servers: Servers) -> aws_sdk_kms::Client {
     aws_sdk_kms::Client::from_conf(config.build())
 }
 
+pub(crate) fn s3(servers: Servers) -> aws_sdk_s3::Client {
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(aws_sdk_s3::config::BehaviorVersion::latest())
+        .endpoint_url(format!("http://{}", servers.ministack))
+        .region(aws_sdk_s3::config::Region::from_static("us-east-1"))
+        .credentials_provider(credentials());
+    aws_sdk_s3::Client::from_conf(config.build())
+}
+
+/// The bucket of a store's large bodies.
+pub(crate) fn bucket_of(tables: &Tables) -> String {
+    tables.deliveries.replace("deliveries", "bodies")
+}
+
 fn open(servers: Servers, tables: &Tables, client: Client, key: &str) -> Arc<DynamoStore> {
     let options = DynamoOptions {
         tables: tables.clone(),
-        shards: DEFAULT_SHARDS,
         retention: Retention::default(),
+        bodies: Some(BodyBucket::new(s3(servers), bucket_of(tables))),
     };
     DynamoStore::new(client, DataKeys::new(kms(servers), key.to_owned()), options)
 }
@@ -115,15 +174,65 @@ impl Dynamo {
 
     /// The stream records that have not been followed yet.
     pub(crate) async fn changes(&self) -> Vec<Record> {
-        let mut stream = self.stream.lock().await;
-        let mut changes = Vec::new();
+        let mut records = self.stream.lock().await;
+        records.read().await;
+        std::mem::take(&mut records.unfollowed)
+    }
+
+    /// The stream records that this method has not returned yet, as Lambda delivers them to a function.
+    pub(crate) async fn events(&self) -> Vec<Value> {
+        let mut stream = self.events.lock().await;
+        let mut events = Vec::new();
         loop {
-            let more = stream.records().await;
+            let more = stream.events().await;
             if more.is_empty() {
-                return changes;
+                return events;
             }
-            changes.extend(more);
+            events.extend(more);
         }
+    }
+
+    /// Reads the feeds of the records' tenants from now on.
+    pub(crate) async fn hear(&self, records: &[Record]) {
+        let mut heard = self.heard.lock().await;
+        for image in records
+            .iter()
+            .filter_map(|it| it.after.as_ref().or(it.before.as_ref()))
+        {
+            let tenant = image["pk"].as_s().unwrap().split('#').next().unwrap();
+            let Ok(tenant) = tenant.parse::<TenantId>() else {
+                continue;
+            };
+            if heard.insert(tenant.clone()) {
+                self.store.listening(&tenant, NOW).await.unwrap();
+            }
+        }
+    }
+
+    /// As at the end of a batch. Each has its own millisecond, as batches do.
+    pub(crate) async fn settle(&self, follower: &Follower, records: &[Record]) {
+        let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
+        let now = NOW.plus(Millis::new(u64::from(settled) * 10));
+        follower.settle(records, now).await;
+    }
+
+    pub(crate) fn key(&self, tenant: &TenantId, id: DeliveryId) -> Image {
+        let pk = format!("{tenant}#{}", id.event);
+        let sk = format!("delivery#{}", id.webhook);
+        let key = [("pk", pk), ("sk", sk)].into_iter();
+        key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)))
+            .collect()
+    }
+
+    /// The lane of a row.
+    pub(crate) async fn lane(&self, tenant: &TenantId, id: DeliveryId) -> Option<String> {
+        let call = self.client.get_item().table_name(&self.tables.deliveries);
+        let call = call
+            .set_key(Some(self.key(tenant, id)))
+            .consistent_read(true);
+        let item = call.send().await.unwrap().item.unwrap();
+        let lane = item.get("lane")?;
+        Some(lane.as_s().unwrap().clone())
     }
 
     fn process(&self) -> String {
@@ -152,17 +261,48 @@ impl Fixture for Dynamo {
         }
     }
 
-    /// Acts as the publisher, which writes what follows from row changes.
     async fn flush(&self) {
-        let mut stream = self.stream.lock().await;
+        self.follow().await;
+        self.watch(0, usize::MAX).await;
+    }
+
+    /// Acts as the publisher, which writes what follows from row changes.
+    async fn follow(&self) {
         loop {
-            let records = stream.records().await;
-            if records.is_empty() {
+            let changes = self.changes().await;
+            if changes.is_empty() {
                 return;
             }
-            for followed in self.follower.follow(records, NOW).await {
+            self.hear(&changes).await;
+            for followed in self.follower.follow(changes.clone(), NOW).await {
                 followed.unwrap();
             }
+            self.settle(&self.follower, &changes).await;
+        }
+    }
+
+    /// Acts as the watcher.
+    async fn watch(&self, from: usize, count: usize) {
+        let mut records = self.stream.lock().await;
+        records.read().await;
+        let left = records.unwatched.len();
+        let from = from % left.max(1);
+        let to = from.saturating_add(count).min(left);
+        let rows = records.unwatched.get(from..to).unwrap_or_default().to_vec();
+        let open = self.store.open_without_lane(rows).await.unwrap();
+        self.store.give_lanes(open, NOW).await.unwrap();
+        records.unwatched.drain(from..to);
+    }
+
+    async fn found_by(&self, tenant: &TenantId, id: DeliveryId) -> FoundBy {
+        let mut records = self.stream.lock().await;
+        records.read().await;
+        let is_it = |row: &AcceptedRow| row.id == id && row.tenant == *tenant;
+        match self.lane(tenant, id).await {
+            Some(lane) if lane.starts_with("backlog#") => FoundBy::Drainer,
+            Some(_) => FoundBy::Poller,
+            None if records.unwatched.iter().any(is_it) => FoundBy::Watch,
+            None => FoundBy::Nothing,
         }
     }
 }

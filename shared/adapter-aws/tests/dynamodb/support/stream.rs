@@ -8,8 +8,10 @@ use aws_sdk_dynamodbstreams::types::{
     AttributeValue as Streamed, Record as StreamRecord, ShardIteratorType,
 };
 use aws_sdk_dynamodbstreams::{Client, Config};
+use data_encoding::BASE64;
 use postrider_adapter_aws::dynamodb::{Image, Record};
 use postrider_domain::time::Timestamp;
+use serde_json::{Value, json};
 
 use super::Servers;
 
@@ -39,6 +41,15 @@ impl Stream {
 
     /// What was written since the last call.
     pub(crate) async fn records(&mut self) -> Vec<Record> {
+        self.read().await.into_iter().map(record).collect()
+    }
+
+    /// The same, as Lambda delivers it to a function.
+    pub(crate) async fn events(&mut self) -> Vec<Value> {
+        self.read().await.into_iter().map(event).collect()
+    }
+
+    async fn read(&mut self) -> Vec<StreamRecord> {
         let described = self.client.describe_stream().stream_arn(&self.arn);
         let described = described.send().await.unwrap().stream_description.unwrap();
         let mut records = Vec::new();
@@ -53,7 +64,7 @@ impl Stream {
                 let answer = call.send().await.unwrap();
                 let streamed = answer.records.unwrap_or_default();
                 let is_end = streamed.is_empty();
-                records.extend(streamed.into_iter().map(record));
+                records.extend(streamed);
                 next = answer.next_shard_iterator;
                 if is_end {
                     break;
@@ -80,6 +91,63 @@ fn record(change: StreamRecord) -> Record {
         before: change.old_image.map(image),
         after: change.new_image.map(image),
         at: Timestamp::from_millis(at.to_millis().unwrap()),
+    }
+}
+
+fn event(change: StreamRecord) -> Value {
+    let name = change.event_name.unwrap();
+    let id = change.event_id.unwrap();
+    let change = change.dynamodb.unwrap();
+    let at = change.approximate_creation_date_time.unwrap();
+    let Value::Object(mut dynamodb) = json!({
+        "ApproximateCreationDateTime": at.secs(),
+        "SequenceNumber": change.sequence_number.unwrap(),
+        "SizeBytes": change.size_bytes,
+        "StreamViewType": "NEW_AND_OLD_IMAGES",
+    }) else {
+        panic!("an object")
+    };
+    let images = [
+        ("Keys", change.keys),
+        ("NewImage", change.new_image),
+        ("OldImage", change.old_image),
+    ];
+    for (name, image) in images {
+        if let Some(image) = image {
+            dynamodb.insert(name.to_owned(), attributes(image));
+        }
+    }
+    json!({
+        "eventID": id,
+        "eventName": name.as_str(),
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": "us-east-1",
+        "dynamodb": dynamodb,
+    })
+}
+
+fn attributes(streamed: HashMap<String, Streamed>) -> Value {
+    let attributes = streamed.into_iter();
+    attributes
+        .map(|(name, value)| (name, attribute(value)))
+        .collect()
+}
+
+fn attribute(streamed: Streamed) -> Value {
+    match streamed {
+        Streamed::S(text) => json!({ "S": text }),
+        Streamed::N(number) => json!({ "N": number }),
+        Streamed::B(bytes) => json!({ "B": BASE64.encode(bytes.as_ref()) }),
+        Streamed::Bool(truth) => json!({ "BOOL": truth }),
+        Streamed::L(list) => {
+            let list: Vec<_> = list.into_iter().map(attribute).collect();
+            json!({ "L": list })
+        }
+        Streamed::M(map) => json!({ "M": attributes(map) }),
+        Streamed::Null(_) => json!({ "NULL": true }),
+        Streamed::Ss(texts) => json!({ "SS": texts }),
+        Streamed::Bs(_) | Streamed::Ns(_) | _ => panic!("not written by the store"),
     }
 }
 

@@ -360,11 +360,13 @@ impl<'a> Slice<'a> {
     }
 
     async fn read_settings(&mut self, now: Timestamp) -> Result<Option<Stop>> {
-        let cache = &self.drainer.webhook_cache;
-        let snapshot = cache.recent(&self.webhook.tenant, now);
-        let snapshot = self.running.alongside(snapshot).await?;
+        let (drainer, tenant) = (self.drainer, &self.webhook.tenant);
+        let snapshot = drainer.webhook_cache.recent(tenant, now);
+        let is_stopped = drainer.is_stopped(tenant, self.webhook.id);
+        let read = futures_util::future::try_join(snapshot, is_stopped);
+        let (snapshot, is_stopped) = self.running.alongside(read).await?;
         match snapshot.get(self.webhook.id) {
-            Some(webhook) if !webhook.health.status.is_stopped() => {
+            Some(webhook) if !is_stopped => {
                 self.webhook = webhook.clone();
                 Ok(None)
             }

@@ -1,5 +1,7 @@
 //! Due rows of one webhook: which go out now, and which wait in its backlog.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
@@ -12,6 +14,7 @@ use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::AttemptMessage;
 
 use super::{Answer, DueRow, Handled, QueueWorker};
+use crate::webhook_cache::Snapshot;
 use crate::worker::START_MARGIN;
 
 /// The rows of one webhook and what is known about it.
@@ -67,7 +70,7 @@ impl QueueWorker {
             rows,
         } = due;
         let now = self.ports.clock.now();
-        let snapshot = self.webhook_cache.recent(&tenant, now).await?;
+        let snapshot = self.snapshot_with(&tenant, webhook, now).await?;
         let known = snapshot.get(webhook);
         let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
         if now.plus(longest_attempt(timeout)).plus(START_MARGIN) > deadline {
@@ -100,6 +103,20 @@ impl QueueWorker {
         let claims = self.claim(admitted.now, deadline).await;
         let known = Some((Box::new(webhook.clone()), flow));
         Ok((answers, Claims { claims, known }))
+    }
+
+    /// The webhooks of a tenant. This one may be newer than the cache, and without its settings its limits would not be kept.
+    async fn snapshot_with(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<Arc<Snapshot>> {
+        let snapshot = self.webhook_cache.recent(tenant, now).await?;
+        if snapshot.get(webhook).is_some() {
+            return Ok(snapshot);
+        }
+        self.webhook_cache.current(tenant, now).await
     }
 
     /// Sorts rows by when they go out: none while the webhook is stopped or limited; retries, and what was due before the
