@@ -5,6 +5,7 @@ mod bridge;
 mod corrections;
 mod delivering;
 mod emulator;
+mod eventbridge;
 mod failed_webhooks;
 mod hardening;
 mod inspecting;

@@ -95,7 +95,7 @@ const BODIES: &[&str] = &[
 ];
 
 /// What each function needs, as AWS actions and resources.
-fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
+fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 9] {
     let receiver: &[&str] = &[
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
@@ -168,6 +168,10 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
         "sqs:ChangeMessageVisibility MailQueue",
         "sqs:GetQueueAttributes MailQueue",
     ];
+    let bridge: &[&str] = &[
+        "dynamodb:PutItem WebhookDeliveries",
+        "sqs:SendMessage BridgeDeadLetters",
+    ];
     [
         (
             "ReceiverRole",
@@ -236,6 +240,18 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 8] {
         ("PublisherRole", vec![LOGS, READ_ROWS, publisher]),
         ("WatcherRole", vec![LOGS, watcher]),
         ("NotifierRole", vec![LOGS, notifier]),
+        (
+            "BridgeRole",
+            vec![
+                LOGS,
+                READ_CONFIGS,
+                READ_ROWS,
+                STORE_BODIES,
+                HINT,
+                UNSEAL,
+                bridge,
+            ],
+        ),
     ]
 }
 
@@ -265,6 +281,7 @@ async fn optional_permissions_are_granted_only_where_needed() {
             grants(&policy["PolicyDocument"]),
         )
     });
+    let bus = "events:PutEvents arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${NotificationBusName}";
     let identity =
         "ses:SendEmail arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity";
     let allowed = [
@@ -302,6 +319,7 @@ async fn optional_permissions_are_granted_only_where_needed() {
                 "kms:GenerateDataKey Key".to_owned(),
             ],
         ),
+        ("NotifiesBus", "PublisherMayPutEvents", vec![bus.to_owned()]),
         (
             "Mails",
             "NotifierMayMail",
@@ -317,22 +335,32 @@ async fn optional_permissions_are_granted_only_where_needed() {
     assert_eq!(held, BTreeSet::from(allowed));
 }
 
+/// The keys to which the role limits an action.
+fn leading_keys(template: &Value, role: &str, wanted: &str) -> Value {
+    let policies = &template["Resources"][role]["Properties"]["Policies"];
+    let statements = list(&policies[0]["PolicyDocument"]["Statement"]);
+    let allows = |action: &&Value| **action == *wanted;
+    let mut found = statements
+        .iter()
+        .filter(|statement| list(&statement["Action"]).iter().any(allows));
+    let one = found.next().unwrap();
+    assert!(found.next().is_none(), "{wanted} stands once");
+    one["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"].clone()
+}
+
 #[tokio::test]
 async fn the_receiver_writes_only_events_and_rejected_requests() {
     let template = template("template.yaml").await;
-    let policies = &template["Resources"]["ReceiverRole"]["Properties"]["Policies"];
-    let statements = list(&policies[0]["PolicyDocument"]["Statement"]);
-    let keys = |wanted: &str| {
-        let allows = |action: &&Value| **action == *wanted;
-        let mut found = statements
-            .iter()
-            .filter(|statement| list(&statement["Action"]).iter().any(allows));
-        let one = found.next().unwrap();
-        assert!(found.next().is_none(), "{wanted} stands once");
-        one["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"].clone()
-    };
+    let keys = |action: &str| leading_keys(&template, "ReceiverRole", action);
     assert_eq!(keys("dynamodb:PutItem"), json!(["*#evt_*", "*#src_*"]));
     assert_eq!(keys("dynamodb:UpdateItem"), json!(["*#src_*"]));
+}
+
+#[tokio::test]
+async fn the_bridge_writes_only_events_of_its_tenant() {
+    let template = template("template.yaml").await;
+    let keys = leading_keys(&template, "BridgeRole", "dynamodb:PutItem");
+    assert_eq!(keys, json!([{"Fn::Sub": "${EventTenant}#evt_*"}]));
 }
 
 #[tokio::test]

@@ -10,19 +10,25 @@ use crate::command::PATIENCE;
 /// A new queue with this name that gets what passes the filter from the topic; returns its URL.
 pub(super) async fn subscribe(stack: &Stack, name: &str, filter: Value) -> String {
     let topic = stack.output("NoticesTopic");
-    let queue = json!({"QueueName": name});
-    let queue = stack.aws.call("sqs", "create_queue", queue).await;
-    let url = queue["QueueUrl"].as_str().unwrap().to_owned();
-    let arn = attribute(stack, &url, "QueueArn").await;
-    let allowed = json!({"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
-        "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}]});
-    let policy = json!({"QueueUrl": url, "Attributes": {"Policy": allowed.to_string()}});
-    stack.aws.call("sqs", "set_queue_attributes", policy).await;
+    let (url, arn) = create(stack, name, "sns.amazonaws.com").await;
     let attributes = json!({"RawMessageDelivery": "true", "FilterPolicy": filter.to_string()});
     let subscription =
         json!({"TopicArn": topic, "Protocol": "sqs", "Endpoint": arn, "Attributes": attributes});
     stack.aws.call("sns", "subscribe", subscription).await;
     url
+}
+
+/// A new queue with this name to which this service may send; returns its URL and ARN.
+pub(super) async fn create(stack: &Stack, name: &str, sender: &str) -> (String, String) {
+    let queue = json!({"QueueName": name});
+    let queue = stack.aws.call("sqs", "create_queue", queue).await;
+    let url = queue["QueueUrl"].as_str().unwrap().to_owned();
+    let arn = attribute(stack, &url, "QueueArn").await;
+    let allowed = json!({"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
+        "Principal": {"Service": sender}, "Action": "sqs:SendMessage", "Resource": arn}]});
+    let policy = json!({"QueueUrl": url, "Attributes": {"Policy": allowed.to_string()}});
+    stack.aws.call("sqs", "set_queue_attributes", policy).await;
+    (url, arn)
 }
 
 /// Removes and returns the next message of a queue.

@@ -9,14 +9,17 @@ use super::emulator::{Emulator, repository, tool};
 use super::stack::FUNCTIONS;
 use crate::command;
 
-/// Seconds instead of minutes, and receivers on loopback.
-const PARAMETERS: [&str; 6] = [
+/// Seconds instead of minutes, receivers on loopback, and one EventBridge bus for both directions.
+const PARAMETERS: [&str; 9] = [
     "Architecture=x86_64",
     "DeletionProtection=false",
     "EgressAllow=127.0.0.1/32",
     "GraceSeconds=1",
     "MaxConcurrency=10",
     "MailFrom=postrider@example.com",
+    "EventBusName=orders",
+    "EventTenant=orders",
+    "NotificationBusName=orders",
 ];
 /// `sam build` with the binaries next to the tests. Stripped, they zip ten times as fast.
 pub(super) async fn build(emulator: &Emulator) {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::bridge::Bridge;
 use super::emulator::Emulator;
-use super::{corrections, sam};
+use super::{corrections, eventbridge, sam};
 
-pub(super) const FUNCTIONS: [&str; 7] = [
+pub(super) const FUNCTIONS: [&str; 8] = [
     "receiver",
     "api",
     "poller",
@@ -18,6 +18,7 @@ pub(super) const FUNCTIONS: [&str; 7] = [
     "publisher",
     "watcher",
     "notifier",
+    "bridge",
 ];
 /// The sender of the e-mails.
 pub(super) const SENDER: &str = "postrider@example.com";
@@ -43,6 +44,7 @@ impl Stack {
             json!({"EmailIdentity": SENDER}),
         )
         .await;
+        eventbridge::create_bus(&aws).await;
         sam::build(&emulator).await;
         sam::deploy(&emulator).await;
         let outputs = sam::outputs(&emulator).await;

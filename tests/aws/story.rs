@@ -2,8 +2,8 @@
 
 use super::stack::Stack;
 use super::{
-    delivering, failed_webhooks, inspecting, key_stats, mailing, moving, notifying, operating,
-    outages, receiving, recovering, restoring,
+    delivering, eventbridge, failed_webhooks, inspecting, key_stats, mailing, moving, notifying,
+    operating, outages, receiving, recovering, restoring,
 };
 
 #[tokio::test]
@@ -48,5 +48,7 @@ async fn story(stack: &Stack) {
     failed_webhooks::it_is_probed_and_resumes_automatically(stack, failed).await;
     delivering::a_dead_delivery_is_sent_again_when_an_operator_retries_it(stack).await;
     delivering::a_dead_delivery_is_compared_with_another_url_and_stays_dead(stack).await;
+    eventbridge::an_event_of_the_bus_is_delivered_and_its_delivery_notified_on_the_bus(stack).await;
+    eventbridge::an_event_that_cannot_be_published_goes_to_the_dead_letter_queue(stack).await;
     moving::a_gateway_moves_to_the_stack_and_back(stack).await;
 }

@@ -59,7 +59,7 @@ async fn each_function_has_its_own_role_and_expiring_logs() {
         let logs = &template["Resources"][logs]["Properties"];
         assert_eq!(logs["RetentionInDays"]["Ref"], "LogRetentionDays", "{name}");
     }
-    assert_eq!(functions.len(), 8);
+    assert_eq!(functions.len(), 9);
 }
 
 #[tokio::test]
@@ -171,6 +171,7 @@ async fn queues_are_encrypted_and_have_dead_letter_queues_with_alarms() {
         "FailedChangesSeen",
         "UnreadableChanges",
         "MailDeadLetters",
+        "BridgeDeadLetters",
     ] {
         assert!(alarms.contains(queue), "no alarm on {queue}");
     }
@@ -236,6 +237,44 @@ async fn the_api_is_throttled_and_the_event_sources_report_each_record() {
         let function = &template["Resources"][function]["Properties"];
         assert_eq!(function["RecursiveLoop"], "Allow");
     }
+}
+
+/// A notification that became an event would cause deliveries, and those the next notifications.
+#[tokio::test]
+async fn a_bus_of_both_directions_makes_no_loop() {
+    let template = template("template.yaml").await;
+    let rule = &template["Resources"]["BridgeRule"]["Properties"];
+    let source = &rule["EventPattern"]["source"]["Fn::If"];
+    assert_eq!(source[0], "GivenSources");
+    assert_eq!(source[1]["Ref"], "EventSources");
+    assert_eq!(
+        source[2],
+        json!([{"anything-but": {"prefix": "postrider"}}])
+    );
+    let sources = &template["Parameters"]["EventSources"];
+    assert_eq!(sources["AllowedPattern"], "^(?!postrider).*$");
+}
+
+/// EventBridge hands events over asynchronously: its own policy covers what Lambda does not take, and Lambda's what the
+/// function could not handle.
+#[tokio::test]
+async fn an_event_of_the_bus_is_retried_and_then_kept() {
+    let template = template("template.yaml").await;
+    let resource = |name: &str| template["Resources"][name]["Properties"].clone();
+    let queue = json!(["BridgeDeadLetters", "Arn"]);
+    let target = &resource("BridgeRule")["Targets"][0];
+    assert_eq!(target["DeadLetterConfig"]["Arn"]["Fn::GetAtt"], queue);
+    assert_eq!(target["RetryPolicy"]["MaximumEventAgeInSeconds"], 86400);
+    let function = resource("BridgeFunction");
+    assert_eq!(
+        function["DeadLetterQueue"]["TargetArn"]["Fn::GetAtt"],
+        queue
+    );
+    assert_eq!(function["EventInvokeConfig"]["MaximumRetryAttempts"], 2);
+    let allowed = &resource("BridgeDeadLettersPolicy")["PolicyDocument"]["Statement"][0];
+    assert_eq!(allowed["Principal"]["Service"], "events.amazonaws.com");
+    let from = &allowed["Condition"]["ArnEquals"]["aws:SourceArn"];
+    assert_eq!(from["Fn::GetAtt"], json!(["BridgeRule", "Arn"]));
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use postrider_gateway::settings::BadSettings;
 use postrider_wiring::settings::{
-    ApiSettings, DispatcherSettings, Lookup, NotifierSettings, PollerSettings, PublisherSettings,
-    ReceiverSettings, WatcherSettings,
+    ApiSettings, BridgeSettings, DispatcherSettings, Lookup, NotifierSettings, PollerSettings,
+    PublisherSettings, ReceiverSettings, WatcherSettings,
 };
 use serde_json::Value;
 
@@ -15,9 +15,9 @@ use super::template::template;
 
 /// Read only by functions built for `postrider dev`.
 const DEV_ONLY: &str = "POSTRIDER_DEV_URL";
-/// Settings that the receiver reads along with its limits but does not use: it creates no webhooks and sends nothing to
-/// them.
-const NOT_FOR_THE_RECEIVER: [&str; 7] = [
+/// Settings that receiver and bridge read along with their limits but do not use: they create no webhooks and send nothing
+/// to them.
+const NOT_FOR_ACCEPTING: [&str; 7] = [
     "POSTRIDER_DRAIN_QUEUE_URL",
     "POSTRIDER_EGRESS_ALLOW",
     "POSTRIDER_EGRESS_DENY",
@@ -50,6 +50,7 @@ fn read_by(function: &str) -> Names {
         "poller" => looked_up(PollerSettings::read),
         "dispatcher" => looked_up(DispatcherSettings::read),
         "publisher" => looked_up(PublisherSettings::read),
+        "bridge" => looked_up(BridgeSettings::read),
         "watcher" => looked_up(WatcherSettings::read),
         "notifier" => looked_up(NotifierSettings::read),
         other => panic!("{other} is not a function"),
@@ -95,8 +96,8 @@ async fn every_setting_that_a_function_reads_is_passed_to_it() {
     for function in FUNCTIONS {
         let passed = passed_to(function, &template);
         let mut read = read_by(function);
-        if function == "receiver" {
-            read.retain(|name| !NOT_FOR_THE_RECEIVER.contains(&name.as_str()));
+        if ["receiver", "bridge"].contains(&function) {
+            read.retain(|name| !NOT_FOR_ACCEPTING.contains(&name.as_str()));
         }
         let missing: Vec<_> = read.difference(&passed).collect();
         assert!(missing.is_empty(), "{function}: {missing:?}");

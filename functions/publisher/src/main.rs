@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lambda_runtime::{Error, service_fn};
 use postrider_adapter_aws::dynamodb::Follower;
-use postrider_adapter_aws::sns::SnsTopic;
 use postrider_adapter_aws::unreadable::UnreadableQueue;
 use postrider_adapter_system::SystemClock;
 use postrider_publisher::Publisher;
@@ -17,12 +16,12 @@ async fn main() -> Result<(), Error> {
     settings.common.start()?;
     let aws = Aws::load().await;
     let store = postrider_wiring::store(&aws, &settings.store);
-    let topic = SnsTopic::new(aws_sdk_sns::Client::new(aws.config()), settings.topic_arn);
+    let topic = postrider_wiring::topic(&aws, settings.topic_arn, settings.notification_bus);
     let sqs = aws_sdk_sqs::Client::new(aws.config());
     let unreadable = UnreadableQueue::new(sqs, settings.unreadable_queue_url);
     let publisher = Publisher::new(
         Arc::new(Follower::of(store)),
-        Arc::new(topic),
+        topic,
         Arc::new(unreadable),
         Arc::new(SystemClock),
         settings.common.gateway,

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use postrider_ports::Error;
 
 /// Error codes that are worth a retry.
-const TRANSIENT: [&str; 14] = [
+const TRANSIENT: [&str; 15] = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "Throttling",
@@ -13,6 +13,7 @@ const TRANSIENT: [&str; 14] = [
     "LimitExceededException",
     "InternalServerError",
     "InternalServerErrorException",
+    "InternalFailure",
     "ServiceUnavailable",
     "TransactionConflictException",
     "TransactionInProgressException",
@@ -49,6 +50,16 @@ where
         }
         // A request that could not be built, and any variant that the SDK adds later.
         _ => Error::Broken("aws: could not build the request".to_owned()),
+    }
+}
+
+/// The error of one entry of a call that succeeded.
+pub(crate) fn of_entry(code: &str, message: &str) -> Error {
+    let text = format!("aws: {code}: {message}");
+    if TRANSIENT.contains(&code) {
+        Error::Unavailable(text)
+    } else {
+        Error::Broken(text)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The ports on AWS: DynamoDB stores everything, SQS carries queue messages, SNS publishes notifications, SES sends
-//! e-mail.
+//! The ports on AWS: DynamoDB stores everything, SQS carries queue messages, SNS and EventBridge publish
+//! notifications, SES sends e-mail.
 //!
 //! Two rules shape most of the design. Every change is one conditional write or one transaction, and calls that need
 //! several order them so that repeating an interrupted call completes it. So any number of functions can work on the
@@ -11,10 +11,13 @@
 //! `accept.rs`, `claim.rs` and `apply.rs`, and its effects through `follow.rs`. `calls.rs` wraps the SDK. What DynamoDB
 //! Local does not simulate is described in `dynamodb/mod.rs`.
 
+pub mod dead_letters;
 pub mod dynamodb;
+pub mod eventbridge;
 mod fault;
 pub mod first_key;
 pub mod ses;
 pub mod sns;
 pub mod sqs;
+pub mod topics;
 pub mod unreadable;

@@ -8,6 +8,7 @@
 pub mod backlog;
 pub mod clock;
 pub mod configs;
+pub mod dead_letters;
 pub mod deliveries;
 pub mod drains;
 mod error;

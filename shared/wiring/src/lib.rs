@@ -10,9 +10,11 @@ mod parts;
 mod sender;
 pub mod settings;
 mod telemetry;
+mod topic;
 
 pub use aws::{Aws, store};
 pub use deadline::deadline;
 pub use parts::Parts;
 pub use sender::{LateSender, sender};
 pub use telemetry::traced;
+pub use topic::topic;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use postrider_adapter_aws::dead_letters::SqsDeadLetters;
 use postrider_adapter_aws::first_key::SecretsManagerKey;
 use postrider_adapter_aws::sqs::SqsQueue;
 #[cfg(feature = "local")]
@@ -12,6 +13,7 @@ use postrider_gateway::poll::sweeps::SweepStore;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_ports::Store;
 use postrider_ports::clock::{Clock, Entropy};
+use postrider_ports::dead_letters::DeadLetters;
 use postrider_ports::first_key::FirstKey;
 use postrider_ports::queue::Queue;
 
@@ -91,6 +93,13 @@ impl Parts {
         let client = aws_sdk_secretsmanager::Client::new(aws.config());
         let clock = Arc::clone(&self.ports.clock);
         Some(Arc::new(SecretsManagerKey::new(client, secret, clock)))
+    }
+
+    /// The dead-letter queue at this URL; `None` outside AWS. Makes no call yet.
+    #[must_use]
+    pub fn dead_letters(&self, url: String) -> Option<Arc<dyn DeadLetters>> {
+        let client = aws_sdk_sqs::Client::new(self.aws.as_ref()?.config());
+        Some(Arc::new(SqsDeadLetters::new(client, url)))
     }
 }
 

@@ -3,6 +3,7 @@
 use postrider_adapter_aws::dynamodb::Tables;
 use postrider_adapter_aws::sqs::SqsUrls;
 use postrider_domain::egress::Rules;
+use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
@@ -88,8 +89,22 @@ pub struct PublisherSettings {
     pub store: StoreSettings,
     /// The topic that notifications are published to.
     pub topic_arn: String,
+    /// The EventBridge bus that they are published to as well.
+    pub notification_bus: Option<String>,
     /// The queue for changes that cannot be decoded.
     pub unreadable_queue_url: String,
+}
+
+/// The settings of the bridge from an EventBridge bus.
+#[derive(Clone, Debug)]
+pub struct BridgeSettings {
+    pub common: CommonSettings,
+    pub backend: Backend,
+    pub limits: GatewaySettings,
+    /// The tenant that events are published for.
+    pub tenant: TenantId,
+    /// The queue for events that cannot be published.
+    pub dead_letters_url: String,
 }
 
 #[derive(Clone, Debug)]
@@ -148,6 +163,7 @@ from_environment!(
     DispatcherSettings,
     PollerSettings,
     PublisherSettings,
+    BridgeSettings,
     WatcherSettings,
     NotifierSettings
 );
@@ -200,7 +216,20 @@ impl PublisherSettings {
             common: common(reader),
             store: store(reader, Unseals::No),
             topic_arn: reader.required("POSTRIDER_TOPIC_ARN"),
+            notification_bus: reader.text("POSTRIDER_NOTIFICATION_BUS"),
             unreadable_queue_url: reader.required("POSTRIDER_UNREADABLE_QUEUE_URL"),
+        }
+    }
+}
+
+impl BridgeSettings {
+    fn read_from(reader: &mut Reader<'_>) -> Self {
+        Self {
+            common: common(reader),
+            backend: backend(reader, Unseals::Yes),
+            limits: limits(reader),
+            tenant: tenant(reader),
+            dead_letters_url: reader.required("POSTRIDER_DEAD_LETTERS_URL"),
         }
     }
 }
@@ -273,6 +302,18 @@ fn store(reader: &mut Reader<'_>, unseals: Unseals) -> StoreSettings {
             Unseals::No => None,
         },
     }
+}
+
+fn tenant(reader: &mut Reader<'_>) -> TenantId {
+    const NAME: &str = "POSTRIDER_EVENT_TENANT";
+    let parsed = reader.text(NAME).map(|text| text.parse::<TenantId>());
+    parsed.transpose().map_or_else(
+        |error| {
+            reader.fault(NAME, &error.to_string());
+            TenantId::default()
+        },
+        Option::unwrap_or_default,
+    )
 }
 
 fn limits(reader: &mut Reader<'_>) -> GatewaySettings {

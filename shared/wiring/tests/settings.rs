@@ -11,8 +11,8 @@ use postrider_adapter_aws::sqs::SqsUrls;
 use postrider_domain::retention::Retention;
 use postrider_gateway::settings::BadSettings;
 use postrider_wiring::settings::{
-    ApiSettings, Backend, DispatcherSettings, NotifierSettings, PollerSettings, PublisherSettings,
-    StoreSettings,
+    ApiSettings, Backend, BridgeSettings, DispatcherSettings, NotifierSettings, PollerSettings,
+    PublisherSettings, StoreSettings,
 };
 
 const AWS: [(&str, &str); 5] = [
@@ -89,4 +89,23 @@ fn a_function_requires_no_setting_it_does_not_use() {
         "POSTRIDER_UNREADABLE_QUEUE_URL: must be set",
     ];
     assert_eq!(errors, required);
+}
+
+#[test]
+fn bus_events_belong_to_the_default_tenant_unless_another_is_named() {
+    const QUEUE: (&str, &str) = ("POSTRIDER_DEAD_LETTERS_URL", "http://127.0.0.1/dead");
+    let settings = BridgeSettings::read(&lookup(&[QUEUE])).unwrap();
+    assert_eq!(settings.tenant.as_str(), "default");
+    let named = lookup(&[QUEUE, ("POSTRIDER_EVENT_TENANT", "acme")]);
+    assert_eq!(
+        BridgeSettings::read(&named).unwrap().tenant.as_str(),
+        "acme"
+    );
+    let bad = lookup(&[QUEUE, ("POSTRIDER_EVENT_TENANT", "Acme Inc.")]);
+    let errors = errors(BridgeSettings::read(&bad));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].starts_with("POSTRIDER_EVENT_TENANT: must be"),
+        "{errors:?}"
+    );
 }

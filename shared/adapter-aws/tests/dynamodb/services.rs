@@ -1,13 +1,17 @@
-//! SNS, SES and Secrets Manager, emulated by MiniStack.
+//! SNS, EventBridge, SQS, SES and Secrets Manager, emulated by MiniStack.
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_sqs::types::{Message, QueueAttributeName};
+use postrider_adapter_aws::dead_letters::SqsDeadLetters;
+use postrider_adapter_aws::eventbridge::EventBus;
 use postrider_adapter_aws::first_key::SecretsManagerKey;
 use postrider_adapter_aws::ses::SesMail;
 use postrider_adapter_aws::sns::SnsTopic;
 use postrider_domain::notification::{Notification, NotificationKind};
 use postrider_domain::time::{Millis, Timestamp};
+use postrider_ports::dead_letters::DeadLetters;
 use postrider_ports::first_key::FirstKey;
 use postrider_ports::mail::{Email, Mail};
 use postrider_ports::notifications::Topic;
@@ -50,16 +54,7 @@ async fn notifications_reach_a_subscriber_with_attributes_to_filter_by() {
         .await
         .unwrap();
     let arn = topic.topic_arn.unwrap();
-    let queue = sqs.create_queue().queue_name(fresh("queue")).send().await;
-    let queue = queue.unwrap().queue_url.unwrap();
-    let name = aws_sdk_sqs::types::QueueAttributeName::QueueArn;
-    let attributes = sqs.get_queue_attributes().queue_url(&queue);
-    let attributes = attributes
-        .attribute_names(name.clone())
-        .send()
-        .await
-        .unwrap();
-    let endpoint = attributes.attributes.unwrap()[&name].clone();
+    let (queue, endpoint) = queue(&sqs).await;
     let subscribe = sns.subscribe().topic_arn(&arn).protocol("sqs");
     let subscribe = subscribe.endpoint(endpoint);
     let raw = subscribe.attributes("RawMessageDelivery", "true");
@@ -70,22 +65,12 @@ async fn notifications_reach_a_subscriber_with_attributes_to_filter_by() {
     assert_eq!(results, vec![Ok(()); 12]);
 
     let mut ids = Vec::new();
-    while ids.len() < 12 {
-        let receive = sqs.receive_message().queue_url(&queue);
-        let receive = receive.max_number_of_messages(10).wait_time_seconds(5);
-        let receive = receive.message_attribute_names("All");
-        let messages = receive.send().await.unwrap().messages.unwrap_or_default();
-        assert!(!messages.is_empty(), "only {ids:?} arrived");
-        for message in messages {
-            let event: Value = serde_json::from_str(message.body().unwrap()).unwrap();
-            ids.push(event["id"].as_str().unwrap().to_owned());
-            let attributes = message.message_attributes.unwrap();
-            let kind = attributes["type"].string_value().unwrap();
-            assert_eq!(kind, "webhook.failed");
-            let handle = message.receipt_handle.unwrap();
-            let done = sqs.delete_message().queue_url(&queue);
-            done.receipt_handle(handle).send().await.unwrap();
-        }
+    for message in received(&sqs, &queue, 12).await {
+        let event: Value = serde_json::from_str(message.body().unwrap()).unwrap();
+        ids.push(event["id"].as_str().unwrap().to_owned());
+        let attributes = message.message_attributes.unwrap();
+        let kind = attributes["type"].string_value().unwrap();
+        assert_eq!(kind, "webhook.failed");
     }
     ids.sort();
     let mut expected: Vec<_> = notifications
@@ -94,6 +79,85 @@ async fn notifications_reach_a_subscriber_with_attributes_to_filter_by() {
         .collect();
     expected.sort();
     assert_eq!(ids, expected);
+}
+
+/// A new queue; returns its URL and ARN.
+async fn queue(sqs: &aws_sdk_sqs::Client) -> (String, String) {
+    let queue = sqs.create_queue().queue_name(fresh("queue")).send().await;
+    let queue = queue.unwrap().queue_url.unwrap();
+    let name = QueueAttributeName::QueueArn;
+    let attributes = sqs.get_queue_attributes().queue_url(&queue);
+    let attributes = attributes.attribute_names(name.clone()).send().await;
+    let mut attributes = attributes.unwrap().attributes.unwrap();
+    (queue, attributes.remove(&name).unwrap())
+}
+
+/// Removes and returns this many messages.
+async fn received(sqs: &aws_sdk_sqs::Client, queue: &str, count: usize) -> Vec<Message> {
+    let mut received = Vec::new();
+    while received.len() < count {
+        let receive = sqs.receive_message().queue_url(queue);
+        let receive = receive.max_number_of_messages(10).wait_time_seconds(5);
+        let receive = receive.message_attribute_names("All");
+        let messages = receive.send().await.unwrap().messages.unwrap_or_default();
+        assert!(!messages.is_empty(), "only {received:?} arrived");
+        for message in messages {
+            let done = sqs.delete_message().queue_url(queue);
+            let done = done.receipt_handle(message.receipt_handle().unwrap());
+            done.send().await.unwrap();
+            received.push(message);
+        }
+    }
+    received
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notifications_reach_the_target_of_a_rule_as_cloud_events() {
+    let servers = ready().await;
+    let events = client!(aws_sdk_eventbridge, servers);
+    let sqs = client!(aws_sdk_sqs, servers);
+    let (queue, arn) = queue(&sqs).await;
+    let (bus, rule) = (fresh("bus"), fresh("rule"));
+    events.create_event_bus().name(&bus).send().await.unwrap();
+    let pattern = json!({"source": ["postrider"], "detail-type": ["webhook.failed"],
+        "detail": {"data": {"webhook_id": ["wh_1"]}}});
+    let put = events.put_rule().name(&rule).event_bus_name(&bus);
+    let put = put.event_pattern(pattern.to_string());
+    put.send().await.unwrap();
+    let target = aws_sdk_eventbridge::types::Target::builder();
+    let target = target.id("queue").arn(arn).build().unwrap();
+    let put = events.put_targets().rule(&rule).event_bus_name(&bus);
+    put.targets(target).send().await.unwrap();
+
+    let notifications: Vec<Notification> = (0..12).map(notification).collect();
+    let results = EventBus::new(events, bus).publish(&notifications).await;
+    assert_eq!(results, vec![Ok(()); 12]);
+
+    let mut details = Vec::new();
+    for message in received(&sqs, &queue, 12).await {
+        let event: Value = serde_json::from_str(message.body().unwrap()).unwrap();
+        details.push(event["detail"].clone());
+    }
+    details.sort_by_key(|detail| detail["id"].to_string());
+    let expected: Vec<_> = notifications
+        .iter()
+        .map(Notification::to_cloud_event)
+        .collect();
+    assert_eq!(details, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_letter_is_the_event_with_the_reason() {
+    let servers = ready().await;
+    let sqs = client!(aws_sdk_sqs, servers);
+    let (queue, _) = queue(&sqs).await;
+    let event = "{ \"id\" : \"1\", \"detail\":\t\"\\u00e9 é\" }";
+    let dead_letters = SqsDeadLetters::new(sqs.clone(), queue.clone());
+    dead_letters.add(event, "too large").await.unwrap();
+    let message = received(&sqs, &queue, 1).await.remove(0);
+    assert_eq!(message.body(), Some(event));
+    let reason = &message.message_attributes.unwrap()["ErrorMessage"];
+    assert_eq!(reason.string_value(), Some("too large"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
