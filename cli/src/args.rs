@@ -27,7 +27,7 @@ Exit codes:
     0  success
     1  unsuccessful result: a signature does not match, a delivery is dead, a check failed
     2  invalid usage, or a file that cannot be read
-    3  the gateway rejected the request
+    3  the gateway, or AWS, rejected the request
     4  the gateway is unreachable or reported an internal error
   130  interrupted with Ctrl-C";
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use crate::commands::aws::AwsError;
 use crate::output::{Output, Tone, printable};
 use crate::problem::Problem;
 
@@ -57,6 +58,9 @@ pub(crate) enum Failure {
     /// The response is not one that a gateway of this version sends.
     #[error("unexpected response from the gateway: {0}")]
     NotUnderstood(String),
+    /// AWS, or the tool that calls it, reported an error.
+    #[error(transparent)]
+    Aws(#[from] AwsError),
     /// The output could not be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
@@ -78,6 +82,7 @@ impl Failure {
             Self::Output(_) if self.is_broken_pipe() => 0,
             Self::Output(_) => 1,
             Self::Input(_) => 2,
+            Self::Aws(error) => error.exit_code(),
             Self::Rejected { .. } => 3,
             Self::ServerError(_)
             | Self::Unreachable { .. }
@@ -119,6 +124,11 @@ impl Failure {
             Self::Unreachable { .. } => {
                 text.push_str("\n  → start it with `postrider serve`, or set another address with --url or POSTRIDER_URL");
             }
+            Self::Aws(error) => {
+                if let Some(advice) = error.advice() {
+                    let _ = write!(text, "\n  → {advice}");
+                }
+            }
             Self::Input(_) | Self::NoAnswer { .. } | Self::NotUnderstood(_) | Self::Output(_) => {}
         }
         text
@@ -130,6 +140,7 @@ impl Failure {
                 return problem.as_json();
             }
             Self::Input(_) => "usage",
+            Self::Aws(_) => "aws",
             Self::Unreachable { .. } | Self::NoAnswer { .. } => "unreachable",
             Self::NotUnderstood(_) => "not_understood",
             Self::Output(_) => "output",

@@ -8,6 +8,7 @@
 
 mod args;
 mod body;
+mod checks;
 mod client;
 mod commands;
 mod demo;

@@ -52,6 +52,28 @@ impl RecordCount {
     }
 }
 
+/// Something that another system does, and its state there.
+pub(crate) struct Waiting(ProgressBar);
+
+impl Waiting {
+    pub(crate) fn new(out: Output, name: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target(out));
+        if let Ok(style) = ProgressStyle::with_template("  {prefix}: {msg}, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(name.to_owned());
+        Self(bar)
+    }
+
+    pub(crate) fn set(&self, state: &str) {
+        self.0.set_message(state.to_owned());
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn target(out: Output) -> ProgressDrawTarget {
     if std::io::stderr().is_terminal() && !out.wants_json() {
         ProgressDrawTarget::stderr()

@@ -33,6 +33,17 @@ pub(super) fn tool(name: &str) -> Command {
     command
 }
 
+/// Where the `aws` tool is.
+pub(super) fn aws_tool_folder() -> PathBuf {
+    let folder = repository().join(".tools/awscli/bin");
+    assert!(
+        folder.join("aws").exists(),
+        "{} has no aws: run tools/setup",
+        folder.display()
+    );
+    folder
+}
+
 /// An emulator, stopped when dropped.
 pub(super) struct Emulator {
     /// Its state, its log and its build output.

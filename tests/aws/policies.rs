@@ -19,15 +19,20 @@ fn named(resource: &Value) -> Vec<String> {
         (Value::Array(parts), _, _) => parts[0].as_str().unwrap().to_owned(),
         (_, Value::String(name), _) => name.clone(),
         (_, _, Value::String(text)) => {
-            let text = text.replace("${WebhookDeliveries.Arn}", "WebhookDeliveries");
             let text = text.replace("${FailedChanges.Arn}", "FailedChanges");
             text.replace("${Bodies.Arn}", "Bodies")
         }
-        (_, _, Value::Array(parts)) => parts[0].as_str().unwrap().to_owned(),
+        (_, _, Value::Array(parts)) => {
+            let text = parts[0].as_str().unwrap();
+            let table = named(&parts[1]["Table"]).remove(0);
+            text.replace("${Table}", &table)
+        }
         _ => resource.to_string(),
     };
-    // Each function has its own log group, and the key is the stack's or the user's.
+    // Each function has its own log group, the key is the stack's or the user's, and a table may be a restored one.
     let name = match name.as_str() {
+        "DeliveriesTableArn" | "DeliveriesStreamArn" => "WebhookDeliveries",
+        "ConfigsTableArn" => "WebhookConfigs",
         name if name.ends_with("Logs") => "Logs",
         "EnvelopeKey" | "KmsKeyArn" => "Key",
         name => name,

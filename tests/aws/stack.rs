@@ -66,6 +66,11 @@ impl Stack {
         output(&self.outputs, name)
     }
 
+    /// Reads the outputs again, after an update of the stack.
+    pub(super) async fn refresh(&mut self) {
+        self.outputs = sam::outputs(&self.emulator).await;
+    }
+
     /// Invokes a function; returns its result or its error.
     pub(super) async fn try_invoke(&self, function: &str, event: &Value) -> Result<Value, String> {
         let name = format!("postrider-dev-{function}");

@@ -3,12 +3,17 @@
 use super::stack::Stack;
 use super::{
     delivering, eventbridge, failed_webhooks, inspecting, key_stats, mailing, moving, notifying,
-    outages, receiving, recovering,
+    operating, outages, receiving, recovering, restoring,
 };
 
 #[tokio::test]
 async fn the_deployed_stack_delivers_notifies_and_recovers() {
     let mut stack = Stack::deploy().await;
+    operating::a_check_of_the_stack_finds_what_is_wrong(&stack).await;
+    // First, so that everything else runs on the restored tables.
+    restoring::the_stack_is_restored_and_everything_acknowledged_is_delivered(&mut stack).await;
+    operating::failed_stream_records_are_processed_again(&stack).await;
+    operating::the_costs_of_the_stack_are_listed(&stack).await;
     // Most of the time is spent waiting, so the browser tests run in parallel.
     tokio::join!(
         story(&stack),

@@ -81,6 +81,42 @@ async fn tables_expire_rows_can_be_restored_and_outlive_the_stack() {
     }
 }
 
+/// References to a table that a restored one would not replace.
+fn fixed_references(value: &Value, table: &str, conditions: &[&str], found: &mut Vec<String>) {
+    let condition = value["Fn::If"][0].as_str();
+    if condition.is_some_and(|condition| conditions.contains(&condition)) {
+        return;
+    }
+    let text = value["Fn::Sub"].as_str().or(value["Fn::Sub"][0].as_str());
+    let is_reference = value["Ref"] == table
+        || value["Fn::GetAtt"][0] == table
+        || text.is_some_and(|text| text.contains(&format!("${{{table}")));
+    if is_reference {
+        found.push(value.to_string());
+    }
+    let (in_list, in_map) = (value.as_array(), value.as_object());
+    let parts = in_list.into_iter().flatten();
+    for part in parts.chain(in_map.into_iter().flat_map(serde_json::Map::values)) {
+        fixed_references(part, table, conditions, found);
+    }
+}
+
+#[tokio::test]
+async fn a_restored_table_replaces_the_own_one_everywhere() {
+    let template = template("template.yaml").await;
+    let deliveries: &[&str] = &["RestoredDeliveries", "RestoredStream"];
+    for (table, conditions) in [
+        ("WebhookDeliveries", deliveries),
+        ("WebhookConfigs", &["RestoredConfigs"]),
+    ] {
+        let mut found = Vec::new();
+        for part in ["Globals", "Resources", "Outputs"] {
+            fixed_references(&template[part], table, conditions, &mut found);
+        }
+        assert_eq!(found, [""; 0], "use !If with one of {conditions:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_bucket_is_private_encrypted_and_expires_its_objects() {
     let template = template("template.yaml").await;

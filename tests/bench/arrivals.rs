@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The receiver. It ends when this value is dropped.
 pub(crate) struct Arrivals {
-    _process: Child,
+    process: Child,
     _standard_input: ChildStdin,
     ports: Ports,
     client: reqwest::Client,
@@ -55,10 +55,14 @@ impl Arrivals {
         let first = lines.next_line().await.unwrap().expect("its ports");
         Self {
             _standard_input: process.stdin.take().unwrap(),
-            _process: process,
+            process,
             ports: serde_json::from_str(&first).unwrap(),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
         }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id().expect("it runs")
     }
 
     /// The URL of the `n`-th port.
@@ -116,6 +120,27 @@ impl Arrivals {
             let is_there = |count: &Count| count.distinct >= messages_each;
             if counts.iter().all(is_there) || idle >= PATIENCE {
                 return counts;
+            }
+            idle = if all > before {
+                Duration::ZERO
+            } else {
+                idle + LOOK_EVERY
+            };
+            before = all;
+            looks.tick().await;
+        }
+    }
+
+    /// Waits until this many distinct messages have arrived at the first ports together, or until no more arrive.
+    pub(crate) async fn wait_in_all(&self, lanes: usize, messages: u64) -> u64 {
+        let mut idle = Duration::ZERO;
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        let mut before = 0;
+        loop {
+            let counts = self.counts().await;
+            let all = counts.iter().take(lanes).map(|count| count.distinct).sum();
+            if all >= messages || idle >= PATIENCE {
+                return all;
             }
             idle = if all > before {
                 Duration::ZERO

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::arrivals::Arrivals;
 use crate::message;
 use crate::plan::{CONNECTIONS, Plan};
+use crate::procfs;
 use crate::report::Report;
 use crate::samples::Samples;
 use crate::scale::Bare;
@@ -37,7 +38,8 @@ pub(crate) async fn measure(plan: &Plan, arrivals: &Arrivals, report: &mut Repor
         post(&client, &url, number).await;
         alone.since(began);
     }
-    let began = Instant::now();
+    let cpu = || procfs::cpu_seconds(std::process::id()) + procfs::cpu_seconds(arrivals.pid());
+    let (began, cpu_before) = (Instant::now(), cpu());
     let mut posters = JoinSet::new();
     for _ in 0..CONNECTIONS {
         let (client, url, until) = (client.clone(), url.clone(), began + plan.bare);
@@ -52,12 +54,18 @@ pub(crate) async fn measure(plan: &Plan, arrivals: &Arrivals, report: &mut Repor
     }
     let sent: u64 = posters.join_all().await.into_iter().sum();
     let rate = sent as f64 / began.elapsed().as_secs_f64();
+    let cpu = (cpu() - cpu_before) / sent as f64;
     let post = alone.p50_ms();
     let mut of = report.of("This machine");
     of.measurement("bare client, 1 KiB POSTs, 32 connections", rate, "/s");
     of.measurement("bare client, one POST at a time, p50", post, "ms");
+    of.measurement(
+        "a plain request: CPU of client and receiver",
+        cpu * 1e6,
+        "µs",
+    );
     arrivals.forget().await;
-    Bare { rate, post }
+    Bare { rate, post, cpu }
 }
 
 async fn post(client: &Plain, url: &str, number: u64) {

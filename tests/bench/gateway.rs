@@ -27,6 +27,12 @@ impl Gateway {
         Self { serve, data }
     }
 
+    /// Starts one on a directory with data.
+    pub(crate) async fn start_over(data: TempDir) -> Self {
+        let serve = Serve::start_in(data.path(), &SETTINGS).await;
+        Self { serve, data }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.serve.pid()
     }
@@ -34,6 +40,12 @@ impl Gateway {
     pub(crate) fn address(&self) -> SocketAddr {
         let address = self.serve.url.strip_prefix("http://").unwrap();
         address.parse().unwrap()
+    }
+
+    /// The size of its database, without the log.
+    pub(crate) fn bytes_on_disk(&self) -> u64 {
+        let file = self.data.path().join("postrider.db");
+        file.metadata().unwrap().len()
     }
 
     /// Creates a webhook; returns its id.

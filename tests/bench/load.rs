@@ -52,21 +52,25 @@ impl Connection {
     }
 }
 
-/// Publishes the messages with these numbers for one webhook, as fast as they are accepted; returns how long each took.
-pub(crate) async fn flat_out(to: SocketAddr, webhook: &str, numbers: Range<u64>) -> Samples {
-    let next = Arc::new(AtomicU64::new(numbers.start));
+/// Publishes requests as fast as they are accepted; returns how long each took. `request` makes the body of the `n`-th.
+pub(crate) async fn flat_out(
+    to: SocketAddr,
+    requests: Range<u64>,
+    request: impl Fn(u64) -> Bytes + Clone + Send + 'static,
+) -> Samples {
+    let next = Arc::new(AtomicU64::new(requests.start));
     let mut publishers = JoinSet::new();
     for _ in 0..CONNECTIONS {
-        let (next, webhook) = (Arc::clone(&next), webhook.to_owned());
+        let (next, request) = (Arc::clone(&next), request.clone());
         publishers.spawn(async move {
             let mut connection = Connection::open(to).await;
             let mut times = Samples::default();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= numbers.end {
+                if number >= requests.end {
                     return times;
                 }
-                let event = message::event(&webhook, number, message::now());
+                let event = request(number);
                 let began = Instant::now();
                 connection.publish(event).await;
                 times.since(began);

@@ -18,8 +18,12 @@
 
 mod arrivals;
 mod bare;
+mod cost;
+mod crowd;
 mod decision;
 mod disk;
+mod drain;
+mod earlier;
 mod flat_out;
 mod flow;
 mod gateway;
@@ -32,11 +36,13 @@ mod paced;
 mod pages;
 mod pipeline;
 mod plan;
+mod plot;
 mod procfs;
 mod receiver;
 mod report;
 mod samples;
 mod scale;
+mod sweep;
 mod verification;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +52,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arrivals::Arrivals;
+use crate::earlier::Earlier;
 use crate::pipeline::Pipeline;
 use crate::plan::Plan;
 use crate::report::Report;
@@ -63,6 +70,9 @@ struct Arguments {
     /// Run only this part, and the baseline it is compared with
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
+    /// Also measure rate and latency over webhooks, body size and stored rows, and draw them into this SVG file
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
     /// Where to write the results as JSON [default: bench.json in the target directory]
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -81,10 +91,16 @@ enum Role {
 enum Part {
     /// Publishing as fast as possible, and memory
     FlatOut,
+    /// The cost of a delivery
+    Cost,
     /// Publishing at a steady rate
     Paced,
     /// One receiver of ten that hangs
     Hanging,
+    /// A start with many waiting deliveries
+    Drain,
+    /// A thousand webhooks, some of them dead
+    Crowd,
     /// Receivers that fail some requests
     Flow,
     /// Many delivered rows
@@ -121,12 +137,13 @@ async fn run(arguments: &Arguments) -> ExitCode {
         eprintln!("broken off");
         return ExitCode::FAILURE;
     };
-    report.print();
     let file = arguments
         .json
         .clone()
         .unwrap_or_else(|| target.join("bench.json"));
-    std::fs::write(&file, report.to_json()).unwrap();
+    let earlier = Earlier::read(&file);
+    report.print(&earlier);
+    std::fs::write(&file, report.to_json(&earlier)).unwrap();
     println!("\nThe same as JSON: {}", file.display());
     if report.is_sound() {
         ExitCode::SUCCESS
@@ -163,6 +180,10 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
         memory::growth(&plan, &mut pipeline, &mut report).await;
         pipeline.stop().await;
     }
+    if wanted(Part::Cost) {
+        eprintln!("counting what a delivery costs");
+        cost::measure(&plan, disk, &arrivals, &scale, &mut report).await;
+    }
     if wanted(Part::Paced) {
         eprintln!("publishing at a steady rate");
         paced::measure(&plan, disk, &arrivals, &scale, &mut report).await;
@@ -170,6 +191,14 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     if wanted(Part::Hanging) {
         eprintln!("publishing to ten receivers, one of which hangs");
         hanging::measure(&plan, disk, &arrivals, &mut report).await;
+    }
+    if wanted(Part::Drain) {
+        eprintln!("starting with many waiting deliveries");
+        drain::measure(&plan, disk, &arrivals, &scale, &mut report).await;
+    }
+    if wanted(Part::Crowd) {
+        eprintln!("publishing to a thousand webhooks");
+        crowd::measure(&plan, disk, &arrivals, &mut report).await;
     }
     if wanted(Part::Flow) {
         eprintln!("publishing to receivers that fail some requests");
@@ -186,6 +215,10 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     if wanted(Part::Verification) {
         eprintln!("verifying requests to sources");
         verification::measure(&plan, &mut report);
+    }
+    if let Some(picture) = &arguments.picture {
+        eprintln!("measuring rate and latency for the picture");
+        sweep::measure(&plan, disk, &arrivals, picture, &mut report).await;
     }
     report
 }

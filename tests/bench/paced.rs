@@ -40,6 +40,18 @@ pub(crate) async fn measure(
         "",
     );
     of.measurement("the disk alone, synced as often, p99", alone.p99_ms(), "ms");
+    of.against(
+        Bar::AtMost(3.0),
+        "accept, p99 ÷ the disk alone",
+        p99 / alone.p99_ms(),
+        "",
+    );
+    of.against(
+        Bar::AtMost(3.0),
+        "published → arrived, p99 ÷ the disk alone",
+        arrival.p99_ms() / alone.p99_ms(),
+        "",
+    );
     of.measurement("published → arrived, p50", arrival.p50_ms(), "ms");
     of.measurement("published → arrived, p99", arrival.p99_ms(), "ms");
     gateway.stop().await;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use crate::earlier::Earlier;
+
 /// All results of a run.
 #[derive(Default)]
 pub(crate) struct Report {
@@ -65,8 +67,8 @@ impl Report {
         self.faults.is_empty()
     }
 
-    /// Prints everything as a table.
-    pub(crate) fn print(&self) {
+    /// Prints everything as a table, with what changed since earlier runs.
+    pub(crate) fn print(&self, earlier: &Earlier) {
         let mut of = "";
         for measurement in &self.measurements {
             if measurement.of != of {
@@ -77,8 +79,11 @@ impl Report {
             let (bar, verdict) = measurement.bar.map_or((String::new(), ""), |bar| {
                 (bar.text(), bar.verdict(measurement.value))
             });
+            let change = earlier
+                .change(measurement.of, &measurement.name, measurement.value)
+                .map_or(String::new(), |change| format!("{:+.0} %", change * 100.0));
             let line = format!(
-                "  {:<58} {value:>18}  {bar:<10} {verdict}",
+                "  {:<58} {value:>18}  {bar:<10} {verdict:<7} {change}",
                 measurement.name
             );
             println!("{}", line.trim_end());
@@ -95,8 +100,11 @@ impl Report {
     }
 
     /// The same as a JSON document.
-    pub(crate) fn to_json(&self) -> String {
-        let measurements: Vec<Value> = self.measurements.iter().map(as_json).collect();
+    pub(crate) fn to_json(&self, earlier: &Earlier) -> String {
+        let as_json = |measurement| as_json(measurement, earlier);
+        let mut measurements: Vec<Value> = self.measurements.iter().map(as_json).collect();
+        let is_measured = |of: &str| self.measurements.iter().any(|one| one.of == of);
+        measurements.extend(earlier.others(is_measured).cloned());
         let spread: Vec<Value> = self
             .spread
             .iter()
@@ -156,14 +164,14 @@ impl Part<'_> {
     }
 }
 
-fn as_json(measurement: &Measurement) -> Value {
+fn as_json(measurement: &Measurement, earlier: &Earlier) -> Value {
     let bar = measurement.bar.map(|bar| match bar {
         Bar::AtLeast(least) => {
             json!({"at_least": least, "verdict": bar.verdict(measurement.value)})
         }
         Bar::AtMost(most) => json!({"at_most": most, "verdict": bar.verdict(measurement.value)}),
     });
-    json!({"of": measurement.of, "name": measurement.name, "value": measurement.value, "unit": measurement.unit, "bar": bar})
+    json!({"of": measurement.of, "name": measurement.name, "value": measurement.value, "unit": measurement.unit, "bar": bar, "earlier": earlier.of(measurement.of, &measurement.name)})
 }
 
 /// Three significant digits.

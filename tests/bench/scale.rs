@@ -19,6 +19,8 @@ pub(crate) struct Bare {
     pub(crate) rate: f64,
     /// How long one request takes when no other is in flight, in milliseconds.
     pub(crate) post: f64,
+    /// CPU time of client and receiver together for one request, in seconds: the unit of every cost.
+    pub(crate) cpu: f64,
 }
 
 impl Scale {

@@ -9,14 +9,14 @@ use postrider_api_types::webhook::WebhookView;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::signature::TOLERANCE_SECONDS;
 use postrider_domain::time::{Millis, Timestamp};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::args::GatewayArgs;
+use crate::checks::{self, Check};
 use crate::client::{Answer, Client, TOKEN_FILE, Token, is_loopback};
 use crate::edge;
 use crate::failure::{Ending, Failure};
-use crate::output::{Output, Tone, plural, printable_line};
+use crate::output::{Output, plural};
 use crate::pages;
 use crate::when;
 
@@ -36,69 +36,6 @@ Exit code 1 if a check fails. To check a receiver: postrider webhooks test wh_�
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DoctorArgs {}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Finding {
-    Good,
-    Doubtful,
-    Bad,
-}
-
-#[derive(Debug, Serialize)]
-struct Check {
-    name: &'static str,
-    finding: Finding,
-    detail: String,
-    advice: Option<String>,
-}
-
-impl Check {
-    fn good(name: &'static str, detail: impl Into<String>) -> Self {
-        Self {
-            name,
-            finding: Finding::Good,
-            detail: detail.into(),
-            advice: None,
-        }
-    }
-
-    fn doubtful(name: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            name,
-            finding: Finding::Doubtful,
-            detail: detail.into(),
-            advice: Some(advice.into()),
-        }
-    }
-
-    fn bad(name: &'static str, detail: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            name,
-            finding: Finding::Bad,
-            detail: detail.into(),
-            advice: Some(advice.into()),
-        }
-    }
-
-    fn show(&self, out: Output) -> String {
-        let mark = match self.finding {
-            Finding::Good => out.paint(Tone::Good, "✓"),
-            Finding::Doubtful => out.paint(Tone::Warning, "!"),
-            Finding::Bad => out.paint(Tone::Bad, "✗"),
-        };
-        let advice = self
-            .advice
-            .as_deref()
-            .map(|advice| format!("\n             → {advice}"))
-            .unwrap_or_default();
-        format!(
-            "{mark} {:9}  {}{advice}",
-            self.name,
-            printable_line(&self.detail, 300)
-        )
-    }
-}
 
 pub(crate) async fn run(
     _: DoctorArgs,
@@ -123,20 +60,7 @@ pub(crate) async fn run(
         }
         Err(failure) => checks.push(failed(&failure)),
     }
-    if out.wants_json() {
-        out.value(&json!({ "checks": checks }))?;
-    } else {
-        out.line(
-            checks
-                .iter()
-                .map(|check| check.show(out))
-                .collect::<Vec<_>>()
-                .join("\n"),
-        )?;
-    }
-    Ok(Ending::of(
-        checks.iter().all(|check| check.finding != Finding::Bad),
-    ))
+    checks::report(&checks, out)
 }
 
 fn failed(failure: &Failure) -> Check {
@@ -149,6 +73,7 @@ fn failed(failure: &Failure) -> Check {
         | Failure::NoAnswer { .. }
         | Failure::NotUnderstood(_)
         | Failure::Input(_)
+        | Failure::Aws(_)
         | Failure::Output(_) => {
             "this address may not be a Postrider gateway; check --url and POSTRIDER_URL"
         }
@@ -356,6 +281,7 @@ fn is_open_to_others(_: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::Finding;
 
     #[test]
     fn clocks_are_compared_by_the_date_header() {

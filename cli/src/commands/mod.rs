@@ -1,5 +1,6 @@
 //! All commands except `serve` and `dev`.
 
+pub(crate) mod aws;
 mod backup;
 mod completions;
 mod deliveries;
@@ -77,6 +78,8 @@ pub(crate) enum Task {
     Import(import::ImportArgs),
     /// Check the gateway and the connection to it
     Doctor(doctor::DoctorArgs),
+    /// Check, repair and restore the stack on AWS, through the `aws` command-line tool
+    Aws(aws::AwsArgs),
     /// Print shell completions
     Completions(completions::CompletionsArgs),
     /// Write the man pages, for packages
@@ -106,6 +109,7 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Export(args) => export::run(args, &Client::new(gateway)?, out).await,
         Task::Import(args) => import::run(args, &Client::new(gateway)?, out).await,
         Task::Doctor(args) => doctor::run(args, gateway, out).await,
+        Task::Aws(args) => aws::run(args, out).await,
         Task::Completions(args) => completions::run(&args, out),
         Task::Man(args) => man::run(&args),
     }

@@ -83,7 +83,7 @@ pub(super) fn lasting(failure: Failure) -> Result<String, Failure> {
         Failure::Rejected { problem, .. } if problem.status != StatusCode::TOO_MANY_REQUESTS => {
             Err(failure)
         }
-        Failure::Input(_) | Failure::Output(_) => Err(failure),
+        Failure::Input(_) | Failure::Aws(_) | Failure::Output(_) => Err(failure),
         Failure::Rejected { .. }
         | Failure::ServerError(_)
         | Failure::Unreachable { .. }

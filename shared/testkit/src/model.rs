@@ -163,6 +163,8 @@ struct Model {
     /// Every claim that succeeded, with its lease.
     claims: Vec<(Claimed, Wanted)>,
     drawn: u32,
+    /// Open rows that the watch has not seen, so that no lane leads to them.
+    unwatched: BTreeSet<DeliveryId>,
 }
 
 impl Model {
@@ -176,6 +178,7 @@ impl Model {
             handle.store.create_webhook(webhook).await.unwrap();
         }
         Self {
+            unwatched: BTreeSet::new(),
             handle,
             tenant,
             now: NOW,
@@ -266,12 +269,16 @@ impl Model {
 
     /// An open row has a lane, or the record of its acceptance is ahead of the watch; a lane of a backlog has a registration.
     async fn check_found(
-        &self,
+        &mut self,
         fixture: &impl Fixture,
         command: &Command,
     ) -> Result<(), TestCaseError> {
+        self.unwatched.clear();
         for row in self.rows.values().filter(|row| row.status.is_open()) {
             let found_by = fixture.found_by(&self.tenant, row.id).await;
+            if found_by == FoundBy::Watch {
+                self.unwatched.insert(row.id);
+            }
             prop_assert_ne!(found_by, FoundBy::Nothing, "{} after {:?}", row.id, command);
             // The rows of a deleted webhook are ended by a chore.
             let is_there = self.status_of(row.id.webhook).is_some();

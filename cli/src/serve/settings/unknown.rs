@@ -5,11 +5,12 @@ use crate::edge;
 
 const PREFIX: &str = "POSTRIDER_";
 /// The settings of the other commands.
-const OF_COMMANDS: [&str; 4] = [
+const OF_COMMANDS: [&str; 5] = [
     "POSTRIDER_URL",
     "POSTRIDER_TOKEN",
     "POSTRIDER_SOURCE_SECRET",
     "POSTRIDER_PASSPHRASE",
+    "POSTRIDER_STACK",
 ];
 /// A name with more differences is not a misspelling.
 const MAX_DISTANCE: usize = 4;

@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_runtime::{Context, LambdaEvent};
 use postrider_adapter_aws::dynamodb::Follower;
+use postrider_adapter_aws::unreadable::UnreadableChange;
 use postrider_domain::decide::Transition;
 use postrider_domain::ids::{DeliveryId, WebhookId};
 use postrider_domain::notification::Notification;
@@ -21,7 +22,7 @@ use postrider_ports::deliveries::Applied;
 use postrider_ports::notifications::Topic;
 use postrider_ports::queue::QueueMessage;
 use postrider_ports::{Error, Result};
-use postrider_publisher::Publisher;
+use postrider_publisher::{Publisher, SetsAside};
 use postrider_testkit::builders::{NOW, after};
 use postrider_testkit::receiver::Answer;
 use postrider_testkit::stream_mapping::{Mapping, StreamFunction, StreamReader, Unrest};
@@ -86,6 +87,16 @@ impl Topic for Throttled {
     }
 }
 
+/// The store writes nothing that cannot be read.
+struct AllReadable;
+
+#[async_trait]
+impl SetsAside for AllReadable {
+    async fn set_aside(&self, changes: &[UnreadableChange]) -> Result<()> {
+        panic!("{changes:?}")
+    }
+}
+
 impl Stage {
     fn watcher(&self) -> Watching {
         let store = Arc::clone(&self.tables.store);
@@ -98,6 +109,7 @@ impl Stage {
         let publisher = Publisher::new(
             Arc::new(follower),
             Arc::new(Throttled::default()),
+            Arc::new(AllReadable),
             Arc::clone(&self.clock) as _,
             "test".to_owned(),
         );

@@ -208,7 +208,7 @@ impl Model {
             let status = self.status_of(row.id.webhook);
             let is_stopped = status.is_some_and(WebhookStatus::is_stopped);
             match self.handle.waiting_rows {
-                WaitingRows::InBacklog => !row.in_backlog,
+                WaitingRows::InBacklog => !row.in_backlog && !self.unwatched.contains(&row.id),
                 WaitingRows::Unmarked => !is_stopped || row.lease_owner.is_some(),
             }
         };

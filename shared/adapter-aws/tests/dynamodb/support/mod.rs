@@ -209,11 +209,18 @@ impl Dynamo {
         }
     }
 
-    /// As at the end of a batch. Each has its own millisecond, as batches do.
+    /// As at the end of batches, half a second apart: a feed takes only so many notifications a second.
     pub(crate) async fn settle(&self, follower: &Follower, records: &[Record]) {
-        let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
-        let now = NOW.plus(Millis::new(u64::from(settled) * 10));
-        follower.settle(records, now).await;
+        for batch in records.chunks(40) {
+            let settled = self.settled.fetch_add(1, Ordering::Relaxed) + 1;
+            let now = NOW.plus(Millis::new(u64::from(settled) * 500));
+            if settled.is_multiple_of(100) {
+                for tenant in self.heard.lock().await.iter() {
+                    self.store.listening(tenant, now).await.unwrap();
+                }
+            }
+            follower.settle(batch, now).await;
+        }
     }
 
     pub(crate) fn key(&self, tenant: &TenantId, id: DeliveryId) -> Image {

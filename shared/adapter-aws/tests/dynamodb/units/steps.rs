@@ -16,30 +16,30 @@ use crate::support::Metered;
 /// failures, then delivered; `dead` is the last of five failures.
 const STEPS: &str = "
 body              | accept claim delivered | first failure, further, delivered after, dead | at once retried
-GitHub 600 B      |      6     1         2 |             6        4                3     5 |       9      22
-GitHub 1 KB       |      6     1         2 |             6        4                3     5 |       9      22
-GitHub 3 KB       |      6     1         2 |             6        4                3     5 |       9      22
-GitHub 10 KB      |      7     1         2 |             7        4                3     5 |      10      24
-Order 600 B       |      6     1         2 |             6        4                3     5 |       9      22
-Order 1 KB        |      6     1         2 |             6        4                3     5 |       9      22
-Order 3 KB        |      7     1         2 |             7        4                3     5 |      10      24
-Order 10 KB       |      8     1         2 |             8        4                3     5 |      11      26
-AgentTrace 600 B  |      6     1         2 |             6        4                3     5 |       9      22
-AgentTrace 1 KB   |      6     1         2 |             6        4                3     5 |       9      22
-AgentTrace 3 KB   |      7     1         2 |             7        4                3     5 |      10      24
-AgentTrace 10 KB  |      9     1         2 |             9        4                3     5 |      12      28
-RandomIds 600 B   |      6     1         2 |             6        4                3     5 |       9      22
-RandomIds 1 KB    |      6     1         2 |             6        4                3     5 |       9      22
-RandomIds 3 KB    |      8     1         2 |             8        4                3     5 |      11      26
-RandomIds 10 KB   |     12     1         2 |            12        4                3     5 |      15      34
+GitHub 600 B      |      5     1         1 |             5        4                3     5 |       7      20
+GitHub 1 KB       |      5     1         1 |             5        4                3     5 |       7      20
+GitHub 3 KB       |      5     1         1 |             5        4                3     5 |       7      20
+GitHub 10 KB      |      6     1         1 |             6        4                3     5 |       8      22
+Order 600 B       |      5     1         1 |             5        4                3     5 |       7      20
+Order 1 KB        |      5     1         1 |             5        4                3     5 |       7      20
+Order 3 KB        |      6     1         1 |             6        4                3     5 |       8      22
+Order 10 KB       |      7     1         1 |             7        4                3     5 |       9      24
+AgentTrace 600 B  |      5     1         1 |             5        4                3     5 |       7      20
+AgentTrace 1 KB   |      5     1         1 |             5        4                3     5 |       7      20
+AgentTrace 3 KB   |      6     1         1 |             6        4                3     5 |       8      22
+AgentTrace 10 KB  |      8     1         1 |             8        4                3     5 |      10      26
+RandomIds 600 B   |      5     1         1 |             5        4                3     5 |       7      20
+RandomIds 1 KB    |      5     1         1 |             5        4                3     5 |       7      20
+RandomIds 3 KB    |      7     1         1 |             7        4                3     5 |       9      24
+RandomIds 10 KB   |     11     1         1 |            11        4                3     5 |      13      32
 ";
 
 /// Units of the whole delivery of 1 KB of GitHub's JSON at once, for other ways to publish it.
 const WAYS: &str = "
 way                        | write units
-without a session          |           8
-with an Idempotency-Key    |           9
-fan-out to ten, each       |         8.1
+without a session          |           6
+with an Idempotency-Key    |           7
+fan-out to ten, each       |         6.1
 ";
 
 const SIZES: [(&str, usize); 4] = [
