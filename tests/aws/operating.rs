@@ -131,7 +131,7 @@ pub(super) async fn failed_stream_records_are_processed_again(stack: &Stack) {
     assert_eq!(redriven["failed"][0]["key"], "aws/lambda/2", "{redriven}");
     assert_eq!(code, 1, "one object failed");
     let sent = queue::receive(stack, &announced).await;
-    assert!(sent.contains("evt_agniwlcnlz7wbamsuo2mlvxh7e"), "{sent}");
+    assert!(sent.contains("dlv_agniwlcnlz7wbamsuo2mlvxh7e"), "{sent}");
     let (_, listed) = postrider_aws(stack, &preview).await;
     assert_eq!(listed["objects"], json!(["aws/lambda/2"]), "{listed}");
 }

@@ -58,7 +58,7 @@ fn every_command_has_a_man_page_and_completions() {
 fn the_zips_are_named_after_the_functions_of_the_template() {
     let packaged = Packaged::new();
     let functions = functions();
-    assert_eq!(functions.len(), 7, "{functions:?}");
+    assert_eq!(functions.len(), 9, "{functions:?}");
     for function in functions {
         let zip = packaged.path(&format!(
             "postrider-{}-lambda-arm64-{function}.zip",

@@ -10,7 +10,7 @@ use postrider_gateway::poll::sweeps::Sweeps;
 use postrider_gateway::poll::{Ended, Poll, Ticked};
 use postrider_ports::Store;
 use postrider_ports::clock::Clock;
-use postrider_ports::watch::Sweep;
+use postrider_ports::watch::PeriodSweep;
 use postrider_wiring::Parts;
 use postrider_wiring::metrics::{self, Metric, Unit};
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ impl Poller {
         }))
     }
 
-    async fn carry_on_sweep(&self, until: Timestamp) -> Option<Sweep> {
+    async fn carry_on_sweep(&self, until: Timestamp) -> Option<PeriodSweep> {
         let sweeps = self.sweeps.as_ref()?;
         let swept = sweeps.carry_on(until).await?;
         let recovered = [Metric::of("swept_rows", Unit::Count, swept.recovered)];

@@ -16,7 +16,7 @@ use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::Clock;
 use postrider_ports::history::{Cursor, Page};
-use postrider_ports::watch::{AcceptedRow, Sweep, SweptRange, Watch};
+use postrider_ports::watch::{AcceptedRow, PeriodSweep, SweptRange, Watch};
 use postrider_ports::{Error, Result};
 use postrider_testkit::builders::{NOW, event, row, webhook_id};
 use postrider_testkit::clock::SteppedClock;
@@ -62,11 +62,11 @@ impl Watch for Rows {
         Err(Error::Broken("the watcher sweeps nothing".to_owned()))
     }
 
-    async fn sweep(&self) -> Result<Option<Sweep>> {
+    async fn sweep(&self) -> Result<Option<PeriodSweep>> {
         Err(Error::Broken("the watcher sweeps nothing".to_owned()))
     }
 
-    async fn store_sweep(&self, _: &Sweep) -> Result<()> {
+    async fn store_sweep(&self, _: &PeriodSweep) -> Result<()> {
         Err(Error::Broken("the watcher sweeps nothing".to_owned()))
     }
 }

@@ -25,7 +25,7 @@ pub struct Stack {
 
 /// The stack with every default.
 pub const STACK: Stack = Stack {
-    alarms: 37,
+    alarms: 39,
     dashboards: 1,
     metrics: 8,
     keys: 1,

@@ -14,7 +14,7 @@ use postrider_domain::source::Source;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::sender::OwnFault;
-use postrider_ports::watch::Sweep;
+use postrider_ports::watch::PeriodSweep;
 use postrider_ports::{Error, Result};
 use tracing::{debug, error, info, warn};
 
@@ -255,8 +255,8 @@ pub(crate) fn retry_failed(id: DeliveryId, reason: &Error) {
 }
 
 /// Reports how far a sweep has come.
-pub(crate) fn swept_lanes(sweep: &Sweep) {
-    let Sweep {
+pub(crate) fn swept_lanes(sweep: &PeriodSweep) {
+    let PeriodSweep {
         rows, recovered, ..
     } = sweep;
     let ended = sweep.ended_at.is_some();

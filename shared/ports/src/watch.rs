@@ -33,7 +33,7 @@ pub struct SweptRange {
 
 /// A sweep: which rows it looks at, and how far it has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sweep {
+pub struct PeriodSweep {
     pub from: Timestamp,
     pub to: Timestamp,
     pub started_at: Timestamp,
@@ -76,7 +76,7 @@ pub trait Watch: Send + Sync {
     ) -> Result<Page<AcceptedRow>>;
 
     /// The last sweep; `None` if there was none.
-    async fn sweep(&self) -> Result<Option<Sweep>>;
+    async fn sweep(&self) -> Result<Option<PeriodSweep>>;
 
-    async fn store_sweep(&self, sweep: &Sweep) -> Result<()>;
+    async fn store_sweep(&self, sweep: &PeriodSweep) -> Result<()>;
 }

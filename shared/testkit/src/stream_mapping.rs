@@ -170,9 +170,10 @@ impl StreamReader {
             // A window may end at any time.
             _ => 1 + self.draw(self.mapping.batch_size.min(20)),
         };
+        self.reorder(shard);
         let left = self.shards.get_mut(&shard).expect("a shard");
         let mut batch: Vec<_> = left.drain(..size.min(left.len())).collect();
-        self.reorder(&mut batch);
+        batch.sort_by_key(|one| number(&one.record));
         self.invoke(shard, batch, function).await;
     }
 
@@ -239,16 +240,19 @@ impl StreamReader {
         }
     }
 
-    /// Lets records of different keys overtake each other, as with several batches of a shard at once.
-    fn reorder(&mut self, batch: &mut [Pending]) {
+    /// Lets records of different keys overtake each other, as with several batches of a shard at once. Those of one batch
+    /// are in order.
+    fn reorder(&mut self, shard: u64) {
         if self.unrest.seed == 0 {
             return;
         }
-        for _ in 0..batch.len() {
-            let at = self.draw(batch.len().max(2) - 1);
-            let [one, other] = [at, at + 1].map(|at| batch.get(at).map(|one| key(&one.record)));
+        let count = self.shards.get(&shard).map_or(0, VecDeque::len);
+        for _ in 0..count {
+            let at = self.draw(count.max(2) - 1);
+            let left = self.shards.entry(shard).or_default();
+            let [one, other] = [at, at + 1].map(|at| left.get(at).map(|one| key(&one.record)));
             if one.is_some() && other.is_some() && one != other {
-                batch.swap(at, at + 1);
+                left.swap(at, at + 1);
             }
         }
     }

@@ -30,8 +30,8 @@ export default async function (stage) {
   await page.getByRole("button", { name: "Preview schedule" }).click();
   await page.getByText("4 attempts within 2m 2s").waitFor();
   assert.equal(await page.locator(".schedule circle").count(), 4);
-  // Long enough for a page that refreshes every other second to show each state.
-  await page.getByLabel("Delays").fill("3");
+  // Long enough for a page to show each state: on AWS the publisher notices a new listener after up to five seconds.
+  await page.getByLabel("Delays").fill("10");
   await page.getByRole("button", { name: "Create webhook" }).click();
   const secret = await page.locator("#secret").innerText();
   assert.match(secret, /^whsec_/);

@@ -9,7 +9,7 @@ use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::history::{Cursor, Page};
-use postrider_ports::watch::{AcceptedRow, Sweep, SweptRange, Watch};
+use postrider_ports::watch::{AcceptedRow, PeriodSweep, SweptRange, Watch};
 use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -113,14 +113,14 @@ impl Watch for DynamoStore {
         })
     }
 
-    async fn sweep(&self) -> Result<Option<Sweep>> {
+    async fn sweep(&self) -> Result<Option<PeriodSweep>> {
         let item = self.get(Table::Deliveries, &sweep_key()).await?;
         let text = item.as_ref().and_then(|item| item.get(SWEEP)?.as_s().ok());
         let sweep = text.map(|text| serde_json::from_str(text));
         sweep.transpose().map_err(|_| unreadable("a sweep"))
     }
 
-    async fn store_sweep(&self, sweep: &Sweep) -> Result<()> {
+    async fn store_sweep(&self, sweep: &PeriodSweep) -> Result<()> {
         let mut item = sweep_key().item();
         item.insert(SWEEP.to_owned(), s(text(sweep)?));
         self.put(Table::Deliveries, item, None).await?;

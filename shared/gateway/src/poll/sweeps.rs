@@ -13,7 +13,7 @@ use postrider_ports::backlog::Backlog;
 use postrider_ports::clock::Clock;
 use postrider_ports::history::Cursor;
 use postrider_ports::transfers::Transfers;
-use postrider_ports::watch::{Sweep, SweptRange, Watch};
+use postrider_ports::watch::{PeriodSweep, SweptRange, Watch};
 
 use crate::telemetry;
 
@@ -49,11 +49,11 @@ impl Sweeps {
     pub async fn start(&self, from: Timestamp, to: Timestamp) -> Result<()> {
         let running = self.store.sweep().await?;
         let is_same =
-            |sweep: &Sweep| sweep.ended_at.is_none() && (sweep.from, sweep.to) == (from, to);
+            |sweep: &PeriodSweep| sweep.ended_at.is_none() && (sweep.from, sweep.to) == (from, to);
         if running.as_ref().is_some_and(is_same) {
             return Ok(());
         }
-        let sweep = Sweep {
+        let sweep = PeriodSweep {
             from,
             to,
             started_at: self.clock.now(),
@@ -67,7 +67,7 @@ impl Sweeps {
     }
 
     /// Goes on with the sweep that runs, until `deadline`. Returns it as it is then; `None` if none runs.
-    pub async fn carry_on(&self, deadline: Timestamp) -> Option<Sweep> {
+    pub async fn carry_on(&self, deadline: Timestamp) -> Option<PeriodSweep> {
         match self.try_carry_on(deadline).await {
             Ok(sweep) => sweep,
             Err(error) => {
@@ -77,8 +77,8 @@ impl Sweeps {
         }
     }
 
-    async fn try_carry_on(&self, deadline: Timestamp) -> Result<Option<Sweep>> {
-        let is_running = |sweep: &Sweep| sweep.ended_at.is_none();
+    async fn try_carry_on(&self, deadline: Timestamp) -> Result<Option<PeriodSweep>> {
+        let is_running = |sweep: &PeriodSweep| sweep.ended_at.is_none();
         let Some(mut sweep) = self.store.sweep().await?.filter(is_running) else {
             return Ok(None);
         };
@@ -96,7 +96,7 @@ impl Sweeps {
     }
 
     /// Looks at a page of each shard that is left of this tenant.
-    async fn step(&self, sweep: &mut Sweep, tenant: &TenantId) -> Result<()> {
+    async fn step(&self, sweep: &mut PeriodSweep, tenant: &TenantId) -> Result<()> {
         let looks = sweep.left.iter().map(|(shard, after)| {
             let range = SweptRange {
                 tenant: tenant.clone(),
@@ -132,7 +132,7 @@ impl Sweeps {
 }
 
 /// The tenant to go on with; `None` when all are done.
-fn current(sweep: &mut Sweep, tenants: &BTreeSet<TenantId>, shards: u16) -> Option<TenantId> {
+fn current(sweep: &mut PeriodSweep, tenants: &BTreeSet<TenantId>, shards: u16) -> Option<TenantId> {
     if sweep.left.is_empty() {
         let is_later = |tenant: &&TenantId| sweep.tenant.as_ref().is_none_or(|done| *tenant > done);
         let next = tenants.iter().find(is_later)?.clone();

@@ -27,11 +27,11 @@ Order 10 KB       |      7     1         1 |             7        4             
 AgentTrace 600 B  |      5     1         1 |             5        4                3     5 |       7      20
 AgentTrace 1 KB   |      5     1         1 |             5        4                3     5 |       7      20
 AgentTrace 3 KB   |      6     1         1 |             6        4                3     5 |       8      22
-AgentTrace 10 KB  |      8     1         1 |             8        4                3     5 |      10      26
+AgentTrace 10 KB  |      7     1         1 |             7        4                3     5 |       9      24
 RandomIds 600 B   |      5     1         1 |             5        4                3     5 |       7      20
 RandomIds 1 KB    |      5     1         1 |             5        4                3     5 |       7      20
-RandomIds 3 KB    |      7     1         1 |             7        4                3     5 |       9      24
-RandomIds 10 KB   |     11     1         1 |            11        4                3     5 |      13      32
+RandomIds 3 KB    |      6     1         1 |             6        4                3     5 |       8      22
+RandomIds 10 KB   |     10     1         1 |            10        4                3     5 |      12      30
 ";
 
 /// Units of the whole delivery of 1 KB of GitHub's JSON at once, for other ways to publish it.
