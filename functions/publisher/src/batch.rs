@@ -1,4 +1,4 @@
-//! A batch of changes and what became of each.
+//! A batch of changes and the result of each.
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use postrider_adapter_aws::dynamodb::Record;

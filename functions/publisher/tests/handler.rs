@@ -101,7 +101,7 @@ fn recorded() -> Value {
     serde_json::from_str(include_str!("events/batch.json")).unwrap()
 }
 
-/// What became of a batch.
+/// The result of a batch.
 struct Handled {
     response: Value,
     seen: Vec<Record>,

@@ -26,7 +26,7 @@ pub struct Assumptions {
     /// How much smaller logs are in storage.
     pub log_compression: f64,
     pub log_months: f64,
-    /// What an attempt sends beside the body: handshake, headers and signature.
+    /// What an attempt sends in addition to the body: handshake, headers and signature.
     pub request_bytes: f64,
     /// What the API sends back to a publisher.
     pub answer_bytes: f64,
@@ -94,7 +94,7 @@ impl Assumptions {
                 self.log_compression * 100.0,
             ),
             format!(
-                "An attempt sends {:.1} KB beside the body (handshake, headers, signature), and the API answers with \
+                "An attempt sends {:.1} KB in addition to the body (handshake, headers, signature), and the API answers with \
                  {:.1} KB.",
                 self.request_bytes / KB,
                 self.answer_bytes / KB,

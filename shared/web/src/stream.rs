@@ -31,7 +31,7 @@ const PAGE: usize = 100;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a listener waits before it reconnects, if it is answered at once.
 const COME_BACK_AFTER: Duration = Duration::from_secs(2);
-/// How often the store is told that a tenant has a listener.
+/// How often the store learns that a tenant has a listener.
 const TELL_EVERY: Millis = Millis::from_seconds(30);
 /// How often a stream checks whether its key is still valid.
 const RECHECK_EVERY: Millis = Millis::from_seconds(30);

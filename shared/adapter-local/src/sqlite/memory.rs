@@ -23,7 +23,7 @@ type Key = (TenantId, WebhookId);
 #[derive(Default)]
 pub(super) struct Memory {
     entries: RefCell<Entries>,
-    /// Where rows are that this process holds. A row may have moved: whoever uses its place checks the lease.
+    /// Where rows are that this process holds. A row may have moved: the code that uses its place checks the lease.
     places: RefCell<HashMap<DeliveryId, i64>>,
 }
 

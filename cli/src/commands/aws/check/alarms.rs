@@ -81,14 +81,14 @@ fn confirmed(listed: &Value) -> Check {
     if confirmed.is_empty() && pending.is_empty() {
         return Check::doubtful(
             NAME,
-            "no one is told of an alarm",
+            "no one receives the alarms",
             "deploy with AlertAddress=…, or subscribe to the topic AlarmTopic",
         );
     }
     if confirmed.is_empty() {
         return Check::doubtful(
             NAME,
-            "no one is told of an alarm: the subscription is not confirmed",
+            "no one receives the alarms: the subscription is not confirmed",
             "follow the link in the e-mail from SNS",
         );
     }

@@ -1,5 +1,5 @@
 //! What the live feed of a tenant gets: nothing while no listener reads it, and never more than its one partition can take.
-//! What is left out is told as a gap.
+//! What is left out is reported as a gap.
 
 use std::collections::HashMap;
 
@@ -74,7 +74,7 @@ impl Known {
         entries.extend(self.untold.map(|_| Entry::gap()));
         entries.extend(fitting.iter().map(Entry::of));
         entries.extend(left_out.first().map(|_| Entry::gap()));
-        // In a second without room, one gap is enough: the rest is told with the next one.
+        // In a second without room, one gap is enough: the rest is reported with the next one.
         if fitting.is_empty() && self.written > PER_SECOND {
             self.untold = Some(now);
             return Ok(());
