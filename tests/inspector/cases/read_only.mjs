@@ -1,5 +1,5 @@
 // A read-only key sees no buttons, and its requests to change something are rejected.
-import { assert } from "../stage.mjs";
+import { assert, until } from "../stage.mjs";
 import { github } from "../sender.mjs";
 
 export default async function (stage) {
@@ -7,6 +7,8 @@ export default async function (stage) {
   const webhook = await stage.webhook(receiver.url, { retry: { profile: "custom", delays_seconds: [1], max_attempts: 1, on_exhausted: "fail-webhook" } });
   const id = await stage.publish(webhook);
   await stage.reaches(id, "dead");
+  const status = async () => (await stage.api("GET", `/v1/webhooks/${webhook.id}`)).status;
+  await until(async () => (await status()) === "failed", "the webhook has failed");
   const source = await stage.api("POST", "/v1/sources", { name: "Forge", scheme: "github", secret: "a secret of some length" });
   await github(`${stage.calls}${source.url}`, "another", '{"hidden":"in the body"}');
   const [rejected] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
@@ -45,7 +47,7 @@ export default async function (stage) {
   }
   assert.equal((await stage.api("GET", `/v1/deliveries/${id}`)).status, "dead");
   assert.equal(receiver.requests.length, 1);
-  assert.equal((await stage.api("GET", `/v1/webhooks/${webhook.id}`)).status, "failed");
+  assert.equal(await status(), "failed");
   assert.equal((await stage.api("GET", "/v1/keys")).items.length, 2);
   const [forge, ...more] = (await stage.api("GET", "/v1/sources")).items;
   assert.deepEqual([forge.name, forge.secret_expires, more], ["Forge", [], []]);
