@@ -53,7 +53,7 @@ impl Deliveries for SqliteStore {
     ) -> Result<Applied> {
         let (claimed, transition) = (claimed.clone(), completion.transition);
         let write =
-            move |tx: &mut Tx<'_>| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now));
+            move |tx: &mut Tx<'_, '_>| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now));
         match transition {
             Transition::Deliver => self.writer.write_patiently(write).await,
             Transition::Retry { .. } | Transition::Die { .. } => self.writer.write(write).await,
@@ -80,7 +80,7 @@ impl SqliteStore {
     async fn each<I, T>(
         &self,
         batch: Vec<I>,
-        work: impl Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
+        work: impl Fn(&mut Tx<'_, '_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
     ) -> Vec<Result<T>>
     where
         I: Send + Sync + 'static,
@@ -115,7 +115,7 @@ impl SqliteStore {
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
-        W: Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
+        W: Fn(&mut Tx<'_, '_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
     {
         let (batch, work) = (Arc::clone(batch), Arc::clone(work));
         self.writer
