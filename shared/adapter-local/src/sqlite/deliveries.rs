@@ -10,7 +10,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Renewed, Wanted,
 };
-use postrider_ports::start_now::{AcceptClaimed, Reservation};
+use postrider_ports::start_now::{AcceptClaimed, Planned};
 use postrider_ports::{Error, Result};
 
 use super::fault::Fault;
@@ -65,12 +65,12 @@ impl Deliveries for SqliteStore {
 impl AcceptClaimed for SqliteStore {
     async fn accept_claimed(
         &self,
-        acceptance: Acceptance,
-        reserved: Vec<Reservation>,
-    ) -> Result<(Accepted, Vec<ClaimedDelivery>)> {
-        self.writer
-            .write(move |tx| tx.whole(|tx| accept::accept(tx, &acceptance, &reserved)))
-            .await
+        batch: Vec<Planned>,
+    ) -> Vec<Result<(Accepted, Vec<ClaimedDelivery>)>> {
+        self.each(batch, |tx, one| {
+            accept::accept(tx, &one.acceptance, &one.reserved)
+        })
+        .await
     }
 }
 
