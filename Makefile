@@ -52,6 +52,7 @@ links: ## check the links between the documents (no network)
 template: ## validate the AWS template (cfn-lint, sam validate) and check the pages made from it
 	@tools/setup aws
 	.tools/aws/bin/python tools/aws/resources --check
+	.tools/aws/bin/python tools/aws/alarms
 	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml infra/egress.yaml
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
 
