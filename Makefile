@@ -16,7 +16,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs verify-aws screenshots picture docs schema simulate dist dist-check words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs verify-aws screenshots picture docs schema simulate dist dist-check words setup clean-tools crash
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,11 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 	@tools/setup schema
 	$(LINTED) cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/schema $(ARGS)
+
+# Starts the release binary, with the recorder loaded into it.
+crash: ## kill the gateway under load and let the power fail, many times: make crash ARGS="--kills 1000 --power-losses 200" (not in the gate)
+	cargo build --locked --release -p postrider -p postrider-disk-recorder -p postrider-tests --lib --bins
+	$(TARGET)/release/chaos $(ARGS)
 
 simulate: ## print what flow control achieves in virtual time, against its bars: make simulate ARGS="--only flaky" (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate -- $(ARGS)
