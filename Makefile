@@ -16,7 +16,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs verify-aws screenshots picture docs schema simulate dist dist-check words setup clean-tools crash
+.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs verify-aws screenshots picture docs schema crash simulate dist dist-check words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -134,38 +134,3 @@ async fn a_revoked_key_of_the_environment_stays_revoked() {
     );
     assert_eq!(keys(&gateway, second).await.status().as_u16(), 200);
 }
-
-/// As with `docker pause` or a virtual machine that moves to another host.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn responses_that_arrive_while_the_gateway_is_paused_count() {
-    use rustix::process::{Pid, Signal, kill_process};
-
-    let receiver = Receiver::start().await;
-    let gateway = Serve::start(&[OPEN]).await;
-    let pid = Pid::from_raw(gateway.pid().cast_signed()).unwrap();
-    let draft = json!({
-        "name": "test",
-        "target_url": receiver.url(),
-        "event_types": ["*"],
-        "timeout_seconds": 1,
-    });
-    let webhook = gateway
-        .call(http::Method::POST, "/v1/webhooks", Some(draft))
-        .await;
-    let webhook = webhook["id"].as_str().unwrap();
-    receiver.hold();
-    let delivery = gateway.publish(webhook, "{}").await;
-    receiver.received(1).await;
-    kill_process(pid, Signal::STOP).unwrap();
-    receiver.open();
-    // Longer than the timeout, by more than a busy machine is late.
-    let pause = std::time::Duration::from_secs(4);
-    let _ = tokio::time::timeout(pause, std::future::pending::<()>()).await;
-    kill_process(pid, Signal::CONT).unwrap();
-    let row = gateway.settled(&delivery).await;
-    assert_eq!(
-        (&row["status"], &row["attempt_count"]),
-        (&json!("delivered"), &json!(1))
-    );
-}

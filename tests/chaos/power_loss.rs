@@ -175,13 +175,13 @@ pub async fn run(plan: Plan) -> Report {
         image.write_to(&stage.examined());
         let left = audit::audit(&stage.examined().join("data"), &promised);
         report.findings.add(recording.len(), left);
+        report.acknowledged = promised.deliveries().count();
         if !report.findings.are_sound() {
             return report;
         }
     }
     image.write_to(&stage.disk());
     let ids: Vec<String> = promised.deliveries().collect();
-    report.acknowledged = ids.len();
     report.lost = missing_in_the_end(&stage.data(), &mut auditor, &ids).await;
     report
 }

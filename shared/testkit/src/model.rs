@@ -6,6 +6,7 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, Unclaimable};
@@ -274,19 +275,27 @@ impl Model {
         command: &Command,
     ) -> Result<(), TestCaseError> {
         self.unwatched.clear();
-        for row in self.rows.values().filter(|row| row.status.is_open()) {
-            let found_by = fixture.found_by(&self.tenant, row.id).await;
-            if found_by == FoundBy::Watch {
-                self.unwatched.insert(row.id);
+        let open = self.rows.values().filter(|row| row.status.is_open());
+        let open: Vec<DeliveryId> = open.map(|row| row.id).collect();
+        let mut in_backlog = BTreeSet::new();
+        for (id, found_by) in open.iter().zip(fixture.found_by(&self.tenant, &open).await) {
+            match found_by {
+                FoundBy::Poller => {}
+                FoundBy::Watch => {
+                    self.unwatched.insert(*id);
+                }
+                FoundBy::Drainer => {
+                    in_backlog.insert(id.webhook);
+                }
+                FoundBy::Nothing => prop_assert!(false, "{} after {:?}", id, command),
             }
-            prop_assert_ne!(found_by, FoundBy::Nothing, "{} after {:?}", row.id, command);
-            // The rows of a deleted webhook are ended by a chore.
-            let is_there = self.status_of(row.id.webhook).is_some();
-            if found_by == FoundBy::Drainer && is_there {
-                let store = &self.handle.store;
-                let registration = store.registration(&self.tenant, row.id.webhook).await;
-                prop_assert!(registration.unwrap().is_some(), "after {:?}", command);
-            }
+        }
+        // The rows of a deleted webhook are ended by a chore.
+        in_backlog.retain(|webhook| self.status_of(*webhook).is_some());
+        for webhook in in_backlog {
+            let registration = self.handle.store.registration(&self.tenant, webhook);
+            let registration = registration.await.unwrap();
+            prop_assert!(registration.is_some(), "after {:?}", command);
         }
         Ok(())
     }
@@ -574,8 +583,10 @@ impl Model {
 
     async fn compare(&self, command: &Command) -> Result<(), TestCaseError> {
         let store = Arc::clone(&self.handle.store);
-        for (id, row) in &self.rows {
-            let stored = store.delivery(&self.tenant, *id).await.unwrap();
+        let ids = self.rows.keys();
+        let stored = join_all(ids.map(|id| store.delivery(&self.tenant, *id))).await;
+        for (row, stored) in self.rows.values().zip(stored) {
+            let stored = stored.unwrap();
             prop_assert_eq!(stored.as_ref(), Some(row), "after {:?}", command);
         }
         if let Command::Apply { .. } = command {

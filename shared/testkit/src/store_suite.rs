@@ -91,9 +91,9 @@ pub trait Fixture: Send + Sync {
     /// Lets the watch see some of the fresh rows that it has not seen yet, in the order in which they were accepted.
     async fn watch(&self, _from: usize, _count: usize) {}
 
-    /// What leads to an open row if its message is lost.
-    async fn found_by(&self, _: &TenantId, _: DeliveryId) -> FoundBy {
-        FoundBy::Poller
+    /// What leads to each of these open rows if its message is lost.
+    async fn found_by(&self, _: &TenantId, rows: &[DeliveryId]) -> Vec<FoundBy> {
+        vec![FoundBy::Poller; rows.len()]
     }
 }
 
