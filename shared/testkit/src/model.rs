@@ -15,7 +15,7 @@ use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::notification::effects;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed, Wanted};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed, Seen, SeenRow, Wanted};
 use postrider_ports::drains::Postponed;
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
@@ -228,7 +228,10 @@ impl Model {
                 None => Ok(()),
             },
             Command::ClaimAgain { claim } => match self.claim_at(claim) {
-                Some((_, wanted)) => self.claim(wanted).await,
+                Some((_, wanted)) => {
+                    let seen = self.seen(wanted.id.webhook);
+                    self.claim(Wanted { seen, ..wanted }).await
+                }
                 None => Ok(()),
             },
             Command::Apply { claim, ending } => match self.claim_at(claim) {
@@ -259,7 +262,8 @@ impl Model {
             Command::Drain { row } => match self.row_at(row) {
                 Some(id) => {
                     let wanted = self.wanted(id);
-                    self.drain(wanted).await
+                    let seen = Seen::default();
+                    self.drain(Wanted { seen, ..wanted }).await
                 }
                 None => Ok(()),
             },
@@ -354,12 +358,30 @@ impl Model {
             tenant: self.tenant.clone(),
             id,
             lease: builders::lease(&self.handle.process, u64::from(self.drawn), until),
+            seen: self.seen(id.webhook),
+        }
+    }
+
+    /// What callers may know already, in turns.
+    fn seen(&self, webhook: WebhookId) -> Seen {
+        let health = self.webhooks[&webhook].as_ref();
+        let active = health.filter(|health| !health.status.is_stopped());
+        Seen {
+            generation: active
+                .filter(|_| self.drawn.is_multiple_of(2))
+                .map(|health| health.generation),
+            row: if self.drawn.is_multiple_of(3) {
+                SeenRow::Accepted
+            } else {
+                SeenRow::Read
+            },
         }
     }
 
     async fn claim(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
         let before = self.rows[&wanted.id].clone();
         let expected = match before.clone().claim(&wanted.lease, self.now) {
+            _ if wanted.is_written_since(&before) => format!("{:?}", Claim::NotFresh),
             Err(why) => format!("{why:?}"),
             Ok(claimed) if claimed.version() == before.version => "Claimed".to_owned(),
             Ok(claimed) => match self.webhooks[&wanted.id.webhook].as_ref() {
@@ -391,7 +413,8 @@ impl Model {
             }
             Ok(Claim::Unclaimable(why)) => format!("{why:?}"),
             Ok(Claim::WebhookDeleted) => "Orphaned".to_owned(),
-            other => format!("{other:?}"),
+            Ok(other) => format!("{other:?}"),
+            Err(error) => format!("{error:?}"),
         };
         prop_assert_eq!(said, expected);
         Ok(())
