@@ -16,7 +16,7 @@ use postrider_ports::deliveries::{
 };
 use postrider_ports::history::{Filter, History};
 use postrider_ports::schedule::{Ask, Schedule};
-use postrider_ports::start_now::{AcceptClaimed, Reservation};
+use postrider_ports::start_now::{AcceptClaimed, Planned, Reservation};
 use postrider_testkit::builders::{self, NOW};
 
 use crate::inspected::{self, Inspected};
@@ -122,7 +122,7 @@ impl Stored {
     }
 
     async fn accept(&mut self, count: u32, free: Free) -> Vec<ClaimedDelivery> {
-        let mut accepting = Vec::new();
+        let mut planned = Vec::new();
         for _ in 0..count {
             self.rows += 1;
             let event = builders::event(&self.tenant, self.rows, self.now());
@@ -135,9 +135,12 @@ impl Stored {
                 Free::No => vec![reservation],
                 Free::Yes => Vec::new(),
             };
-            accepting.push(self.store.accept_claimed(acceptance, reserved));
+            planned.push(Planned {
+                acceptance,
+                reserved,
+            });
         }
-        let answers = join_all(accepting).await.into_iter();
+        let answers = self.store.accept_claimed(planned).await.into_iter();
         answers
             .flat_map(|answer| {
                 let Ok((Accepted::New, claimed)) = answer else {

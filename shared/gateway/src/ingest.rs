@@ -24,7 +24,7 @@ use crate::{GatewayError, Ports, traces};
 
 pub(crate) use storing::{FastPath, Handoff};
 
-use storing::Planned;
+use postrider_ports::start_now::Planned;
 
 /// The longest Idempotency-Key, in bytes.
 pub const MAX_KEY_BYTES: usize = 255;
@@ -115,6 +115,7 @@ impl Ingest {
         tenant: &TenantId,
         requests: Vec<PublishRequest>,
     ) -> Vec<Result<Published, GatewayError>> {
+        self.handoff.admit().await;
         let now = self.ports.clock.now();
         let mut answers = Answers::of(requests.len());
         let mut open = Vec::with_capacity(requests.len());
@@ -179,7 +180,8 @@ impl Ingest {
                 },
             };
             let acceptance = acceptance(&checked, &webhooks, snapshot.version, now);
-            let reserved = self.handoff.reserve(webhooks, now);
+            let bytes = checked.event.body.len();
+            let reserved = self.handoff.reserve(webhooks, bytes, now);
             planned.push(Planned {
                 acceptance,
                 reserved,

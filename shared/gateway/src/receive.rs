@@ -145,6 +145,7 @@ impl Receive {
         event_id: EventIdFrom,
         now: Timestamp,
     ) -> Result<Published, GatewayError> {
+        self.handoff.admit().await;
         let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
         loop {
             let planned = route::follow(
@@ -153,7 +154,7 @@ impl Receive {
                 &snapshot.webhooks,
             );
             let webhooks = planned.iter().map(|routed| routed.webhook);
-            let reserved = self.handoff.reserve(webhooks, now);
+            let reserved = self.handoff.reserve(webhooks, event.body.len(), now);
             let acceptance = Acceptance {
                 event: Arc::clone(event),
                 request_hash: RequestHash::of_id(event.id),

@@ -44,8 +44,8 @@ pub struct WorkerSettings {
 }
 
 impl WorkerSettings {
-    /// A new row takes its slot before it is committed. With fewer slots, publishers that wait for the disk hold most of
-    /// them, and rows that could go out immediately are stored unclaimed and must be claimed later.
+    /// An attempt keeps its slot until its result is committed. With fewer slots, attempts whose results wait for the disk
+    /// hold most of them.
     pub const PER_WEBHOOK: usize = 128;
     pub const TOTAL: usize = 1024;
     pub const POLL_INTERVAL: Millis = Millis::new(5000);

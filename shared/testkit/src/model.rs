@@ -19,7 +19,7 @@ use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed, Seen, SeenR
 use postrider_ports::drains::Postponed;
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
-use postrider_ports::start_now::Reservation;
+use postrider_ports::start_now::{Planned, Reservation};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -335,7 +335,13 @@ impl Model {
             self.rows.insert(row.id, row);
         }
         let accepted = match embedded {
-            Some(store) => store.accept_claimed(acceptance, reserved).await,
+            Some(store) => {
+                let planned = Planned {
+                    acceptance,
+                    reserved,
+                };
+                store.accept_claimed(vec![planned]).await.remove(0)
+            }
             None => {
                 let accepted = self.handle.store.accept(vec![acceptance]).await.remove(0);
                 accepted.map(|accepted| (accepted, Vec::new()))

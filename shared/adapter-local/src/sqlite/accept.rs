@@ -29,7 +29,7 @@ pub(super) const ROWS_OF_EVENT: &str =
 
 /// Stores one event with its rows, all or nothing. Rows of reserved webhooks are inserted claimed if they may start.
 pub(super) fn accept(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     acceptance: &Acceptance,
     reserved: &[Reservation],
 ) -> Result<(Accepted, Vec<ClaimedDelivery>), Fault> {
@@ -68,41 +68,40 @@ pub(super) fn accept(
     Ok((Accepted::New, claimed))
 }
 
-fn current_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<u64, Fault> {
+fn current_version(tx: &Tx<'_, '_>, tenant: &TenantId) -> Result<u64, Fault> {
     tx.memory
         .config_version(tenant, || health::version(tx.db(), tenant))
 }
 
 /// Inserts a row as claimed or free. A row of a stopped webhook is free like any other: the claim finds out.
 fn insert_row(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     event: i64,
     event_id: &str,
     row: &Delivery,
     lease: Option<&Lease>,
 ) -> Result<Option<Claimed>, Fault> {
-    let mut statement = tx.statement(codec::INSERT_DELIVERY)?;
     if let Some(lease) = lease
         && !is_stopped(tx, row)?
     {
         let due_at = row.next_retry_at.unwrap_or(row.created_at);
         if let Ok(claimed) = row.clone().claim(lease, due_at) {
-            codec::insert(&mut statement, event, event_id, claimed.delivery())?;
+            codec::insert(tx, event, event_id, claimed.delivery())?;
             tx.memory.note_place(row.id, tx.db().last_insert_rowid());
             return Ok(Some(claimed));
         }
     }
-    codec::insert(&mut statement, event, event_id, row)?;
+    codec::insert(tx, event, event_id, row)?;
     Ok(None)
 }
 
-fn is_stopped(tx: &Tx<'_>, row: &Delivery) -> Result<bool, Fault> {
+fn is_stopped(tx: &Tx<'_, '_>, row: &Delivery) -> Result<bool, Fault> {
     let standing = health::standing(tx, &row.tenant, row.id.webhook)?;
     Ok(standing.is_some_and(|(status, _)| status.is_stopped()))
 }
 
 pub(super) fn insert_event(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     event_id: &str,
     event: &Event,
     request_hash: RequestHash,
@@ -125,7 +124,7 @@ pub(super) fn insert_event(
 }
 
 fn earlier(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     event: &Event,
     event_id: &str,
     request_hash: RequestHash,

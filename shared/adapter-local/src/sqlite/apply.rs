@@ -34,7 +34,7 @@ pub(super) const COMPLETE: &str = "UPDATE webhook_deliveries SET target_url = ?2
 
 /// Writes the row, the attempt and everything that follows from them, if the claim still holds.
 pub(super) fn apply(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     claimed: &Claimed,
     completion: &Completion,
     now: Timestamp,
@@ -58,7 +58,7 @@ pub(super) fn apply(
     recognise(tx, claimed, at)
 }
 
-fn place(tx: &Tx<'_>, row: &Delivery) -> Result<Option<i64>, Fault> {
+fn place(tx: &Tx<'_, '_>, row: &Delivery) -> Result<Option<i64>, Fault> {
     let (event, webhook) = (row.id.event.to_string(), row.id.webhook.to_string());
     codec::first(
         &mut *tx.statement(PLACE)?,
@@ -69,7 +69,7 @@ fn place(tx: &Tx<'_>, row: &Delivery) -> Result<Option<i64>, Fault> {
 
 /// Stores the row and its attempt; `false` if the claim does not hold the row at this place.
 fn complete(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     at: i64,
     claimed: &Claimed,
     after: &Delivery,
@@ -106,7 +106,7 @@ fn complete(
 }
 
 /// An attempt is identified by the version at claim: if it is stored, an earlier call wrote it.
-fn recognise(tx: &Tx<'_>, claimed: &Claimed, at: i64) -> Result<Applied, Fault> {
+fn recognise(tx: &Tx<'_, '_>, claimed: &Claimed, at: i64) -> Result<Applied, Fault> {
     let version = claimed.version();
     let recorded = tx
         .statement(RECORDED)?
@@ -120,7 +120,12 @@ fn recognise(tx: &Tx<'_>, claimed: &Claimed, at: i64) -> Result<Applied, Fault> 
     Ok(stored.map_or(Applied::Stale, |stored| Applied::Done(Box::new(stored.row))))
 }
 
-pub(super) fn record(tx: &Tx<'_>, at: i64, version: u64, attempt: &Attempt) -> Result<(), Fault> {
+pub(super) fn record(
+    tx: &Tx<'_, '_>,
+    at: i64,
+    version: u64,
+    attempt: &Attempt,
+) -> Result<(), Fault> {
     let Timings {
         dns_ms,
         connect_ms,

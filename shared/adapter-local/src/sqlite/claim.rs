@@ -14,7 +14,7 @@ pub(super) const HOLD: &str = "UPDATE webhook_deliveries SET generation = ?2, ve
      lease_claim = ?5, lease_until = ?6 WHERE id = ?1";
 
 /// Claims one row, or says why it cannot be claimed.
-pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
+pub(super) fn claim(tx: &mut Tx<'_, '_>, wanted: &Wanted, now: Timestamp) -> Result<Claim, Fault> {
     let Some(stored) = rows::load(tx, &wanted.tenant, wanted.id)? else {
         return Ok(Claim::Missing);
     };
@@ -42,7 +42,7 @@ pub(super) fn claim(tx: &mut Tx<'_>, wanted: &Wanted, now: Timestamp) -> Result<
 }
 
 fn end_deliveries_of_deleted_webhooks(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     stored: &Stored,
     now: Timestamp,
 ) -> Result<Claim, Fault> {
@@ -52,7 +52,7 @@ fn end_deliveries_of_deleted_webhooks(
 }
 
 /// Stores only what a claim changes.
-fn hold(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
+fn hold(tx: &Tx<'_, '_>, at: i64, row: &Delivery) -> Result<(), Fault> {
     let owner = row.lease_owner.as_ref();
     tx.execute(
         HOLD,
@@ -68,7 +68,7 @@ fn hold(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
     Ok(())
 }
 
-fn hand_over(tx: &Tx<'_>, claimed: Claimed, event: i64) -> Result<Claim, Fault> {
+fn hand_over(tx: &Tx<'_, '_>, claimed: Claimed, event: i64) -> Result<Claim, Fault> {
     let row = claimed.delivery();
     let event = events::at(tx.db(), event, &row.tenant, row.id.event)?
         .ok_or_else(|| Fault::Unreadable(format!("the event of {} is missing", row.id)))?;
@@ -76,7 +76,11 @@ fn hand_over(tx: &Tx<'_>, claimed: Claimed, event: i64) -> Result<Claim, Fault> 
 }
 
 /// Extends a lease that still holds. The version stays the same, because it identifies the claim.
-pub(super) fn renew(tx: &Tx<'_>, claimed: &Claimed, until: Timestamp) -> Result<Renewed, Fault> {
+pub(super) fn renew(
+    tx: &Tx<'_, '_>,
+    claimed: &Claimed,
+    until: Timestamp,
+) -> Result<Renewed, Fault> {
     let row = claimed.delivery();
     match rows::find(tx.db(), &row.tenant, row.id)? {
         Some(stored) if claimed.still_holds(&stored.row) => {

@@ -10,6 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Row, ToSql, params};
 
 use super::fault::Fault;
+use super::writer::Tx;
 
 /// The columns that [`delivery`] reads, in order.
 pub(super) const DELIVERY: &str = "id, event, event_id, webhook_id, event_type, session_id, intent, target_url, \
@@ -70,13 +71,9 @@ pub(super) const UPDATE_DELIVERY: &str = "UPDATE webhook_deliveries SET target_u
      error_detail = ?10, generation = ?11, version = ?12, lease_process = ?13, lease_claim = ?14, lease_until = ?15, \
      last_status = ?16 WHERE id = ?1";
 
-pub(super) fn update(
-    statement: &mut rusqlite::Statement<'_>,
-    at: i64,
-    row: &Delivery,
-) -> Result<(), Fault> {
+pub(super) fn update(tx: &Tx<'_, '_>, at: i64, row: &Delivery) -> Result<(), Fault> {
     let owner = row.lease_owner.as_ref();
-    statement.execute(params![
+    let values = params![
         at,
         row.target_url,
         row.signature,
@@ -93,7 +90,8 @@ pub(super) fn update(
         owner.map(|owner| owner.claim.cast_signed()),
         row.lease_until.as_millis(),
         row.last_status,
-    ])?;
+    ];
+    tx.execute(UPDATE_DELIVERY, values)?;
     Ok(())
 }
 
@@ -105,13 +103,13 @@ pub(super) const INSERT_DELIVERY: &str = "INSERT INTO webhook_deliveries (event,
      ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)";
 
 pub(super) fn insert(
-    statement: &mut rusqlite::Statement<'_>,
+    tx: &Tx<'_, '_>,
     event: i64,
     event_id: &str,
     row: &Delivery,
 ) -> Result<(), Fault> {
     let owner = row.lease_owner.as_ref();
-    statement.execute(params![
+    let values = params![
         event,
         row.tenant.as_str(),
         event_id,
@@ -136,7 +134,8 @@ pub(super) fn insert(
         owner.map(|owner| owner.claim.cast_signed()),
         row.lease_until.as_millis(),
         row.last_status,
-    ])?;
+    ];
+    tx.execute(INSERT_DELIVERY, values)?;
     Ok(())
 }
 

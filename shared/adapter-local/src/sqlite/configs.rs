@@ -134,7 +134,7 @@ impl Webhooks for SqliteStore {
 }
 
 fn create(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     webhook: &Webhook,
     content: &StoredWebhook,
 ) -> std::result::Result<Created, Fault> {
@@ -166,7 +166,7 @@ fn create(
 }
 
 fn alter(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
     id: WebhookId,
     change: &WebhookChange,
@@ -198,7 +198,7 @@ fn alter(
 }
 
 fn set_status(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
     id: WebhookId,
     status: WebhookStatus,
@@ -215,7 +215,7 @@ fn set_status(
     Ok(Some(after))
 }
 
-fn delete(tx: &Tx<'_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<bool, Fault> {
+fn delete(tx: &Tx<'_, '_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<bool, Fault> {
     let key = params![tenant.as_str(), id.to_string()];
     let deleted = tx.execute(
         "DELETE FROM webhook_configs WHERE tenant = ?1 AND id = ?2",

@@ -40,7 +40,7 @@ const END_UNREADABLE: &str = "UPDATE webhook_deliveries SET status = 'dead', dea
      lease_process = NULL, lease_claim = NULL, lease_until = 0, version = version + 1 WHERE id = ?1";
 
 /// Notes that a webhook was deleted. Its rows are ended later, in slices.
-pub(super) fn note(tx: &Tx<'_>, tenant: &TenantId, webhook: WebhookId) -> Result<(), Fault> {
+pub(super) fn note(tx: &Tx<'_, '_>, tenant: &TenantId, webhook: WebhookId) -> Result<(), Fault> {
     tx.execute(
         "INSERT OR IGNORE INTO deleted_webhooks (tenant, webhook_id) VALUES (?1, ?2)",
         params![tenant.as_str(), webhook.to_string()],
@@ -55,7 +55,7 @@ pub(super) fn is_any(db: &Connection) -> Result<bool, Fault> {
 /// Ends up to `limit` rows that nothing attempts, and returns how many. A webhook is forgotten when none is left, free or
 /// held: the result of an attempt may free one.
 pub(super) fn end_deliveries(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     limit: usize,
     now: Timestamp,
 ) -> Result<usize, Fault> {
@@ -85,7 +85,12 @@ struct OpenRows {
     attempted: usize,
 }
 
-fn open_rows(tx: &Tx<'_>, tenant: &str, webhook: &str, limit: usize) -> Result<OpenRows, Fault> {
+fn open_rows(
+    tx: &Tx<'_, '_>,
+    tenant: &str,
+    webhook: &str,
+    limit: usize,
+) -> Result<OpenRows, Fault> {
     let id = |row: &rusqlite::Row<'_>| Ok(row.get(0)?);
     let at_most = codec::limit(limit);
     let mut to_end = codec::all(
@@ -112,7 +117,7 @@ fn open_rows(tx: &Tx<'_>, tenant: &str, webhook: &str, limit: usize) -> Result<O
     Ok(OpenRows { to_end, attempted })
 }
 
-fn end(tx: &mut Tx<'_>, at: i64, now: Timestamp) -> Result<(), Fault> {
+fn end(tx: &mut Tx<'_, '_>, at: i64, now: Timestamp) -> Result<(), Fault> {
     let found = codec::first(&mut *tx.statement(&ONE)?, &[&at], |row| {
         let tenant = codec::text(row, 24)?;
         codec::delivery(row, &tenant)

@@ -10,7 +10,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Renewed, Wanted,
 };
-use postrider_ports::start_now::{AcceptClaimed, Reservation};
+use postrider_ports::start_now::{AcceptClaimed, Planned};
 use postrider_ports::{Error, Result};
 
 use super::fault::Fault;
@@ -53,7 +53,7 @@ impl Deliveries for SqliteStore {
     ) -> Result<Applied> {
         let (claimed, transition) = (claimed.clone(), completion.transition);
         let write =
-            move |tx: &mut Tx<'_>| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now));
+            move |tx: &mut Tx<'_, '_>| tx.whole(|tx| apply::apply(tx, &claimed, &completion, now));
         match transition {
             Transition::Deliver => self.writer.write_patiently(write).await,
             Transition::Retry { .. } | Transition::Die { .. } => self.writer.write(write).await,
@@ -65,12 +65,12 @@ impl Deliveries for SqliteStore {
 impl AcceptClaimed for SqliteStore {
     async fn accept_claimed(
         &self,
-        acceptance: Acceptance,
-        reserved: Vec<Reservation>,
-    ) -> Result<(Accepted, Vec<ClaimedDelivery>)> {
-        self.writer
-            .write(move |tx| tx.whole(|tx| accept::accept(tx, &acceptance, &reserved)))
-            .await
+        batch: Vec<Planned>,
+    ) -> Vec<Result<(Accepted, Vec<ClaimedDelivery>)>> {
+        self.each(batch, |tx, one| {
+            accept::accept(tx, &one.acceptance, &one.reserved)
+        })
+        .await
     }
 }
 
@@ -80,7 +80,7 @@ impl SqliteStore {
     async fn each<I, T>(
         &self,
         batch: Vec<I>,
-        work: impl Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
+        work: impl Fn(&mut Tx<'_, '_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
     ) -> Vec<Result<T>>
     where
         I: Send + Sync + 'static,
@@ -115,7 +115,7 @@ impl SqliteStore {
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
-        W: Fn(&mut Tx<'_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
+        W: Fn(&mut Tx<'_, '_>, &I) -> std::result::Result<T, Fault> + Send + Sync + 'static,
     {
         let (batch, work) = (Arc::clone(batch), Arc::clone(work));
         self.writer

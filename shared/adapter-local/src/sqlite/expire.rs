@@ -54,7 +54,7 @@ impl Expiry {
     /// Deletes up to `limit` rows and events, and returns whether there is more to examine.
     pub(super) fn slice(
         &mut self,
-        tx: &mut Tx<'_>,
+        tx: &mut Tx<'_, '_>,
         retention: Retention,
         limit: usize,
         now: Timestamp,
@@ -95,7 +95,12 @@ impl Expiry {
 }
 
 impl Walk {
-    fn rows(&mut self, tx: &mut Tx<'_>, limit: usize, now: Timestamp) -> Result<Expired, Fault> {
+    fn rows(
+        &mut self,
+        tx: &mut Tx<'_, '_>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Expired, Fault> {
         let youngest = self.retention.delivered.min(self.retention.dead);
         let mut removed = 0;
         let examined = limit.saturating_add(SKIPPED);
@@ -133,7 +138,7 @@ impl Walk {
         })
     }
 
-    fn remove(&self, tx: &mut Tx<'_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
+    fn remove(&self, tx: &mut Tx<'_, '_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
         if stored.row.status.is_open() {
             let dead = stored.row.expired();
             rows::follow(tx, &stored.row, &dead, now)?;
@@ -145,7 +150,12 @@ impl Walk {
     }
 
     /// Deletes events without any delivery; other events are deleted with their last row.
-    fn bare_events(&mut self, tx: &Tx<'_>, limit: usize, now: Timestamp) -> Result<Expired, Fault> {
+    fn bare_events(
+        &mut self,
+        tx: &Tx<'_, '_>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Expired, Fault> {
         let mut removed = 0;
         let examined = limit.saturating_add(SKIPPED);
         let slice = codec::all(
@@ -183,7 +193,7 @@ impl Walk {
         })
     }
 
-    fn remove_if_bare(&self, tx: &Tx<'_>, event: i64, now: Timestamp) -> Result<usize, Fault> {
+    fn remove_if_bare(&self, tx: &Tx<'_, '_>, event: i64, now: Timestamp) -> Result<usize, Fault> {
         let oldest_kept = now.minus(self.retention.delivered);
         tx.execute(DELETE_BARE_EVENT, [event, oldest_kept.as_millis()])
     }

@@ -7,7 +7,7 @@ use super::rows;
 use super::writer::Tx;
 
 /// Frees a row that the claim still holds.
-pub(super) fn give_back(tx: &Tx<'_>, claimed: &Claimed) -> Result<(), Fault> {
+pub(super) fn give_back(tx: &Tx<'_, '_>, claimed: &Claimed) -> Result<(), Fault> {
     let row = claimed.delivery();
     match rows::find(tx.db(), &row.tenant, row.id)? {
         Some(stored) if claimed.still_holds(&stored.row) => {

@@ -30,7 +30,7 @@ pub(super) const LOAD: &str = concat!(
 
 /// The state of a webhook, or `None` if it was deleted.
 pub(super) fn load(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     webhook: WebhookId,
 ) -> Result<Option<Arc<Health>>, Fault> {
@@ -46,7 +46,7 @@ pub(super) fn load(
 /// The status of a webhook and the generation of its state, or `None` if it was deleted. Known even if the rest of its
 /// state cannot be read.
 pub(super) fn standing(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     webhook: WebhookId,
 ) -> Result<Option<(WebhookStatus, u32)>, Fault> {
@@ -96,7 +96,7 @@ pub(super) fn read(row: &Row<'_>, first: usize) -> Result<Health, Fault> {
 
 /// Stores a changed state and notifies about it.
 pub(super) fn change(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
     webhook: WebhookId,
     before: &Health,
@@ -117,7 +117,7 @@ pub(super) fn change(
 /// Stores a changed state. A changed status changes what may be planned, so the version goes up; a change of the
 /// failure count does not.
 fn save(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     webhook: WebhookId,
     before: &Health,
@@ -162,7 +162,7 @@ pub(super) fn version(db: &Connection, tenant: &TenantId) -> Result<u64, Fault> 
 }
 
 /// Makes every earlier plan outdated.
-pub(super) fn raise_version(tx: &Tx<'_>, tenant: &TenantId) -> Result<(), Fault> {
+pub(super) fn raise_version(tx: &Tx<'_, '_>, tenant: &TenantId) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO tenants (tenant, config_version) VALUES (?1, 1) \
          ON CONFLICT (tenant) DO UPDATE SET config_version = config_version + 1",

@@ -42,7 +42,7 @@ impl Interventions for SqliteStore {
 }
 
 fn requeue(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
     id: DeliveryId,
     force: Force,

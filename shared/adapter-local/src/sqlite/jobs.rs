@@ -88,7 +88,7 @@ fn find(
     )
 }
 
-fn save(tx: &Tx<'_>, tenant: &TenantId, job: &RetryJob) -> std::result::Result<(), Fault> {
+fn save(tx: &Tx<'_, '_>, tenant: &TenantId, job: &RetryJob) -> std::result::Result<(), Fault> {
     // The column says who finds the job: an unfinished one is `running`.
     let state = if job.is_unfinished() {
         JobState::Running

@@ -32,7 +32,7 @@ pub(super) const CONTACT: &str =
     "SELECT settings FROM webhook_configs WHERE tenant = ?1 AND id = ?2";
 
 /// Adds the e-mail for a notification, if it calls for one and the owner has not been notified already.
-pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Result<(), Fault> {
+pub(super) fn file(tx: &Tx<'_, '_>, notification: &Notification) -> std::result::Result<(), Fault> {
     let event = notification.to_cloud_event();
     let text = event.to_string();
     let alert = Alert::of(event).map_err(|error| Fault::Unreadable(error.to_string()))?;
@@ -70,7 +70,7 @@ pub(super) fn file(tx: &Tx<'_>, notification: &Notification) -> std::result::Res
 }
 
 /// Deletes old e-mails.
-pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> std::result::Result<(), Fault> {
+pub(super) fn forget(tx: &Tx<'_, '_>, now: Timestamp) -> std::result::Result<(), Fault> {
     let before = now.minus(RETENTION).as_millis();
     tx.execute("DELETE FROM letters WHERE at < ?1", [before])?;
     Ok(())

@@ -40,6 +40,7 @@ mod schedule;
 mod sealing;
 mod sessions;
 mod sources;
+mod statements;
 mod stats;
 mod stepping;
 mod transfers;
@@ -99,7 +100,7 @@ impl SqliteStore {
 
     /// Limits the file to this many pages of 4 KiB while it is open: a write beyond them fails as on a full disk.
     pub async fn limit_pages(&self, pages: u32) -> Result<()> {
-        let set = move |tx: &mut writer::Tx<'_>| {
+        let set = move |tx: &mut writer::Tx<'_, '_>| {
             Ok(tx.db().pragma_update(None, "max_page_count", pages)?)
         };
         self.writer.write(set).await

@@ -35,7 +35,7 @@ pub(super) const EMPTY_NEWEST: &str = "UPDATE outbox SET tenant = '', kind = '',
 
 /// Forgets up to `limit` notifications from before `before`.
 pub(super) fn forget(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     before: Timestamp,
     limit: usize,
     now: Timestamp,
@@ -99,7 +99,7 @@ pub(super) fn newest(db: &Connection) -> std::result::Result<u64, Fault> {
 
 /// Adds a notification that is stored as its CloudEvents JSON.
 pub(super) fn add(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
     kind: NotificationKind,
     at: Timestamp,
@@ -116,7 +116,7 @@ pub(super) fn add(
 /// Adds the notification about a delivered row: the facts only, because few are ever read and the JSON is five times as
 /// long.
 pub(super) fn delivered(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     row: &Delivery,
     at: Timestamp,
 ) -> std::result::Result<(), Fault> {

@@ -107,7 +107,7 @@ fn wants_probes(row: &Row<'_>) -> std::result::Result<Option<(TenantId, WebhookI
 
 /// Changes a webhook's state, if there is something to change.
 fn alter(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
     id: WebhookId,
     change: impl FnOnce(&Health) -> Option<Health>,

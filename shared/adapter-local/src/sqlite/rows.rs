@@ -61,7 +61,7 @@ pub(super) static OF_EVENT: std::sync::LazyLock<String> = std::sync::LazyLock::n
 
 /// A row as the domain should see it: a lease whose process is gone is void.
 pub(super) fn load(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     id: DeliveryId,
 ) -> Result<Option<Stored>, Fault> {
@@ -70,7 +70,7 @@ pub(super) fn load(
 }
 
 /// Frees a row whose lease belongs to a process that is gone.
-pub(super) fn without_void_lease(tx: &Tx<'_>, mut stored: Stored) -> Stored {
+pub(super) fn without_void_lease(tx: &Tx<'_, '_>, mut stored: Stored) -> Stored {
     if stored
         .row
         .lease_owner
@@ -83,13 +83,13 @@ pub(super) fn without_void_lease(tx: &Tx<'_>, mut stored: Stored) -> Stored {
     stored
 }
 
-pub(super) fn save(tx: &Tx<'_>, at: i64, row: &Delivery) -> Result<(), Fault> {
-    codec::update(&mut *tx.statement(codec::UPDATE_DELIVERY)?, at, row)
+pub(super) fn save(tx: &Tx<'_, '_>, at: i64, row: &Delivery) -> Result<(), Fault> {
+    codec::update(tx, at, row)
 }
 
 /// Stores a changed row with its notifications, its counters and its effect on the webhook.
 pub(super) fn change(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     at: i64,
     before: &Delivery,
     after: &Delivery,
@@ -101,7 +101,7 @@ pub(super) fn change(
 
 /// Everything that follows from the change of a row, except the row itself.
 pub(super) fn follow(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     before: &Delivery,
     after: &Delivery,
     now: Timestamp,
@@ -139,7 +139,7 @@ pub(super) fn follow(
 }
 
 /// Adds a notification to the outbox.
-pub(super) fn notify(tx: &mut Tx<'_>, notification: &Notification) -> Result<(), Fault> {
+pub(super) fn notify(tx: &mut Tx<'_, '_>, notification: &Notification) -> Result<(), Fault> {
     let event = notification.to_cloud_event().to_string();
     notifications::add(
         tx,

@@ -101,7 +101,7 @@ impl Sources for SqliteStore {
 }
 
 fn create(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     source: &Source,
     content: &StoredSource,
 ) -> std::result::Result<Created, Fault> {
@@ -125,7 +125,7 @@ fn create(
 }
 
 fn alter(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     id: SourceId,
     change: &SourceChange,

@@ -36,7 +36,7 @@ pub(super) const FORGET: &str =
     "DELETE FROM stats WHERE tenant = ?1 AND webhook_id = ?2 AND hour < ?3";
 
 /// Deletes old counters webhook by webhook: an index by hour would be written on every commit.
-pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> Result<(), Fault> {
+pub(super) fn forget(tx: &Tx<'_, '_>, now: Timestamp) -> Result<(), Fault> {
     let before = now.minus(KEPT_FOR).as_millis();
     let mut last = (String::new(), String::new());
     while let Some(next) = next_counted(tx, &last)? {
@@ -47,7 +47,7 @@ pub(super) fn forget(tx: &Tx<'_>, now: Timestamp) -> Result<(), Fault> {
 }
 
 fn next_counted(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     (tenant, webhook): &(String, String),
 ) -> Result<Option<(String, String)>, Fault> {
     codec::first(

@@ -60,7 +60,7 @@ impl Transfers for SqliteStore {
     }
 }
 
-fn adopt(tx: &Tx<'_>, moved: &MovedEvent) -> std::result::Result<Adopted, Fault> {
+fn adopt(tx: &Tx<'_, '_>, moved: &MovedEvent) -> std::result::Result<Adopted, Fault> {
     let event = &*moved.event;
     let event_id = event.id.to_string();
     accept::insert_event(tx, &event_id, event, moved.request_hash)?;
@@ -84,7 +84,7 @@ fn adopt(tx: &Tx<'_>, moved: &MovedEvent) -> std::result::Result<Adopted, Fault>
 }
 
 fn insert(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     event: i64,
     event_id: &str,
     delivery: &MovedDelivery,
@@ -94,8 +94,7 @@ fn insert(
         in_backlog: false,
         ..delivery.row.clone()
     };
-    let mut statement = tx.statement(codec::INSERT_DELIVERY)?;
-    codec::insert(&mut statement, event, event_id, &row)?;
+    codec::insert(tx, event, event_id, &row)?;
     let at = tx.db().last_insert_rowid();
     for attempt in &delivery.attempts {
         apply::record(tx, at, attempt.version, attempt)?;

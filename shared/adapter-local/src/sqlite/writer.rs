@@ -24,6 +24,7 @@ use super::checkpoint::Checkpointer;
 use super::fault::Fault;
 use super::locks::Owners;
 use super::memory::Memory;
+use super::statements::Statements;
 use super::stats::{self, CountedStats};
 
 /// How many jobs may be queued; further callers wait for a slot.
@@ -31,6 +32,12 @@ const QUEUE: usize = 1024;
 /// How many jobs one commit may contain: enough to share a sync well, few enough that the first does not wait long for
 /// the last.
 const GROUP: usize = 256;
+
+/// A commit with this many writes shows that there is load.
+const LOAD: usize = 8;
+/// Under load, this long passes before the next commit. Each commit writes the same busy pages again, so fewer and larger ones
+/// cost less for each write; and under load a caller waits longer than this anyway.
+const GATHER: Duration = Duration::from_millis(2);
 
 /// So many patient writes do not wait any longer: the slots of their deliveries are needed.
 const PATIENT_GROUP: usize = 16;
@@ -45,7 +52,7 @@ enum Message {
 /// A write, and the caller waiting for it.
 trait Job: Send {
     /// Runs the write. May be called again, in another transaction.
-    fn run(&mut self, tx: &mut Tx<'_>);
+    fn run(&mut self, tx: &mut Tx<'_, '_>);
     fn answer(self: Box<Self>, lost: Option<&Error>);
 }
 
@@ -57,10 +64,10 @@ struct Task<F, T> {
 
 impl<F, T> Job for Task<F, T>
 where
-    F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send,
+    F: FnMut(&mut Tx<'_, '_>) -> std::result::Result<T, Fault> + Send,
     T: Send,
 {
-    fn run(&mut self, tx: &mut Tx<'_>) {
+    fn run(&mut self, tx: &mut Tx<'_, '_>) {
         // A bug in one write must not end the thread that all others need.
         let done = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)));
         self.done = Some(match done {
@@ -127,7 +134,7 @@ impl Writer {
     /// the first call rolled back.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T>
     where
-        F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+        F: FnMut(&mut Tx<'_, '_>) -> std::result::Result<T, Fault> + Send + 'static,
         T: Send + 'static,
     {
         let (task, answer) = task(work);
@@ -138,7 +145,7 @@ impl Writer {
     /// The same for a write that nothing waits for: it joins the commit of another one, unless none comes in time.
     pub(super) async fn write_patiently<T, F>(&self, work: F) -> Result<T>
     where
-        F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+        F: FnMut(&mut Tx<'_, '_>) -> std::result::Result<T, Fault> + Send + 'static,
         T: Send + 'static,
     {
         if self.patience.is_zero() {
@@ -186,7 +193,7 @@ fn stopped() -> Error {
 /// A write, and where its result will be.
 fn task<T, F>(work: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>)
 where
-    F: FnMut(&mut Tx<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+    F: FnMut(&mut Tx<'_, '_>) -> std::result::Result<T, Fault> + Send + 'static,
     T: Send + 'static,
 {
     let (caller, answer) = oneshot::channel();
@@ -221,8 +228,13 @@ struct WriterThread {
 
 impl WriterThread {
     fn run(self, mut queue: mpsc::Receiver<Message>) {
+        let statements = Statements::of(&self.db);
         let mut group = Vec::with_capacity(GROUP);
+        let mut written = 0;
         while let Some(first) = queue.blocking_recv() {
+            if written >= LOAD {
+                std::thread::park_timeout(GATHER);
+            }
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
@@ -233,18 +245,19 @@ impl WriterThread {
                     next = queue.try_recv().ok();
                 }
             }
-            self.write_all(&mut group);
+            written = self.write_all(&statements, &mut group);
         }
-        self.write_all(&mut group);
+        self.write_all(&statements, &mut group);
     }
 
-    /// Writes a group together with all patient writes.
-    fn write_all(&self, group: &mut Vec<Box<dyn Job>>) {
+    /// Writes a group together with all patient writes; returns how many there were.
+    fn write_all(&self, statements: &Statements<'_>, group: &mut Vec<Box<dyn Job>>) -> usize {
         group.append(&mut self.patient.lock());
         if group.is_empty() {
-            return;
+            return 0;
         }
-        let lost = self.commit(group).map_err(Error::from).err();
+        let writes = group.len();
+        let lost = self.commit(statements, group).map_err(Error::from).err();
         if let Some(error) = &lost {
             tracing::warn!(event = "store.commit_failed", writes = group.len(), %error, "a commit failed; its writes were rejected");
         }
@@ -252,28 +265,37 @@ impl WriterThread {
             job.answer(lost.as_ref());
         }
         self.checkpointer.after_commit(&self.db);
+        writes
     }
 
-    fn commit(&self, group: &mut [Box<dyn Job>]) -> std::result::Result<(), Fault> {
-        match self.commit_with(group, Guard::None)? {
+    fn commit(
+        &self,
+        statements: &Statements<'_>,
+        group: &mut [Box<dyn Job>],
+    ) -> std::result::Result<(), Fault> {
+        match self.commit_with(statements, group, Guard::None)? {
             Ending::Committed => Ok(()),
-            Ending::Spoiled => self.commit_with(group, Guard::Savepoints).map(drop),
+            Ending::Spoiled => self
+                .commit_with(statements, group, Guard::Savepoints)
+                .map(drop),
         }
     }
 
     fn commit_with(
         &self,
+        statements: &Statements<'_>,
         group: &mut [Box<dyn Job>],
         guard: Guard,
     ) -> std::result::Result<Ending, Fault> {
         if !self.db.is_autocommit() {
             // Still open if rolling back failed last time.
-            self.roll_back()?;
+            self.roll_back(statements)?;
         }
-        self.statement("BEGIN IMMEDIATE")?.execute([])?;
+        statements.execute("BEGIN IMMEDIATE", [])?;
         self.memory.check(&self.db)?;
         let mut tx = Tx {
             db: &self.db,
+            statements,
             memory: &self.memory,
             owners: &self.owners,
             guard,
@@ -285,11 +307,11 @@ impl WriterThread {
         let written = Self::run_all(group, &mut tx);
         let (spoiled, newest_notification) = (tx.spoiled, tx.newest_notification);
         if spoiled || written.is_err() {
-            self.roll_back()?;
+            self.roll_back(statements)?;
             return written.map(|()| Ending::Spoiled);
         }
-        if let Err(error) = self.statement("COMMIT")?.execute([]) {
-            self.roll_back()?;
+        if let Err(error) = statements.execute("COMMIT", []) {
+            self.roll_back(statements)?;
             return Err(error.into());
         }
         if newest_notification > 0 {
@@ -299,7 +321,7 @@ impl WriterThread {
         Ok(Ending::Committed)
     }
 
-    fn run_all(group: &mut [Box<dyn Job>], tx: &mut Tx<'_>) -> std::result::Result<(), Fault> {
+    fn run_all(group: &mut [Box<dyn Job>], tx: &mut Tx<'_, '_>) -> std::result::Result<(), Fault> {
         for job in group {
             job.run(tx);
             if tx.panicked {
@@ -315,16 +337,12 @@ impl WriterThread {
     }
 
     /// SQLite rolls back automatically after some errors, but not after others.
-    fn roll_back(&self) -> std::result::Result<(), Fault> {
+    fn roll_back(&self, statements: &Statements<'_>) -> std::result::Result<(), Fault> {
         if !self.db.is_autocommit() {
-            self.statement("ROLLBACK")?.execute([])?;
+            statements.execute("ROLLBACK", [])?;
         }
         self.memory.forget();
         Ok(())
-    }
-
-    fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
-        self.db.prepare_cached(sql)
     }
 }
 
@@ -342,8 +360,9 @@ enum Ending {
     Spoiled,
 }
 
-pub(super) struct Tx<'a> {
+pub(super) struct Tx<'a, 'db> {
     db: &'a Connection,
+    statements: &'a Statements<'db>,
     pub(super) memory: &'a Memory,
     pub(super) owners: &'a Owners,
     guard: Guard,
@@ -354,7 +373,7 @@ pub(super) struct Tx<'a> {
     newest_notification: u64,
 }
 
-impl<'a> Tx<'a> {
+impl<'a> Tx<'a, '_> {
     /// A cached prepared statement.
     pub(super) fn statement(&self, sql: &str) -> std::result::Result<CachedStatement<'a>, Fault> {
         Ok(self.db.prepare_cached(sql)?)
@@ -363,10 +382,10 @@ impl<'a> Tx<'a> {
     /// Runs a statement that returns no rows; returns how many rows it changed.
     pub(super) fn execute(
         &self,
-        sql: &str,
+        sql: &'static str,
         params: impl rusqlite::Params,
     ) -> std::result::Result<usize, Fault> {
-        Ok(self.statement(sql)?.execute(params)?)
+        Ok(self.statements.execute(sql, params)?)
     }
 
     /// The connection, for queries shared with readers.
@@ -448,7 +467,7 @@ mod tests {
     }
 
     /// Gives a tenant this version of its webhooks.
-    fn version(tenant: &'static str) -> impl FnMut(&mut Tx<'_>) -> Result<usize, Fault> + Send {
+    fn version(tenant: &'static str) -> impl FnMut(&mut Tx<'_, '_>) -> Result<usize, Fault> + Send {
         move |tx| tx.execute("INSERT INTO tenants VALUES (?1, 7)", [tenant])
     }
 

@@ -15,7 +15,8 @@ impl Attempts {
         Attempted::GivenBack(fault)
     }
 
-    pub(super) async fn free(&self, claimed: &Claimed) {
+    /// Makes a claimed row free and due as before.
+    pub(crate) async fn free(&self, claimed: &Claimed) {
         let now = self.ports.clock.now();
         if let Err(error) = self.ports.store.give_back(claimed, now).await {
             telemetry::give_back_failed(claimed, &error);

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, EventId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
-use postrider_ports::deliveries::{Acceptance, Accepted, Deliveries};
+use postrider_ports::deliveries::{Acceptance, Accepted, ClaimedDelivery, Deliveries};
 use postrider_ports::queue::{Queue, QueueMessage};
-use postrider_ports::start_now::{AcceptClaimed, Reservation, StartNow};
+use postrider_ports::start_now::{AcceptClaimed, Planned, Reservation, StartNow};
 use postrider_ports::{Error, Result};
 
 use super::to_the_end::ToTheEnd;
@@ -30,12 +30,6 @@ pub(crate) struct FastPath {
     pub(crate) store: Arc<dyn AcceptClaimed>,
 }
 
-/// An event with its rows, and the slots that were reserved for their first attempts.
-pub(crate) struct Planned {
-    pub(crate) acceptance: Acceptance,
-    pub(crate) reserved: Vec<Reservation>,
-}
-
 /// The answer of the store, and the webhooks whose deliveries were started.
 type Stored = (Accepted, HashSet<WebhookId>);
 
@@ -52,17 +46,27 @@ impl Handoff {
         }
     }
 
-    /// Reserves slots for first attempts. Each reservation must be passed to [`Self::store_all`].
+    /// Waits a moment if accepting events runs ahead of delivering them.
+    pub(crate) async fn admit(&self) {
+        if let Some(FastPath { worker, .. }) = &self.fast_path {
+            worker.admit().await;
+        }
+    }
+
+    /// Reserves first attempts of an event whose body has this length. Each reservation must be passed to
+    /// [`Self::store_all`].
     pub(crate) fn reserve<'a>(
         &self,
         webhooks: impl IntoIterator<Item = &'a Webhook>,
+        bytes: usize,
         now: Timestamp,
     ) -> Vec<Reservation> {
         let Some(FastPath { worker, .. }) = &self.fast_path else {
             return Vec::new();
         };
         let reservation = |webhook: &Webhook| {
-            worker.reserve(webhook, now).map(|lease| Reservation {
+            let lease = worker.reserve(webhook, bytes, now)?;
+            Some(Reservation {
                 webhook: webhook.id,
                 lease,
             })
@@ -91,7 +95,7 @@ impl Handoff {
         &self,
         batch: Vec<Planned>,
     ) -> Vec<std::result::Result<Option<Published>, GatewayError>> {
-        let planned: Vec<_> = batch.iter().map(Planned::ids).collect();
+        let planned: Vec<_> = batch.iter().map(ids).collect();
         let storing = self.clone().store_and_start(batch);
         let mut accepted = ToTheEnd::of(storing).await.into_iter();
         let missing = || Err(unanswered());
@@ -102,7 +106,7 @@ impl Handoff {
     }
 
     async fn store_and_start(self, batch: Vec<Planned>) -> Vec<Result<Accepted>> {
-        let messages: Vec<Vec<QueueMessage>> = batch.iter().map(Planned::messages).collect();
+        let messages: Vec<Vec<QueueMessage>> = batch.iter().map(messages).collect();
         let (mut results, mut unstarted) = (Vec::with_capacity(batch.len()), Vec::new());
         for (accepted, messages) in self.accept_all(batch).await.into_iter().zip(messages) {
             unstarted.extend(messages_to_send(&accepted, messages));
@@ -117,8 +121,7 @@ impl Handoff {
 
     async fn accept_all(&self, batch: Vec<Planned>) -> Vec<Result<Stored>> {
         match &self.fast_path {
-            // At the same time: they share one commit.
-            Some(fast_path) => join_all(batch.into_iter().map(|one| fast_path.accept(one))).await,
+            Some(fast_path) => fast_path.accept_all(batch).await,
             None => {
                 let count = batch.len();
                 let batch = batch.into_iter().map(|one| one.acceptance).collect();
@@ -133,28 +136,44 @@ impl Handoff {
     }
 }
 
-impl Planned {
-    fn ids(&self) -> (EventId, Vec<DeliveryId>) {
-        let rows = self.acceptance.rows.iter().map(|row| row.id);
-        (self.acceptance.event.id, rows.collect())
-    }
+fn ids(planned: &Planned) -> (EventId, Vec<DeliveryId>) {
+    let rows = planned.acceptance.rows.iter().map(|row| row.id);
+    (planned.acceptance.event.id, rows.collect())
+}
 
-    fn messages(&self) -> Vec<QueueMessage> {
-        let rows = self.acceptance.rows.iter();
-        rows.map(QueueMessage::of).collect()
-    }
+fn messages(planned: &Planned) -> Vec<QueueMessage> {
+    let rows = planned.acceptance.rows.iter();
+    rows.map(QueueMessage::of).collect()
+}
+
+/// The reservations of an event.
+struct Reserved {
+    event: Arc<Event>,
+    webhooks: Vec<WebhookId>,
 }
 
 impl FastPath {
-    /// Stores an event and starts the deliveries that were inserted as claimed.
-    async fn accept(&self, planned: Planned) -> Result<Stored> {
-        let Planned {
-            acceptance,
-            reserved,
-        } = planned;
-        let tenant = acceptance.event.tenant.clone();
-        let webhooks: Vec<_> = reserved.iter().map(|one| one.webhook).collect();
-        let (accepted, claimed) = match self.store.accept_claimed(acceptance, reserved).await {
+    /// Stores events and starts the deliveries that were inserted as claimed.
+    async fn accept_all(&self, batch: Vec<Planned>) -> Vec<Result<Stored>> {
+        let reserved = |planned: &Planned| Reserved {
+            event: Arc::clone(&planned.acceptance.event),
+            webhooks: planned.reserved.iter().map(|one| one.webhook).collect(),
+        };
+        let reserved: Vec<_> = batch.iter().map(reserved).collect();
+        let mut accepted = self.store.accept_claimed(batch).await.into_iter();
+        let start = |reserved| {
+            let accepted = accepted.next().unwrap_or_else(|| Err(unanswered()));
+            self.start(&reserved, accepted)
+        };
+        reserved.into_iter().map(start).collect()
+    }
+
+    fn start(
+        &self,
+        reserved: &Reserved,
+        accepted: Result<(Accepted, Vec<ClaimedDelivery>)>,
+    ) -> Result<Stored> {
+        let (accepted, claimed) = match accepted {
             Ok((accepted, claimed)) => (Ok(accepted), claimed),
             Err(error) => (Err(error), Vec::new()),
         };
@@ -163,9 +182,11 @@ impl FastPath {
             started.insert(delivery.claimed.delivery().id.webhook);
             self.worker.start(delivery);
         }
-        for webhook in webhooks {
-            if !started.contains(&webhook) {
-                self.worker.cancel(&tenant, webhook);
+        let event = &reserved.event;
+        for webhook in &reserved.webhooks {
+            if !started.contains(webhook) {
+                let bytes = event.body.len();
+                self.worker.cancel(&event.tenant, *webhook, bytes);
             }
         }
         Ok((accepted?, started))

@@ -11,6 +11,7 @@ mod under_way;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -49,6 +50,8 @@ use crate::{Ports, telemetry, traces};
 const GATHER: Millis = Millis::new(2);
 /// How much of its lease the longest attempt must leave to be started.
 const SPARE: Millis = Millis::from_seconds(1);
+/// How long a publisher waits at most for deliveries of others to begin.
+const SLOWED_DOWN_FOR: Duration = Duration::from_millis(100);
 /// When a row is looked at again that was claimed too late to be started.
 const RETRY_START_AFTER: Millis = Millis::from_seconds(1);
 
@@ -59,7 +62,7 @@ pub struct EmbeddedWorker {
     webhook_cache: Arc<WebhookCache>,
     process: String,
     poll_interval: Millis,
-    slots: Slots,
+    slots: Slots<ClaimedDelivery>,
     flows: Flows,
     agenda: Mutex<Agenda>,
     refill: Mutex<Refill>,
@@ -187,27 +190,83 @@ impl EmbeddedWorker {
 
     /// Attempts a claimed row whose slot is already taken.
     fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery) {
-        let worker = Arc::clone(self);
-        let row = delivery.claimed.delivery();
-        let slot = Slot {
+        let (worker, slot) = (Arc::clone(self), self.slot(delivery.claimed.delivery()));
+        self.tasks.spawn(async move {
+            worker.attempt(&delivery).await;
+            worker.start_next(slot);
+        });
+    }
+
+    /// Attempts a delivery that waited for its slot, unless its webhook was stopped or limited meanwhile.
+    fn spawn_ready(self: &Arc<Self>, delivery: ClaimedDelivery) {
+        let (worker, slot) = (Arc::clone(self), self.slot(delivery.claimed.delivery()));
+        self.tasks.spawn(async move {
+            if worker.may_still_begin(delivery.claimed.delivery()).await {
+                worker.attempt(&delivery).await;
+            } else {
+                worker.put_back(&delivery).await;
+            }
+            worker.start_next(slot);
+        });
+    }
+
+    fn slot(self: &Arc<Self>, row: &Delivery) -> Slot {
+        Slot {
             worker: Arc::clone(self),
             tenant: row.tenant.clone(),
             webhook: row.id.webhook,
             delivery: Some(row.id),
+        }
+    }
+
+    async fn attempt(&self, delivery: &ClaimedDelivery) {
+        let attempt = self.attempts.attempt(delivery, SPARE);
+        let result = self.aborted.run_until_cancelled(attempt).await;
+        // Before its next attempt is planned: a row that is under way is not read.
+        let row = delivery.claimed.delivery();
+        self.under_way.remove(&row.tenant, row.id);
+        match result {
+            Some(result) => self.attempted(delivery, result),
+            None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
+        }
+    }
+
+    async fn may_still_begin(&self, row: &Delivery) -> bool {
+        let now = self.ports.clock.now();
+        if self.is_paused(&row.tenant, row.id.webhook, now) {
+            return false;
+        }
+        // An error, or a webhook that is gone, is the attempt's to report.
+        let Ok(snapshot) = self.webhook_cache.recent(&row.tenant, now).await else {
+            return true;
         };
-        self.under_way.add(row);
-        self.tasks.spawn(async move {
-            let _slot = slot;
-            let attempt = worker.attempts.attempt(&delivery, SPARE);
-            let result = worker.aborted.run_until_cancelled(attempt).await;
-            // Before its next attempt is planned: a row that is under way is not read.
-            let row = delivery.claimed.delivery();
-            worker.under_way.remove(&row.tenant, row.id);
-            match result {
-                Some(result) => worker.attempted(&delivery, result),
-                None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
-            }
-        });
+        snapshot.get(row.id.webhook).is_none_or(|webhook| {
+            !webhook.health.status.is_stopped() && self.flows.may_begin(webhook, now)
+        })
+    }
+
+    /// Frees a row that this process has claimed; it is due as before.
+    async fn put_back(&self, delivery: &ClaimedDelivery) {
+        let row = delivery.claimed.delivery();
+        self.attempts.free(&delivery.claimed).await;
+        self.under_way.remove(&row.tenant, row.id);
+        let due_at = row.next_retry_at.unwrap_or(row.created_at);
+        let key = (row.tenant.clone(), row.id.webhook);
+        self.note_row(key, AttemptKind::of(row), due_at);
+    }
+
+    /// Returns a slot, and starts the deliveries that waited for it.
+    fn start_next(self: &Arc<Self>, slot: Slot) {
+        let key = (slot.tenant.clone(), slot.webhook);
+        drop(slot);
+        self.start_ready(Some(&key));
+    }
+
+    /// Starts deliveries that wait for a slot, as far as slots are free; those of this webhook first.
+    fn start_ready(self: &Arc<Self>, key: Option<&Key>) {
+        while let Some(delivery) = self.slots.next_ready(key) {
+            self.spawn_ready(delivery);
+        }
     }
 
     /// Plans what follows from an attempt.
@@ -289,7 +348,6 @@ impl EmbeddedWorker {
             delivery: None,
         };
         self.tasks.spawn(async move {
-            let _slot = slot;
             let probe = worker.attempts.probe(&tenant, webhook);
             match worker.aborted.run_until_cancelled(probe).await {
                 Some(Ok(ProbeResult::Passed)) => worker.resume((tenant, webhook)),
@@ -299,6 +357,7 @@ impl EmbeddedWorker {
                 Some(Ok(ProbeResult::Failed | ProbeResult::NotSent)) | None => {}
                 Some(Err(error)) => telemetry::probe_failed(webhook, &error),
             }
+            worker.start_next(slot);
         });
     }
 
@@ -359,29 +418,39 @@ impl Drop for Slot {
 /// without one.
 pub struct InProcessQueue(pub Arc<EmbeddedWorker>);
 
+#[async_trait]
 impl StartNow for InProcessQueue {
-    fn reserve(&self, webhook: &Webhook, now: Timestamp) -> Option<Lease> {
+    async fn admit(&self) {
         let worker = &self.0;
-        if worker.is_paused(&webhook.tenant, webhook.id, now)
-            || !worker
+        let thin = worker.slots.thin(|| worker.ports.clock.now());
+        // However long the others take, the event is stored.
+        let _ = tokio::time::timeout(SLOWED_DOWN_FOR, thin).await;
+    }
+
+    fn reserve(&self, webhook: &Webhook, bytes: usize, now: Timestamp) -> Option<Lease> {
+        let worker = &self.0;
+        let key = (webhook.tenant.clone(), webhook.id);
+        let may_begin = worker.breather.ends_at(&key, now).is_none()
+            && worker.flows.may_begin(webhook, now)
+            && worker
                 .slots
-                .take(&webhook.tenant, webhook.id, webhook.settings.max_in_flight)
-        {
-            return None;
-        }
-        if !worker.flows.may_begin(webhook, now) {
-            worker.give_back(&webhook.tenant, webhook.id);
-            return None;
-        }
-        Some(worker.lease(webhook.settings.timeout, now))
+                .promise(&key, webhook.settings.max_in_flight, bytes, now);
+        may_begin.then(|| worker.lease(webhook.settings.timeout, now))
     }
 
     fn start(&self, delivery: ClaimedDelivery) {
-        self.0.spawn(delivery);
+        let worker = &self.0;
+        let (row, bytes) = (delivery.claimed.delivery(), delivery.event.body.len());
+        let key = (row.tenant.clone(), row.id.webhook);
+        worker.under_way.add(row);
+        let now = worker.ports.clock.now();
+        if let Some(delivery) = worker.slots.begin(&key, delivery, bytes, now) {
+            worker.spawn(delivery);
+        }
     }
 
-    fn cancel(&self, tenant: &TenantId, webhook: WebhookId) {
-        self.0.give_back(tenant, webhook);
+    fn cancel(&self, tenant: &TenantId, webhook: WebhookId, bytes: usize) {
+        self.0.slots.withdraw(&(tenant.clone(), webhook), bytes);
     }
 }
 

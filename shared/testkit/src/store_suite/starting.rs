@@ -7,7 +7,7 @@ use postrider_domain::delivery::{Status, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, ClaimedDelivery};
-use postrider_ports::start_now::Reservation;
+use postrider_ports::start_now::{Planned, Reservation};
 
 use super::scene::LEASE;
 use super::{EmbeddedFixture, Scene};
@@ -23,11 +23,12 @@ async fn accept(
         webhook: reserved,
         lease: builders::lease(&scene.handle.process, 99, NOW.plus(LEASE)),
     };
-    let accepted = fixture
-        .embedded()
-        .accept_claimed(acceptance, vec![reservation])
-        .await;
-    match accepted {
+    let planned = Planned {
+        acceptance,
+        reserved: vec![reservation],
+    };
+    let mut accepted = fixture.embedded().accept_claimed(vec![planned]).await;
+    match accepted.remove(0) {
         Ok((Accepted::New, claimed)) => claimed,
         other => panic!("{other:?}"),
     }

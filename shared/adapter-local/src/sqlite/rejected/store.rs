@@ -12,7 +12,7 @@ use super::{COUNTS, OVERTAKEN};
 
 /// Stores a request and notifies about it if its source's limits allow; otherwise only counts it.
 pub(in crate::sqlite) fn store(
-    tx: &mut Tx<'_>,
+    tx: &mut Tx<'_, '_>,
     rejected: &RejectedRequest,
     sealed: &[u8],
 ) -> Result<Option<RejectedId>, Fault> {
@@ -44,7 +44,7 @@ pub(in crate::sqlite) fn store(
 
 /// Counts requests that are not stored.
 pub(in crate::sqlite) fn count(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     source: SourceId,
     more: u64,
@@ -57,7 +57,12 @@ pub(in crate::sqlite) fn count(
     save(tx, tenant, source, RejectionCounts { counted, ..before })
 }
 
-fn insert(tx: &Tx<'_>, rejected: &RejectedRequest, place: u64, sealed: &[u8]) -> Result<(), Fault> {
+fn insert(
+    tx: &Tx<'_, '_>,
+    rejected: &RejectedRequest,
+    place: u64,
+    sealed: &[u8],
+) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO refused (tenant, source_id, place, at, reason, body_bytes, is_cut, sealed) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -97,7 +102,7 @@ pub(in crate::sqlite) fn counts(
 }
 
 fn save(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     source: SourceId,
     counts: RejectionCounts,
@@ -120,7 +125,7 @@ fn save(
 
 /// Deletes everything stored about a source's rejected requests.
 pub(in crate::sqlite) fn forget_source(
-    tx: &Tx<'_>,
+    tx: &Tx<'_, '_>,
     tenant: &TenantId,
     source: SourceId,
 ) -> Result<(), Fault> {

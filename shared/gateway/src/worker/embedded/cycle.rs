@@ -61,6 +61,8 @@ impl EmbeddedWorker {
             }
             self.claim(wanted, &mut cycle).await;
         }
+        // A delivery may have come to wait for slots that were given back since.
+        self.start_ready(due.last());
         cycle.next_at = self.agenda.lock().next_at();
         Ok(cycle)
     }
@@ -237,6 +239,7 @@ impl EmbeddedWorker {
         for ((key, id), claim) in rows.iter().zip(claims) {
             match claim {
                 Ok(Claim::Claimed(delivery)) => {
+                    self.under_way.add(delivery.claimed.delivery());
                     self.spawn(*delivery);
                     cycle.started += 1;
                     continue;

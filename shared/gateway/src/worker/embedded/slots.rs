@@ -1,9 +1,13 @@
-//! The slots of attempts in flight, per webhook and in total.
+//! The slots of attempts in flight, per webhook and in total, and the claimed deliveries that wait for one.
+//!
+//! A new row is stored as claimed even if no slot is free right now, and waits here. Storing it as free would need a second
+//! write to claim it, and a read to find it. Only rows that would wait long are stored as free.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::{Millis, Timestamp};
 use tokio::sync::Notify;
 
 pub(super) type Key = (TenantId, WebhookId);
@@ -11,44 +15,275 @@ pub(super) type Key = (TenantId, WebhookId);
 /// One webhook may take at most this fraction (one eighth) of the free slots. The more receivers hang, the fewer slots the
 /// next one gets, so that dozens of them still leave room for a healthy one.
 const SHARE_OF_REST: usize = 8;
+/// How many deliveries may wait here, and how long their bodies may be together.
+const MAX_READY: usize = 8192;
+const MAX_READY_BYTES: usize = 8 * 1024 * 1024;
+/// If the first delivery of a webhook has waited this long, its receiver is slow: further ones wait in the store.
+const STALLED_AFTER: Millis = Millis::new(100);
+/// From this many waiting deliveries on, publishers are slowed down.
+const CROWDED: usize = 1024;
+/// How many waiting webhooks are tried for one free slot.
+const TRIED: usize = 16;
 
-pub(super) struct Slots {
+pub(super) struct Slots<T> {
     per_webhook: usize,
     max_total: usize,
-    counts: Mutex<Counts>,
+    counts: Mutex<Counts<T>>,
     emptied: Notify,
+    thinned: Notify,
 }
 
-#[derive(Default)]
-struct Counts {
+struct Counts<T> {
     total: usize,
-    by_webhook: HashMap<Key, usize>,
-    /// Webhooks with due rows that wait for a slot, by when their turn comes. Their new rows wait behind those.
+    by_webhook: HashMap<Key, Webhook<T>>,
+    /// Rows that are being stored, and will begin or wait here afterwards.
+    promised: usize,
+    ready: usize,
+    /// The length of the bodies that are promised or ready.
+    bytes: usize,
+    /// Webhooks with ready deliveries, in the order of their turns.
+    turns: VecDeque<Key>,
+    /// Webhooks with due rows in the store that wait for a slot, by when their turn comes. Their new rows wait behind those.
     backlog: HashMap<Key, u64>,
     next_turn: u64,
     closed: bool,
 }
 
-impl Counts {
+struct Webhook<T> {
+    in_flight: usize,
+    promised: usize,
+    /// Its own maximum of attempts in flight.
+    most: Option<u32>,
+    ready: VecDeque<Ready<T>>,
+    has_turn: bool,
+}
+
+/// A delivery that waits for a slot.
+struct Ready<T> {
+    item: T,
+    bytes: usize,
+    since: Timestamp,
+}
+
+impl<T> Default for Counts<T> {
+    fn default() -> Self {
+        Self {
+            total: 0,
+            by_webhook: HashMap::new(),
+            promised: 0,
+            ready: 0,
+            bytes: 0,
+            turns: VecDeque::new(),
+            backlog: HashMap::new(),
+            next_turn: 0,
+            closed: false,
+        }
+    }
+}
+
+impl<T> Default for Webhook<T> {
+    fn default() -> Self {
+        Self {
+            in_flight: 0,
+            promised: 0,
+            most: None,
+            ready: VecDeque::new(),
+            has_turn: false,
+        }
+    }
+}
+
+impl<T> Webhook<T> {
+    fn is_unused(&self) -> bool {
+        self.in_flight == 0 && self.promised == 0 && self.ready.is_empty() && !self.has_turn
+    }
+
+    /// Whether its deliveries begin soon after they are ready.
+    fn is_moving(&self, now: Timestamp) -> bool {
+        let waits_for = |first: &Ready<T>| now.since(first.since);
+        self.ready
+            .front()
+            .is_none_or(|first| waits_for(first) <= STALLED_AFTER)
+    }
+}
+
+impl<T> Counts<T> {
     /// Lets a webhook wait for a slot, behind those that wait already.
     fn queue(&mut self, key: Key) {
         let turn = self.next_turn;
         self.backlog.entry(key).or_insert(turn);
         self.next_turn += 1;
     }
+
+    fn take(&mut self, key: Key, slots: usize) {
+        self.total += slots;
+        self.by_webhook.entry(key).or_default().in_flight += slots;
+    }
+
+    fn forget_unused(&mut self, key: &Key) {
+        if self.by_webhook.get(key).is_some_and(Webhook::is_unused) {
+            self.by_webhook.remove(key);
+        }
+    }
+
+    fn keep_promise(&mut self, key: &Key, bytes: usize) {
+        self.promised = self.promised.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        if let Some(webhook) = self.by_webhook.get_mut(key) {
+            webhook.promised = webhook.promised.saturating_sub(1);
+        }
+    }
+
+    /// Whether one more delivery of a webhook may wait here.
+    fn has_room_to_wait(&self, key: &Key, bytes: usize, now: Timestamp) -> bool {
+        let webhook = self.by_webhook.get(key);
+        self.ready + self.promised < MAX_READY
+            && self.bytes.saturating_add(bytes) <= MAX_READY_BYTES
+            && webhook.is_none_or(|webhook| webhook.is_moving(now))
+    }
+
+    fn is_idle(&self) -> bool {
+        let waiting = if self.closed { 0 } else { self.ready };
+        self.total + self.promised + waiting == 0
+    }
 }
 
-impl Slots {
+impl<T> Slots<T> {
     pub(super) fn new(per_webhook: usize, max_total: usize) -> Self {
         Self {
             per_webhook,
             max_total,
             counts: Mutex::default(),
             emptied: Notify::new(),
+            thinned: Notify::new(),
         }
     }
 
-    /// Takes one slot for a new row, unless the row would overtake waiting rows. `most` is the webhook's own maximum.
+    /// Whether a row of this webhook that is stored now may be stored as claimed. It has to [begin](Self::begin) then, or the
+    /// promise has to be [withdrawn](Self::withdraw). `most` is the webhook's own maximum.
+    pub(super) fn promise(
+        &self,
+        key: &Key,
+        most: Option<u32>,
+        bytes: usize,
+        now: Timestamp,
+    ) -> bool {
+        let mut counts = self.counts.lock();
+        // A new row must not overtake those that wait in the store.
+        if counts.closed || counts.backlog.contains_key(key) {
+            return false;
+        }
+        let may_begin = self.room(&counts, key, most) > 0 && nothing_ready(&counts, key);
+        if !may_begin && !counts.has_room_to_wait(key, bytes, now) {
+            counts.queue(key.clone());
+            return false;
+        }
+        counts.promised += 1;
+        counts.bytes += bytes;
+        let webhook = counts.by_webhook.entry(key.clone()).or_default();
+        webhook.promised += 1;
+        webhook.most = most;
+        true
+    }
+
+    pub(super) fn withdraw(&self, key: &Key, bytes: usize) {
+        let mut counts = self.counts.lock();
+        counts.keep_promise(key, bytes);
+        counts.forget_unused(key);
+        self.tell_if_idle(&counts);
+    }
+
+    /// Takes a slot for a promised delivery and returns it, or lets it wait for one.
+    pub(super) fn begin(&self, key: &Key, item: T, bytes: usize, now: Timestamp) -> Option<T> {
+        let mut counts = self.counts.lock();
+        counts.keep_promise(key, bytes);
+        let most = counts.by_webhook.get(key).and_then(|known| known.most);
+        if self.room(&counts, key, most) > 0 && nothing_ready(&counts, key) {
+            counts.take(key.clone(), 1);
+            return Some(item);
+        }
+        counts.ready += 1;
+        counts.bytes += bytes;
+        let webhook = counts.by_webhook.entry(key.clone()).or_default();
+        webhook.ready.push_back(Ready {
+            item,
+            bytes,
+            since: now,
+        });
+        if !std::mem::replace(&mut webhook.has_turn, true) {
+            counts.turns.push_back(key.clone());
+        }
+        None
+    }
+
+    /// Takes a slot for a delivery that waits, of this webhook if possible.
+    pub(super) fn next_ready(&self, preferred: Option<&Key>) -> Option<T> {
+        let mut counts = self.counts.lock();
+        if counts.ready == 0 {
+            return None;
+        }
+        let next = preferred.and_then(|key| self.pop(&mut counts, key));
+        let next = next.or_else(|| self.next_in_turn(&mut counts));
+        if counts.ready + counts.promised <= CROWDED {
+            self.thinned.notify_one();
+        }
+        next
+    }
+
+    fn next_in_turn(&self, counts: &mut Counts<T>) -> Option<T> {
+        for _ in 0..counts.turns.len().min(TRIED) {
+            let key = counts.turns.pop_front()?;
+            let item = self.pop(counts, &key);
+            if nothing_ready(counts, &key) {
+                if let Some(webhook) = counts.by_webhook.get_mut(&key) {
+                    webhook.has_turn = false;
+                }
+                counts.forget_unused(&key);
+            } else {
+                counts.turns.push_back(key);
+            }
+            if item.is_some() {
+                return item;
+            }
+        }
+        None
+    }
+
+    fn pop(&self, counts: &mut Counts<T>, key: &Key) -> Option<T> {
+        let most = counts.by_webhook.get(key)?.most;
+        if self.room(counts, key, most) == 0 {
+            return None;
+        }
+        let webhook = counts.by_webhook.get_mut(key)?;
+        let Ready { item, bytes, .. } = webhook.ready.pop_front()?;
+        webhook.in_flight += 1;
+        counts.total += 1;
+        counts.ready = counts.ready.saturating_sub(1);
+        counts.bytes = counts.bytes.saturating_sub(bytes);
+        Some(item)
+    }
+
+    /// Returns once few deliveries wait here. Those of slow receivers do not count: they must not slow down publishers.
+    pub(super) async fn thin(&self, now: impl Fn() -> Timestamp) {
+        while self.is_crowded(now()) {
+            self.thinned.notified().await;
+        }
+        // The next publisher may be able to go on, too.
+        self.thinned.notify_one();
+    }
+
+    pub(super) fn is_crowded(&self, now: Timestamp) -> bool {
+        let counts = self.counts.lock();
+        if counts.ready + counts.promised <= CROWDED {
+            return false;
+        }
+        let moving = counts.by_webhook.values();
+        let moving = moving.filter(|webhook| webhook.is_moving(now));
+        let ready: usize = moving.map(|webhook| webhook.ready.len()).sum();
+        ready + counts.promised > CROWDED
+    }
+
+    /// Takes one slot for a probe. `most` is the webhook's own maximum.
     pub(super) fn take(&self, tenant: &TenantId, webhook: WebhookId, most: Option<u32>) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
@@ -59,8 +294,7 @@ impl Slots {
             counts.queue(key);
             return false;
         }
-        counts.total += 1;
-        *counts.by_webhook.entry(key).or_default() += 1;
+        counts.take(key, 1);
         true
     }
 
@@ -84,13 +318,12 @@ impl Slots {
         }
         // It had its turn: what is left of its backlog waits behind the others.
         counts.backlog.remove(&key);
-        counts.total += taken;
-        *counts.by_webhook.entry(key).or_default() += taken;
+        counts.take(key, taken);
         taken
     }
 
     /// How many more slots this webhook may take.
-    fn room(&self, counts: &Counts, key: &Key, most: Option<u32>) -> usize {
+    fn room(&self, counts: &Counts<T>, key: &Key, most: Option<u32>) -> usize {
         if counts.closed {
             return 0;
         }
@@ -98,8 +331,8 @@ impl Slots {
         let most = most.and_then(|most| usize::try_from(most).ok());
         let most = most.unwrap_or(usize::MAX).min(self.per_webhook);
         let bound = most.min((left / SHARE_OF_REST).max(1));
-        let under_way = counts.by_webhook.get(key).copied().unwrap_or(0);
-        bound.saturating_sub(under_way).min(left)
+        let in_flight = counts.by_webhook.get(key).map_or(0, |one| one.in_flight);
+        bound.saturating_sub(in_flight).min(left)
     }
 
     /// Returns unused slots.
@@ -114,21 +347,23 @@ impl Slots {
         self.counts.lock().queue(key.clone());
     }
 
-    /// Returns one slot. The result says whether rows wait for it.
+    /// Returns one slot. The result says whether rows in the store wait for it.
     pub(super) fn finished(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
         let key = (tenant.clone(), webhook);
         let mut counts = self.counts.lock();
         counts.total = counts.total.saturating_sub(1);
-        if let Some(count) = counts.by_webhook.get_mut(&key) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                counts.by_webhook.remove(&key);
-            }
+        if let Some(webhook) = counts.by_webhook.get_mut(&key) {
+            webhook.in_flight = webhook.in_flight.saturating_sub(1);
         }
-        if counts.total == 0 {
+        counts.forget_unused(&key);
+        self.tell_if_idle(&counts);
+        !counts.backlog.is_empty()
+    }
+
+    fn tell_if_idle(&self, counts: &Counts<T>) {
+        if counts.is_idle() {
             self.emptied.notify_waiters();
         }
-        !counts.backlog.is_empty()
     }
 
     /// The webhooks with due rows that wait for a slot, those that have waited longest first.
@@ -155,7 +390,7 @@ impl Slots {
     pub(super) async fn idle(&self) {
         loop {
             let emptied = self.emptied.notified();
-            if self.counts.lock().total == 0 {
+            if self.counts.lock().is_idle() {
                 return;
             }
             emptied.await;
@@ -163,8 +398,15 @@ impl Slots {
     }
 }
 
+fn nothing_ready<T>(counts: &Counts<T>, key: &Key) -> bool {
+    let webhook = counts.by_webhook.get(key);
+    webhook.is_none_or(|webhook| webhook.ready.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
+    use postrider_testkit::builders::NOW;
+
     use super::*;
 
     fn webhook(n: u8) -> WebhookId {
@@ -173,7 +415,7 @@ mod tests {
 
     #[test]
     fn one_webhook_cannot_take_everything() {
-        let slots = Slots::new(2, 100);
+        let slots = Slots::<u32>::new(2, 100);
         let tenant = TenantId::default();
         assert!(slots.take(&tenant, webhook(1), None) && slots.take(&tenant, webhook(1), None));
         assert!(!slots.take(&tenant, webhook(1), None));
@@ -182,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_webhook_keeps_to_its_own_maximum() {
-        let slots = Slots::new(64, 1024);
+        let slots = Slots::<u32>::new(64, 1024);
         let tenant = TenantId::default();
         assert_eq!(slots.take_many(&tenant, webhook(1), Some(3), 1), 3);
         assert!(!slots.take(&tenant, webhook(1), Some(3)));
@@ -191,7 +433,7 @@ mod tests {
 
     #[test]
     fn many_hanging_webhooks_leave_room_for_a_healthy_one() {
-        let slots = Slots::new(64, 1024);
+        let slots = Slots::<u32>::new(64, 1024);
         let tenant = TenantId::default();
         for hanging in 0..40 {
             while slots.take(&tenant, webhook(hanging), None) {}
@@ -201,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_new_row_does_not_overtake_waiting_rows() {
-        let slots = Slots::new(1, 100);
+        let slots = Slots::<u32>::new(1, 100);
         let tenant = TenantId::default();
         assert!(slots.take(&tenant, webhook(1), None));
         assert!(!slots.take(&tenant, webhook(1), None));
@@ -216,7 +458,7 @@ mod tests {
 
     #[test]
     fn free_slots_are_shared() {
-        let slots = Slots::new(64, 16);
+        let slots = Slots::<u32>::new(64, 16);
         let tenant = TenantId::default();
         assert_eq!(slots.take_many(&tenant, webhook(1), None, 16), 1);
         assert_eq!(
@@ -232,7 +474,7 @@ mod tests {
 
     #[test]
     fn webhooks_that_wait_for_a_slot_take_turns() {
-        let slots = Slots::new(1, 2);
+        let slots = Slots::<u32>::new(1, 2);
         let tenant = TenantId::default();
         let key = |n| (tenant.clone(), webhook(n));
         for n in [1, 2] {
@@ -250,10 +492,97 @@ mod tests {
 
     #[test]
     fn a_closed_worker_takes_no_slots() {
-        let slots = Slots::new(64, 1024);
+        let slots = Slots::<u32>::new(64, 1024);
         let tenant = TenantId::default();
         slots.close();
         assert!(!slots.take(&tenant, webhook(1), None));
         assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 0);
+    }
+
+    fn key(n: u8) -> Key {
+        (TenantId::default(), webhook(n))
+    }
+
+    #[test]
+    fn a_promised_delivery_waits_for_a_slot_and_then_begins_in_order() {
+        let slots = Slots::<u32>::new(1, 100);
+        for n in 1..=3 {
+            assert!(slots.promise(&key(1), None, 10, NOW), "{n}");
+        }
+        assert_eq!(slots.begin(&key(1), 1, 10, NOW), Some(1));
+        assert_eq!(slots.begin(&key(1), 2, 10, NOW), None);
+        assert_eq!(slots.begin(&key(1), 3, 10, NOW), None);
+        assert_eq!(slots.next_ready(Some(&key(1))), None, "no slot is free");
+        for n in [2, 3] {
+            slots.finished(&TenantId::default(), webhook(1));
+            assert_eq!(slots.next_ready(Some(&key(1))), Some(n));
+        }
+        slots.finished(&TenantId::default(), webhook(1));
+        let counts = slots.counts.lock();
+        assert!(counts.is_idle() && counts.bytes == 0);
+    }
+
+    #[test]
+    fn a_slot_that_its_webhook_does_not_need_goes_to_the_next_in_turn() {
+        let slots = Slots::<u32>::new(1, 1);
+        for n in 1..=3 {
+            assert!(slots.promise(&key(n), None, 0, NOW));
+            let begun = slots.begin(&key(n), n.into(), 0, NOW);
+            assert_eq!(begun.is_some(), n == 1);
+        }
+        for n in [2, 3] {
+            slots.finished(&TenantId::default(), webhook(n - 1));
+            assert_eq!(slots.next_ready(Some(&key(n - 1))), Some(n.into()));
+        }
+        slots.finished(&TenantId::default(), webhook(3));
+        assert_eq!(slots.next_ready(Some(&key(3))), None);
+    }
+
+    #[test]
+    fn a_delivery_to_a_slow_receiver_waits_in_the_store() {
+        let slots = Slots::<u32>::new(1, 100);
+        for n in 1..=2 {
+            assert!(slots.promise(&key(1), None, 0, NOW));
+            slots.begin(&key(1), n, 0, NOW);
+        }
+        let later = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
+        assert!(slots.promise(&key(2), None, 0, later), "another receiver");
+        assert!(!slots.promise(&key(1), None, 0, later));
+        assert_eq!(slots.backlogs(), [key(1)]);
+    }
+
+    #[test]
+    fn long_bodies_wait_in_the_store() {
+        let slots = Slots::<u32>::new(1, 100);
+        assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW), "a slot");
+        slots.begin(&key(1), 1, MAX_READY_BYTES, NOW);
+        assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW));
+        slots.begin(&key(1), 2, MAX_READY_BYTES, NOW);
+        assert!(!slots.promise(&key(1), None, 1, NOW));
+    }
+
+    #[test]
+    fn a_webhooks_own_maximum_holds_for_deliveries_that_waited() {
+        let slots = Slots::<u32>::new(64, 100);
+        for n in 1..=3 {
+            assert!(slots.promise(&key(1), Some(1), 0, NOW));
+            slots.begin(&key(1), n, 0, NOW);
+        }
+        assert_eq!(slots.next_ready(Some(&key(2))), None);
+    }
+
+    #[test]
+    fn publishers_are_slowed_down_unless_only_slow_receivers_lag_behind() {
+        let slots = Slots::<u32>::new(1, 100);
+        for n in 0..=CROWDED + 1 {
+            assert!(!slots.is_crowded(NOW), "{n}");
+            assert!(slots.promise(&key(1), None, 0, NOW));
+            slots.begin(&key(1), 0, 0, NOW);
+        }
+        assert!(slots.is_crowded(NOW));
+        assert!(!slots.is_crowded(NOW.plus(Millis::from_seconds(1))));
+        slots.finished(&TenantId::default(), webhook(1));
+        slots.next_ready(Some(&key(1)));
+        assert!(!slots.is_crowded(NOW));
     }
 }
