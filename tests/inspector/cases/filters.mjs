@@ -22,7 +22,8 @@ export default async function (stage) {
   const pattern = page.getByLabel("Event pattern");
   for (const [text, complaint] of [["{", "is not valid JSON"], ['{"total": 5}', "at /total"]]) {
     await pattern.fill(text);
-    await page.getByRole("button", { name: "Create webhook" }).click();
+    // Enter saves; it does not press the button beside the filter.
+    await page.getByLabel("Name", { exact: true }).press("Enter");
     await page.getByRole("alert").getByText(complaint).waitFor();
     assert.equal(await pattern.getAttribute("aria-invalid"), "true");
     assert.equal(await pattern.inputValue(), text);
@@ -33,6 +34,7 @@ export default async function (stage) {
   await pattern.fill(ABOVE_100);
   await page.getByRole("button", { name: "Try on the last 100 events" }).click();
   await page.getByText("Would have received 1 of the last 3 events.").waitFor();
+  await until(() => pattern.evaluate((field) => field.getBoundingClientRect().top < window.innerHeight), "the filter is in view");
   const rows = page.getByRole("region", { name: "The last events" }).locator("tbody tr");
   const shown = (await rows.allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
   assert.match(shown[0], /^Other event type mail\.sent/);
