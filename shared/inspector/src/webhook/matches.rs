@@ -9,6 +9,10 @@ use crate::page::PageError;
 use crate::session::Viewer;
 use crate::text::{self, Markup, Pill};
 
+/// The conditions that a row names; the name of a field may be as long as the filter.
+const NAMED: usize = 5;
+const NAMED_CHARS: usize = 80;
+
 pub(super) struct Matches {
     pub(super) summary: String,
     pub(super) rows: Vec<MatchRow>,
@@ -20,8 +24,10 @@ pub(super) struct MatchRow {
     pub(super) event_type: String,
     pub(super) created_at: Markup,
     pub(super) state: Pill,
-    /// The conditions that fail.
+    /// Some of the conditions that fail.
     pub(super) failed: Vec<String>,
+    /// How many more there are.
+    pub(super) more: usize,
 }
 
 pub(super) async fn read(
@@ -66,15 +72,16 @@ fn row(tried: TriedEvent) -> MatchRow {
             class,
             text: state.to_owned(),
         },
-        failed: failed.into_iter().map(place).collect(),
+        more: failed.len().saturating_sub(NAMED),
+        failed: failed.iter().take(NAMED).map(|one| place(one)).collect(),
     }
 }
 
 /// An empty pointer is the whole filter.
-fn place(pointer: String) -> String {
+fn place(pointer: &str) -> String {
     if pointer.is_empty() {
         "the whole filter".to_owned()
     } else {
-        pointer
+        text::short(pointer, NAMED_CHARS)
     }
 }
