@@ -152,6 +152,7 @@ impl Registration {
         let mut routes: Vec<NewRoute> = existing.map(NewRoute::from).collect();
         routes.extend(event_types.into_iter().map(|event_type| NewRoute {
             event_type,
+            filter: None,
             intent: intent.to_owned(),
             target_session: None,
             webhook_id: self.webhook.id.clone(),
