@@ -16,7 +16,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs screenshots picture docs schema simulate dist dist-check words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs verify-aws screenshots picture docs schema crash simulate dist dist-check words setup clean-tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,8 +49,11 @@ links: ## check the links between the documents (no network)
 	python3 tools/docs/links.py
 
 # cfn-lint also checks the nested templates; sam validates the whole after its transform.
-template: ## validate the AWS template (cfn-lint, sam validate)
+template: ## validate the AWS template (cfn-lint, sam validate) and check the pages made from it
 	@tools/setup aws
+	.tools/aws/bin/python tools/aws/resources --check
+	.tools/aws/bin/python tools/aws/alarms
+	.tools/aws/bin/python tools/aws/verify --check
 	.tools/aws/bin/cfn-lint template.yaml infra/alarms.yaml infra/dashboard.yaml infra/egress.yaml
 	SAM_CLI_TELEMETRY=0 .tools/aws/bin/sam validate --lint --region us-east-1
 
@@ -98,6 +101,10 @@ costs: ## print what the stack costs on AWS, from units counted on DynamoDB Loca
 	$(LINTED) cargo build --locked --workspace --example costs
 	$(TARGET)/debug/examples/costs $(ARGS)
 
+verify-aws: ## check a deployed stack for what emulators cannot show: make verify-aws ARGS="--stack postrider-dev" (not in the gate; asks before it spends)
+	@tools/setup aws
+	.tools/aws/bin/python tools/aws/verify $(ARGS)
+
 screenshots: ## take screenshots of the Inspector for docs/images (not in the gate)
 	@tools/setup browser
 	$(LINTED) cargo build --locked --workspace --all-targets
@@ -117,6 +124,11 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 	@tools/setup schema
 	$(LINTED) cargo build --locked --workspace --all-targets
 	$(TARGET)/debug/schema $(ARGS)
+
+# Starts the release binary, with the recorder loaded into it.
+crash: ## kill the gateway under load and let the power fail, many times: make crash ARGS="--kills 1000 --power-losses 200" (not in the gate)
+	cargo build --locked --release -p postrider -p postrider-disk-recorder -p postrider-tests --lib --bins
+	$(TARGET)/release/chaos $(ARGS)
 
 simulate: ## print what flow control achieves in virtual time, against its bars: make simulate ARGS="--only flaky" (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate -- $(ARGS)

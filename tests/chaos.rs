@@ -1,13 +1,16 @@
 //! Kills the gateway under load repeatedly and checks against its own list that nothing acknowledged is lost.
 
 mod auditor;
+pub mod power_loss;
 mod publishers;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use std::sync::Arc;
+use postrider_domain::ids::DeliveryId;
+use serde_json::{Value, json};
 
 use crate::chaos::auditor::Auditor;
 use crate::chaos::publishers::Publishers;
@@ -26,6 +29,8 @@ pub struct Report {
     pub duplicates: usize,
     /// How many attempts were in flight at the kills, according to the store.
     pub in_flight: usize,
+    /// How many of the duplicates are of deliveries that were not in flight at a kill.
+    pub unexplained: usize,
 }
 
 const SETTINGS: [(&str, &str); 2] = [
@@ -50,23 +55,23 @@ pub async fn run(kills: usize) -> Report {
         ..Report::default()
     };
     let mut webhook = None;
+    let mut held = Vec::new();
     for round in 0..kills {
         let mut gateway = Serve::start_in(data.path(), &SETTINGS).await;
         if webhook.is_none() {
-            let retry = serde_json::json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 100});
-            webhook = Some(gateway.webhook(&auditor.url(), &retry).await);
+            webhook = Some(gateway.webhook(&auditor.url(), &retry()).await);
         }
         let publishers = Publishers::start(
             &gateway.url,
             webhook.as_deref().unwrap(),
-            round,
+            (round, 0),
             &acknowledged,
         );
         let life = Duration::from_millis(50 + 37 * (round as u64 % 11));
         let _ = tokio::time::timeout(life, std::future::pending::<()>()).await;
         gateway.kill().await;
         publishers.stop().await;
-        report.in_flight += in_flight(data.path());
+        held.extend(in_flight(data.path()));
         auditor.count();
     }
     let last = Serve::start_in(data.path(), &SETTINGS).await;
@@ -81,13 +86,35 @@ pub async fn run(kills: usize) -> Report {
     report.acknowledged = acknowledged.len();
     report.lost = auditor.missing(&acknowledged);
     report.duplicates = auditor.duplicates();
+    report.in_flight = held.len();
+    report.unexplained = auditor.unexplained(&held);
     report
 }
 
-/// How many rows were held when the process died.
-fn in_flight(data: &Path) -> usize {
-    let database = rusqlite::Connection::open(data.join("postrider.db")).unwrap();
-    let held = "SELECT count(*) FROM webhook_deliveries WHERE lease_process IS NOT NULL";
-    let count: u32 = database.query_row(held, [], |row| row.get(0)).unwrap();
-    count as usize
+/// No delivery dies during a test.
+fn retry() -> Value {
+    json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 100})
+}
+
+/// The deliveries that were held when the process died. Reads a copy: closing the database would copy the log into it, and
+/// the gateway has to start on the log that the kill left.
+fn in_flight(data: &Path) -> Vec<String> {
+    let copy = tempfile::tempdir().unwrap();
+    let file = copy.path().join("postrider.db");
+    for suffix in ["", "-wal"] {
+        let from = data.join(format!("postrider.db{suffix}"));
+        let to = copy.path().join(format!("postrider.db{suffix}"));
+        std::fs::copy(from, to).unwrap();
+    }
+    let database = rusqlite::Connection::open(file).unwrap();
+    let held = "SELECT e.event_id, d.webhook_id FROM webhook_deliveries AS d \
+                JOIN events AS e ON e.id = d.event WHERE d.lease_process IS NOT NULL";
+    let mut held = database.prepare(held).unwrap();
+    let rows = held.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let id = |row: rusqlite::Result<(String, String)>| {
+        let (event, webhook) = row.unwrap();
+        let (event, webhook) = (event.parse().unwrap(), webhook.parse().unwrap());
+        DeliveryId { event, webhook }.to_string()
+    };
+    rows.unwrap().map(id).collect()
 }

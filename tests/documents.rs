@@ -5,7 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use postrider_domain::notification::NotificationKind;
+use postrider_domain::payload_filter::{Payload, PayloadFilter};
 use postrider_domain::scheme::Scheme;
+use serde_json::Value;
+
+use crate::command;
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -86,4 +90,54 @@ fn every_notification_is_listed_and_every_listed_one_exists() {
     let listed: BTreeSet<&str> = rows.collect();
     let sent: BTreeSet<&str> = NotificationKind::ALL.map(NotificationKind::as_str).into();
     assert_eq!(listed, sent);
+}
+
+fn filter_page() -> String {
+    fs::read_to_string(repository().join("docs/filters.md")).unwrap()
+}
+
+#[test]
+fn every_condition_on_the_page_about_filters_matches_as_it_says() {
+    let page = filter_page();
+    let rows = page.lines().filter(|line| line.starts_with("| `{"));
+    let mut count = 0;
+    for row in rows {
+        let cells = row.trim_matches(['|', ' ']).split(" | ");
+        let cells =
+            cells.map(|cell| serde_json::from_str::<Value>(cell.trim_matches('`')).unwrap());
+        let [filter, matching, other] = cells.collect::<Vec<_>>().try_into().unwrap();
+        let filter = PayloadFilter::compile("filter", filter).unwrap();
+        assert!(filter.matches(&Payload::from(&matching)), "{row}");
+        assert!(!filter.matches(&Payload::from(&other)), "{row}");
+        count += 1;
+    }
+    assert!(count > 15, "{count} rows");
+}
+
+/// The first block of this language.
+fn block<'a>(page: &'a str, language: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+#[tokio::test]
+async fn the_worked_example_of_a_filter_prints_what_its_page_says() {
+    let page = filter_page();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("filter.json"), block(&page, "json")).unwrap();
+    let program = command::binary();
+    let run = tokio::process::Command::new("bash")
+        .args([
+            "-c",
+            &format!("PATH=\"$BUILT:$PATH\"\n{}", block(&page, "sh")),
+        ])
+        .current_dir(folder.path())
+        .env("BUILT", program.parent().unwrap())
+        .output()
+        .await
+        .unwrap();
+    let printed = String::from_utf8_lossy(&run.stdout);
+    let complaints = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(printed, block(&page, "text"), "{complaints}");
+    assert_eq!(run.status.code(), Some(1), "the last one does not match");
 }

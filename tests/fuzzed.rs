@@ -59,6 +59,12 @@ fn a_custom_scheme_accepts_no_forged_request() {
 }
 
 #[test]
+fn a_filter_says_why_it_does_not_match() {
+    let (accepted, refused) = try_all(10_000, bytes(), hostile::try_filter);
+    assert!(accepted > 100 && refused > 1000, "{accepted}, {refused}");
+}
+
+#[test]
 fn every_decoded_value_has_one_spelling() {
     let (accepted, refused) = try_all(10_000, texts(), hostile::try_text);
     assert!(accepted > 1000 && refused > 100, "{accepted}, {refused}");

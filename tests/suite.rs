@@ -30,6 +30,8 @@ mod mail;
 mod moving;
 mod openapi;
 mod operator_command;
+#[cfg(target_os = "linux")]
+mod power_loss;
 mod restarts;
 mod rie;
 mod scenarios;

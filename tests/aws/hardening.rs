@@ -209,8 +209,14 @@ async fn functions_that_call_receivers_can_run_in_a_vpc_that_receivers_cannot_re
         assert!(template["Parameters"][output].is_object(), "{output}");
         assert!(egress["Outputs"][output].is_object(), "{output}");
     }
-    let endpoint = &egress["Resources"]["DynamoDb"]["Properties"];
-    assert_eq!(endpoint["VpcEndpointType"], "Gateway");
+    let subnets = of_type(&egress, "AWS::EC2::RouteTable").len() - 1;
+    for (name, service) in [("DynamoDb", "dynamodb"), ("S3", "s3")] {
+        let endpoint = &egress["Resources"][name]["Properties"];
+        assert_eq!(endpoint["VpcEndpointType"], "Gateway", "{name}");
+        let named = endpoint["ServiceName"].to_string();
+        assert!(named.contains(&format!(".{service}\"")), "{named}");
+        assert_eq!(list(&endpoint["RouteTableIds"]).len(), subnets, "{name}");
+    }
     let addresses = of_type(&egress, "AWS::EC2::EIP").len();
     assert_eq!(addresses, of_type(&egress, "AWS::EC2::NatGateway").len());
     let addresses = egress["Outputs"]["EgressIps"]["Value"].to_string();

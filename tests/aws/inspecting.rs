@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream;
 use http::Method;
 use serde_json::json;
 
 use super::stack::Stack;
 use crate::inspector;
 
+/// How many cases run in parallel: they mostly wait for the stream and for the poller.
+const AT_ONCE: usize = 3;
 /// All cases except the one that stops its gateway. Each gets its own, empty tenant.
 const CASES: [&str; 13] = [
     "login",
@@ -26,14 +30,12 @@ const CASES: [&str; 13] = [
 ];
 
 pub(super) async fn the_inspector_works_as_it_does_embedded(stack: &Stack) {
-    let playing = async {
-        for case in CASES {
-            let token = key_of_a_new_tenant(stack, case).await;
-            let mut node = inspector::script(case, &stack.browsed(), &token);
-            node.env("CALLS", &stack.api.url);
-            inspector::run(case, node).await;
-        }
-    };
+    let playing = stream::iter(CASES).for_each_concurrent(AT_ONCE, async |case| {
+        let token = key_of_a_new_tenant(stack, case).await;
+        let mut node = inspector::script(case, &stack.browsed(), &token);
+        node.env("CALLS", &stack.api.url);
+        inspector::run(case, node).await;
+    });
     tokio::select! {
         () = playing => {}
         never = stack.ticking(Duration::from_secs(5)) => match never {},

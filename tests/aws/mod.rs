@@ -2,6 +2,7 @@
 //! real binaries of the functions.
 
 mod bridge;
+mod bulk_retries;
 mod corrections;
 mod delivering;
 mod emulator;
@@ -25,3 +26,4 @@ mod stack;
 mod story;
 mod template;
 mod variables;
+mod waiting;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::emulator::aws_tool_folder;
+use super::emulator::{aws_tool_folder, repository, tool};
 use super::queue;
 use super::stack::Stack;
 use crate::command;
@@ -74,6 +74,22 @@ pub(super) async fn a_check_of_the_stack_finds_what_is_wrong(stack: &Stack) {
         .await;
     assert_eq!(finding(&checked, "functions"), "bad", "{checked}");
     assert_eq!(code, 1, "{checked}");
+}
+
+/// The check that operators run in their account: copies of the roles, and calls that they allow and deny.
+pub(super) async fn roles_are_limited_to_their_rows(stack: &Stack) {
+    let ended = tool("python")
+        .arg(repository().join("tools/aws/verify"))
+        .args(["--stack", "postrider-dev", "--only", "roles", "--yes"])
+        .env("HOME", stack.emulator.folder.path())
+        .envs(stack.emulator.credentials())
+        .output()
+        .await
+        .unwrap();
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{printed}{said}");
+    assert!(printed.contains("pass  roles"), "{printed}");
 }
 
 pub(super) async fn the_costs_of_the_stack_are_listed(stack: &Stack) {

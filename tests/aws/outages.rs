@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::queue;
 use super::stack::Stack;
+use super::waiting::{size, until};
 
 /// How many deliveries wait for the receiver that is down: 2000 with `POSTRIDER_TEST_OUTAGE=2000`.
 const DELIVERIES: usize = 150;
@@ -30,8 +31,6 @@ const TIMES: [&str; 5] = [
     "looked_at",
     "touched_at",
 ];
-/// Emptying the backlog of the full size takes minutes on the emulator.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A webhook and its receiver.
 struct Endpoint {
@@ -103,32 +102,14 @@ impl Endpoint {
     }
 }
 
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let mut looks = tokio::time::interval(Duration::from_millis(200));
-    let wait = async {
-        while !holds().await {
-            looks.tick().await;
-        }
-    };
-    let waited = tokio::time::timeout(PATIENCE, wait).await;
-    waited.unwrap_or_else(|_| panic!("{what} in time"));
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the size of a test is not a setting of the gateway"
-)]
-fn deliveries() -> usize {
-    let wanted = std::env::var("POSTRIDER_TEST_OUTAGE").ok();
-    wanted.map_or(DELIVERIES, |count| count.parse().unwrap())
-}
-
 pub(super) async fn a_receiver_that_is_down_delays_no_other_and_gets_everything_later(
     stack: &Stack,
 ) {
     let down = Endpoint::new(stack).await;
     let others: Vec<_> = join_all((0..OTHERS).map(|_| Endpoint::new(stack))).await;
-    let ids = down.down(stack, deliveries()).await;
+    let ids = down
+        .down(stack, size("POSTRIDER_TEST_OUTAGE", DELIVERIES))
+        .await;
     for other in &others {
         other.publish(stack, EVENTS).await;
     }

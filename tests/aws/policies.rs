@@ -122,6 +122,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 9] {
         "sqs:GetQueueAttributes HintQueue",
     ];
     let dispatcher: &[&str] = &[
+        "dynamodb:Query WebhookDeliveries",
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
         "sqs:ReceiveMessage HintQueue",
@@ -130,6 +131,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 9] {
         "sqs:GetQueueAttributes HintQueue",
     ];
     let drainer: &[&str] = &[
+        "dynamodb:Query WebhookDeliveries",
         "dynamodb:PutItem WebhookDeliveries",
         "dynamodb:UpdateItem WebhookDeliveries",
         "dynamodb:DeleteItem WebhookDeliveries",

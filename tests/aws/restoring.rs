@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::operating::postrider_aws;
 use super::stack::Stack;
+use super::waiting::until;
 
 /// The time that the drill restores. The emulator does not know it; see below.
 const AT: &str = "2026-11-01T02:55:00Z";
@@ -23,14 +24,20 @@ pub(super) async fn the_stack_is_restored_and_everything_acknowledged_is_deliver
 ) {
     let receiver = Receiver::start().await;
     receiver.answer(Answer::status(503));
-    let retry = json!({"profile": "custom", "delays_seconds": [2, 2, 2, 2, 2, 2, 2, 2]});
+    // Long enough that none is being attempted when the backup is made: such a row would wait for its lease to expire.
+    let retry = json!({"profile": "custom", "delays_seconds": [20, 20, 20, 20, 20, 20, 20, 20]});
     let webhook = stack.api.webhook(&receiver.url(), &retry).await;
     let mut acknowledged = Vec::new();
     for n in 0..EVENTS {
         let body = format!(r#"{{"n": {n}}}"#);
         acknowledged.push(stack.api.publish(&webhook, &body).await);
     }
-    receiver.received(1).await;
+    until("every first attempt has failed", async || {
+        let path = format!("/v1/deliveries?webhook_id={webhook}&status=failed");
+        let page = stack.api.call(Method::GET, &path, None).await;
+        page["items"].as_array().unwrap().len() == EVENTS
+    })
+    .await;
     back_up(stack).await;
     let lost = stack.api.publish(&webhook, r#"{"after": true}"#).await;
     for (table, _) in TABLES {

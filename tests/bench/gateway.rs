@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use postrider_tests::command::{PATIENCE, Serve};
 use rusqlite::OpenFlags;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const SETTINGS: [(&str, &str); 1] = [("POSTRIDER_EGRESS_ALLOW", "127.0.0.1/32")];
@@ -58,6 +58,19 @@ impl Gateway {
         self.serve
             .webhook(url, &json!({ "profile": profile }))
             .await
+    }
+
+    /// The same, with these settings.
+    pub(crate) async fn webhook_with(&self, url: &str, settings: Value) -> String {
+        let mut draft = json!({"name": "bench", "target_url": url});
+        if let (Value::Object(draft), Value::Object(settings)) = (&mut draft, settings) {
+            draft.extend(settings);
+        }
+        let webhook = self
+            .serve
+            .call(http::Method::POST, "/v1/webhooks", Some(draft))
+            .await;
+        webhook["id"].as_str().unwrap().to_owned()
     }
 
     /// Returns when no row is due or held.

@@ -24,6 +24,7 @@ mod decision;
 mod disk;
 mod drain;
 mod earlier;
+mod filters;
 mod flat_out;
 mod flow;
 mod gateway;
@@ -93,6 +94,8 @@ enum Part {
     FlatOut,
     /// The cost of a delivery
     Cost,
+    /// A hundred webhooks with filters
+    Filters,
     /// Publishing at a steady rate
     Paced,
     /// One receiver of ten that hangs
@@ -183,6 +186,10 @@ async fn measure(arguments: &Arguments, disk: &Path) -> Report {
     if wanted(Part::Cost) {
         eprintln!("counting what a delivery costs");
         cost::measure(&plan, disk, &arrivals, &scale, &mut report).await;
+    }
+    if wanted(Part::Filters) {
+        eprintln!("publishing to a hundred webhooks with filters");
+        filters::measure(&plan, disk, &arrivals, &mut report).await;
     }
     if wanted(Part::Paced) {
         eprintln!("publishing at a steady rate");

@@ -11,7 +11,9 @@ use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::configs::{Created, Webhooks};
-use postrider_ports::deliveries::{Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Wanted};
+use postrider_ports::deliveries::{
+    Accepted, Applied, Claim, ClaimedDelivery, Deliveries, Seen, Wanted,
+};
 use postrider_ports::history::{Filter, History};
 use postrider_ports::schedule::{Ask, Schedule};
 use postrider_ports::start_now::{AcceptClaimed, Planned, Reservation};
@@ -196,6 +198,7 @@ impl Stored {
                 tenant: row.tenant,
                 id: row.id,
                 lease: self.lease(claim),
+                seen: Seen::default(),
             })
             .collect();
         let began = Instant::now();

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::arrivals::{Arrivals, Count};
 use crate::gateway::Gateway;
 use crate::procfs::Usage;
@@ -19,6 +21,8 @@ const BATCH: u64 = 100;
 pub(crate) enum Requests {
     /// One event per request.
     Single,
+    /// The same without naming a webhook; the gateway selects it.
+    Selected,
     /// A hundred events per request.
     Batches,
 }
@@ -72,6 +76,29 @@ impl<'a> Pipeline<'a> {
         pipeline
     }
 
+    /// Starts a gateway with a webhook for each of these settings, only the first of which gets events.
+    pub(crate) async fn of_one_among(
+        disk: &Path,
+        arrivals: &'a Arrivals,
+        settings: impl Iterator<Item = Value>,
+    ) -> Self {
+        let gateway = Gateway::start(disk).await;
+        let mut ids = Vec::new();
+        for own in settings {
+            ids.push(gateway.webhook_with(&arrivals.url(0), own).await);
+        }
+        ids.truncate(1);
+        let mut pipeline = Self {
+            gateway,
+            webhooks: ids,
+            bytes: message::BYTES,
+            arrivals,
+            published: 0,
+        };
+        pipeline.publish_as(Requests::Selected, WARM_UP).await;
+        pipeline
+    }
+
     /// Starts a gateway with one webhook, for payloads of this length.
     pub(crate) async fn with_bodies(disk: &Path, arrivals: &'a Arrivals, bytes: usize) -> Self {
         let pipeline = Self::start(disk, arrivals).await;
@@ -95,6 +122,10 @@ impl<'a> Pipeline<'a> {
                     message::batch(start..start + BATCH, message::now())
                 };
                 load::flat_out(to, 0..messages / BATCH, batch).await
+            }
+            (Requests::Selected, _) => {
+                let event = |n| message::event_for_all(n, message::now());
+                load::flat_out(to, first..first + messages, event).await
             }
             (Requests::Single, [webhook]) => {
                 let (webhook, bytes) = (webhook.clone(), self.bytes);

@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     pub(crate) flat_out: u64,
     /// Deliveries for each way to publish whose cost is measured.
     pub(crate) cost: u64,
+    /// How many pairs of rounds compare filters with event types.
+    pub(crate) filter_rounds: usize,
     /// How long events are published at a low rate.
     pub(crate) slow: Duration,
     /// Further events on the same gateway, while its memory is watched.
@@ -47,6 +49,7 @@ impl Plan {
         bare: Duration::from_secs(5),
         flat_out: 40_000,
         cost: 40_000,
+        filter_rounds: 3,
         slow: Duration::from_secs(20),
         growth: 160_000,
         paced: Duration::from_secs(15),
@@ -67,6 +70,7 @@ impl Plan {
         bare: Duration::from_secs(2),
         flat_out: 10_000,
         cost: 20_000,
+        filter_rounds: 1,
         slow: Duration::from_secs(8),
         growth: 10_000,
         paced: Duration::from_secs(4),

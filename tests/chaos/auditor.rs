@@ -43,6 +43,19 @@ impl Auditor {
         self.counts.values().map(|count| count - 1).sum()
     }
 
+    /// How many requests arrived beyond the first of a delivery and one for each time that it was held at a kill.
+    pub(super) fn unexplained(&self, held: &[String]) -> usize {
+        let mut allowed: HashMap<&str, usize> = HashMap::new();
+        for id in held {
+            *allowed.entry(id).or_insert(1) += 1;
+        }
+        let excess = |(id, count): (&String, &usize)| {
+            let allowed = allowed.get(id.as_str()).copied().unwrap_or(1);
+            count.saturating_sub(allowed)
+        };
+        self.counts.iter().map(excess).sum()
+    }
+
     /// Returns when each of these has arrived.
     pub(super) async fn saw_all(&mut self, acknowledged: &[String]) {
         let mut missing: Vec<&String> = acknowledged.iter().collect();

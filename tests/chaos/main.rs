@@ -1,29 +1,78 @@
-//! The long crash loop: `cargo run --release -p postrider-tests --bin chaos -- --kills 1000`.
+//! The long crash loops: `make crash`.
 #![allow(clippy::print_stdout, reason = "its report is its purpose")]
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
+use postrider_tests::chaos::{self, power_loss};
 
-/// Kill the gateway under load many times and count what is lost
+/// Kill the gateway under load, let the power fail, and count what is lost
 #[derive(Parser)]
 struct Arguments {
     /// How often to kill it
     #[arg(long, default_value_t = 100)]
     kills: usize,
+    /// How often to let the power fail
+    #[arg(long, default_value_t = 100)]
+    power_losses: usize,
+    /// At how many points of each run to examine what a power loss would leave
+    #[arg(long, default_value_t = 50)]
+    points: usize,
+    /// Of the power losses
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let report = postrider_tests::chaos::run(Arguments::parse().kills).await;
-    println!("kills                        {:>8}", report.kills);
-    println!("acknowledged                 {:>8}", report.acknowledged);
-    println!("lost                         {:>8}", report.lost);
-    println!("duplicates                   {:>8}", report.duplicates);
-    println!("attempts in flight at kills  {:>8}", report.in_flight);
-    if report.lost == 0 && report.duplicates <= report.in_flight {
+    let arguments = Arguments::parse();
+    let killed = kill(arguments.kills).await;
+    let failed = fail(&arguments).await;
+    if killed && failed {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Returns whether all is well.
+async fn kill(kills: usize) -> bool {
+    let report = chaos::run(kills).await;
+    println!("kill -9");
+    row("kills", report.kills);
+    row("acknowledged", report.acknowledged);
+    row("lost", report.lost);
+    row("duplicates", report.duplicates);
+    row("attempts in flight at kills", report.in_flight);
+    row("duplicates not in flight", report.unexplained);
+    report.lost == 0 && report.unexplained == 0
+}
+
+/// Returns whether all is well.
+async fn fail(arguments: &Arguments) -> bool {
+    let plan = power_loss::Plan {
+        runs: arguments.power_losses,
+        life: Duration::from_millis(700),
+        points: arguments.points,
+        seed: arguments.seed,
+    };
+    let report = power_loss::run(plan).await;
+    println!("power loss, seed {}", arguments.seed);
+    row("runs", arguments.power_losses);
+    row("writes, syncs and responses", report.records);
+    row("pages copied by checkpoints", report.copied_pages);
+    row("states of the disk examined", report.findings.states);
+    row("acknowledged", report.acknowledged);
+    row("lost", report.lost);
+    row("states that lack something", report.findings.lossy);
+    row("states that cannot be used", report.findings.unusable);
+    if let Some(example) = &report.findings.example {
+        println!("{example}");
+    }
+    report.lost + report.findings.lossy + report.findings.unusable == 0
+}
+
+fn row(name: &str, value: usize) {
+    println!("  {name:<28} {value:>8}");
 }

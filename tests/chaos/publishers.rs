@@ -18,23 +18,26 @@ const PACE: Duration = Duration::from_millis(5);
 pub(super) struct Publishers(JoinSet<()>);
 
 impl Publishers {
+    /// The payloads name the round and are padded by so many bytes.
     pub(super) fn start(
         url: &str,
         webhook: &str,
-        round: usize,
+        (round, padding): (usize, usize),
         acknowledged: &Arc<Mutex<Vec<String>>>,
     ) -> Self {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let padding = "x".repeat(padding);
         let mut publishers = JoinSet::new();
         for n in 0..PUBLISHERS {
             let (client, acknowledged) = (client.clone(), Arc::clone(acknowledged));
             let (url, webhook) = (format!("{url}/v1/events"), webhook.to_owned());
+            let padding = padding.clone();
             publishers.spawn(async move {
                 let mut pace = tokio::time::interval(PACE);
                 for count in 0.. {
                     pace.tick().await;
                     let body = format!(
-                        r#"{{"type":"chaos.event","webhook_id":"{webhook}","payload":[{round},{n},{count}]}}"#
+                        r#"{{"type":"chaos.event","webhook_id":"{webhook}","payload":[{round},{n},{count},"{padding}"]}}"#
                     );
                     let request = client.post(&url).bearer_auth(TOKEN).body(body);
                     let request = request.header("content-type", "application/json");

@@ -21,6 +21,11 @@ Feature: Receiving signed webhooks
     When an event arrives that matches all three
     Then each webhook gets it once, with the intent of its first route
 
+  Scenario: A route with a filter takes only the events that it matches
+    Given a source with two routes to one webhook, each with a filter
+    When an event arrives that only the second filter matches
+    Then the webhook gets it once, with the intent of the second route
+
   Scenario: Verification handshakes are answered
     Given sources of Slack, Zoom, Meta and Discord
     When each sender verifies the address in its own way

@@ -5,6 +5,7 @@
 mod custom;
 mod diagnoses;
 mod edits;
+mod filters;
 mod gateway_events;
 mod requests;
 mod scene;
@@ -12,6 +13,7 @@ mod texts;
 
 pub use custom::try_custom;
 pub use diagnoses::try_diagnosis;
+pub use filters::try_filter;
 pub use gateway_events::try_gateway_event;
 pub use requests::try_request;
 pub use texts::try_text;

@@ -85,6 +85,11 @@ async fn webhooks_keys_and_sources_are_managed() {
 }
 
 #[tokio::test]
+async fn a_filter_is_tried_on_the_last_events_before_it_is_saved() {
+    play("filters", &[], "").await;
+}
+
+#[tokio::test]
 async fn sources_are_created_and_diagnose_rejected_requests() {
     play("sources", &[], "").await;
 }

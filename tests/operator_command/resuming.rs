@@ -31,6 +31,36 @@ async fn a_failed_webhook_is_shown_with_its_failure_and_resumed() {
 }
 
 #[tokio::test]
+async fn every_paused_webhook_is_resumed_and_no_other() {
+    let stage = Stage::new().await;
+    let once = json!({"profile": "public-api", "max_attempts": 1});
+    let failed = stage.gateway.webhook(&stage.receiver.url(), &once).await;
+    stage.receiver.answer(Answer::status(500));
+    let dead = stage.gateway.publish(&failed, "{}").await;
+    assert_eq!(stage.gateway.settled(&dead).await["status"], "dead");
+    let mut paused = Vec::new();
+    for _ in 0..2 {
+        let webhook = stage.gateway.webhook(&stage.receiver.url(), &once).await;
+        stage.run(&["webhooks", "pause", &webhook]).await.well();
+        paused.push(webhook);
+    }
+    let resumed = stage.run(&["webhooks", "resume", "--paused"]).await.well();
+    assert!(
+        resumed.err.contains("2 webhooks resumed."),
+        "{}",
+        resumed.err
+    );
+    let status = async |id: &str| {
+        let shown = stage.run(&["--json", "webhooks", "show", id]).await.well();
+        shown.json()["status"].clone()
+    };
+    for webhook in &paused {
+        assert_eq!(status(webhook).await, "active");
+    }
+    assert_eq!(status(&failed).await, "failed");
+}
+
+#[tokio::test]
 async fn a_delivery_of_a_failed_webhook_is_on_hold_and_not_waited_for() {
     let stage = Stage::new().await;
     let once = json!({"profile": "public-api", "max_attempts": 1});

@@ -29,6 +29,7 @@ fn secret() -> SigningSecret {
 fn route(event_type: &str, intent: &str, webhook_id: WebhookId) -> RouteDraft {
     RouteDraft {
         event_type: event_type.to_owned(),
+        filter: None,
         intent: intent.to_owned(),
         target_session: Some("reviewer-cluster".to_owned()),
         webhook_id: webhook_id.to_string(),
@@ -150,6 +151,23 @@ async fn each_webhook_gets_an_event_once_by_its_first_matching_route() {
         assert_eq!(received.len(), 1);
         assert_eq!(received[0].header("x-webhook-intent"), intent);
     }
+}
+
+#[tokio::test]
+async fn a_route_with_a_filter_takes_only_the_events_that_it_matches() {
+    let world = World::new().await;
+    let webhook = world.webhook(RetrySettings::default()).await;
+    let filtered = |action: &str, intent: &str| RouteDraft {
+        filter: Some(serde_json::json!({ "action": [action] })),
+        ..route("pull_request.*", intent, webhook.id)
+    };
+    let routes = vec![filtered("closed", "archive"), filtered("opened", "review")];
+    let source = source(&world, routes).await;
+    let published = send(&world, &source, "1", BODY).await.unwrap();
+    assert_eq!(published.deliveries.len(), 1);
+    let received = world.receiver.requests();
+    assert_eq!(received[0].header("x-webhook-intent"), "review");
+    assert_eq!(received[0].body, BODY);
 }
 
 #[tokio::test]

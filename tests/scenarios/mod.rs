@@ -2,6 +2,7 @@
 
 mod adr_0040;
 mod fairness;
+mod filters;
 mod health;
 mod inbound;
 mod inbound_asking;

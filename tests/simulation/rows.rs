@@ -137,6 +137,7 @@ impl Rows {
                 tenant: TenantId::default(),
                 id: id(number, row),
                 next_retry_at: self.start.plus(Millis::new(u64::from(shard.due[row]))),
+                fresh: false,
             });
         }
         Page { messages, next }

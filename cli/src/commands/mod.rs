@@ -14,6 +14,7 @@ mod keys;
 mod listen;
 mod man;
 mod passphrase;
+mod payload_filter;
 mod policy;
 mod restore;
 mod retry;
@@ -66,6 +67,8 @@ pub(crate) enum Task {
     Sign(sign::SignArgs),
     /// Verify a signature as a receiver should (no network)
     Verify(verify::VerifyArgs),
+    /// Test a filter of a webhook or route (no network)
+    Filter(payload_filter::FilterArgs),
     /// Draw a retry schedule and simulate an outage (no network)
     Policy(policy::PolicyArgs),
     /// Back up the data directory of a gateway, running or not, into one file
@@ -103,6 +106,7 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,
         Task::Sign(args) => sign::run(args, out),
         Task::Verify(args) => verify::run(args, out),
+        Task::Filter(args) => payload_filter::run(args, out),
         Task::Policy(args) => policy::run(args, out),
         Task::Backup(args) => backup::run(&args, &gateway.data, out),
         Task::Restore(args) => restore::run(args, &gateway.data, out).await,

@@ -111,7 +111,7 @@ fn report(
     ));
     match open_deliveries {
         OpenDeliveries::Hold => out.note(format!(
-            "{} paused. Start the gateway, look at what was open, then: postrider webhooks resume wh_…",
+            "{} paused. Start the gateway, look at what was open, then: postrider webhooks resume wh_… (or --paused for all)",
             plural(restored.paused_webhooks, "webhook"),
         )),
         OpenDeliveries::Send if contents.open_deliveries > 0 => {

@@ -110,6 +110,7 @@ mod tests {
                 webhook: WebhookId::from_bytes([9; 16]),
             },
             next_retry_at: now,
+            fresh: false,
         };
         messages
             .send(vec![message(1).into(), message(2).into()])

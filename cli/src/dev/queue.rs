@@ -158,6 +158,7 @@ mod tests {
                 webhook: WebhookId::from_bytes([1; 16]),
             },
             next_retry_at: NOW.plus(Millis::from_seconds(seconds)),
+            fresh: false,
         })
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use postrider_adapter_local::sync_name;
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::{KeyDigest, Scope};
 use postrider_gateway::Gateway;
@@ -132,13 +133,14 @@ pub(crate) async fn ensure_key(
     })
 }
 
-fn store(file: &Path, token: &str) -> std::io::Result<()> {
+fn store(path: &Path, token: &str) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
     let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(file)?;
+        .open(path)?;
     writeln!(file, "{token}")?;
-    file.sync_all()
+    file.sync_all()?;
+    sync_name(path)
 }

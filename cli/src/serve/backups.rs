@@ -2,7 +2,6 @@
 
 mod place;
 
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use std::time::Duration;
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 use postrider_adapter_local::backup::{back_up, identity, last_backup};
+use postrider_adapter_local::make_private_directory;
 use postrider_domain::time::Timestamp;
 use tracing::{error, info};
 
@@ -103,7 +103,7 @@ impl Turn {
 
     fn back_up(&self, place: &Place<'_>, now: Timestamp) -> Result<(), String> {
         let directory = place.directory();
-        fs::create_dir_all(directory)
+        make_private_directory(directory)
             .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
         place.delete_drafts();
         let file = place.file(now);

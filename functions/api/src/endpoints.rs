@@ -9,8 +9,8 @@ use utoipa_axum::routes;
 use crate::deliveries::shadow;
 use crate::sources::rejected;
 use crate::{
-    Api, deliveries, events, health, keys, metrics, openapi, retries, sources, stats, stream,
-    transfer, webhooks,
+    Api, deliveries, events, filters, health, keys, metrics, openapi, retries, sources, stats,
+    stream, transfer, webhooks,
 };
 
 /// Builds routes and documentation separately: a starting function does not need the latter. A test compares the two.
@@ -38,6 +38,7 @@ endpoints! {
     "/metrics" => get metrics::get;
     "/v1/stats" => get stats::get;
     "/v1/events" => post events::publish;
+    "/v1/filters/test" => post filters::test;
     "/v1/webhooks" => post webhooks::create, get webhooks::list;
     "/v1/webhooks/{id}" => get webhooks::get, patch webhooks::patch, delete webhooks::delete;
     "/v1/webhooks/{id}/rotate-secret" => post webhooks::rotate_secret;

@@ -71,8 +71,8 @@ pub(crate) enum PublishAnswer {
 
 /// Publish one event, or up to 100
 ///
-/// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever its subscriptions. It
-/// is stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the
+/// An event goes to every webhook that subscribes to its type, or only to `webhook_id`, whatever its subscriptions. A webhook
+/// with a `filter` gets it only if that matches; `deliveries` lists what was created. The event is stored before the response. With an `Idempotency-Key`, a repeated call returns the first result; in a batch, the
 /// n-th event (from 0) has the key `<key>#<n>`. A payload may have up to 4 MiB, a request up to 6 MB.
 #[utoipa::path(
     post, path = "/v1/events", operation_id = "publish_events", tag = "events", security(("token" = ["publish"])),

@@ -6,6 +6,7 @@ mod deliveries;
 mod endpoints;
 mod events;
 mod extract;
+mod filters;
 mod health;
 mod json;
 mod keys;

@@ -117,6 +117,7 @@ impl Stage {
             tenant: TenantId::default(),
             id: self.id,
             next_retry_at,
+            fresh: false,
         };
         serde_json::to_string(&QueueMessage::from(message)).unwrap()
     }

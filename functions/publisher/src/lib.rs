@@ -24,7 +24,7 @@ use postrider_ports::notifications::Topic;
 use postrider_wiring::metrics;
 use serde_json::Value;
 use tokio::select;
-use tracing::{error, info, warn};
+use tracing::{debug, error, warn};
 
 use crate::batch::Batch;
 
@@ -118,7 +118,7 @@ impl Publisher {
         self.publish(&mut batch, until).await;
         self.settle(&batch, deadline.minus(SETTLE_UNTIL)).await;
         let (changes, announced, failed) = batch.counts();
-        info!(
+        debug!(
             event = "changes.followed",
             changes, announced, failed, "followed {changes} changes"
         );

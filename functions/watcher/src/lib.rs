@@ -10,7 +10,7 @@ use postrider_ports::clock::Clock;
 use postrider_ports::watch::Watch;
 use postrider_wiring::metrics::{self, Metric, Unit};
 use serde_json::{Value, json};
-use tracing::{error, info, warn};
+use tracing::{debug, error, warn};
 
 /// Handles batches of first records.
 pub struct WatchFunction {
@@ -51,7 +51,7 @@ impl WatchFunction {
         })?;
         self.report(watched);
         let Watched { rows, recovered } = watched;
-        info!(
+        debug!(
             event = "watch.done",
             rows, recovered, "checked {rows} accepted rows"
         );

@@ -212,6 +212,7 @@ mod tests {
                 webhook: webhook_id(2),
             },
             next_retry_at: NOW.plus(Millis::new(29_001)),
+            fresh: false,
         }
     }
 

@@ -114,8 +114,8 @@ verbs! {
             -> Vec<Result<Option<WebhookFlow>>> [one for each webhooks];
         enter([&] tenant: TenantId, webhook: WebhookId, seen_epoch: u64, entered: Limiter, now: Timestamp)
             -> Result<Stored>;
-        take_credit([&] tenant: TenantId, webhook: WebhookId, want: usize, limits: Limits, now: Timestamp)
-            -> Result<usize>;
+        take_credit([&] tenant: TenantId, webhook: WebhookId, [&] seen: WebhookFlow, want: usize, limits: Limits,
+            now: Timestamp) -> Result<usize>;
     }
     Drains of store on DevStore {
         register_backlog([&] tenant: TenantId, webhook: WebhookId, now: Timestamp) -> Result<()>;
@@ -173,7 +173,7 @@ verbs! {
         keys([&] tenant: TenantId) -> Result<Vec<ApiKey>>;
         put_key(key: ApiKey) -> Result<()>;
         revoke_key([&] tenant: TenantId, id: KeyId) -> Result<bool>;
-        touch_key([&] tenant: TenantId, id: KeyId, at: Timestamp) -> Result<()>;
+        touch_key([&] key: ApiKey, at: Timestamp) -> Result<()>;
     }
     Sources of store on DevStore {
         sources([&] tenant: TenantId) -> Result<Vec<Source>>;

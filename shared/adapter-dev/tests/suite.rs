@@ -121,6 +121,7 @@ fn message(tenant: &str) -> QueueMessage {
             webhook: WebhookId::from_bytes([2; 16]),
         },
         next_retry_at: Timestamp::from_millis(1_700_000_000_123),
+        fresh: false,
     })
 }
 

@@ -1,10 +1,15 @@
 //! The time limits of one attempt: one for the connection, and one for the response.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use tokio::select;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+
+/// A timer that is this late shows that the process was paused: a busy machine is late by less.
+const PAUSED: Duration = Duration::from_secs(1);
+/// How long a process that was paused reads what arrived meanwhile.
+const CATCH_UP: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
@@ -35,10 +40,30 @@ impl Limits {
             }
         };
         // Ended or cancelled: the exchange holds what is known.
-        if let Ok(Progress::Connected) = timeout(self.connect, connecting).await {
-            let _ = timeout(self.response, run).await;
+        let progress = within(self.connect, pin!(connecting)).await;
+        if let Some(Progress::Connected) = progress {
+            within(self.response, run).await;
         }
     }
+}
+
+/// The result of a future, unless it takes longer. The response to a process that was paused may have arrived in time and
+/// not been read: that is not the receiver's fault.
+async fn within<T>(limit: Duration, mut run: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    let begun_at = now();
+    match timeout(limit, run.as_mut()).await {
+        Ok(done) => Some(done),
+        Err(_) if now() >= begun_at + limit + PAUSED => timeout(CATCH_UP, run).await.ok(),
+        Err(_) => None,
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the timer's own clock, to see how late it is"
+)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]
@@ -89,6 +114,25 @@ mod tests {
     async fn a_response_that_never_ends_is_cut_off_after_the_connection_and_its_limit() {
         assert_eq!(runs_for(pending(), after(0)).await, 10);
         assert_eq!(runs_for(pending(), after(4)).await, 14);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_arrived_while_the_process_was_paused_counts() {
+        let (arrives, response) = tokio::sync::oneshot::channel();
+        let paused = tokio::spawn(async {
+            tokio::time::advance(Duration::from_secs(60)).await;
+            // The timer is seen before the connection is.
+            tokio::task::yield_now().await;
+            arrives.send(()).unwrap();
+        });
+        let mut has_read = false;
+        let run = async {
+            response.await.unwrap();
+            has_read = true;
+        };
+        LIMITS.enforce(run, after(0)).await;
+        paused.await.unwrap();
+        assert!(has_read);
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,4 +15,6 @@
 pub mod backup;
 pub mod sqlite;
 
-pub use sqlite::{ServeLock, SqliteOptions, SqliteStore, describe_metrics};
+pub use sqlite::{
+    ServeLock, SqliteOptions, SqliteStore, describe_metrics, make_private_directory, sync_name,
+};

@@ -49,7 +49,7 @@ struct EventFields {
     /// The session it belongs to.
     #[schema(value_type = Option<schema::Label>)]
     session_id: Option<String>,
-    /// The only webhook it goes to, whatever its subscriptions.
+    /// The only webhook it goes to, whatever its subscriptions, if its filter matches.
     #[schema(value_type = Option<schema::WebhookId>)]
     webhook_id: Option<String>,
 }

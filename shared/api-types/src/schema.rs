@@ -104,6 +104,7 @@ schemas! { pub
     SignatureSeparator => one_of([",", ";", " "]);
     TimeFormat => one_of(scheme::TimeForm::names());
 
+    AnyJson => any_json();
     BodyPlace => text(&format!("^(?:{})$", body_or_form()));
     Base64 => text(&format!("^(?:{B64}{{4}})*(?:{B64}[AQgw]==|{B64}{{2}}[AEIMQUYcgkosw048]=)?$"));
     Cursor => sized(1, MAX_CURSOR_BYTES);
@@ -113,6 +114,7 @@ schemas! { pub
     EventType => at_most(text(&event_type()), MAX_TYPE_BYTES);
     HeaderName => text(&format!("^{TOKEN}{{1,{MAX_NAME_BYTES}}}$"));
     HeaderValues => header_values();
+    PayloadFilter => payload_filter();
     Label => at_most(text(LABEL), MAX_LABEL_BYTES);
     Name => text(&name());
     PageLimit => whole(1, limit(MAX_PAGE));
@@ -310,6 +312,14 @@ fn header_values() -> Object {
             text("^[\\t -~]*$"),
         )))))
         .max_properties(Some(MAX_HEADERS))
+        .build()
+}
+
+/// Which operators there are is up to the language, which this names instead of repeating it.
+fn payload_filter() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::Object))
+        .min_properties(Some(1))
         .build()
 }
 

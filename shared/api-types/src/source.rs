@@ -8,12 +8,14 @@ use postrider_domain::source::{Source, SourceDraft};
 use postrider_domain::time::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::json::{Object, Whole, present, present_strict, strict};
 use crate::patch::{self, set};
 use crate::schema;
 use crate::time::ApiTime;
+use crate::unique_json::UniqueJson;
 
 /// The settings of a new source.
 #[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
@@ -77,6 +79,14 @@ pub struct NewRoute {
     /// A pattern. `*` matches one segment, or all remaining segments if it is the last one.
     #[schema(value_type = schema::EventPattern, example = "pull_request.*")]
     pub event_type: String,
+    /// An event pattern, as in Amazon EventBridge, over the payload. The route is only for events that it matches.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<UniqueJson>>"
+    )]
+    #[schema(value_type = Option<schema::PayloadFilter>, example = json!({"action": ["opened"]}))]
+    pub filter: Option<Value>,
     /// What the receiver should do with it; sent as `X-Webhook-Intent`.
     #[schema(value_type = schema::Label, example = "code_review")]
     pub intent: String,
@@ -92,6 +102,7 @@ pub struct NewRoute {
 fn drafts(given: Vec<NewRoute>) -> Vec<RouteDraft> {
     let draft = |route: NewRoute| RouteDraft {
         event_type: route.event_type,
+        filter: route.filter,
         intent: route.intent,
         target_session: route.target_session,
         webhook_id: route.webhook_id,
@@ -343,6 +354,10 @@ impl SourceView {
 #[schema(as = Route)]
 pub struct RouteView {
     pub event_type: String,
+    /// The event pattern that payloads must match.
+    #[serde(default)]
+    #[schema(required, value_type = Option<schema::PayloadFilter>)]
+    pub filter: Option<Value>,
     pub intent: String,
     #[schema(required)]
     pub target_session: Option<String>,
@@ -354,6 +369,7 @@ impl From<&Route> for RouteView {
     fn from(route: &Route) -> Self {
         Self {
             event_type: route.event_type.to_string(),
+            filter: route.filter.clone().map(Value::from),
             intent: route.intent.as_str().to_owned(),
             target_session: route.target_session.clone().map(String::from),
             webhook_id: route.webhook_id.to_string(),
@@ -365,6 +381,7 @@ impl From<RouteView> for NewRoute {
     fn from(route: RouteView) -> Self {
         Self {
             event_type: route.event_type,
+            filter: route.filter,
             intent: route.intent,
             target_session: route.target_session,
             webhook_id: route.webhook_id,

@@ -10,6 +10,7 @@ use postrider_domain::webhook::{Webhook, WebhookDraft};
 use postrider_ports::drains::BacklogSize;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::json::{Headers, Object, UniqueHeaders, Whole, present, present_strict, strict};
@@ -18,6 +19,7 @@ use crate::retry::{RetryFields, RetryView};
 use crate::schema;
 use crate::secret::ShownSecret;
 use crate::time::ApiTime;
+use crate::unique_json::UniqueJson;
 use crate::word::Word;
 
 /// Shown instead of a header value that looks like a credential.
@@ -36,6 +38,15 @@ pub struct NewWebhook {
     /// The event types it subscribes to. `*` matches one segment, or all remaining segments if it is the last one.
     #[schema(value_type = schema::EventPatterns, example = json!(["task.*"]))]
     pub event_types: Vec<String>,
+    /// An event pattern, as in Amazon EventBridge, over the payload. Events that it does not match are not delivered; an event
+    /// whose payload is not JSON never matches. At most 4096 bytes, 10 levels and 100 conditions.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<UniqueJson>>"
+    )]
+    #[schema(value_type = Option<schema::PayloadFilter>, example = json!({"status": ["open"]}))]
+    pub filter: Option<Value>,
     /// Who gets an e-mail when it fails or keeps failing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::EmailAddress>)]
@@ -105,6 +116,7 @@ impl NewWebhook {
             name: self.name,
             target_url: self.target_url,
             event_types: self.event_types,
+            filter: self.filter,
             owner_email: self.owner_email,
             headers: self.headers,
             timeout_seconds: self.timeout_seconds,
@@ -132,6 +144,12 @@ pub struct WebhookPatch {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = schema::EventPatterns, required = false)]
     pub event_types: Option<Vec<String>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present_strict::<_, Option<UniqueJson>>"
+    )]
+    #[schema(value_type = Option<schema::PayloadFilter>)]
+    pub filter: Option<Option<Value>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<schema::EmailAddress>)]
     pub owner_email: Option<Option<String>>,
@@ -201,6 +219,7 @@ impl WebhookPatch {
         set(&mut draft.name, self.name);
         set(&mut draft.target_url, self.target_url);
         set(&mut draft.event_types, self.event_types);
+        set(&mut draft.filter, self.filter);
         set(&mut draft.owner_email, self.owner_email);
         set(&mut draft.headers, headers);
         set(&mut draft.timeout_seconds, self.timeout_seconds);
@@ -244,6 +263,10 @@ pub struct WebhookView {
     pub name: String,
     pub target_url: String,
     pub event_types: Vec<String>,
+    /// The event pattern that payloads must match.
+    #[serde(default)]
+    #[schema(required, value_type = Option<schema::PayloadFilter>)]
+    pub filter: Option<Value>,
     #[schema(required)]
     pub owner_email: Option<String>,
     /// A value that looks like a credential is shown as `***`.
@@ -311,6 +334,7 @@ impl WebhookView {
             name: settings.name.clone(),
             target_url: settings.target_url.to_string(),
             event_types: types.map(ToString::to_string).collect(),
+            filter: settings.filter.clone().map(Value::from),
             owner_email: settings.owner_email.clone(),
             headers: shown_headers(&settings.headers),
             timeout_seconds: u32::try_from(settings.timeout.get() / 1000).unwrap_or(u32::MAX),

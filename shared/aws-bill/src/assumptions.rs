@@ -19,10 +19,12 @@ pub struct Assumptions {
     pub poller_gb: f64,
     /// A line of the HTTP API's access log. Lambda's own lines about each invocation are off by default.
     pub access_line_bytes: f64,
-    /// The log line of an attempt, and a line with metrics.
+    /// The log line of a successful attempt, and that of a failed one. As measured by a test of the gateway, with the 26
+    /// bytes that CloudWatch adds to each line.
+    pub delivered_line_bytes: f64,
+    pub failed_line_bytes: f64,
+    /// A line with metrics.
     pub log_line_bytes: f64,
-    /// The log line of a batch of changes.
-    pub batch_line_bytes: f64,
     /// How much smaller logs are in storage.
     pub log_compression: f64,
     pub log_months: f64,
@@ -43,16 +45,17 @@ impl Default for Assumptions {
         Self {
             api_seconds: 0.02,
             api_gb: 0.5,
-            attempt_seconds: 0.25,
-            dispatcher_gb: 0.5,
+            attempt_seconds: 0.3,
+            dispatcher_gb: 0.25,
             publisher_seconds: 0.03,
             change_seconds: 0.002,
             publisher_gb: 0.25,
             tick_seconds: 0.3,
             poller_gb: 0.5,
             access_line_bytes: 300.0,
+            delivered_line_bytes: 650.0,
+            failed_line_bytes: 950.0,
             log_line_bytes: 600.0,
-            batch_line_bytes: 300.0,
             log_compression: 0.15,
             log_months: 1.0,
             request_bytes: 3.5 * KB,
@@ -72,8 +75,8 @@ impl Assumptions {
         let mb = |gb: f64| format!("{:.0} MB", gb * 1024.0);
         vec![
             format!(
-                "The api function takes {} at {}, a batch of attempts {} at {}, a batch of changes {} and {} per change \
-                 at {}, an idle run of the poller {} at {}.",
+                "The api function takes {} at {}, a batch of attempts {} at {}, a batch of changes or watched rows {} and {} per \
+                 change at {}, an idle run of the poller {} at {}.",
                 ms(self.api_seconds),
                 mb(self.api_gb),
                 ms(self.attempt_seconds),
@@ -85,11 +88,12 @@ impl Assumptions {
                 mb(self.poller_gb),
             ),
             format!(
-                "An attempt logs {:.0} bytes, and so do the metrics of a batch in which deliveries finished and of a run of \
-                 the poller. A batch of changes logs {:.0} bytes, and the HTTP API {:.0} bytes per request. Lambda's own lines \
-                 are off (`SystemLogLevel`). Logs are stored for 30 days at {:.0} % of their size.",
+                "A successful attempt logs {:.0} bytes, a failed one {:.0}. The metrics of a batch in which deliveries finished, \
+                 of a batch of watched rows and of a run of the poller are {:.0} bytes. The HTTP API logs {:.0} bytes per request. \
+                 Lambda's own lines are off (`SystemLogLevel`). Logs are stored for 30 days at {:.0} % of their size.",
+                self.delivered_line_bytes,
+                self.failed_line_bytes,
                 self.log_line_bytes,
-                self.batch_line_bytes,
                 self.access_line_bytes,
                 self.log_compression * 100.0,
             ),

@@ -22,6 +22,7 @@ pub struct Counted {
     pub accept: Units,
     pub attempt: Units,
     pub publish: Units,
+    pub watch: Units,
     pub attempts: f64,
     /// Queue messages sent, and the batches in which the dispatcher got them.
     pub messages: f64,
@@ -29,6 +30,8 @@ pub struct Counted {
     /// Changes that passed the filters of the stream, and the batches in which the publisher got them.
     pub changes: f64,
     pub change_batches: f64,
+    /// Batches in which the watcher got the accepted rows.
+    pub watch_batches: f64,
     /// Batches in which a delivery finished: they log metrics.
     pub finishing_batches: f64,
     pub topic_requests: f64,
@@ -55,7 +58,8 @@ impl Counted {
 
     #[must_use]
     pub fn reads_each(&self) -> f64 {
-        (self.accept.reads + self.attempt.reads + self.publish.reads) / self.deliveries
+        let reads = [self.accept, self.attempt, self.publish, self.watch].map(|units| units.reads);
+        reads.into_iter().sum::<f64>() / self.deliveries
     }
 
     /// The usage of a million such deliveries.
@@ -66,7 +70,8 @@ impl Counted {
         let usage = self.messages(usage);
         let usage = self.logs(usage, assumed);
         let sent = self.sent_bytes + self.attempts * assumed.request_bytes;
-        let invocations = self.events + self.message_batches + self.change_batches;
+        let invocations =
+            self.events + self.message_batches + self.change_batches + self.watch_batches;
         let usage = usage
             .with(Item::Transfer, "receivers", sent / GB)
             .with(
@@ -90,6 +95,7 @@ impl Counted {
             .with(Item::ReadUnits, "accept", self.accept.reads)
             .with(Item::ReadUnits, "attempts", self.attempt.reads)
             .with(Item::ReadUnits, "publisher", self.publish.reads)
+            .with(Item::ReadUnits, "watcher", self.watch.reads)
             .with(Item::TableStorage, "items", self.item_byte_months / GB)
             .with(Item::TableStorage, "indexes", self.index_byte_months / GB)
             .with(
@@ -104,14 +110,17 @@ impl Counted {
         let dispatcher = self.message_batches * assumed.attempt_seconds * assumed.dispatcher_gb;
         let publisher =
             self.change_batches * assumed.publisher_seconds + self.changes * assumed.change_seconds;
+        let watcher = self.watch_batches * assumed.publisher_seconds * assumed.publisher_gb;
         usage
             .with(Item::HttpRequests, "publishers", self.events)
             .with(Item::Invocations, "api", self.events)
             .with(Item::Invocations, "dispatcher", self.message_batches)
             .with(Item::Invocations, "publisher", self.change_batches)
+            .with(Item::Invocations, "watcher", self.watch_batches)
             .with(Item::Compute, "api", api)
             .with(Item::Compute, "dispatcher", dispatcher)
             .with(Item::Compute, "publisher", publisher * assumed.publisher_gb)
+            .with(Item::Compute, "watcher", watcher)
     }
 
     /// Each message is sent alone. A batch is received and deleted with one request each.
@@ -126,15 +135,18 @@ impl Counted {
     fn logs(&self, usage: Usage, assumed: &Assumptions) -> Usage {
         let line = assumed.log_line_bytes;
         let access = self.events * assumed.access_line_bytes;
-        let dispatcher = self.attempts * line;
-        let publisher =
-            self.change_batches * assumed.batch_line_bytes + self.finishing_batches * line;
-        let stored =
-            (access + dispatcher + publisher) * assumed.log_compression * assumed.log_months;
+        let failed = self.attempts - self.deliveries;
+        let dispatcher =
+            self.deliveries * assumed.delivered_line_bytes + failed * assumed.failed_line_bytes;
+        let publisher = self.finishing_batches * line;
+        let watcher = self.watch_batches * line;
+        let written = access + dispatcher + publisher + watcher;
+        let stored = written * assumed.log_compression * assumed.log_months;
         usage
             .with(Item::LogsWritten, "HTTP API", access / GB)
             .with(Item::LogsWritten, "dispatcher", dispatcher / GB)
             .with(Item::LogsWritten, "publisher", publisher / GB)
+            .with(Item::LogsWritten, "watcher", watcher / GB)
             .with(Item::LogsStored, "all", stored / GB)
     }
 }
@@ -159,13 +171,18 @@ mod tests {
             },
             publish: Units {
                 writes: 2.0,
-                reads: 2.0,
+                reads: 1.0,
+            },
+            watch: Units {
+                writes: 0.0,
+                reads: 1.0,
             },
             attempts: 2.0,
             messages: 2.0,
             message_batches: 1.0,
             changes: 2.0,
-            change_batches: 1.0,
+            change_batches: 0.5,
+            watch_batches: 0.5,
             finishing_batches: 1.0,
             topic_requests: 1.0,
             item_byte_months: 2.0 * 1024.0,
@@ -209,13 +226,18 @@ mod tests {
             },
             publish: Units {
                 writes: 4.0,
-                reads: 4.0,
+                reads: 2.0,
+            },
+            watch: Units {
+                writes: 0.0,
+                reads: 2.0,
             },
             attempts: 4.0,
             messages: 4.0,
             message_batches: 2.0,
             changes: 4.0,
-            change_batches: 2.0,
+            change_batches: 1.0,
+            watch_batches: 1.0,
             finishing_batches: 2.0,
             topic_requests: 2.0,
             item_byte_months: 4.0 * 1024.0,

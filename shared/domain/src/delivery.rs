@@ -226,13 +226,24 @@ impl Delivery {
         self.lease_until >= now && self.lease_until != Timestamp::ZERO
     }
 
+    /// Whether it is as it was accepted: never claimed, moved or requeued.
+    #[must_use]
+    pub const fn is_fresh(&self) -> bool {
+        self.version == 0
+    }
+
+    /// Whether this owner was the last to claim it.
+    #[must_use]
+    pub fn is_claimed_by(&self, owner: &LeaseOwner) -> bool {
+        self.lease_owner.as_ref() == Some(owner)
+    }
+
     /// Claims the row. A claim that its own owner repeats succeeds.
     ///
     /// # Errors
     /// Returns the reason if it cannot be claimed.
     pub fn claim(self, lease: &Lease, now: Timestamp) -> Result<Claimed, Unclaimable> {
-        let is_own = self.lease_owner.as_ref() == Some(&lease.owner);
-        if self.status.is_open() && self.in_backlog && !is_own {
+        if self.status.is_open() && self.in_backlog && !self.is_claimed_by(&lease.owner) {
             return Err(Unclaimable::InBacklog);
         }
         self.claim_from_backlog(lease, now)
@@ -250,7 +261,7 @@ impl Delivery {
         if !self.status.is_open() {
             return Err(Unclaimable::Closed);
         }
-        if self.lease_owner.as_ref() == Some(&lease.owner) {
+        if self.is_claimed_by(&lease.owner) {
             return Ok(Claimed {
                 owner: lease.owner.clone(),
                 delivery: Arc::new(self),

@@ -22,6 +22,7 @@ pub mod key_stats;
 pub mod notification;
 pub mod outcome;
 pub mod pattern;
+pub mod payload_filter;
 pub mod rejected;
 pub mod request;
 pub mod retention;

@@ -1,12 +1,14 @@
 //! Which webhooks an event goes to.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::event::{Event, Label};
+use crate::event::{Event, Label, Origin};
 use crate::health::WebhookStatus;
 use crate::ids::WebhookId;
 use crate::invalid::Invalid;
 use crate::pattern::{EventType, Pattern};
+use crate::payload_filter::{Payload, PayloadFilter};
 use crate::webhook::Webhook;
 
 /// Why an event cannot be sent to the webhook it names.
@@ -18,16 +20,20 @@ pub enum Unroutable {
     Disabled,
 }
 
-/// The webhooks that an event goes to: the one it names, whatever its subscriptions, or all that subscribe to its type.
+/// The webhooks that an event goes to: the one it names, whatever its subscriptions, or all that subscribe to its type. In both
+/// cases the webhook's filter must match, except for a test event, which an operator sends to see whether the receiver answers.
 pub fn plan<'a>(
     event: &Event,
+    payload: &Payload,
     named: Option<WebhookId>,
     webhooks: &'a [Webhook],
 ) -> Result<Vec<&'a Webhook>, Unroutable> {
+    let admits = |webhook: &&Webhook| event.origin == Origin::Test || webhook.admits(payload);
     let Some(named) = named else {
         return Ok(webhooks
             .iter()
             .filter(|webhook| webhook.wants(&event.event_type))
+            .filter(admits)
             .collect());
     };
     let webhook = webhooks
@@ -36,7 +42,9 @@ pub fn plan<'a>(
         .ok_or(Unroutable::Unknown)?;
     match webhook.health.status {
         WebhookStatus::Disabled => Err(Unroutable::Disabled),
-        WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused => Ok(vec![webhook]),
+        WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused => {
+            Ok(Some(webhook).filter(admits).into_iter().collect())
+        }
     }
 }
 
@@ -44,6 +52,9 @@ pub fn plan<'a>(
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
     pub event_type: Pattern,
+    /// Which payloads take it; all of them without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<PayloadFilter>,
     /// What the receiver should do with the events.
     pub intent: Label,
     pub target_session: Option<Label>,
@@ -55,6 +66,8 @@ pub struct Route {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteDraft {
     pub event_type: String,
+    /// An event pattern over the payload.
+    pub filter: Option<Value>,
     pub intent: String,
     pub target_session: Option<String>,
     pub webhook_id: String,
@@ -71,6 +84,10 @@ impl RouteDraft {
         let mut errors = Invalid::default();
         let at = |field: &str| format!("{path}.{field}");
         let event_type = errors.take(&at("event_type"), Pattern::try_from(self.event_type));
+        let filter = self.filter.and_then(|source| {
+            let compiled = PayloadFilter::compile(&at("filter"), source);
+            compiled.map_err(|found| errors.extend(found)).ok()
+        });
         let intent = errors.take(&at("intent"), Label::try_from(self.intent));
         let target_session = self
             .target_session
@@ -86,6 +103,7 @@ impl RouteDraft {
         errors.into_result()?;
         Ok(Route {
             event_type,
+            filter,
             intent,
             target_session: target_session.flatten(),
             webhook_id,
@@ -93,10 +111,18 @@ impl RouteDraft {
     }
 }
 
+impl Route {
+    fn takes(&self, event_type: &EventType, payload: &Payload) -> bool {
+        let filter = self.filter.as_ref();
+        self.event_type.matches(event_type) && filter.is_none_or(|filter| filter.matches(payload))
+    }
+}
+
 impl From<&Route> for RouteDraft {
     fn from(route: &Route) -> Self {
         Self {
             event_type: route.event_type.to_string(),
+            filter: route.filter.clone().map(Value::from),
             intent: route.intent.as_str().to_owned(),
             target_session: route.target_session.clone().map(String::from),
             webhook_id: route.webhook_id.to_string(),
@@ -112,11 +138,12 @@ pub struct Routed<'a> {
 }
 
 /// The webhooks that a source's event goes to, in the order of the routes, each once. Deleted and disabled webhooks are
-/// skipped: the sender cannot do anything about them.
+/// skipped: the sender cannot do anything about them. So are webhooks whose own filter does not match.
 #[must_use]
 pub fn follow<'a>(
     routes: &'a [Route],
     event_type: &EventType,
+    payload: &Payload,
     webhooks: &'a [Webhook],
 ) -> Vec<Routed<'a>> {
     let mut planned: Vec<Routed<'a>> = Vec::new();
@@ -124,11 +151,13 @@ pub fn follow<'a>(
         let is_new = planned
             .iter()
             .all(|other| other.route.webhook_id != route.webhook_id);
-        if !is_new || !route.event_type.matches(event_type) {
+        if !is_new || !route.takes(event_type, payload) {
             continue;
         }
         let webhook = webhooks.iter().find(|webhook| {
-            webhook.id == route.webhook_id && webhook.health.status != WebhookStatus::Disabled
+            webhook.id == route.webhook_id
+                && webhook.health.status != WebhookStatus::Disabled
+                && webhook.admits(payload)
         });
         planned.extend(webhook.map(|webhook| Routed { webhook, route }));
     }
@@ -137,10 +166,13 @@ pub fn follow<'a>(
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use serde_json::json;
+
     use super::*;
     use crate::egress::Rules;
     use crate::health::Health;
-    use crate::ids::TenantId;
+    use crate::ids::{EventId, TenantId};
     use crate::secret::{SecretRing, SigningSecret};
     use crate::time::Timestamp;
     use crate::webhook::WebhookDraft;
@@ -173,6 +205,7 @@ mod tests {
     fn route(event_type: &str, intent: &str, to: u8) -> Route {
         Route {
             event_type: event_type.parse().unwrap(),
+            filter: None,
             intent: intent.parse().unwrap(),
             target_session: None,
             webhook_id: id(to),
@@ -199,7 +232,7 @@ mod tests {
         ];
         let planned = |event_type: &str| -> Vec<(WebhookId, String)> {
             let event_type = event_type.parse().unwrap();
-            let found = follow(&routes, &event_type, &webhooks);
+            let found = follow(&routes, &event_type, &Payload::from(&json!({})), &webhooks);
             found
                 .iter()
                 .map(|one| (one.webhook.id, one.route.intent.as_str().to_owned()))
@@ -214,6 +247,73 @@ mod tests {
             planned("push"),
             [pair(1, "other"), pair(2, "second"), pair(4, "failed")]
         );
-        assert_eq!(follow(&[], &"push".parse().unwrap(), &webhooks), []);
+        let push = "push".parse().unwrap();
+        assert_eq!(
+            follow(&[], &push, &Payload::from(&json!({})), &webhooks),
+            []
+        );
+    }
+
+    #[test]
+    fn a_route_and_its_webhook_may_each_have_a_filter() {
+        let filter = |source: Value| Some(PayloadFilter::compile("filter", source).unwrap());
+        let mut own = webhook(1, WebhookStatus::Active);
+        own.settings.filter = filter(json!({"draft": [{"anything-but": true}]}));
+        let urgent = Route {
+            filter: filter(json!({"label": ["urgent"]})),
+            ..route("push", "urgent", 1)
+        };
+        let (routes, webhooks) = ([urgent, route("*", "other", 1)], [own]);
+        let intents = |body: Value| -> Vec<String> {
+            let push = "push".parse().unwrap();
+            let found = follow(&routes, &push, &Payload::from(&body), &webhooks);
+            let intents = found.iter().map(|one| one.route.intent.as_str());
+            intents.map(str::to_owned).collect()
+        };
+        assert_eq!(
+            intents(json!({"label": "urgent", "draft": false})),
+            ["urgent"]
+        );
+        assert_eq!(intents(json!({"label": "none", "draft": false})), ["other"]);
+        assert_eq!(intents(json!({"label": "urgent", "draft": true})), [""; 0]);
+    }
+
+    #[test]
+    fn a_webhook_gets_what_its_filter_matches_even_if_it_is_named() {
+        let mut small = webhook(1, WebhookStatus::Active);
+        small.settings.event_types = vec!["*".parse().unwrap()];
+        small.settings.filter = Some(
+            PayloadFilter::compile("filter", json!({"total": [{"numeric": ["<", 10]}]})).unwrap(),
+        );
+        let mut all = webhook(2, WebhookStatus::Active);
+        all.settings.event_types = vec!["*".parse().unwrap()];
+        let webhooks = [small, all];
+        let planned = |origin, named, body: &'static str| -> Vec<WebhookId> {
+            let body = Bytes::from_static(body.as_bytes());
+            let event = Event {
+                id: EventId::from_bytes([1; 16]),
+                tenant: TenantId::default(),
+                event_type: "order".parse().unwrap(),
+                session_id: None,
+                content_type: "text/plain".parse().unwrap(),
+                body: body.clone(),
+                origin,
+                created_at: Timestamp::ZERO,
+            };
+            let found = plan(&event, &Payload::new(body), named, &webhooks).unwrap();
+            found.into_iter().map(|webhook| webhook.id).collect()
+        };
+        assert_eq!(
+            planned(Origin::Api, None, r#"{"total": 5}"#),
+            [id(1), id(2)]
+        );
+        assert_eq!(planned(Origin::Api, None, r#"{"total": 50}"#), [id(2)]);
+        assert_eq!(planned(Origin::Api, None, "total: 5"), [id(2)]);
+        assert_eq!(
+            planned(Origin::Api, Some(id(1)), r#"{"total": 5}"#),
+            [id(1)]
+        );
+        assert_eq!(planned(Origin::Api, Some(id(1)), r#"{"total": 50}"#), []);
+        assert_eq!(planned(Origin::Test, Some(id(1)), "{}"), [id(1)]);
     }
 }

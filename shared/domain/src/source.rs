@@ -193,6 +193,7 @@ mod tests {
     fn route(webhook: WebhookId) -> RouteDraft {
         RouteDraft {
             event_type: "pull_request.*".to_owned(),
+            filter: Some(serde_json::json!({"action": ["opened"]})),
             intent: "code_review".to_owned(),
             target_session: Some("reviewer-cluster".to_owned()),
             webhook_id: webhook.to_string(),
@@ -227,6 +228,7 @@ mod tests {
                 route(WebhookId::from_bytes([1; 16])),
                 RouteDraft {
                     event_type: "a..b".to_owned(),
+                    filter: Some(serde_json::json!({"action": "opened"})),
                     intent: String::new(),
                     target_session: Some("\n".to_owned()),
                     webhook_id: "wh_".to_owned(),
@@ -242,6 +244,7 @@ mod tests {
             "public_url",
             "routes[0].webhook_id",
             "routes[1].event_type",
+            "routes[1].filter",
             "routes[1].intent",
             "routes[1].target_session",
             "routes[1].webhook_id",

@@ -1,6 +1,7 @@
 //! A webhook: an outbound destination and its settings.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use url::Url;
 
 use crate::egress::Rules;
@@ -10,6 +11,7 @@ use crate::health::{Health, WebhookStatus};
 use crate::ids::{TenantId, WebhookId};
 use crate::invalid::Invalid;
 use crate::pattern::{EventType, Pattern};
+use crate::payload_filter::{Payload, PayloadFilter};
 use crate::retry::RetrySettings;
 use crate::secret::{SecretRing, SigningSecret};
 use crate::time::{Millis, Timestamp};
@@ -63,6 +65,13 @@ impl Webhook {
                 .iter()
                 .any(|pattern| pattern.matches(event_type))
     }
+
+    /// Whether its filter lets this payload through.
+    #[must_use]
+    pub fn admits(&self, payload: &Payload) -> bool {
+        let filter = self.settings.filter.as_ref();
+        filter.is_none_or(|filter| filter.matches(payload))
+    }
 }
 
 /// A webhook's settings, validated.
@@ -72,6 +81,8 @@ pub struct WebhookSettings {
     /// As serialised after validation.
     pub target_url: Url,
     pub event_types: Vec<Pattern>,
+    /// Which payloads it gets; all of them without one.
+    pub filter: Option<PayloadFilter>,
     /// Gets an e-mail when the webhook fails.
     pub owner_email: Option<String>,
     pub headers: CustomHeaders,
@@ -111,6 +122,9 @@ pub struct WebhookDraft {
     pub target_url: String,
     /// 1 to 100 patterns.
     pub event_types: Vec<String>,
+    /// An event pattern over the payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Value>,
     /// An e-mail address.
     #[serde(default)]
     pub owner_email: Option<String>,
@@ -169,6 +183,10 @@ impl WebhookDraft {
             event_types
                 .extend(faults.take(&format!("event_types[{n}]"), Pattern::try_from(pattern)));
         }
+        let filter = self.filter.and_then(|source| {
+            let compiled = PayloadFilter::compile("filter", source);
+            compiled.map_err(|found| faults.extend(found)).ok()
+        });
         faults.require(
             self.owner_email.as_deref().is_none_or(is_email),
             "owner_email",
@@ -217,6 +235,7 @@ impl WebhookDraft {
                     name,
                     target_url,
                     event_types,
+                    filter,
                     owner_email: self.owner_email,
                     headers,
                     timeout: Millis::from_seconds(u64::from(timeout)),

@@ -12,7 +12,7 @@
 
 pub mod cases;
 pub mod policy;
-mod random;
+pub mod random;
 pub mod receiver;
 pub mod report;
 pub mod scenario;

@@ -71,6 +71,14 @@ struct Sent<'a> {
     started_at: Timestamp,
 }
 
+/// A row for which no request was sent.
+const fn unsent(written: Result<Attempted>) -> AttemptResult {
+    AttemptResult {
+        written,
+        observation: None,
+    }
+}
+
 impl Attempts {
     #[must_use]
     pub fn new(
@@ -91,26 +99,31 @@ impl Attempts {
     /// lease expires and the row is attempted again. `spare` is how much of the lease the longest attempt must leave: a
     /// claim may have taken long.
     pub async fn attempt(&self, delivery: &ClaimedDelivery, spare: Millis) -> AttemptResult {
-        let unsent = |written| AttemptResult {
-            written,
-            observation: None,
-        };
         let row = delivery.claimed.delivery();
-        let started_at = self.ports.clock.now();
-        let snapshot = match self.webhooks_with(row, started_at).await {
+        let now = self.ports.clock.now();
+        let snapshot = match self.webhooks_with(row, now).await {
             Ok(snapshot) => snapshot,
             Err(error) => return unsent(Err(error)),
         };
-        // Reading the webhook may have taken long, too.
-        let started_at = self.ports.clock.now().max(started_at);
-        let fits = |webhook: &&Webhook| {
-            let longest = longest_attempt(webhook.settings.timeout);
-            started_at.plus(longest).plus(spare) <= row.lease_until
-        };
-        let Some(webhook) = snapshot.get(row.id.webhook).filter(fits) else {
-            self.free(&delivery.claimed).await;
-            return unsent(Ok(Attempted::NotStarted));
-        };
+        match snapshot.get(row.id.webhook) {
+            Some(webhook) => self.attempt_to(delivery, webhook, spare).await,
+            None => self.not_started(delivery).await,
+        }
+    }
+
+    /// The same, for a caller that knows the webhook.
+    pub async fn attempt_to(
+        &self,
+        delivery: &ClaimedDelivery,
+        webhook: &Webhook,
+        spare: Millis,
+    ) -> AttemptResult {
+        let row = delivery.claimed.delivery();
+        let started_at = self.ports.clock.now();
+        let longest = longest_attempt(webhook.settings.timeout);
+        if started_at.plus(longest).plus(spare) > row.lease_until {
+            return self.not_started(delivery).await;
+        }
         let mut signed = signed_headers(row, &delivery.event, webhook, started_at);
         traces::propagate(&delivery.claimed, &mut signed.headers);
         let request = Post {
@@ -133,6 +146,11 @@ impl Attempts {
             started_at,
         };
         self.finish(sent, &outcome).await
+    }
+
+    async fn not_started(&self, delivery: &ClaimedDelivery) -> AttemptResult {
+        self.free(&delivery.claimed).await;
+        unsent(Ok(Attempted::NotStarted))
     }
 
     /// The webhooks of the row's tenant. Its own may be newer than the cache.

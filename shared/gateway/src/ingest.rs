@@ -11,6 +11,7 @@ use postrider_domain::event::{Event, Label, Origin};
 use postrider_domain::ids::{DeliveryId, EventId, TenantId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::pattern::EventType;
+use postrider_domain::payload_filter::Payload;
 use postrider_domain::route;
 use postrider_domain::signature;
 use postrider_domain::time::Timestamp;
@@ -37,7 +38,7 @@ pub struct EventDraft {
     pub body: Bytes,
     pub content_type: String,
     pub session_id: Option<String>,
-    /// The only webhook to deliver to, regardless of its event types.
+    /// The only webhook to deliver to, regardless of its event types, if its filter matches.
     pub webhook_id: Option<String>,
     pub origin: Origin,
 }
@@ -75,6 +76,8 @@ pub struct Ingest {
 /// A checked event and the webhook it names, if any.
 struct Checked {
     event: Arc<Event>,
+    /// Parsed once, however many webhooks have a filter.
+    payload: Payload,
     event_id: EventIdFrom,
     named: Option<WebhookId>,
 }
@@ -154,10 +157,13 @@ impl Ingest {
             return Ok(Tried::Done);
         };
         let tenant = first.event.tenant.clone();
-        let plan =
-            |checked: &Checked| route::plan(&checked.event, checked.named, &snapshot.webhooks);
+        let plan = |checked: &Checked| {
+            let Checked { event, payload, .. } = checked;
+            route::plan(event, payload, checked.named, &snapshot.webhooks)
+        };
         // A webhook that an event names may have been created or enabled since the snapshot.
-        if open.iter().any(|(_, checked)| plan(checked).is_err()) {
+        let is_unroutable = |checked: &Checked| checked.named.is_some() && plan(checked).is_err();
+        if open.iter().any(|(_, checked)| is_unroutable(checked)) {
             let newer = self.webhook_cache.current(&tenant, now).await?;
             if newer.version != snapshot.version {
                 return Ok(Tried::PlanAgain(newer));
@@ -267,6 +273,7 @@ impl Ingest {
             created_at: now,
         };
         Ok(Checked {
+            payload: Payload::new(event.body.clone()),
             event: Arc::new(event),
             event_id,
             named: named.flatten(),

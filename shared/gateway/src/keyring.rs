@@ -100,13 +100,7 @@ impl Keyring {
             .is_none_or(|at| at.plus(TOUCH_EVERY).is_due(now, TOUCH_EVERY))
         {
             // A full disk must not lock readers out: if this write fails, a later request records the use.
-            if self
-                .ports
-                .store
-                .touch_key(&key.tenant, key.id, now)
-                .await
-                .is_ok()
-            {
+            if self.ports.store.touch_key(&key, now).await.is_ok() {
                 key.last_used_at = Some(now);
             }
         }

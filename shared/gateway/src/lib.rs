@@ -19,6 +19,7 @@ pub mod attempt;
 pub mod chores;
 mod drains;
 pub mod error;
+pub mod filter_preview;
 pub mod ingest;
 pub mod keyring;
 pub mod mail;

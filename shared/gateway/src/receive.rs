@@ -9,6 +9,7 @@ use postrider_domain::event::{Event, RequestHash};
 use postrider_domain::handshake::{HandshakeReply, handshake};
 use postrider_domain::ids::{EventId, SourceId};
 use postrider_domain::inbound::{Inbound, Rejection, Verified, verify};
+use postrider_domain::payload_filter::Payload;
 use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::route::{self, Routed};
 use postrider_domain::source::Source;
@@ -146,11 +147,13 @@ impl Receive {
         now: Timestamp,
     ) -> Result<Published, GatewayError> {
         self.handoff.admit().await;
+        let payload = Payload::new(event.body.clone());
         let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
         loop {
             let planned = route::follow(
                 &source.settings.routes,
                 &event.event_type,
+                &payload,
                 &snapshot.webhooks,
             );
             let webhooks = planned.iter().map(|routed| routed.webhook);

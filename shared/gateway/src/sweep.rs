@@ -102,6 +102,8 @@ impl Sweep {
                 Err(error) => return telemetry::sweep_failed("notifications", &error),
             }
         }
-        telemetry::swept("expire", removed);
+        if removed > 0 {
+            telemetry::swept("expire", removed);
+        }
     }
 }

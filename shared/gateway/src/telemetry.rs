@@ -213,7 +213,7 @@ pub(crate) fn flow_changed(webhook: WebhookId, change: Change) {
             webhook_id = %webhook,
             from_milli,
             to_milli,
-            "the receiver keeps up; the webhook is no longer rate limited"
+            "the webhook is no longer rate limited"
         ),
         Change::Cut(_) | Change::Raised(_) => debug!(
             event = "flow.adjusted",

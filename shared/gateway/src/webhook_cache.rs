@@ -94,6 +94,22 @@ impl WebhookCache {
         }
     }
 
+    /// Webhooks of which this one is current, if it was last changed at `updated_at`.
+    pub async fn unchanged_since(
+        &self,
+        tenant: &TenantId,
+        webhook: WebhookId,
+        updated_at: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Arc<Snapshot>> {
+        let snapshot = self.remembered(tenant, now).await?;
+        let is_current = |known: &Webhook| updated_at.is_none_or(|at| at == known.updated_at);
+        if snapshot.get(webhook).is_some_and(is_current) {
+            return Ok(snapshot);
+        }
+        self.current(tenant, now).await
+    }
+
     /// Webhooks at most 5 seconds old.
     pub async fn recent(&self, tenant: &TenantId, now: Timestamp) -> Result<Arc<Snapshot>> {
         let known = self.memory.lock().by_tenant.get(tenant).and_then(|known| {

@@ -288,6 +288,7 @@ pub fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
             .iter()
             .map(ToString::to_string)
             .collect(),
+        filter: settings.filter.clone().map(Into::into),
         owner_email: settings.owner_email.clone(),
         headers: Some(
             settings

@@ -57,6 +57,7 @@ struct SourcePage {
 
 struct RouteLine {
     event_type: String,
+    filter: Option<String>,
     intent: String,
     session: Option<String>,
     webhook_id: String,
@@ -70,6 +71,10 @@ fn route_line(route: &Route, webhooks: &[Webhook]) -> RouteLine {
         .find(|webhook| webhook.id == route.webhook_id);
     RouteLine {
         event_type: route.event_type.to_string(),
+        filter: route
+            .filter
+            .as_ref()
+            .map(|filter| filter.source().to_string()),
         intent: route.intent.as_str().to_owned(),
         session: route.target_session.clone().map(String::from),
         webhook_id: route.webhook_id.to_string(),

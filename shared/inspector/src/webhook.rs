@@ -1,8 +1,9 @@
-//! The form of a webhook, with a preview of its retry schedule.
+//! The form of a webhook, with previews of its retry schedule and of the events its filter matches.
 
 pub(super) mod actions;
 mod form;
 mod headers;
+mod matches;
 pub(super) mod page;
 
 use askama::Template;
@@ -20,6 +21,7 @@ use super::schedule::Schedule;
 use super::session::{Manager, Viewer};
 use crate::App;
 use form::WebhookForm;
+use matches::Matches;
 
 #[derive(Template)]
 #[template(path = "webhook_form.html")]
@@ -30,6 +32,8 @@ struct FormPage {
     form: WebhookForm,
     /// None if the retry settings are invalid.
     schedule: Option<Schedule>,
+    /// None unless they are asked for.
+    matches: Option<Matches>,
     errors: Vec<FieldError>,
 }
 
@@ -51,9 +55,29 @@ impl FormPage {
             frame: Frame::new(title, Section::Webhooks, viewer),
             id: id.map(|id| id.to_string()),
             schedule: settings.map(|settings| Schedule::of(&settings, app.gateway.settings.retry)),
+            matches: None,
             errors: errors.into_fields(),
             form,
         }
+    }
+
+    /// Tries the filter on the last events if that is what the form was sent for.
+    async fn with_matches(
+        mut self,
+        app: &App,
+        viewer: &Viewer,
+        fields: &Fields,
+    ) -> Result<Self, PageError> {
+        if fields.get("do") != Some("matches") {
+            return Ok(self);
+        }
+        // An invalid filter is among the errors.
+        if let Ok(filter) = self.form.filter() {
+            let patterns = self.form.patterns();
+            let found = matches::read(app, viewer, &patterns, filter.as_ref()).await?;
+            self.matches = Some(found);
+        }
+        Ok(self)
     }
 
     fn error(&self, name: &str) -> Option<String> {
@@ -97,9 +121,9 @@ pub(super) async fn form(
     Ok(html(StatusCode::OK, &page))
 }
 
-/// Whether the form was sent only to preview the schedule.
+/// Whether the form was sent only for a preview.
 fn is_preview(fields: &Fields) -> bool {
-    fields.get("do") == Some("preview")
+    matches!(fields.get("do"), Some("preview" | "matches"))
 }
 
 /// Creates a webhook. Its secret is shown only here.
@@ -125,13 +149,14 @@ pub(super) async fn create(
             page::with_secret(&app, &viewer, webhook.id, secret, StatusCode::CREATED).await
         }
         Err(GatewayError::Invalid(errors)) => {
-            Ok(again(&FormPage::of(&app, &viewer, None, given, errors)))
+            let page = FormPage::of(&app, &viewer, None, given, errors);
+            Ok(again(&page.with_matches(&app, &viewer, &fields).await?))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Saves the form, or previews its schedule.
+/// Saves the form, or shows a preview.
 pub(super) async fn save(
     State(app): State<App>,
     Manager(viewer): Manager,
@@ -161,7 +186,8 @@ pub(super) async fn save(
     match saved {
         Ok(_) => Ok(Redirect::to(&format!("/inspector/webhooks/{id}?done=saved")).into_response()),
         Err(GatewayError::Invalid(errors)) => {
-            Ok(again(&FormPage::of(&app, &viewer, Some(id), given, errors)))
+            let page = FormPage::of(&app, &viewer, Some(id), given, errors);
+            Ok(again(&page.with_matches(&app, &viewer, &fields).await?))
         }
         Err(error) => Err(error.into()),
     }

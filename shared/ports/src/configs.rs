@@ -109,5 +109,6 @@ pub trait ApiKeys: Send + Sync {
     /// Returns whether it existed.
     async fn revoke_key(&self, tenant: &TenantId, id: KeyId) -> Result<bool>;
 
-    async fn touch_key(&self, tenant: &TenantId, id: KeyId, at: Timestamp) -> Result<()>;
+    /// Records that a key was used, if it still exists.
+    async fn touch_key(&self, key: &ApiKey, at: Timestamp) -> Result<()>;
 }

@@ -65,6 +65,34 @@ pub struct Wanted {
     pub tenant: TenantId,
     pub id: DeliveryId,
     pub lease: Lease,
+    pub seen: Seen,
+}
+
+/// What the caller of a claim knows already. Each fact saves a store with billed reads one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The generation of the webhook's state, if it has just been read and is active.
+    pub generation: Option<u32>,
+    pub row: SeenRow,
+}
+
+impl Wanted {
+    /// Whether the caller expected a fresh row, and this one was written since it was accepted.
+    #[must_use]
+    pub fn is_written_since(&self, row: &Delivery) -> bool {
+        let is_as_expected = row.is_fresh() || row.is_claimed_by(&self.lease.owner);
+        self.seen.row == SeenRow::Accepted && !is_as_expected
+    }
+}
+
+/// What the caller knows about the row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SeenRow {
+    #[default]
+    Read,
+    /// Nothing but that it was accepted. It is claimed only if it is still [fresh](Delivery::is_fresh): another one may need
+    /// credit.
+    Accepted,
 }
 
 /// The result of a claim.
@@ -76,6 +104,8 @@ pub enum Claim {
     /// paused, failed or disabled.
     Unclaimable(Unclaimable),
     Missing,
+    /// The caller expected a fresh row. It has to read the row before it claims it.
+    NotFresh,
     /// Its webhook was deleted; the row is now dead.
     WebhookDeleted,
 }

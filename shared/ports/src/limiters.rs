@@ -1,7 +1,7 @@
 //! The limiter of each webhook, shared by all workers.
 
 use async_trait::async_trait;
-use postrider_domain::flow::{Limiter, Limits};
+use postrider_domain::flow::{Credit, Limiter, Limits};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
@@ -14,11 +14,17 @@ use crate::drains::DrainState;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookFlow {
     pub status: WebhookStatus,
+    /// The generation of the webhook's state.
+    pub generation: u32,
+    /// When the webhook's settings or secrets were last changed; `None` if they never were.
+    pub updated_at: Option<Timestamp>,
     pub limiter: Limiter,
     /// Whether its settings limit all attempts ([`Limits::is_capped`]).
     pub capped: bool,
     /// Failures in a row that were to be retried, over all workers, since the webhook was last not limited. May lag.
     pub failed_in_a_row: u32,
+    /// The credit of its retries; `None` if none was taken yet.
+    pub credit: Option<Credit>,
     pub drain: DrainState,
 }
 
@@ -57,11 +63,13 @@ pub trait Limiters: Send + Sync {
     ) -> Result<Stored>;
 
     /// Takes credit for up to `want` retries of a webhook that is neither limited nor capped, in one write, and returns for
-    /// how many. None while its backlog is being drained: the drainer then has all the credit.
+    /// how many. None while its backlog is being drained: the drainer then has all the credit. `seen` is the flow that the
+    /// caller has just read.
     async fn take_credit(
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
+        seen: &WebhookFlow,
         want: usize,
         limits: Limits,
         now: Timestamp,

@@ -30,6 +30,10 @@ pub struct AttemptMessage {
     pub id: DeliveryId,
     /// The `next_retry_at` that the message was sent for.
     pub next_retry_at: Timestamp,
+    /// Whether the row had just been accepted: most are still as they were, so the worker claims it without reading it
+    /// first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
 }
 
 /// Names a failed webhook.
@@ -112,6 +116,7 @@ impl AttemptMessage {
             tenant: row.tenant.clone(),
             id: row.id,
             next_retry_at: row.next_retry_at.unwrap_or(row.created_at),
+            fresh: row.is_fresh(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use postrider_domain::headers::CustomHeaders;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::pattern::Pattern;
+use postrider_domain::payload_filter::PayloadFilter;
 use postrider_domain::retry::RetrySettings;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::Millis;
@@ -37,6 +38,8 @@ struct Shown {
     name: String,
     target_url: Url,
     event_types: Vec<Pattern>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filter: Option<PayloadFilter>,
     owner_email: Option<String>,
     timeout_ms: Millis,
     retry_rate: u32,
@@ -68,6 +71,7 @@ impl StoredWebhook {
             name: settings.name.clone(),
             target_url: settings.target_url.clone(),
             event_types: settings.event_types.clone(),
+            filter: settings.filter.clone(),
             owner_email: settings.owner_email.clone(),
             timeout_ms: settings.timeout,
             retry_rate: settings.retry_rate,
@@ -111,6 +115,7 @@ impl StoredWebhook {
             name: shown.name,
             target_url: shown.target_url,
             event_types: shown.event_types,
+            filter: shown.filter,
             owner_email: shown.owner_email,
             headers: hidden.headers()?,
             timeout: shown.timeout_ms,

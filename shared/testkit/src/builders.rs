@@ -11,6 +11,7 @@ use postrider_domain::headers::CustomHeaders;
 use postrider_domain::health::Health;
 use postrider_domain::ids::{DeliveryId, EventId, SourceId, TenantId, WebhookId};
 use postrider_domain::outcome::{Answer, Outcome, Response, Timings};
+use postrider_domain::payload_filter::PayloadFilter;
 use postrider_domain::retry::RetrySettings;
 use postrider_domain::scheme::Scheme;
 use postrider_domain::secret::{SecretRing, SharedSecret, SigningSecret};
@@ -20,6 +21,7 @@ use postrider_domain::webhook::{
     DEFAULT_RETRY_RATE, DEFAULT_TIMEOUT_SECONDS, Webhook, WebhookSettings,
 };
 use postrider_ports::deliveries::{Acceptance, EventIdFrom};
+use serde_json::json;
 use url::Url;
 
 /// When tests start: 2026-02-21T10:00:00Z.
@@ -68,6 +70,17 @@ pub fn source(tenant: &TenantId, n: u32) -> Source {
     }
 }
 
+/// A filter with every kind of value that a store must keep.
+#[must_use]
+pub fn rich_filter() -> PayloadFilter {
+    let source = json!({
+        "näme": ["", null, true, -1, 0.5, 18_446_744_073_709_551_615_u64],
+        "a": {"b": [{"numeric": [">", 0, "<=", 1e300]}, {"exists": false}]},
+        "$or": [{"c": [{"wildcard": "x\\*y*"}]}, {"d": [{"anything-but": ["\"", "\n"]}]}],
+    });
+    PayloadFilter::compile("filter", source).unwrap()
+}
+
 /// The `n`-th webhook: active, for every event type.
 #[must_use]
 pub fn webhook(tenant: &TenantId, n: u32) -> Webhook {
@@ -78,6 +91,7 @@ pub fn webhook(tenant: &TenantId, n: u32) -> Webhook {
             name: format!("webhook {n}"),
             target_url: Url::parse(&format!("https://receiver-{n}.example/hook")).unwrap(),
             event_types: vec!["*".parse().unwrap()],
+            filter: None,
             owner_email: None,
             headers: CustomHeaders::default(),
             timeout: Millis::from_seconds(u64::from(DEFAULT_TIMEOUT_SECONDS)),

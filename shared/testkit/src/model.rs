@@ -6,6 +6,7 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, Unclaimable};
@@ -14,7 +15,7 @@ use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::notification::effects;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed, Wanted};
+use postrider_ports::deliveries::{Accepted, Applied, Claim, Renewed, Seen, SeenRow, Wanted};
 use postrider_ports::drains::Postponed;
 use postrider_ports::history::Filter;
 use postrider_ports::interventions::Requeued;
@@ -227,7 +228,10 @@ impl Model {
                 None => Ok(()),
             },
             Command::ClaimAgain { claim } => match self.claim_at(claim) {
-                Some((_, wanted)) => self.claim(wanted).await,
+                Some((_, wanted)) => {
+                    let seen = self.seen(wanted.id.webhook);
+                    self.claim(Wanted { seen, ..wanted }).await
+                }
                 None => Ok(()),
             },
             Command::Apply { claim, ending } => match self.claim_at(claim) {
@@ -258,7 +262,8 @@ impl Model {
             Command::Drain { row } => match self.row_at(row) {
                 Some(id) => {
                     let wanted = self.wanted(id);
-                    self.drain(wanted).await
+                    let seen = Seen::default();
+                    self.drain(Wanted { seen, ..wanted }).await
                 }
                 None => Ok(()),
             },
@@ -274,19 +279,27 @@ impl Model {
         command: &Command,
     ) -> Result<(), TestCaseError> {
         self.unwatched.clear();
-        for row in self.rows.values().filter(|row| row.status.is_open()) {
-            let found_by = fixture.found_by(&self.tenant, row.id).await;
-            if found_by == FoundBy::Watch {
-                self.unwatched.insert(row.id);
+        let open = self.rows.values().filter(|row| row.status.is_open());
+        let open: Vec<DeliveryId> = open.map(|row| row.id).collect();
+        let mut in_backlog = BTreeSet::new();
+        for (id, found_by) in open.iter().zip(fixture.found_by(&self.tenant, &open).await) {
+            match found_by {
+                FoundBy::Poller => {}
+                FoundBy::Watch => {
+                    self.unwatched.insert(*id);
+                }
+                FoundBy::Drainer => {
+                    in_backlog.insert(id.webhook);
+                }
+                FoundBy::Nothing => prop_assert!(false, "{} after {:?}", id, command),
             }
-            prop_assert_ne!(found_by, FoundBy::Nothing, "{} after {:?}", row.id, command);
-            // The rows of a deleted webhook are ended by a chore.
-            let is_there = self.status_of(row.id.webhook).is_some();
-            if found_by == FoundBy::Drainer && is_there {
-                let store = &self.handle.store;
-                let registration = store.registration(&self.tenant, row.id.webhook).await;
-                prop_assert!(registration.unwrap().is_some(), "after {:?}", command);
-            }
+        }
+        // The rows of a deleted webhook are ended by a chore.
+        in_backlog.retain(|webhook| self.status_of(*webhook).is_some());
+        for webhook in in_backlog {
+            let registration = self.handle.store.registration(&self.tenant, webhook);
+            let registration = registration.await.unwrap();
+            prop_assert!(registration.is_some(), "after {:?}", command);
         }
         Ok(())
     }
@@ -351,12 +364,30 @@ impl Model {
             tenant: self.tenant.clone(),
             id,
             lease: builders::lease(&self.handle.process, u64::from(self.drawn), until),
+            seen: self.seen(id.webhook),
+        }
+    }
+
+    /// What callers may know already, in turns.
+    fn seen(&self, webhook: WebhookId) -> Seen {
+        let health = self.webhooks[&webhook].as_ref();
+        let active = health.filter(|health| !health.status.is_stopped());
+        Seen {
+            generation: active
+                .filter(|_| self.drawn.is_multiple_of(2))
+                .map(|health| health.generation),
+            row: if self.drawn.is_multiple_of(3) {
+                SeenRow::Accepted
+            } else {
+                SeenRow::Read
+            },
         }
     }
 
     async fn claim(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
         let before = self.rows[&wanted.id].clone();
         let expected = match before.clone().claim(&wanted.lease, self.now) {
+            _ if wanted.is_written_since(&before) => format!("{:?}", Claim::NotFresh),
             Err(why) => format!("{why:?}"),
             Ok(claimed) if claimed.version() == before.version => "Claimed".to_owned(),
             Ok(claimed) => match self.webhooks[&wanted.id.webhook].as_ref() {
@@ -388,7 +419,8 @@ impl Model {
             }
             Ok(Claim::Unclaimable(why)) => format!("{why:?}"),
             Ok(Claim::WebhookDeleted) => "Orphaned".to_owned(),
-            other => format!("{other:?}"),
+            Ok(other) => format!("{other:?}"),
+            Err(error) => format!("{error:?}"),
         };
         prop_assert_eq!(said, expected);
         Ok(())
@@ -580,8 +612,10 @@ impl Model {
 
     async fn compare(&self, command: &Command) -> Result<(), TestCaseError> {
         let store = Arc::clone(&self.handle.store);
-        for (id, row) in &self.rows {
-            let stored = store.delivery(&self.tenant, *id).await.unwrap();
+        let ids = self.rows.keys();
+        let stored = join_all(ids.map(|id| store.delivery(&self.tenant, *id))).await;
+        for (row, stored) in self.rows.values().zip(stored) {
+            let stored = stored.unwrap();
             prop_assert_eq!(stored.as_ref(), Some(row), "after {:?}", command);
         }
         if let Command::Apply { .. } = command {

@@ -91,9 +91,9 @@ pub trait Fixture: Send + Sync {
     /// Lets the watch see some of the fresh rows that it has not seen yet, in the order in which they were accepted.
     async fn watch(&self, _from: usize, _count: usize) {}
 
-    /// What leads to an open row if its message is lost.
-    async fn found_by(&self, _: &TenantId, _: DeliveryId) -> FoundBy {
-        FoundBy::Poller
+    /// What leads to each of these open rows if its message is lost.
+    async fn found_by(&self, _: &TenantId, rows: &[DeliveryId]) -> Vec<FoundBy> {
+        vec![FoundBy::Poller; rows.len()]
     }
 }
 
@@ -141,6 +141,7 @@ macro_rules! store_suite {
                 a_claim_is_rejected_until_its_lease_has_expired,
                 an_expired_lease_can_be_claimed_by_another_process,
                 a_claim_repeated_by_its_owner_succeeds,
+                a_row_taken_for_fresh_is_claimed_only_if_it_is,
                 a_row_that_is_not_due_cannot_be_claimed,
                 a_closed_row_cannot_be_claimed,
                 an_unknown_row_is_missing,
@@ -195,6 +196,7 @@ macro_rules! store_suite {
                 pages_of_a_time_range_reach_its_end,
             }
             draining {
+                workers_that_have_seen_the_same_flow_share_its_credit,
                 one_of_many_drainers_gets_the_lease,
                 a_lease_ends_after_a_minute,
                 a_lease_of_a_clock_that_runs_ahead_is_void,

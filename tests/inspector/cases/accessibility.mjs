@@ -1,16 +1,7 @@
 // Accessibility: axe-core finds no serious violation on any page, in light and dark, and no page is wider than a phone.
-import { assert, axePath } from "../stage.mjs";
+import { assert } from "../stage.mjs";
+import { overflowOf, violationsOf } from "../axe.mjs";
 import { populate, places, shadow } from "../scene.mjs";
-
-/** What axe finds with all its rules, or with one. */
-async function violationsOf(page, rule) {
-  return page.evaluate(async (rule) => {
-    const rules = rule ? { runOnly: { type: "rule", values: [rule] } } : {};
-    const { violations } = await window.axe.run(document, { resultTypes: ["violations"], ...rules });
-    const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    return serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" | ")}`);
-  }, rule);
-}
 
 export default async function (stage) {
   const scene = await populate(stage);
@@ -20,13 +11,12 @@ export default async function (stage) {
   // axe is injected into the page, which the page's own policy forbids.
   const page = await stage.inside({ bypassCSP: true });
   const check = async (path) => {
-    await page.addScriptTag({ path: axePath });
     // Dark mode differs only in colours, a phone only in layout.
     for (const [scheme, viewport, rule] of [["light", wide, null], ["dark", wide, "color-contrast"], ["light", narrow, "scrollable-region-focusable"]]) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.setViewportSize(viewport);
       for (const violation of await violationsOf(page, rule)) found.push(`${path} in ${scheme}, ${viewport.width} wide: ${violation}`);
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const over = await overflowOf(page);
       if (over > 0) found.push(`${path} is ${over} wider than ${viewport.width}`);
     }
   };

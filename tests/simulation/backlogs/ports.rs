@@ -193,6 +193,7 @@ impl Limiters for MemoryStore {
         &self,
         _: &TenantId,
         webhook: WebhookId,
+        _: &WebhookFlow,
         want: usize,
         limits: Limits,
         _: Timestamp,

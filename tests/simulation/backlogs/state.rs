@@ -102,6 +102,7 @@ impl State {
             row.attempt_count = 1;
         }
         row.in_backlog = in_backlog;
+        row.version = u64::from(in_backlog || kind == AttemptKind::Retry);
         let message = AttemptMessage::of(&row);
         self.store(row, now);
         self.events.insert(event.id, Arc::new(event));
@@ -158,9 +159,12 @@ impl State {
     pub(super) fn flow(&self) -> Option<WebhookFlow> {
         self.webhook.as_ref().map(|webhook| WebhookFlow {
             status: webhook.health.status,
+            generation: webhook.health.generation,
+            updated_at: Some(webhook.updated_at),
             limiter: self.limiter,
             capped: webhook.settings.limits().is_capped(),
             failed_in_a_row: self.failed_in_a_row,
+            credit: Some(self.credit),
             drain: self.drain.clone(),
         })
     }
@@ -179,6 +183,9 @@ impl State {
         let Some(row) = self.rows.get(&wanted.id).cloned() else {
             return Claim::Missing;
         };
+        if wanted.is_written_since(&row) {
+            return Claim::NotFresh;
+        }
         match &self.webhook {
             None => return Claim::WebhookDeleted,
             Some(webhook) if webhook.health.status.is_stopped() => {

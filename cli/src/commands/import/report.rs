@@ -100,8 +100,10 @@ impl Report {
     /// Shows what was done before the import stopped.
     pub(super) fn stopped(&self) {
         self.out.note(format!("Stopped. {}", self.sums()));
-        self.out
-            .note("Run the same command again: what is already there is left alone.");
+        if self.has_written() {
+            self.out
+                .note("Run the same command again: what is already there is left alone.");
+        }
     }
 
     pub(super) fn show(self) -> Result<Ending, Failure> {
@@ -124,6 +126,10 @@ impl Report {
             }
         }
         Ok(ending)
+    }
+
+    const fn has_written(&self) -> bool {
+        self.written.created + self.written.replaced > 0
     }
 
     fn sums(&self) -> String {

@@ -136,9 +136,11 @@ pub(super) fn max_rate_of(
     let seconds = seconds.max(1);
     let rate = u32::try_from(requests / seconds).unwrap_or(u32::MAX);
     if rate > FASTEST_EVERYWHERE {
-        let what = format!("a rate limit above {FASTEST_EVERYWHERE} requests per second");
+        let what = format!(
+            "a rate limit of {rate} requests per second: it is {FASTEST_EVERYWHERE} per second now"
+        );
         report.not_carried(record, what);
-        return None;
+        return Some(FASTEST_EVERYWHERE);
     }
     let kept = rate.max(1);
     if u64::from(kept) * seconds != requests {

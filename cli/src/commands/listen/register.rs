@@ -90,6 +90,21 @@ async fn delete_what_was_created(client: &Client, body: &NewWebhook) {
     }
 }
 
+/// An event type that the webhook gets.
+fn example_of(event_types: &[String]) -> String {
+    const USUAL: &str = "task.completed";
+    let pattern = event_types.first().map_or("*", String::as_str);
+    if ["*", "**", "none"].contains(&pattern) {
+        return USUAL.to_owned();
+    }
+    let named = |segment| match segment {
+        "*" | "**" => "example",
+        named => named,
+    };
+    let segments: Vec<&str> = pattern.split('.').map(named).collect();
+    segments.join(".")
+}
+
 /// By default, a gateway does not send to this machine.
 fn advise(mut failure: Failure) -> Failure {
     if let Failure::Rejected {
@@ -121,7 +136,7 @@ impl Registration {
             Some(SourceView { id, scheme, .. }) => {
                 format!("postrider trigger {scheme} --source {id}")
             }
-            None => "postrider send task.completed".to_owned(),
+            None => format!("postrider send {}", example_of(&self.webhook.event_types)),
         }
     }
 
@@ -137,6 +152,7 @@ impl Registration {
         let mut routes: Vec<NewRoute> = existing.map(NewRoute::from).collect();
         routes.extend(event_types.into_iter().map(|event_type| NewRoute {
             event_type,
+            filter: None,
             intent: intent.to_owned(),
             target_session: None,
             webhook_id: self.webhook.id.clone(),
@@ -186,5 +202,22 @@ impl Registration {
             }
         }
         detached.map(|()| Ending::Fine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_an_event_that_the_webhook_gets() {
+        for (pattern, example) in [
+            ("*", "task.completed"),
+            ("order.*", "order.example"),
+            ("*.paid", "example.paid"),
+            ("build.failed", "build.failed"),
+        ] {
+            assert_eq!(example_of(&[pattern.to_owned()]), example);
+        }
     }
 }

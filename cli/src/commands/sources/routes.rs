@@ -12,8 +12,10 @@ use crate::failure::Failure;
 
 pub(super) const SYNTAX: &str = "\
 A route is TYPE=INTENT->WEBHOOK or TYPE=INTENT:SESSION->WEBHOOK, quoted for the shell. For each
-webhook, the first route that matches applies. Values that contain `=`, `:` or `->` need a file:
-  [{\"event_type\": \"a=b\", \"intent\": \"c\", \"target_session\": null, \"webhook_id\": \"wh_…\"}]";
+webhook, the first route that matches applies. Filters, and values that contain `=`, `:` or `->`,
+need a file:
+  [{\"event_type\": \"a=b\", \"intent\": \"c\", \"target_session\": null, \"webhook_id\": \"wh_…\",
+    \"filter\": {\"action\": [\"opened\"]}}]";
 
 #[derive(Debug, Args)]
 pub(super) struct RoutesArgs {
@@ -53,7 +55,7 @@ fn from_json(bytes: &[u8]) -> Result<Vec<NewRoute>, Failure> {
     match serde_json::from_slice(bytes) {
         Ok(File::Listed(routes) | File::Shown(NewRoutes { routes })) => Ok(routes),
         Err(_) => Err(Failure::Input(
-            "--routes-file must contain a JSON array of routes with event_type, intent, webhook_id and optionally target_session"
+            "--routes-file must contain a JSON array of routes with event_type, intent, webhook_id and optionally target_session and filter"
                 .to_owned(),
         )),
     }
@@ -79,6 +81,7 @@ impl FromStr for Written {
         }
         Ok(Self(NewRoute {
             event_type: event_type.trim().to_owned(),
+            filter: None,
             intent: intent.trim().to_owned(),
             target_session: session.map(|session| session.trim().to_owned()),
             webhook_id: webhook_id.trim().to_owned(),
@@ -93,6 +96,7 @@ mod tests {
     fn route(session: Option<&str>) -> NewRoute {
         NewRoute {
             event_type: "pull_request.*".to_owned(),
+            filter: None,
             intent: "code_review".to_owned(),
             target_session: session.map(str::to_owned),
             webhook_id: "wh_1".to_owned(),

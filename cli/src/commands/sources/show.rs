@@ -79,7 +79,7 @@ fn described(custom: &serde_json::Value) -> String {
 }
 
 pub(super) fn routes(routes: &[RouteView], out: Output) -> String {
-    let mut table = Table::new(["EVENT TYPE", "INTENT", "SESSION", "WEBHOOK"]);
+    let mut table = Table::new(["EVENT TYPE", "INTENT", "SESSION", "WEBHOOK", "FILTER"]);
     for route in routes {
         table.row(
             Mark::None,
@@ -91,6 +91,10 @@ pub(super) fn routes(routes: &[RouteView], out: Output) -> String {
                     .clone()
                     .unwrap_or_else(|| "-".to_owned()),
                 route.webhook_id.clone(),
+                route
+                    .filter
+                    .as_ref()
+                    .map_or_else(|| "-".to_owned(), ToString::to_string),
             ],
         );
     }

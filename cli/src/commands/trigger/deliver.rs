@@ -38,7 +38,7 @@ pub(super) async fn deliver(
     if published.deliveries.is_empty() && !out.wants_json() {
         out.line(format!(
             "Event {}\nNo route of {source} matches. The event is stored but not sent.\n\
-             To route it: postrider sources routes set {source} --route 'TYPE=INTENT->wh_…'",
+             To route the next ones: postrider sources routes set {source} --route 'TYPE=INTENT->wh_…'",
             published.id
         ))?;
         return Ok(Ending::Fine);

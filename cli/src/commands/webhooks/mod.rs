@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use postrider_api_types::webhook::{
     CreatedWebhook, RotatedSecretView, Rotation, WebhookPatch, WebhookView,
 };
+use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 
 use self::settings::{CreateArgs, UpdateArgs};
@@ -14,7 +15,7 @@ use super::follow::{WaitArgs, show_published};
 use crate::client::{Answer, Client};
 use crate::failure::{Ending, Failure};
 use crate::hidden::Hidden;
-use crate::output::{Output, Tone};
+use crate::output::{Output, Tone, plural};
 use crate::pages;
 use crate::when::short_time;
 
@@ -24,7 +25,8 @@ Examples:
   postrider webhooks create --to https://example.com/hook --owner-email me@example.com
   postrider webhooks update wh_… --max-attempts 8 --header 'X-Env: prod'
   postrider webhooks test wh_… --wait
-  postrider webhooks resume wh_…";
+  postrider webhooks resume wh_…
+  postrider webhooks resume --paused";
 
 const EGRESS_ADVICE: &str = "\
 the gateway's operator can allow more: private addresses with POSTRIDER_EGRESS_ALLOW, ports with \
@@ -42,6 +44,17 @@ struct Named {
     /// Webhook id, wh_…
     #[arg(value_parser = webhook_id)]
     id: String,
+}
+
+#[derive(Debug, Args)]
+struct ResumeArgs {
+    /// Webhook id, wh_…
+    #[arg(value_parser = webhook_id, required_unless_present = "paused", conflicts_with = "paused")]
+    id: Option<String>,
+
+    /// Every paused webhook, such as after `postrider restore --hold`
+    #[arg(long)]
+    paused: bool,
 }
 
 pub(super) fn webhook_id(text: &str) -> Result<String, String> {
@@ -81,8 +94,8 @@ enum Action {
     Delete(Named),
     /// Pause a webhook; its deliveries are put on hold, none is lost
     Pause(Named),
-    /// Resume a paused, failed or disabled webhook
-    Resume(Named),
+    /// Resume a paused, failed or disabled webhook, or all that are paused
+    Resume(ResumeArgs),
     /// Rotate the signing secret; the previous one stays valid for 24 h
     RotateSecret {
         #[command(flatten)]
@@ -135,12 +148,10 @@ pub(crate) async fn run(
             &client.post_empty(&["v1", "webhooks", &id, "pause"]).await?,
             out,
         )?,
-        Action::Resume(Named { id }) => print(
-            &client
-                .post_empty(&["v1", "webhooks", &id, "resume"])
-                .await?,
-            out,
-        )?,
+        Action::Resume(ResumeArgs { id: Some(id), .. }) => {
+            print(&resume(&id, client).await?, out)?;
+        }
+        Action::Resume(ResumeArgs { id: None, .. }) => resume_paused(client, out).await?,
         Action::RotateSecret { named, secret } => rotate(&named.id, secret, client, out).await?,
         Action::Test { named, wait } => {
             let answer = client
@@ -150,6 +161,23 @@ pub(crate) async fn run(
         }
     }
     Ok(Ending::Fine)
+}
+
+async fn resume(id: &str, client: &Client) -> Result<Answer, Failure> {
+    client.post_empty(&["v1", "webhooks", id, "resume"]).await
+}
+
+async fn resume_paused(client: &Client, out: Output) -> Result<(), Failure> {
+    let listing = pages::all(client, &["v1", "webhooks"]).await?;
+    let webhooks: Vec<WebhookView> = listing.read()?;
+    let is_paused = |webhook: &&WebhookView| webhook.status.known() == Some(WebhookStatus::Paused);
+    let mut resumed = 0;
+    for webhook in webhooks.iter().filter(is_paused) {
+        print(&resume(&webhook.id, client).await?, out)?;
+        resumed += 1;
+    }
+    out.note(format!("{} resumed.", plural(resumed, "webhook")));
+    Ok(())
 }
 
 async fn update(args: UpdateArgs, client: &Client) -> Result<Answer, Failure> {

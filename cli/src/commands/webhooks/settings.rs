@@ -7,6 +7,7 @@ use postrider_api_types::retry::RetryFields;
 use postrider_api_types::webhook::{NewWebhook, WebhookPatch};
 use url::Url;
 
+use super::super::payload_filter::PatternArgs;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
 
@@ -59,6 +60,9 @@ struct CommonArgs {
     #[arg(long, value_name = "TYPE,TYPE,…", value_delimiter = ',')]
     event_types: Option<Vec<String>>,
 
+    #[command(flatten)]
+    filter: PatternArgs,
+
     /// E-mail address to notify of failures; empty removes it
     #[arg(long, value_name = "ADDRESS")]
     owner_email: Option<String>,
@@ -102,6 +106,7 @@ impl CreateArgs {
             name: common.name.or(host).unwrap_or_else(|| "webhook".to_owned()),
             target_url: self.to,
             event_types: common.event_types.unwrap_or_else(|| vec!["*".to_owned()]),
+            filter: common.filter.flatten(),
             owner_email: common.owner_email.flatten(),
             headers: common.headers.flatten(),
             secret: secret.transpose()?.map(|secret| secret.expose().to_owned()),
@@ -144,6 +149,7 @@ impl CommonArgs {
         Ok(WebhookPatch {
             name: self.name,
             event_types: self.event_types,
+            filter: self.filter.read()?,
             owner_email: self
                 .owner_email
                 .map(|address| Some(address).filter(|address| !address.is_empty())),
@@ -222,6 +228,8 @@ mod tests {
             "c",
             "--owner-email",
             "me@example.com",
+            "--filter",
+            r#"{"total": [{"numeric": [">", 100]}]}"#,
             "--header",
             "X-A: 1",
             "--header",
@@ -257,7 +265,7 @@ mod tests {
             "fail-webhook",
         ]);
         let expected = concat!(
-            r#"{"name":"n","target_url":"https://example.com","event_types":["a.*","b","c"],"#,
+            r#"{"name":"n","target_url":"https://example.com","event_types":["a.*","b","c"],"filter":{"total":[{"numeric":[">",100]}]},"#,
             r#""owner_email":"me@example.com","headers":{"X-A":"1","x-b":"2:3"},"timeout_seconds":5,"retry_rate":9,"#,
             r#""max_rate":20,"max_in_flight":3,"auto_resume":true,"retry":{"profile":"custom","max_attempts":4,"jitter_bps":100,"#,
             r#""delays_seconds":[1,2],"max_backoff_seconds":60,"classifier":"by-status","redirects":"failure","#,
@@ -276,6 +284,7 @@ mod tests {
             update(&["--owner-email", ""], None),
             r#"{"owner_email":null}"#
         );
+        assert_eq!(update(&["--filter", "none"], None), r#"{"filter":null}"#);
         assert_eq!(
             update(&["--max-rate", "none", "--max-in-flight", "2"], None),
             r#"{"max_rate":null,"max_in_flight":2}"#

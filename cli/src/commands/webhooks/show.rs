@@ -59,6 +59,7 @@ pub(super) fn one(webhook: &WebhookView, out: Output) -> String {
             ("reason", webhook.status_reason.clone()),
             ("target", Some(webhook.target_url.clone())),
             ("event types", Some(webhook.event_types.join(", "))),
+            ("filter", webhook.filter.as_ref().map(ToString::to_string)),
             ("owner", webhook.owner_email.clone()),
             ("headers", (!headers.is_empty()).then(|| headers.join(", "))),
             ("timeout", Some(format!("{} s", webhook.timeout_seconds))),

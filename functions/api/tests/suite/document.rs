@@ -57,6 +57,7 @@ async fn every_path_of_the_design_is_documented() {
         "/v1/deliveries/{id}/shadow",
         "/v1/events",
         "/v1/export",
+        "/v1/filters/test",
         "/v1/import",
         "/v1/keys",
         "/v1/keys/{id}",

@@ -41,6 +41,9 @@ const FIELDS: &[&str] = &[
     "intent",
     "target_session",
     "filter",
+    "$or",
+    "anything-but",
+    "numeric",
     "dry_run",
     "status",
     "from",
@@ -135,6 +138,7 @@ fn no_document_causes_a_server_error() {
                     Method::PUT,
                     "/v1/sources/src_aaaaaaaaaaaaaaaaaaaaaaaaaa/routes".to_owned(),
                 ),
+                (Method::POST, "/v1/filters/test".to_owned()),
                 (Method::POST, "/v1/retries".to_owned()),
                 (Method::POST, "/v1/keys".to_owned()),
                 (

@@ -97,6 +97,14 @@ async fn an_invalid_form_shows_errors_and_changes_nothing() {
         ),
         (&sources, format!("name=n&scheme=github&{}", many.join("&"))),
         (
+            &sources,
+            format!(
+                "name=n&scheme=github&routes[0].event_type=a&routes[0].intent=i&routes[0].webhook_id={webhook}&routes[0].filter=%7B"
+            ),
+        ),
+        (&webhooks, format!("{fit}&filter=%7B%22a%22:1%7D")),
+        (&webhooks, format!("{fit}&filter=%7B&do=matches")),
+        (
             &webhooks,
             format!("{fit}&headers[0].name=host&headers[0].value=x"),
         ),

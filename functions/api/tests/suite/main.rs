@@ -11,6 +11,7 @@
 mod deliveries;
 mod document;
 mod events;
+mod filters;
 mod function;
 mod hostile;
 mod inspected;

@@ -20,7 +20,7 @@ async fn source(stage: &Stage) -> String {
 
 fn route(webhook: &str) -> Value {
     json!({
-        "event_type": "pull_request.*", "intent": "code_review",
+        "event_type": "pull_request.*", "filter": {"action": ["opened"]}, "intent": "code_review",
         "target_session": "reviewer-cluster", "webhook_id": webhook,
     })
 }
@@ -121,6 +121,11 @@ async fn routes_are_read_and_replaced() {
     put(&json!({"routes": [7]}))
         .await
         .refuses("routes[0]", "an object");
+    let mut unclear = route(&webhook);
+    unclear["filter"] = json!({"action": "opened"});
+    put(&json!({"routes": [route(&webhook), unclear]}))
+        .await
+        .refuses("routes[1].filter", "at /action");
     put(&json!({"routes": vec![route(&webhook); 101]}))
         .await
         .refuses("routes", "100");

@@ -22,7 +22,7 @@ use postrider_gateway::shadow::Shadows;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::{Applied, Claim, Wanted};
+use postrider_ports::deliveries::{Applied, Claim, Seen, Wanted};
 use postrider_ports::notifications::NotificationListener;
 use postrider_testkit::builders::{completion, lease};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
@@ -250,6 +250,7 @@ impl Stage {
             tenant: TenantId::default(),
             id: id.parse().unwrap(),
             lease: lease(&self.process, 1, now.plus(Millis::from_seconds(20))),
+            seen: Seen::default(),
         };
         let claim = store.claim(vec![wanted], now).await.pop().unwrap().unwrap();
         let Claim::Claimed(delivery) = claim else {
@@ -273,6 +274,7 @@ impl Stage {
             tenant: TenantId::default(),
             id: id.parse().unwrap(),
             lease: lease(&self.process, 2, now.plus(Millis::from_seconds(20))),
+            seen: Seen::default(),
         };
         let claim = self.gateway.ports.store.claim(vec![wanted], now).await;
         assert!(matches!(claim[0], Ok(Claim::Claimed(_))));

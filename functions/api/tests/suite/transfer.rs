@@ -60,9 +60,12 @@ async fn everything_arrives_with_its_ids_and_a_second_import_changes_nothing() {
     let mut draft = new_webhook();
     draft["secret"] = secret.into();
     draft["headers"] = json!({"X-Api-Key": "canary"});
+    let filter = json!({"draft": [{"exists": false}]});
+    draft["filter"] = filter.clone();
     let webhook = old.post("/v1/webhooks", draft).await.expect(201);
     let webhook = webhook["id"].as_str().unwrap();
-    let route = json!({"event_type": "*", "intent": "review", "webhook_id": webhook});
+    let route =
+        json!({"event_type": "*", "filter": filter, "intent": "review", "webhook_id": webhook});
     let source =
         json!({"name": "hub", "scheme": "github", "secret": "It's a Secret", "routes": [route]});
     let source = old.post("/v1/sources", source).await.expect(201);
@@ -86,7 +89,14 @@ async fn everything_arrives_with_its_ids_and_a_second_import_changes_nothing() {
     assert_eq!(imported(&new, &records).await, ["unchanged"; 6]);
     let path = format!("/v1/webhooks/{webhook}");
     let (before, after) = (old.get(&path).await, new.get(&path).await);
-    for field in ["name", "target_url", "event_types", "headers", "status"] {
+    for field in [
+        "name",
+        "target_url",
+        "event_types",
+        "filter",
+        "headers",
+        "status",
+    ] {
         assert_eq!(before.json()[field], after.json()[field], "{field}");
     }
     let stored = |stage: &Stage| {

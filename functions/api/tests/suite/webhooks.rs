@@ -25,7 +25,7 @@ async fn a_webhook_is_created_shown_and_deleted() {
         shown,
         json!({
             "id": made["id"], "name": "Tasks", "target_url": "https://receiver.example/hooks",
-            "event_types": ["task.*"], "owner_email": null, "headers": {}, "timeout_seconds": 10,
+            "event_types": ["task.*"], "filter": null, "owner_email": null, "headers": {}, "timeout_seconds": 10,
             "retry_rate": 5, "max_rate": null, "max_in_flight": null, "current_rate": 5.0, "limited": false,
             "backlog": {"size": 0, "counted": true, "empty_at": null}, "auto_resume": false,
             "retry": {
@@ -58,6 +58,7 @@ async fn every_field_can_be_set() {
     let stage = Stage::new().await;
     let given = json!({
         "name": "All", "target_url": "https://receiver.example/", "event_types": ["a.b", "**"],
+        "filter": {"total": [{"numeric": [">", 100]}], "$or": [{"a": [null]}, {"b": [0.5]}]},
         "owner_email": "owner@example.com", "headers": {"X-Env": "prod", "Authorization": "Bearer canary"},
         "secret": SECRET, "timeout_seconds": 30, "retry_rate": 10_000, "max_rate": 300, "max_in_flight": 128,
         "auto_resume": true,
@@ -237,6 +238,12 @@ async fn a_patch_changes_only_the_fields_it_names() {
     );
     assert_ne!(named["updated_at"], before["updated_at"]);
 
+    let filter = json!({"total": [5]});
+    let filtered = stage
+        .patch(&path, json!({"filter": filter}))
+        .await
+        .expect(200);
+    assert_eq!(filtered["filter"], filter);
     let limits = json!({"max_rate": 20, "max_in_flight": 3});
     let limited = stage.patch(&path, limits).await.expect(200);
     assert_eq!(
@@ -244,15 +251,19 @@ async fn a_patch_changes_only_the_fields_it_names() {
         (&json!(20), &json!(3))
     );
     let all = json!({"owner_email": null, "timeout_seconds": null, "retry_rate": null, "auto_resume": null,
-        "max_rate": null, "max_in_flight": null});
+        "max_rate": null, "max_in_flight": null, "filter": null});
     let reset = stage.patch(&path, all).await.expect(200);
     assert_eq!(
         (&reset["owner_email"], &reset["timeout_seconds"]),
         (&Value::Null, &json!(10))
     );
     assert_eq!(
-        (&reset["max_rate"], &reset["max_in_flight"]),
-        (&Value::Null, &Value::Null)
+        (
+            &reset["max_rate"],
+            &reset["max_in_flight"],
+            &reset["filter"]
+        ),
+        (&Value::Null, &Value::Null, &Value::Null)
     );
 
     let retry = stage

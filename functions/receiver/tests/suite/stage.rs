@@ -124,6 +124,7 @@ impl Stage {
             .iter()
             .map(|(pattern, intent, session, webhook)| RouteDraft {
                 event_type: (*pattern).to_owned(),
+                filter: None,
                 intent: (*intent).to_owned(),
                 target_session: session.map(str::to_owned),
                 webhook_id: webhook.to_string(),

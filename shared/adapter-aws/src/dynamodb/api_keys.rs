@@ -1,4 +1,5 @@
-//! API keys: one item in the tenant's partition, and one, found by the digest, that points to it.
+//! API keys: one item that is found by the digest, so that a request reads a single item, and one in the tenant's partition
+//! that names the digest.
 
 use async_trait::async_trait;
 use aws_sdk_dynamodb::primitives::Blob;
@@ -20,10 +21,11 @@ const DIGEST: &str = "digest";
 /// How many times a put is retried because another writer was faster.
 const ROUNDS: u32 = 5;
 
+/// The key, found by its digest.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    #[serde(rename = "sk")]
-    id: KeyId,
+    tenant: String,
+    key_id: KeyId,
     name: String,
     scopes: Vec<Scope>,
     created_at: Timestamp,
@@ -31,55 +33,48 @@ struct Stored {
     last_used_at: Option<Timestamp>,
 }
 
-/// Points from a digest to its key.
-#[derive(Serialize, Deserialize)]
-struct Pointer {
-    tenant: String,
-    key_id: KeyId,
-}
-
 #[async_trait]
 impl ApiKeys for DynamoStore {
     async fn key_by_digest(&self, digest: KeyDigest) -> Result<Option<ApiKey>> {
-        let Some((tenant, id)) = self.holder(digest).await? else {
-            return Ok(None);
-        };
-        let found = self.get(Table::Configs, &Key::api_key(&tenant, id)).await?;
-        let key = found.map(|item| read(item, &tenant)).transpose()?;
-        Ok(key.filter(|key| key.digest == digest))
+        let found = self.get(Table::Configs, &Key::digest(digest)).await?;
+        found.map(|item| read(item, digest)).transpose()
     }
 
     async fn keys(&self, tenant: &TenantId) -> Result<Vec<ApiKey>> {
         let query = Query::prefix(Table::Configs, tenant.as_str(), API_KEY_PREFIX);
-        let items = self.query_all(query).await?.into_iter();
-        let mut keys = items
-            .map(|item| read(item, tenant))
-            .collect::<Result<Vec<_>>>()?;
+        let digests = self.query_all(query).await?;
+        let digests = digests.iter().map(digest_in).collect::<Result<Vec<_>>>()?;
+        let wanted = digests
+            .iter()
+            .map(|digest| (Table::Configs, Key::digest(*digest)));
+        let mut keys = Vec::with_capacity(digests.len());
+        for (_, item) in self.get_all(wanted.collect()).await? {
+            let key = Key::of(&item)?;
+            let digest = digests.iter().find(|digest| Key::digest(**digest) == key);
+            let digest = digest.ok_or_else(|| unreadable("an API key's digest"))?;
+            keys.push(read(item, *digest)?);
+        }
         keys.sort_by_key(|key| (key.created_at, key.id));
         Ok(keys)
     }
 
     async fn put_key(&self, key: ApiKey) -> Result<()> {
-        let pointer = pointer(&key)?;
         for _ in 0..ROUNDS {
-            let before = self.holder(key.digest).await?;
+            let before = self.key_by_digest(key.digest).await?;
             let seen = before.as_ref().map_or_else(
                 || Condition::new("attribute_not_exists(#pk)"),
-                |(_, id)| Condition::new("#key_id = :seen").with("seen", s(id.to_string())),
+                |before| Condition::new("#key_id = :seen").with("seen", s(before.id.to_string())),
             );
             let mut steps = vec![
-                Step::Put(Table::Configs, pointer.clone(), Some(seen)),
-                Step::Put(Table::Configs, item(&key)?, None),
+                Step::Put(Table::Configs, item(&key)?, Some(seen)),
+                Step::Put(Table::Configs, listed(&key), None),
                 Step::Put(Table::Configs, Key::tenant(&key.tenant).item(), None),
             ];
-            if let Some((tenant, id)) = before
-                && (&tenant, id) != (&key.tenant, key.id)
+            if let Some(before) = before
+                && (&before.tenant, before.id) != (&key.tenant, key.id)
             {
-                steps.push(Step::Delete(
-                    Table::Configs,
-                    Key::api_key(&tenant, id),
-                    None,
-                ));
+                let listed = Key::api_key(&before.tenant, before.id);
+                steps.push(Step::Delete(Table::Configs, listed, None));
             }
             if self.transact(&steps).await? == Transacted::Done {
                 return Ok(());
@@ -94,72 +89,63 @@ impl ApiKeys for DynamoStore {
             return Ok(false);
         };
         let there = Condition::new("attribute_exists(#pk)");
-        let digest = read(found, tenant)?.digest;
         let steps = [
             Step::Delete(Table::Configs, key, Some(there)),
-            Step::Delete(Table::Configs, Key::digest(digest), None),
+            Step::Delete(Table::Configs, Key::digest(digest_in(&found)?), None),
         ];
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
 
-    async fn touch_key(&self, tenant: &TenantId, id: KeyId, at: Timestamp) -> Result<()> {
-        let there = Condition::new("attribute_exists(#pk)");
-        let touch = Change::of(Table::Configs, Key::api_key(tenant, id))
+    async fn touch_key(&self, key: &ApiKey, at: Timestamp) -> Result<()> {
+        let is_its = Condition::new("#tenant = :tenant AND #key_id = :id")
+            .with("tenant", s(key.tenant.as_str()))
+            .with("id", s(key.id.to_string()));
+        let touch = Change::of(Table::Configs, Key::digest(key.digest))
             .set("last_used_at", ms(at))
-            .only_if(there);
+            .only_if(is_its);
         self.change(touch).await?;
         Ok(())
     }
 }
 
-impl DynamoStore {
-    async fn holder(&self, digest: KeyDigest) -> Result<Option<(TenantId, KeyId)>> {
-        let Some(found) = self.get(Table::Configs, &Key::digest(digest)).await? else {
-            return Ok(None);
-        };
-        let pointer: Pointer = from_item(found, "an API key's digest")?;
-        let tenant = pointer.tenant.parse();
-        let tenant = tenant.map_err(|_| unreadable("an API key's tenant"))?;
-        Ok(Some((tenant, pointer.key_id)))
-    }
+/// The item in the tenant's partition.
+fn listed(key: &ApiKey) -> Item {
+    let mut item = Key::api_key(&key.tenant, key.id).item();
+    let digest = AttributeValue::B(Blob::new(key.digest.0));
+    item.insert(DIGEST.to_owned(), digest);
+    item
 }
 
-fn pointer(key: &ApiKey) -> Result<Item> {
-    let mut item = to_item(&Pointer {
-        tenant: key.tenant.as_str().to_owned(),
-        key_id: key.id,
-    })?;
-    item.extend(Key::digest(key.digest).item());
-    Ok(item)
+fn digest_in(listed: &Item) -> Result<KeyDigest> {
+    let bytes = listed.get(DIGEST).and_then(|digest| digest.as_b().ok());
+    let digest = bytes.and_then(|bytes| bytes.as_ref().try_into().ok());
+    digest
+        .map(KeyDigest)
+        .ok_or_else(|| unreadable("an API key's digest"))
 }
 
 fn item(key: &ApiKey) -> Result<Item> {
     let mut item = to_item(&Stored {
-        id: key.id,
+        tenant: key.tenant.as_str().to_owned(),
+        key_id: key.id,
         name: key.name.clone(),
         scopes: key.scopes.clone(),
         created_at: key.created_at,
         last_used_at: key.last_used_at,
     })?;
-    item.extend(Key::api_key(&key.tenant, key.id).item());
-    let digest = AttributeValue::B(Blob::new(key.digest.0));
-    item.insert(DIGEST.to_owned(), digest);
+    item.extend(Key::digest(key.digest).item());
     Ok(item)
 }
 
-fn read(mut item: Item, tenant: &TenantId) -> Result<ApiKey> {
-    let digest = match item.remove(DIGEST) {
-        Some(AttributeValue::B(bytes)) => bytes.into_inner().try_into().ok(),
-        Some(_) | None => None,
-    };
-    let digest = digest.ok_or_else(|| unreadable("an API key's digest"))?;
+fn read(item: Item, digest: KeyDigest) -> Result<ApiKey> {
     let stored: Stored = from_item(item, "an API key")?;
+    let tenant = stored.tenant.parse();
     Ok(ApiKey {
-        id: stored.id,
-        tenant: tenant.clone(),
+        id: stored.key_id,
+        tenant: tenant.map_err(|_| unreadable("an API key's tenant"))?,
         name: stored.name,
         scopes: stored.scopes,
-        digest: KeyDigest(digest),
+        digest,
         created_at: stored.created_at,
         last_used_at: stored.last_used_at,
     })

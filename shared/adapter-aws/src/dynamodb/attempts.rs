@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::DynamoStore;
 use super::calls::{Condition, Query, Table};
 use super::deflated::{Stored, take_restored};
+use super::expiry::LONGER;
 use super::item::{Item, n, seconds};
 use super::keys::Key;
 use super::packed;
@@ -57,10 +58,21 @@ impl DynamoStore {
         if attempt.error.is_none() && attempt.response_body.is_none() {
             return Ok(());
         }
-        let item = item(row, attempt, self.retention.expires_at(row))?;
+        let item = item(row, attempt, self.details_expire_at(row))?;
         let absent = Condition::new("attribute_not_exists(#pk)");
         self.put(Table::Deliveries, item, Some(absent)).await?;
         Ok(())
+    }
+
+    /// Nothing prolongs the details of an attempt, so those of a row that will be attempted again are stored for longer than
+    /// it needs them now.
+    fn details_expire_at(&self, row: &Delivery) -> Timestamp {
+        let needed_until = self.needed_until(row);
+        if row.status.is_open() {
+            needed_until.plus(LONGER)
+        } else {
+            needed_until
+        }
     }
 
     /// The last attempts of one row, oldest first.

@@ -74,6 +74,7 @@ pub(super) fn message(entry: &Item) -> Result<AttemptMessage> {
         tenant,
         id,
         next_retry_at: due_at(entry)?,
+        fresh: false,
     })
 }
 

@@ -1,5 +1,5 @@
-//! The few DynamoDB calls that everything else uses. Reads are strongly consistent; a failed condition is a value, not
-//! an error.
+//! The few DynamoDB calls that everything else uses. Reads are strongly consistent unless the caller says otherwise; a
+//! failed condition is a value, not an error.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,6 +32,13 @@ pub(super) enum Table {
     Configs,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consistency {
+    Strong,
+    /// Half the price. What it shows was true, but may not be anymore.
+    Eventual,
+}
+
 impl DynamoStore {
     pub(super) fn table(&self, table: Table) -> &str {
         match table {
@@ -42,14 +49,32 @@ impl DynamoStore {
 
     /// One item, strongly consistent.
     pub(super) async fn get(&self, table: Table, key: &Key) -> Result<Option<Item>> {
+        self.get_with(Consistency::Strong, table, key).await
+    }
+
+    pub(super) async fn get_with(
+        &self,
+        consistency: Consistency,
+        table: Table,
+        key: &Key,
+    ) -> Result<Option<Item>> {
         let call = self.client.get_item().table_name(self.table(table));
-        let call = call.set_key(Some(key.item())).consistent_read(true);
+        let is_strong = consistency == Consistency::Strong;
+        let call = call.set_key(Some(key.item())).consistent_read(is_strong);
         let answer = call.send().await.map_err(|error| fault::of(&error))?;
         Ok(answer.item)
     }
 
     /// Many items, strongly consistent, in no particular order; missing ones are left out.
     pub(super) async fn get_all(&self, wanted: Vec<(Table, Key)>) -> Result<Vec<(Table, Item)>> {
+        self.get_all_with(Consistency::Strong, wanted).await
+    }
+
+    pub(super) async fn get_all_with(
+        &self,
+        consistency: Consistency,
+        wanted: Vec<(Table, Key)>,
+    ) -> Result<Vec<(Table, Item)>> {
         let mut found = Vec::with_capacity(wanted.len());
         for chunk in wanted.chunks(BATCH_KEYS) {
             let mut left: HashMap<String, KeysAndAttributes> = HashMap::new();
@@ -58,7 +83,8 @@ impl DynamoStore {
                 let keys: Vec<_> = keys.map(|(_, key)| key.item()).collect();
                 if !keys.is_empty() {
                     let asked = KeysAndAttributes::builder().set_keys(Some(keys));
-                    let asked = asked.consistent_read(true).build();
+                    let is_strong = consistency == Consistency::Strong;
+                    let asked = asked.consistent_read(is_strong).build();
                     let asked = asked.map_err(|error| Error::Broken(error.to_string()))?;
                     left.insert(self.table(table).to_owned(), asked);
                 }

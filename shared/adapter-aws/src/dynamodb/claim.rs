@@ -5,7 +5,7 @@ use futures_util::stream;
 use postrider_domain::delivery::{Claimed, Delivery, Unclaimable};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, Wanted};
+use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, SeenRow, Wanted};
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
@@ -27,6 +27,26 @@ enum Looked {
     Free(Box<Delivery>),
 }
 
+/// What a claim has to know about the webhook of its row.
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    Active { generation: u32 },
+    Stopped,
+    Deleted,
+}
+
+impl Standing {
+    const fn of(state: Option<&State>) -> Self {
+        match state {
+            None => Self::Deleted,
+            Some(state) if state.health.status.is_stopped() => Self::Stopped,
+            Some(state) => Self::Active {
+                generation: state.health.generation,
+            },
+        }
+    }
+}
+
 /// Where a claimer finds its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -43,16 +63,19 @@ impl DynamoStore {
         source: Source,
         now: Timestamp,
     ) -> Vec<Result<Claim>> {
-        let webhooks = wanted
-            .iter()
-            .map(|one| (one.tenant.clone(), one.id.webhook));
-        let states = match self.states(webhooks.collect::<Vec<_>>()).await {
+        let unseen = wanted.iter().filter(|one| one.seen.generation.is_none());
+        let unseen = unseen.map(|one| (one.tenant.clone(), one.id.webhook));
+        let states = match self.states(unseen.collect::<Vec<_>>()).await {
             Ok(states) => states,
             Err(error) => return wanted.iter().map(|_| Err(error.clone())).collect(),
         };
         let claim = |one: Wanted| {
-            let known = states.get(&(one.tenant.clone(), one.id.webhook));
-            self.claim_one(one, source, known.cloned(), now)
+            let webhook = (one.tenant.clone(), one.id.webhook);
+            let standing = match one.seen.generation {
+                Some(generation) => Standing::Active { generation },
+                None => Standing::of(states.get(&webhook)),
+            };
+            self.claim_one(one, source, standing, now)
         };
         let claims: Vec<_> = wanted.into_iter().map(claim).collect();
         stream::iter(claims).buffered(AT_ONCE).collect().await
@@ -62,24 +85,23 @@ impl DynamoStore {
         &self,
         wanted: Wanted,
         source: Source,
-        mut known: Option<State>,
+        mut standing: Standing,
         now: Timestamp,
     ) -> Result<Claim> {
         for _ in 0..TRIES {
-            let answer = match &known {
-                None => self.ended_delivery(&wanted, source, now).await?,
-                Some(state) if state.health.status.is_stopped() => {
-                    self.put_on_hold(&wanted, source, now).await?
-                }
-                Some(state) => {
-                    let generation = state.health.generation;
+            let answer = match standing {
+                Standing::Deleted => self.ended_delivery(&wanted, source, now).await?,
+                Standing::Stopped => self.put_on_hold(&wanted, source, now).await?,
+                Standing::Active { generation } => {
                     self.hold(&wanted, source, generation, now).await?
                 }
             };
-            match answer {
-                Some(claim) => return Ok(claim),
-                None => known = self.state(&wanted.tenant, wanted.id.webhook).await?,
-            }
+            let Some(claim) = answer else {
+                let state = self.state(&wanted.tenant, wanted.id.webhook).await?;
+                standing = Standing::of(state.as_ref());
+                continue;
+            };
+            return Ok(claim);
         }
         Err(fault::contended("the row"))
     }
@@ -92,14 +114,10 @@ impl DynamoStore {
         generation: u32,
         now: Timestamp,
     ) -> Result<Option<Claim>> {
-        // A claim repeated by its owner is the same claim, even after its lease has ended.
-        let not_own = "(attribute_not_exists(#lease_owner) OR #lease_owner <> :own)";
-        let due = format!("#next_retry_at <= :now AND {not_own}");
-        let condition = match source {
-            Source::Message => row::is_free(&due, now),
-            Source::Backlog => row::is_free_in_backlog(&due, now),
+        let condition = match wanted.seen.row {
+            SeenRow::Accepted => row::is_fresh("#next_retry_at <= :now", now),
+            SeenRow::Read => is_claimable(wanted, source, now),
         };
-        let condition = condition.with("own", s(row::owner(&wanted.lease.owner)));
         let change = Change::of(Table::Deliveries, Key::delivery(&wanted.tenant, wanted.id))
             .set("lease_owner", s(row::owner(&wanted.lease.owner)))
             .set("lease_until", ms(wanted.lease.until))
@@ -171,6 +189,9 @@ impl DynamoStore {
             return Ok(Looked::Answered(Claim::Missing));
         };
         let row = row::delivery(item)?;
+        if wanted.is_written_since(&row) {
+            return Ok(Looked::Answered(Claim::NotFresh));
+        }
         let claimed = match source {
             Source::Message => row.clone().claim(&wanted.lease, now),
             Source::Backlog => row.clone().claim_from_backlog(&wanted.lease, now),
@@ -228,6 +249,18 @@ impl DynamoStore {
             now,
         }
     }
+}
+
+/// Holds if the row is due and free, or was left by another owner: a claim repeated by its owner is the same claim, even
+/// after its lease has ended.
+fn is_claimable(wanted: &Wanted, source: Source, now: Timestamp) -> Condition {
+    let not_own = "(attribute_not_exists(#lease_owner) OR #lease_owner <> :own)";
+    let due = format!("#next_retry_at <= :now AND {not_own}");
+    let condition = match source {
+        Source::Message => row::is_free(&due, now),
+        Source::Backlog => row::is_free_in_backlog(&due, now),
+    };
+    condition.with("own", s(row::owner(&wanted.lease.owner)))
 }
 
 /// Holds while the row is still the claimed one; only its lease may have been extended.

@@ -42,11 +42,12 @@ impl Limiters for DynamoStore {
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
+        seen: &WebhookFlow,
         want: usize,
         limits: Limits,
         now: Timestamp,
     ) -> Result<usize> {
-        self.take_retry_credit((tenant, webhook), want, &limits, now)
+        self.take_retry_credit((tenant, webhook), seen, want, &limits, now)
             .await
     }
 }

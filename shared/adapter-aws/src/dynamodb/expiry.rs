@@ -1,6 +1,6 @@
 //! How long an event is stored. It must outlive its rows, and every write of it is billed by the size of its body. Most rows
-//! are delivered at once, so a new event is stored for as long as such rows are. The first write of a row that will be
-//! stored for longer prolongs its event, before the row is written.
+//! are delivered at once or within a few days, so a new event is stored for as long as such rows are. The first write of a
+//! row that needs it for longer prolongs its event, before the row is written.
 
 use postrider_domain::delivery::Delivery;
 use postrider_domain::ids::{EventId, TenantId};
@@ -29,7 +29,20 @@ impl DynamoStore {
         waiting.fold(delivered_at_once, Timestamp::max).plus(LONGER)
     }
 
-    /// Replaces a row, after making sure that its event outlives it. `event_expires_at` is when the event expires as far as
+    /// Until when a row needs its event and the details of its attempts. A row that will be attempted most likely becomes a
+    /// delivered one: if not, the write that says so prolongs the event. One in a backlog may wait for as long as it is
+    /// stored.
+    pub(super) fn needed_until(&self, row: &Delivery) -> Timestamp {
+        let due_at = row
+            .next_retry_at
+            .filter(|_| row.status.is_open() && !row.in_backlog);
+        match due_at {
+            Some(due_at) => due_at.plus(self.retention.delivered.max(LONGER)),
+            None => self.retention.expires_at(row),
+        }
+    }
+
+    /// Replaces a row, after making sure that its event is stored for as long as it needs it. `event_expires_at` is when the event expires as far as
     /// the caller knows; it is read if the caller does not know.
     pub(super) async fn replace_row(
         &self,
@@ -37,19 +50,19 @@ impl DynamoStore {
         event_expires_at: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<Change> {
-        let row_expires_at = self.retention.expires_at(after);
+        let needed_until = self.needed_until(after);
         let (tenant, event) = (&after.tenant, after.id.event);
-        self.keep_event(tenant, event, row_expires_at, event_expires_at, now)
+        self.keep_event(tenant, event, needed_until, event_expires_at, now)
             .await?;
         row::replace(after, self.around(now))
     }
 
-    /// Makes sure that an event outlives a row.
+    /// Makes sure that an event is stored for as long as a row needs it.
     pub(super) async fn keep_event(
         &self,
         tenant: &TenantId,
         event: EventId,
-        row_expires_at: Timestamp,
+        needed_until: Timestamp,
         event_expires_at: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<()> {
@@ -60,10 +73,10 @@ impl DynamoStore {
                 kept.map(|kept| kept.expires_at)
             }
         };
-        if expires_at.is_none_or(|expires_at| expires_at >= row_expires_at) {
+        if expires_at.is_none_or(|expires_at| expires_at >= needed_until) {
             return Ok(());
         }
-        let until = row_expires_at.plus(LONGER);
+        let until = needed_until.plus(LONGER);
         let key = Key::event(tenant, event);
         let object_lasts =
             "(attribute_not_exists(#object_expires_at) OR #object_expires_at >= :until)";

@@ -48,12 +48,9 @@ impl DynamoStore {
             .remove("lease_owner")
             .add("version", n(1));
         let moved = async {
-            if row.kind == AttemptKind::First {
-                // That of a retry was prolonged by its first failure.
-                let expires_at = row.next_retry_at.plus(self.retention.dead);
-                self.keep_event(&row.tenant, row.id.event, expires_at, None, now)
-                    .await?;
-            }
+            let needed_until = row.next_retry_at.plus(self.retention.dead);
+            self.keep_event(&row.tenant, row.id.event, needed_until, None, now)
+                .await?;
             self.change(change.only_if(unmoved)).await
         };
         match moved.await {

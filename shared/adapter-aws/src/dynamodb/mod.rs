@@ -27,6 +27,8 @@ mod flow;
 mod follow;
 mod give_back;
 mod health;
+#[cfg(test)]
+mod heat;
 mod history;
 mod interventions;
 mod item;

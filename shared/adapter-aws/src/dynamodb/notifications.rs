@@ -15,7 +15,7 @@ use postrider_ports::notifications::{Notifications, StoredNotification};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
-use super::calls::{Change, Condition, Order, Query, Table};
+use super::calls::{Change, Condition, Consistency, Order, Query, Table};
 use super::item::{Item, from_item, instant, ms, s, seconds, to_item};
 use super::keys::{FEED_PREFIX, Key};
 use crate::fault::{self, unreadable};
@@ -128,7 +128,9 @@ fn listening(tenant: &TenantId) -> Key {
 impl DynamoStore {
     /// Whether a listener reads the tenant's feed.
     pub(super) async fn is_heard(&self, tenant: &TenantId, now: Timestamp) -> Result<bool> {
-        let found = self.get(Table::Deliveries, &listening(tenant)).await?;
+        // A listener that came a moment ago may be missed: it is told of a gap.
+        let (eventual, key) = (Consistency::Eventual, listening(tenant));
+        let found = self.get_with(eventual, Table::Deliveries, &key).await?;
         let at = found.and_then(|item| instant(&item, "at"));
         Ok(at.is_some_and(|at| at >= now.minus(HEARD_FOR)))
     }

@@ -215,6 +215,13 @@ pub(super) fn unchanged(row: &Delivery) -> Condition {
     Condition::new("#version = :version").with("version", n(row.version))
 }
 
+/// Holds if it is as it was accepted.
+pub(super) fn is_fresh(and: &str, now: Timestamp) -> Condition {
+    Condition::new(&format!("#version = :accepted AND {and}"))
+        .with("accepted", n(0))
+        .with("now", n(now.as_millis()))
+}
+
 /// Holds if it is open, free at `now` and not in a backlog.
 pub(super) fn is_free(and: &str, now: Timestamp) -> Condition {
     let elsewhere = "(attribute_not_exists(#lane) OR NOT begins_with(#lane, :backlog))";

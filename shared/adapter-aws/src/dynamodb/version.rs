@@ -36,7 +36,7 @@ impl DynamoStore {
 }
 
 /// Hidden randomness: which copy is read makes no difference to the result.
-fn any_copy() -> u64 {
+pub(super) fn any_copy() -> u64 {
     RandomState::new().hash_one(()) % COPIES
 }
 

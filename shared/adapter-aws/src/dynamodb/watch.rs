@@ -1,7 +1,7 @@
 //! Fresh rows: accepted without a lane, so that the many that are delivered at once cost no entry in the index of due rows.
 //! Those that stay open get one from their first record in the stream, or from a sweep.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -14,7 +14,7 @@ use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
-use super::calls::{Change, Condition, Order, Query, Table};
+use super::calls::{Change, Condition, Consistency, Order, Query, Table};
 use super::item::{Item, instant, ms, s};
 use super::keys::{self, CHORES, DELIVERY_PREFIX, Key};
 use super::row;
@@ -58,6 +58,14 @@ impl Record {
 impl Watch for DynamoStore {
     async fn open_without_lane(&self, rows: Vec<AcceptedRow>) -> Result<Vec<Delivery>> {
         let reads: Vec<_> = rows
+            .chunks(READ_AT_ONCE)
+            .map(|rows| self.unsettled(rows))
+            .collect();
+        let unsettled: Vec<AcceptedRow> = stream::iter(reads)
+            .buffer_unordered(CALLS_AT_ONCE)
+            .try_concat()
+            .await?;
+        let reads: Vec<_> = unsettled
             .chunks(READ_AT_ONCE)
             .map(|rows| self.read_open_without_lane(rows))
             .collect();
@@ -129,6 +137,26 @@ impl Watch for DynamoStore {
 }
 
 impl DynamoStore {
+    /// The rows for which an eventually consistent read does not show that the watch is done with them. A row that was closed
+    /// or had a lane since it was accepted never becomes open without one, so even an outdated read proves it.
+    async fn unsettled(&self, rows: &[AcceptedRow]) -> Result<Vec<AcceptedRow>> {
+        let key_of = |row: &AcceptedRow| Key::delivery(&row.tenant, row.id);
+        let keys: HashSet<Key> = rows.iter().map(key_of).collect();
+        let wanted = keys.into_iter().map(|key| (Table::Deliveries, key));
+        let found = self.get_all_with(Consistency::Eventual, wanted.collect());
+        let mut settled = HashMap::new();
+        for (_, item) in found.await? {
+            let status = item.get("status").and_then(|it| it.as_s().ok());
+            let status = status.and_then(|status| status.parse().ok());
+            let is_closed = status.is_some_and(|status: Status| !status.is_open());
+            if is_closed || item.contains_key(LANE) {
+                settled.insert(Key::of(&item)?, instant(&item, "created_at"));
+            }
+        }
+        let is_open = |row: &&AcceptedRow| settled.get(&key_of(row)) != Some(&Some(row.created_at));
+        Ok(rows.iter().filter(is_open).cloned().collect())
+    }
+
     async fn read_open_without_lane(&self, rows: &[AcceptedRow]) -> Result<Vec<Delivery>> {
         let accepted: HashMap<Key, Timestamp> = rows
             .iter()

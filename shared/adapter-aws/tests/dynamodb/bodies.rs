@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{DeadCause, Status, Unclaimable};
+use postrider_domain::delivery::{DeadCause, Force, Status, Unclaimable};
 use postrider_domain::event::{Event, MAX_BODY_BYTES};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Claim;
+use postrider_ports::interventions::Requeued;
 use postrider_testkit::bodies::random_bytes;
 use postrider_testkit::builders::{NOW, after};
 
@@ -49,9 +50,9 @@ fn days(days: u64) -> Timestamp {
     NOW.plus(Millis::from_seconds(days * DAY))
 }
 
-const fn retry_at(next_retry_at: Timestamp) -> Transition {
-    Transition::Retry { next_retry_at }
-}
+const DIE: Transition = Transition::Die {
+    cause: DeadCause::Exhausted,
+};
 
 #[tokio::test]
 async fn a_body_of_4_mb_costs_no_more_units_than_a_small_one() {
@@ -62,12 +63,12 @@ async fn a_body_of_4_mb_costs_no_more_units_than_a_small_one() {
 }
 
 #[tokio::test]
-async fn the_object_of_an_event_lasts_longer_than_the_event_after_a_failure() {
+async fn the_object_of_an_event_lasts_longer_than_the_event_after_a_death() {
     let metered = Metered::start().await;
     let (id, _) = large(&metered).await;
     let stored = item(&metered, id).await;
     assert_eq!(seconds(&stored, "object_expires_at"), days(104));
-    metered.attempt(id, retry_at(days(5)), NOW).await;
+    metered.attempt(id, DIE, days(5)).await;
     let soon = item(&metered, id).await;
     assert_eq!(seconds(&soon, "expires_at"), days(5 + 97));
     assert_eq!(
@@ -77,16 +78,19 @@ async fn the_object_of_an_event_lasts_longer_than_the_event_after_a_failure() {
 }
 
 #[tokio::test]
-async fn a_late_failure_renews_the_object_of_its_event() {
+async fn a_late_death_renews_the_object_of_its_event() {
     let metered = Metered::start().await;
     let (id, _) = large(&metered).await;
     let key = item(&metered, id).await["object"].clone();
-    metered.attempt(id, retry_at(days(20)), days(20)).await;
+    metered.attempt(id, DIE, days(20)).await;
     let late = item(&metered, id).await;
     assert_eq!(seconds(&late, "expires_at"), days(20 + 97));
     assert_eq!(seconds(&late, "object_expires_at"), days(20 + 104));
     assert_eq!(late["object"], key);
-    let claim = metered.scene.try_claim(id, days(20)).await;
+    let scene = &metered.scene;
+    let requeued = scene.requeue(&scene.tenant, id, Force::No, days(20)).await;
+    assert!(matches!(requeued, Ok(Requeued::Done(_))));
+    let claim = scene.try_claim(id, days(20)).await;
     let Claim::Claimed(delivery) = claim else {
         panic!("not claimed");
     };

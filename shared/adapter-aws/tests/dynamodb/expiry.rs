@@ -1,13 +1,12 @@
-//! How long an event is stored: 37 days, or 97 from the last time that one of its rows became anything but delivered.
+//! How long an event is stored: 37 days from when its last row was delivered or is due, and 97 from when one died or began
+//! to wait in a backlog.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Force};
-use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::drains::Postponed;
 use postrider_ports::interventions::Requeued;
 use postrider_testkit::builders::{NOW, after};
 use postrider_testkit::store_suite::{Fixture, Scene};
@@ -71,37 +70,50 @@ async fn an_event_that_is_delivered_at_once_is_stored_37_days() {
 }
 
 #[tokio::test]
-async fn a_first_failure_prolongs_the_event_to_97_days_and_a_second_one_soon_after_does_not() {
+async fn an_event_that_is_delivered_within_a_week_is_stored_37_days() {
+    let stage = Stage::new().await;
+    let scene = &stage.scene;
+    let id = scene.row(scene.webhook().await.id).await;
+    let late = after(6 * DAY);
+    scene.attempt(id, retry_at(after(60)), NOW).await;
+    scene.attempt(id, retry_at(late), after(60)).await;
+    assert_eq!(stage.expires_at(id, "event").await, days_after(NOW, 37));
+    scene.attempt(id, Transition::Deliver, late).await;
+    assert_eq!(stage.event_expires_at(id).await, days_after(NOW, 37));
+    for version in [1, 3] {
+        let details = format!("attempt#{}#{version}", id.webhook);
+        let kept_until = stage.expires_at(id, &details).await;
+        assert!(kept_until >= days_after(NOW, 37), "{kept_until}");
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_that_dies_prolongs_the_event_to_97_days() {
     let stage = Stage::new().await;
     let scene = &stage.scene;
     let id = scene.row(scene.webhook().await.id).await;
     scene.attempt(id, retry_at(after(60)), NOW).await;
+    let cause = DeadCause::Exhausted;
+    scene
+        .attempt(id, Transition::Die { cause }, after(60))
+        .await;
     let prolonged = days_after(after(60), 97);
-    assert_eq!(stage.event_expires_at(id).await, prolonged);
-    scene.attempt(id, retry_at(after(600)), after(60)).await;
-    assert_eq!(stage.event_expires_at(id).await, prolonged);
-    let die = Transition::Die {
-        cause: DeadCause::Exhausted,
-    };
-    scene.attempt(id, die, after(600)).await;
     assert_eq!(stage.event_expires_at(id).await, prolonged);
 }
 
 #[tokio::test]
-async fn a_failure_long_after_the_first_prolongs_the_event_again() {
+async fn a_retry_that_is_due_late_prolongs_the_event_each_time() {
     let stage = Stage::new().await;
     let scene = &stage.scene;
     let id = scene.row(scene.webhook().await.id).await;
-    let late = after(30 * DAY);
-    scene.attempt(id, retry_at(late), NOW).await;
-    scene.attempt(id, retry_at(after(31 * DAY)), late).await;
-    let prolonged = days_after(after(31 * DAY), 97);
-    assert!(stage.event_expires_at(id).await <= prolonged);
-    scene
-        .attempt(id, retry_at(after(60 * DAY)), after(31 * DAY))
-        .await;
-    let prolonged = days_after(after(60 * DAY), 97);
-    assert_eq!(stage.event_expires_at(id).await, prolonged);
+    let mut now = NOW;
+    for days in [10, 31, 60] {
+        let late = after(days * DAY);
+        scene.attempt(id, retry_at(late), now).await;
+        let event = stage.expires_at(id, "event").await;
+        assert_eq!(event, days_after(late, 37));
+        now = late;
+    }
 }
 
 #[tokio::test]
@@ -120,11 +132,15 @@ async fn a_requeue_prolongs_the_event() {
     let stage = Stage::new().await;
     let scene = &stage.scene;
     let webhook = scene.webhook().await.id;
-    let now = after(20 * DAY);
-    for id in [scene.dead(webhook).await, scene.delivered(webhook).await] {
+    for (id, days) in [
+        (scene.dead(webhook).await, 80),
+        (scene.delivered(webhook).await, 20),
+    ] {
+        let now = after(days * DAY);
         let requeued = scene.requeue(&scene.tenant, id, Force::Delivered, now);
         assert!(matches!(requeued.await, Ok(Requeued::Done(_))));
-        assert_eq!(stage.event_expires_at(id).await, days_after(now, 97));
+        let event = stage.expires_at(id, "event").await;
+        assert_eq!(event, days_after(now, 37));
     }
 }
 
@@ -133,18 +149,15 @@ async fn a_row_that_waits_in_a_backlog_prolongs_its_event() {
     let stage = Stage::new().await;
     let scene = &stage.scene;
     let webhook = scene.webhook().await.id;
-    let (moved, put_on_hold) = (scene.row(webhook).await, scene.row(webhook).await);
-    let postponed = Postponed {
-        tenant: scene.tenant.clone(),
-        id: moved,
-        kind: AttemptKind::First,
-        next_retry_at: NOW,
-    };
-    let done = scene.move_to_backlog(vec![postponed], NOW).await;
-    assert_eq!(done, [Ok(())]);
+    let (moved, retried) = (scene.row(webhook).await, scene.row(webhook).await);
+    let put_on_hold = scene.row(webhook).await;
+    scene.attempt(retried, retry_at(NOW), NOW).await;
+    for id in [moved, retried] {
+        scene.postpone(id, NOW).await;
+    }
     scene.set_status(webhook, WebhookStatus::Paused).await;
     scene.try_claim(put_on_hold, NOW).await;
-    for id in [moved, put_on_hold] {
+    for id in [moved, retried, put_on_hold] {
         assert!(scene.stored(id).await.in_backlog);
         assert_eq!(stage.event_expires_at(id).await, days_after(NOW, 97));
     }

@@ -39,5 +39,5 @@ postrider_testkit::store_suite!(fixture);
 fn store_and_model_agree() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let fixture = runtime.block_on(fixture());
-    postrider_testkit::model::check(&fixture, &runtime, 6);
+    postrider_testkit::model::check(&fixture, &runtime, 10);
 }

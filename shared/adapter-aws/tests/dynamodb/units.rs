@@ -41,7 +41,7 @@ async fn a_claim_touches_no_index() {
 }
 
 #[tokio::test]
-async fn a_first_failure_costs_seven_units_more_and_each_further_one_six() {
+async fn each_failure_costs_five_units_and_the_last_one_seven() {
     let metered = Metered::start().await;
     let session: Label = "session-of-an-agent-0042".parse().unwrap();
     let (id, _) = metered.accept(Some(session), SMALL).await;
@@ -51,14 +51,14 @@ async fn a_first_failure_costs_seven_units_more_and_each_further_one_six() {
         };
         let spent = metered.attempt(id, retry, after(60 * n)).await;
         println!("failure {}: {spent} write units", n + 1);
-        assert!(spent <= if n == 0 { 7.0 } else { 6.0 }, "{spent} units");
+        assert_eq!(spent, 5.0, "{spent} units");
     }
     let die = Transition::Die {
         cause: DeadCause::Exhausted,
     };
     let spent = metered.attempt(id, die, after(240)).await;
     println!("the last failure: {spent} write units");
-    assert!(spent <= 6.0, "{spent} units");
+    assert_eq!(spent, 7.0, "{spent} units");
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn flow_control_costs_a_unit_per_write() {
     scene.set_status(webhook, WebhookStatus::Active).await;
     spent();
     scene.flow(webhook).await;
-    assert_eq!(spent(), (0.0, 2.0), "a look at the flow");
+    assert_eq!(spent(), (0.0, 1.0), "a look at the state and the flow");
 }
 
 #[tokio::test]
@@ -152,11 +152,12 @@ async fn credit_costs_one_unit_per_batch_and_the_move_of_a_fresh_row_three() {
     let limits = postrider_testkit::builders::webhook(&scene.tenant, 1);
     let limits = limits.settings.limits();
     let (id, _) = metered.accept(None, SMALL).await;
+    let seen = scene.flow(webhook).await;
     metered.meter.take();
-    let taken = scene.take_credit(&scene.tenant, webhook, 10, limits, NOW);
+    let taken = scene.take_credit(&scene.tenant, webhook, &seen, 10, limits, NOW);
     assert_eq!(taken.await, Ok(1));
     let spent = metered.meter.take();
-    assert_eq!((spent.writes, spent.reads), (1.0, 1.0));
+    assert_eq!((spent.writes, spent.reads), (1.0, 0.0));
     let row = scene.stored(id).await;
     metered.meter.take();
     let row = Postponed {

@@ -137,6 +137,7 @@ pub(crate) enum ClaimForm {
     Claimed(Box<Form<ClaimedDelivery>>),
     Unclaimable(Unclaimable),
     Missing,
+    NotFresh,
     WebhookDeleted,
 }
 
@@ -148,6 +149,7 @@ impl Wire for Claim {
             Self::Claimed(delivery) => ClaimForm::Claimed(Box::new(delivery.pack(vault)?)),
             Self::Unclaimable(why) => ClaimForm::Unclaimable(*why),
             Self::Missing => ClaimForm::Missing,
+            Self::NotFresh => ClaimForm::NotFresh,
             Self::WebhookDeleted => ClaimForm::WebhookDeleted,
         })
     }
@@ -159,6 +161,7 @@ impl Wire for Claim {
             }
             ClaimForm::Unclaimable(why) => Self::Unclaimable(why),
             ClaimForm::Missing => Self::Missing,
+            ClaimForm::NotFresh => Self::NotFresh,
             ClaimForm::WebhookDeleted => Self::WebhookDeleted,
         })
     }

@@ -8,7 +8,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::sqlite::{Fault, private};
+use crate::sqlite::{Fault, private, sync_name};
 
 const FILE: &str = "last-backup.json";
 
@@ -52,7 +52,8 @@ pub(super) fn record(dir: &Path, last: &LastBackup) -> Result<()> {
         file.write_all(b"\n")?;
         file.sync_all()?;
         give_to_owner_of(dir, &draft);
-        fs::rename(&draft, &path)
+        fs::rename(&draft, &path)?;
+        sync_name(&path)
     };
     Ok(write().map_err(|error| Fault::io("cannot write", &path, &error))?)
 }

@@ -19,6 +19,7 @@ use super::{BackupContents, CopyProgress, DROP_TABLES, FILES, contents};
 use crate::SqliteStore;
 use crate::sqlite::{
     DATABASE_FILE, Fault, SqliteOptions, create_private, make_private_directory, private, settle,
+    sync_name,
 };
 
 /// Everything is prepared here, so that an interrupted restore leaves nothing that a gateway would serve.
@@ -227,7 +228,7 @@ fn move_into_place(draft: &Path, dir: &Path) -> std::io::Result<()> {
         .collect();
     for name in names {
         fs::rename(draft.join(&name), dir.join(&name))?;
-        File::open(dir)?.sync_all()?;
+        sync_name(&dir.join(&name))?;
     }
     Ok(())
 }

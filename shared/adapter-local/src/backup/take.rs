@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::last::{self, LastBackup};
 use super::{BackupContents, FILES, TABLES};
-use crate::sqlite::{DATABASE_FILE, Fault, check_key, create_private, settle};
+use crate::sqlite::{DATABASE_FILE, Fault, check_key, create_private, settle, sync_name};
 
 /// 16 MiB at a time: enough to be fast, little enough to show progress.
 const PAGES_PER_STEP: i32 = 4_096;
@@ -172,8 +172,5 @@ fn publish(draft: &Path, file: &Path) -> std::io::Result<()> {
         // A file system without links.
         Err(_) => fs::rename(draft, file)?,
     }
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-        Some(_) | None => File::open(".")?.sync_all(),
-    }
+    sync_name(file)
 }

@@ -166,6 +166,7 @@ impl Position {
                 webhook: self.webhook,
             },
             next_retry_at: self.due_at,
+            fresh: false,
         })
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn claim(tx: &mut Tx<'_, '_>, wanted: &Wanted, now: Timestamp) -> Res
     let Some(stored) = rows::load(tx, &wanted.tenant, wanted.id)? else {
         return Ok(Claim::Missing);
     };
+    if wanted.is_written_since(&stored.row) {
+        return Ok(Claim::NotFresh);
+    }
     let claimed = match stored.row.clone().claim(&wanted.lease, now) {
         Ok(claimed) => claimed,
         Err(why) => return Ok(Claim::Unclaimable(why)),

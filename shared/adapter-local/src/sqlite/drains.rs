@@ -114,9 +114,12 @@ impl SqliteStore {
 fn shown(flow: &Flow, webhook: &Webhook) -> WebhookFlow {
     WebhookFlow {
         status: webhook.health.status,
+        generation: webhook.health.generation,
+        updated_at: Some(webhook.updated_at),
         limiter: flow.limiter,
         capped: webhook.settings.limits().is_capped(),
         failed_in_a_row: webhook.health.failure_count,
+        credit: Some(flow.credit),
         drain: flow.drain.clone(),
     }
 }
@@ -154,6 +157,7 @@ impl Limiters for SqliteStore {
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
+        _: &WebhookFlow,
         want: usize,
         limits: Limits,
         now: Timestamp,
@@ -370,6 +374,7 @@ fn open_rows(
                 webhook: part.webhook,
             },
             next_retry_at: codec::instant(row, 1)?,
+            fresh: false,
         })
     };
     let id = part.webhook.to_string();

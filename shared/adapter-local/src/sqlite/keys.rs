@@ -68,8 +68,8 @@ impl ApiKeys for SqliteStore {
             .await
     }
 
-    async fn touch_key(&self, tenant: &TenantId, id: KeyId, at: Timestamp) -> Result<()> {
-        let tenant = tenant.clone();
+    async fn touch_key(&self, key: &ApiKey, at: Timestamp) -> Result<()> {
+        let (tenant, id) = (key.tenant.clone(), key.id);
         self.writer
             .write(move |tx| {
                 let used = params![tenant.as_str(), id.to_string(), at.as_millis()];

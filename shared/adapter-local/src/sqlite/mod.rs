@@ -63,9 +63,8 @@ pub use locks::ServeLock;
 pub(crate) use migrate::is_current;
 pub use open::SqliteOptions;
 use open::random;
-pub(crate) use open::{
-    FILE as DATABASE_FILE, create_private, make_private_directory, private, settle,
-};
+pub(crate) use open::{FILE as DATABASE_FILE, create_private, private, settle};
+pub use open::{make_private_directory, sync_name};
 use readers::Readers;
 pub use unreadable::describe_metrics;
 pub(crate) use vault::{KEY_FILE, check_key};

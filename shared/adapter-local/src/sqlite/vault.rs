@@ -102,8 +102,6 @@ fn create(path: &Path) -> std::io::Result<()> {
     fs::remove_file(&draft)?;
     match linked {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        _ => path
-            .parent()
-            .map_or(Ok(()), |dir| File::open(dir)?.sync_all()),
+        _ => super::sync_name(path),
     }
 }

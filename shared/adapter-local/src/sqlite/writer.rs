@@ -479,10 +479,11 @@ mod tests {
             let db = tx.db();
             let mode: String = db.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
             let synchronous: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-            Ok((mode, synchronous))
+            let full: bool = db.pragma_query_value(None, "fullfsync", |row| row.get(0))?;
+            Ok((mode, synchronous, full))
         });
         // FULL: with a write-ahead log, every commit syncs the log.
-        assert_eq!(settings.await, Ok(("wal".to_owned(), 2)));
+        assert_eq!(settings.await, Ok(("wal".to_owned(), 2, true)));
     }
 
     #[tokio::test]

@@ -325,9 +325,12 @@ mod tests {
     fn flow(drain: DrainState) -> WebhookFlow {
         WebhookFlow {
             status: WebhookStatus::Active,
+            generation: 0,
+            updated_at: None,
             limiter: Limiter::default(),
             capped: false,
             failed_in_a_row: 0,
+            credit: None,
             drain,
         }
     }

@@ -24,7 +24,8 @@ pub(crate) struct Decision<'a> {
 }
 
 /// Logs one line per attempt. Only a written attempt counts, so the line follows the write: `outcome` is `stale` if another
-/// process had claimed the delivery by then. `decision` can be reproduced from the fields after it.
+/// process had claimed the delivery by then. `decision` can be reproduced from the fields after it. For a success those
+/// about retries play no part, and on AWS every byte is billed.
 pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempted>) {
     let Decision {
         row,
@@ -37,6 +38,10 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
     let next_retry_at = match transition {
         Transition::Retry { next_retry_at } => Some(next_retry_at.as_millis()),
         Transition::Deliver | Transition::Die { .. } => None,
+    };
+    let retrying = match transition {
+        Transition::Deliver => None,
+        Transition::Retry { .. } | Transition::Die { .. } => Some(policy),
     };
     let (retry_after, directive) = match &decision.outcome.result {
         Answer::Response(response) => (response.retry_after, response.control),
@@ -62,15 +67,15 @@ pub(super) fn log(decision: &Decision<'_>, attempt: &Attempt, written: &Result<A
         retry_after_ms = retry_after.map(|after| after.wait(decided_at).get()),
         directive = directive.map(Control::as_str),
         // Inside the macro: nothing is built for a line that is not written.
-        delays_ms = delays(policy),
-        max_backoff_ms = policy.max_backoff.get(),
-        jitter_bps = policy.jitter_bps,
+        delays_ms = retrying.map(delays),
+        max_backoff_ms = retrying.map(|policy| policy.max_backoff.get()),
+        jitter_bps = retrying.map(|policy| policy.jitter_bps),
         classifier = policy.classifier.as_str(),
         redirects = policy.redirects.as_str(),
-        retry_after = policy.retry_after.as_str(),
-        on_exhausted = policy.on_exhausted.as_str(),
-        retry_budget = policy.budget.0,
-        jitter,
+        retry_after = retrying.map(|policy| policy.retry_after.as_str()),
+        on_exhausted = retrying.map(|policy| policy.on_exhausted.as_str()),
+        retry_budget = retrying.map(|policy| policy.budget.0),
+        jitter = retrying.map(|_| jitter),
         "{}",
         sentence(decision, attempt, written)
     );

@@ -6,7 +6,7 @@ use postrider_domain::delivery::{Lease, LeaseOwner};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::Entropy;
-use postrider_ports::deliveries::Wanted;
+use postrider_ports::deliveries::{Seen, Wanted};
 
 use super::START_MARGIN;
 
@@ -24,7 +24,13 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    pub(super) fn wanted(&self, tenant: TenantId, id: DeliveryId, deadline: Timestamp) -> Wanted {
+    pub(super) fn wanted(
+        &self,
+        tenant: TenantId,
+        id: DeliveryId,
+        seen: Seen,
+        deadline: Timestamp,
+    ) -> Wanted {
         let owner = LeaseOwner {
             process: self.process.clone(),
             claim: u64::from_ne_bytes(self.entropy.bytes()),
@@ -36,6 +42,7 @@ impl Claims {
                 owner,
                 until: deadline.plus(LEASE_MARGIN),
             },
+            seen,
         }
     }
 }

@@ -15,6 +15,7 @@ use postrider_domain::flow::{AttemptKind, Limiter};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::WorkerStore;
+use postrider_ports::deliveries::SeenRow;
 use postrider_ports::queue::{AttemptMessage, Queue, QueueMessage};
 use postrider_ports::{Error, Result};
 use tokio::select;
@@ -46,9 +47,20 @@ struct DueRow {
     id: DeliveryId,
     next_retry_at: Timestamp,
     kind: AttemptKind,
+    seen: SeenRow,
 }
 
 impl DueRow {
+    /// The message that named it.
+    fn message(self) -> AttemptMessage {
+        AttemptMessage {
+            tenant: self.tenant,
+            id: self.id,
+            next_retry_at: self.next_retry_at,
+            fresh: self.seen == SeenRow::Accepted,
+        }
+    }
+
     /// Whether the row needs credit although its webhook is not limited.
     fn needs_credit(&self, limiter: &Limiter) -> bool {
         match self.kind {

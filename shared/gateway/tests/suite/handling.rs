@@ -44,6 +44,52 @@ async fn a_webhook_newer_than_the_cache_is_attempted_at_once() {
     }
 }
 
+/// However recently this process has read the webhooks.
+#[tokio::test]
+async fn changed_settings_apply_to_the_next_attempt() {
+    let stage = Stage::set().await;
+    let dispatcher = stage.dispatcher();
+    let webhook = stage.webhook().await;
+    for path in ["/before", "/after"] {
+        let url: url::Url = stage.receiver.url().parse().unwrap();
+        let target_url = url.join(path).unwrap().into();
+        let edit = |draft| WebhookDraft {
+            target_url,
+            ..draft
+        };
+        let manage = &stage.gateway.manage;
+        manage.change(&tenant(), webhook, edit).await.unwrap();
+        stage.publish(webhook).await;
+        let messages = stage.line.take();
+        let handled = dispatcher.handle(messages, stage.in_a_minute()).await;
+        assert_eq!(handled, [Ok(Handled::Attempted)]);
+        assert_eq!(only(stage.receiver.take_requests()).path, path);
+    }
+}
+
+/// Its message said that it was fresh.
+#[tokio::test]
+async fn a_row_that_became_a_retry_meanwhile_waits_for_credit() {
+    let stage = Stage::set().await;
+    stage.receiver.answer(Answer::status(500));
+    let webhook = stage.webhook().await;
+    let id = stage.publish(webhook).await;
+    let fresh = only(stage.line.take_attempts());
+    assert!(fresh.fresh);
+    stage.handle(vec![fresh.clone()]).await;
+    stage.clock.set(stage.row(id).await.next_retry_at.unwrap());
+    let (store, now) = (&stage.ports.store, stage.clock.now());
+    let settings = stage.gateway.manage.get(&tenant(), webhook).await;
+    let limits = settings.unwrap().settings.limits();
+    let flow = stage.flow(webhook).await;
+    let tenant = tenant();
+    let taken = store.take_credit(&tenant, webhook, &flow, 1, limits, now);
+    assert_eq!(taken.await, Ok(1), "another retry has the credit");
+    let handled = stage.handle(vec![fresh]).await;
+    assert_eq!(handled, [Ok(Handled::Postponed)]);
+    assert_eq!(stage.receiver.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn a_failed_attempt_does_not_fail_the_message_and_sends_the_next_one() {
     let stage = Stage::set().await;

@@ -3,7 +3,7 @@
 use postrider_domain::time::Millis;
 use postrider_gateway::poll::Ended;
 use postrider_gateway::worker::queue::Handled;
-use postrider_ports::queue::QueueMessage;
+use postrider_ports::queue::{AttemptMessage, QueueMessage};
 use postrider_testkit::receiver::Answer;
 
 use crate::stage::Stage;
@@ -25,7 +25,11 @@ async fn a_lost_message_is_sent_again_after_its_grace() {
     assert_eq!(ticked.messages_sent, 1);
     assert_eq!(ticked.oldest_due_age, SECONDS(240));
     let found = stage.line.take();
-    assert_eq!(found, [QueueMessage::of(&stage.row(id).await)]);
+    let message = AttemptMessage {
+        fresh: false,
+        ..AttemptMessage::of(&stage.row(id).await)
+    };
+    assert_eq!(found, [QueueMessage::Attempt(message)]);
     assert_eq!(stage.handle(found).await, [Ok(Handled::Attempted)]);
     assert_eq!(stage.tick().await.messages_sent, 0, "nothing is overdue");
 }

@@ -24,7 +24,7 @@ use postrider_gateway::worker::embedded::EmbeddedWorker;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
-use postrider_ports::deliveries::{Claim, Wanted};
+use postrider_ports::deliveries::{Claim, Seen, Wanted};
 use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
@@ -258,6 +258,7 @@ impl Stage {
             tenant: tenant(),
             id,
             lease: Lease { owner, until },
+            seen: Seen::default(),
         };
         let claims = self.ports.store.claim(vec![wanted], self.clock.now()).await;
         assert!(matches!(claims[..], [Ok(Claim::Claimed(_))]), "{claims:?}");

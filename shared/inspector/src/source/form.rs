@@ -1,10 +1,13 @@
 //! The form fields of a source.
 
+use postrider_api_types::json::Strict;
+use postrider_api_types::unique_json::UniqueJson;
 use postrider_domain::route::RouteDraft;
 use postrider_domain::scheme::{CUSTOM, Scheme};
 use postrider_domain::secret::UncheckedSecret;
 use postrider_domain::source::{MAX_ROUTES, SourceDraft, SourceSettings};
 use postrider_domain::webhook::Webhook;
+use serde_json::Value;
 
 use crate::fields::Fields;
 use crate::filter::Choice;
@@ -29,6 +32,7 @@ pub(super) struct SourceForm {
 pub(super) struct RouteFields {
     pub(super) number: usize,
     pub(super) event_type: String,
+    pub(super) filter: String,
     pub(super) intent: String,
     pub(super) session: String,
     pub(super) webhook_id: String,
@@ -93,6 +97,7 @@ impl SourceForm {
             number,
             webhooks: choices(webhooks, &route.webhook_id),
             event_type: route.event_type,
+            filter: route.filter.as_ref().map(written).unwrap_or_default(),
             intent: route.intent,
             session: route.target_session.unwrap_or_default(),
             webhook_id: route.webhook_id,
@@ -103,17 +108,38 @@ impl SourceForm {
 
 fn route(fields: &Fields, n: usize) -> Option<RouteDraft> {
     let field = |name: &str| fields.get(&format!("routes[{n}].{name}"));
-    let names = ["event_type", "intent", "target_session", "webhook_id"];
-    let [event_type, intent, session, webhook_id] = names.map(field);
+    let names = [
+        "event_type",
+        "filter",
+        "intent",
+        "target_session",
+        "webhook_id",
+    ];
+    let [event_type, filter, intent, session, webhook_id] = names.map(field);
     // A webhook alone is not a route: the drop-down may preselect one.
-    let is_empty = [event_type, intent, session].iter().all(Option::is_none);
+    let is_empty = [event_type, filter, intent, session]
+        .iter()
+        .all(Option::is_none);
     let text = |field: Option<&str>| field.unwrap_or_default().to_owned();
     (!is_empty).then(|| RouteDraft {
         event_type: text(event_type),
+        filter: filter.map(parsed),
         intent: text(intent),
         target_session: session.map(str::to_owned),
         webhook_id: text(webhook_id),
     })
+}
+
+/// A text that is not JSON is kept as it is: the check rejects it, and the form shows it again.
+fn parsed(text: &str) -> Value {
+    let parsed = serde_json::from_str(text).map(UniqueJson::value);
+    parsed.unwrap_or_else(|_| text.into())
+}
+
+fn written(filter: &Value) -> String {
+    filter
+        .as_str()
+        .map_or_else(|| filter.to_string(), str::to_owned)
 }
 
 /// The webhooks to choose from. The current one is included even if it was deleted.
@@ -162,6 +188,19 @@ mod tests {
         assert_eq!(changed.scheme, "meta");
         assert_eq!(changed.verify_token, stored.verify_token);
         assert_eq!(form.routes(&[]).len(), 1 + SPARE);
+    }
+
+    #[test]
+    fn a_filter_is_shown_again_as_it_was_entered() {
+        for (given, shown) in [
+            ("{\"a\": [1]}", "{\"a\":[1]}"),
+            ("{oops", "{oops"),
+            ("{\"a\": [1], \"a\": [2]}", "{\"a\": [1], \"a\": [2]}"),
+        ] {
+            let query = format!("routes[0].filter={given}");
+            let form = SourceForm::from_fields(&Fields::parse(query.as_bytes()));
+            assert_eq!(form.routes(&[])[0].filter, shown);
+        }
     }
 
     #[test]

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use postrider_api_types::Vocabulary;
+use postrider_api_types::json::Strict;
 use postrider_api_types::retry::RetryFields;
+use postrider_api_types::unique_json::UniqueJson;
 use postrider_domain::flow::Ramp;
 use postrider_domain::invalid::Invalid;
+use postrider_domain::pattern::Pattern;
+use postrider_domain::payload_filter::PayloadFilter;
 use postrider_domain::retry::{
     Classifier, OnExhausted, OnRetryAfter, Profile, Redirects, RetrySettings,
 };
@@ -21,6 +25,7 @@ pub(super) struct WebhookForm {
     pub(super) name: String,
     pub(super) target_url: String,
     pub(super) event_types: String,
+    pub(super) filter: String,
     pub(super) owner_email: String,
     pub(super) timeout_seconds: String,
     pub(super) retry_rate: String,
@@ -46,6 +51,7 @@ impl WebhookForm {
             name: fields.text("name"),
             target_url: fields.text("target_url"),
             event_types: fields.text("event_types"),
+            filter: fields.text("filter"),
             owner_email: fields.text("owner_email"),
             timeout_seconds: fields.text("timeout_seconds"),
             retry_rate: fields.text("retry_rate"),
@@ -71,6 +77,7 @@ impl WebhookForm {
                 .map(ToString::to_string)
                 .collect::<Vec<_>>()
                 .join("\n"),
+            filter: settings.filter.as_ref().map(written).unwrap_or_default(),
             owner_email: settings.owner_email.clone().unwrap_or_default(),
             timeout_seconds: (settings.timeout.get() / 1000).to_string(),
             retry_rate: settings.retry_rate.to_string(),
@@ -91,6 +98,7 @@ impl WebhookForm {
         let retry_rate = number(&mut errors, "retry_rate", &self.retry_rate);
         let max_rate = number(&mut errors, "max_rate", &self.max_rate);
         let max_in_flight = number(&mut errors, "max_in_flight", &self.max_in_flight);
+        let filter = self.filter().map_err(|found| errors.extend(found));
         let retry = match self.retry() {
             Ok(retry) => Some(retry),
             Err(found) => {
@@ -106,17 +114,11 @@ impl WebhookForm {
             }
         };
         errors.into_result()?;
-        let types = self
-            .event_types
-            .split([',', '\n', '\r', ' '])
-            .map(str::trim);
         Ok(WebhookDraft {
             name: self.name.clone(),
             target_url: self.target_url.clone(),
-            event_types: types
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            event_types: self.types().map(str::to_owned).collect(),
+            filter: filter.ok().flatten().map(Into::into),
             owner_email: (!self.owner_email.is_empty()).then(|| self.owner_email.clone()),
             timeout_seconds,
             retry_rate,
@@ -126,6 +128,29 @@ impl WebhookForm {
             headers,
             auto_resume: Some(self.auto_resume),
         })
+    }
+
+    fn types(&self) -> impl Iterator<Item = &str> {
+        let types = self.event_types.split([',', '\n', '\r', ' ']);
+        types.map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// The event types that are valid patterns.
+    pub(super) fn patterns(&self) -> Vec<Pattern> {
+        self.types().filter_map(|text| text.parse().ok()).collect()
+    }
+
+    pub(super) fn filter(&self) -> Result<Option<PayloadFilter>, Invalid> {
+        if self.filter.is_empty() {
+            return Ok(None);
+        }
+        match serde_json::from_str(&self.filter).map(UniqueJson::value) {
+            Ok(source) => PayloadFilter::compile("filter", source).map(Some),
+            Err(error) => Err(Invalid::field(
+                "filter",
+                format!("is not valid JSON: {error}"),
+            )),
+        }
     }
 
     pub(super) fn retry(&self) -> Result<RetrySettings, Invalid> {
@@ -202,6 +227,11 @@ fn choices<T: Vocabulary>(given: &str, name: impl Fn(T) -> &'static str) -> Vec<
     T::ALL.iter().map(choice).collect()
 }
 
+/// As JSON, indented.
+pub(super) fn written(filter: &PayloadFilter) -> String {
+    serde_json::to_string_pretty(filter.source()).unwrap_or_default()
+}
+
 fn number(errors: &mut Invalid, field: &str, given: &str) -> Option<u32> {
     if given.is_empty() {
         return None;
@@ -244,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_invalid_field_is_reported() {
-        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c&max_rate=fast";
+        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c&max_rate=fast&filter={\"a\":5}";
         let errors = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
         let names: Vec<_> = errors
             .into_fields()
@@ -256,6 +286,7 @@ mod tests {
             [
                 "timeout_seconds",
                 "max_rate",
+                "filter",
                 "retry.profile",
                 "retry.max_attempts",
                 "retry.jitter_bps",
@@ -263,6 +294,20 @@ mod tests {
                 "retry.classifier"
             ]
         );
+    }
+
+    #[test]
+    fn a_filter_is_json() {
+        let stored = form("filter={\"a\": [1]}").filter().unwrap().unwrap();
+        assert_eq!(written(&stored), "{\n  \"a\": [\n    1\n  ]\n}");
+        assert_eq!(form("filter=+").filter(), Ok(None));
+        for bad in ["{", "{\"a\": [1], \"a\": [2]}", "open"] {
+            let errors = form(&format!("filter={bad}")).filter().unwrap_err();
+            assert!(
+                errors.to_string().starts_with("filter: is not valid JSON"),
+                "{errors}"
+            );
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use postrider_gateway::webhooks::WebhookBacklog;
 use postrider_ports::drains::BacklogSize;
 use postrider_ports::history::Filter;
 
+use super::form::written;
 use crate::App;
 use crate::charts;
 use crate::fields::{Named, Query};
@@ -38,6 +39,7 @@ struct WebhookPage {
     name: String,
     url: String,
     event_types: Vec<String>,
+    filter: Option<String>,
     owner_email: Option<String>,
     headers: Vec<(String, String)>,
     timeout: u64,
@@ -174,6 +176,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .iter()
             .map(ToString::to_string)
             .collect(),
+        filter: settings.filter.as_ref().map(written),
         owner_email: settings.owner_email.clone(),
         headers: shown_headers(&settings.headers).into_iter().collect(),
         timeout: settings.timeout.get() / 1000,

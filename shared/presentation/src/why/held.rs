@@ -78,9 +78,7 @@ fn stopped(webhook: &Webhook) -> Explanation {
     };
     (
         title.to_owned(),
-        format!(
-            "Nothing is wrong with this delivery. Its webhook {state}, and deliveries are held until it is resumed."
-        ),
+        format!("Its webhook {state}, and deliveries are held until it is resumed."),
         vec![advice.to_owned()],
     )
 }
@@ -107,23 +105,21 @@ fn rate_limited(row: &Delivery, webhook: &Webhook, flow: FlowStatus) -> Explanat
     let (meaning, advice) = if flow.limited {
         (
             format!(
-                "Nothing is wrong with this delivery. The receiver could not keep up, or the webhook was just resumed, \
+                "The receiver could not keep up, or the webhook was just resumed, \
                  so it is called at most {rate} times per second for now. The rate rises as requests succeed."
             ),
             "No action needed. If this lasts, the receiver is slower than the events it subscribes to.".to_owned(),
         )
     } else if let Some(own) = own_limit(row, webhook) {
         (
-            format!(
-                "Nothing is wrong with this delivery. Its webhook has {own}, and other deliveries of it go first."
-            ),
+            format!("Its webhook has {own}, and other deliveries of it go first."),
             "No action needed, unless the receiver can take more: then raise the limit.".to_owned(),
         )
     } else {
         let configured = webhook.settings.retry_rate;
         (
             format!(
-                "Nothing is wrong with this delivery. It is queued behind other retries of its webhook, which go out at \
+                "It is queued behind other retries of its webhook, which go out at \
                  {rate}/s."
             ),
             format!(

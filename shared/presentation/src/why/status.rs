@@ -36,7 +36,7 @@ pub(super) fn explain(status: u16, row: &Delivery, webhook: Option<&Webhook>) ->
         ),
         410 => (
             "The receiver says this endpoint is permanently gone.".to_owned(),
-            &["Ask the receiver's owner. If it has moved, set the new URL and resume the webhook."],
+            &["Ask the receiver's owner. If it has moved, set the new URL, and resume the webhook if it is stopped."],
         ),
         413 => (
             "The payload is larger than the receiver accepts.".to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn explain(status: u16, row: &Delivery, webhook: Option<&Webhook>) ->
         ),
         429 => (
             "The receiver is rate-limiting the gateway.".to_owned(),
-            &["Lower the webhook's `retry_rate`."],
+            &["Set the webhook's `max_rate` to what the receiver takes.", "If only retries are too fast, lower its `retry_rate`."],
         ),
         500 => (
             "The receiver failed with an internal error.".to_owned(),

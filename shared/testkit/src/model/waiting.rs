@@ -30,14 +30,16 @@ const ALWAYS: (Timestamp, Timestamp) = (
 type Due = BTreeSet<(DeliveryId, Timestamp)>;
 
 impl Model {
-    /// A store with shards needs some seventy reads for each webhook, so one of them is compared after each command.
+    /// A store with shards needs some seventy reads for each webhook, so one of them is compared after every eighth command. A
+    /// row in a wrong place stays there, and all are compared in the end.
     pub(super) async fn compare_waiting(
         &self,
         step: usize,
         command: &Command,
     ) -> Result<(), TestCaseError> {
         let webhooks = match self.handle.waiting_rows {
-            WaitingRows::InBacklog => vec![self.webhook_at(step)],
+            WaitingRows::InBacklog if !step.is_multiple_of(8) => return Ok(()),
+            WaitingRows::InBacklog => vec![self.webhook_at(step / 8)],
             WaitingRows::Unmarked => self.webhooks.keys().copied().collect(),
         };
         let compared = self.compare_waiting_of(&webhooks).await;

@@ -7,7 +7,7 @@ use postrider_domain::delivery::{Delivery, Unclaimable};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_ports::deliveries::{Claim, Renewed, Wanted};
+use postrider_ports::deliveries::{Claim, Renewed, Seen, SeenRow, Wanted};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -89,6 +89,36 @@ pub async fn a_claim_repeated_by_its_owner_succeeds(fixture: impl Fixture) {
 }
 
 /// Otherwise backoff could be bypassed.
+pub async fn a_row_taken_for_fresh_is_claimed_only_if_it_is(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let fresh = |id, now| Wanted {
+        seen: Seen {
+            row: SeenRow::Accepted,
+            ..Seen::default()
+        },
+        ..scene.wanted(id, now)
+    };
+    let id = scene.row(webhook).await;
+    let first = fresh(id, NOW);
+    for _ in 0..2 {
+        let claim = scene.claim_as(first.clone(), NOW).await;
+        assert!(matches!(claim, Claim::Claimed(_)), "{claim:?}");
+    }
+    let held = scene.claim_as(fresh(id, NOW), NOW).await;
+    assert!(matches!(held, Claim::NotFresh), "{held:?}");
+    let expired = NOW.plus(LEASE).plus(TICK);
+    let abandoned = scene.claim_as(fresh(id, expired), expired).await;
+    assert!(matches!(abandoned, Claim::NotFresh), "{abandoned:?}");
+    let claimed = scene.claimed(id, expired).await;
+    let transition = Transition::Retry {
+        next_retry_at: expired,
+    };
+    scene.finish(&claimed, transition, expired).await;
+    let due_again = scene.claim_as(fresh(id, expired), expired).await;
+    assert!(matches!(due_again, Claim::NotFresh), "{due_again:?}");
+}
+
 pub async fn a_row_that_is_not_due_cannot_be_claimed(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let id = scene.failed(scene.webhook().await.id).await;

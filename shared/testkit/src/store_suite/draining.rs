@@ -113,7 +113,8 @@ impl Scene {
     }
 
     async fn credit(&self, webhook: WebhookId, want: usize, now: Timestamp) -> usize {
-        let taken = self.take_credit(&self.tenant, webhook, want, LIMITS, now);
+        let seen = self.flow(webhook).await;
+        let taken = self.take_credit(&self.tenant, webhook, &seen, want, LIMITS, now);
         taken.await.unwrap()
     }
 }
@@ -129,6 +130,22 @@ fn end(limiter: Limiter, seen_epoch: u64, now: Timestamp) -> DrainEnd {
             first_due_at: None,
         }),
     }
+}
+
+pub async fn workers_that_have_seen_the_same_flow_share_its_credit(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    let seen = scene.flow(webhook).await;
+    let mut granted = 0;
+    for _ in 0..3 {
+        let taken = scene.take_credit(&scene.tenant, webhook, &seen, 1, LIMITS, NOW);
+        granted += taken.await.unwrap();
+    }
+    assert_eq!(granted, 1);
+    let lease = lease("a", after(1));
+    scene.take_lease(webhook, &lease).await.unwrap();
+    let taken = scene.take_credit(&scene.tenant, webhook, &seen, 1, LIMITS, after(2));
+    assert_eq!(taken.await, Ok(0), "the drainer has it");
 }
 
 /// The next one gets it when it is given back.
@@ -381,7 +398,7 @@ pub async fn a_capped_webhook_is_left_to_its_drainer(fixture: impl Fixture) {
         let flow = scene.flow(id).await;
         assert_eq!(flow.is_limited(), limits.is_capped());
         assert!(!flow.limiter.limited, "its receiver is not the reason");
-        let credit = scene.take_credit(&scene.tenant, id, 1, limits, after(n));
+        let credit = scene.take_credit(&scene.tenant, id, &flow, 1, limits, after(n));
         let expected = usize::from(!limits.is_capped());
         assert_eq!(credit.await, Ok(expected), "{limits:?}");
     }
@@ -461,13 +478,15 @@ pub async fn the_backlog_of_a_webhook_is_counted(fixture: impl Fixture) {
 pub async fn a_deleted_webhook_has_no_flow(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let webhook = scene.webhook().await.id;
-    let seen = scene.limiter(webhook).await;
+    let flow = scene.flow(webhook).await;
+    let seen = flow.limiter;
     let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
     assert_eq!(deleted, Ok(true));
     assert!(scene.take_lease(webhook, &lease("a", NOW)).await.is_none());
     let entered = scene.enter(&scene.tenant, webhook, seen.epoch, seen, NOW);
     assert_eq!(entered.await, Ok(Stored::Outdated));
-    assert_eq!(scene.credit(webhook, 1, NOW).await, 0);
+    let credit = scene.take_credit(&scene.tenant, webhook, &flow, 1, LIMITS, NOW);
+    assert_eq!(credit.await, Ok(0));
     let flows = scene.flows(&[(scene.tenant.clone(), webhook)]).await;
     assert_eq!(flows, [Ok(None)]);
 }

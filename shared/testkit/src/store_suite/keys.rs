@@ -61,14 +61,15 @@ pub async fn the_last_use_is_recorded(fixture: impl Fixture) {
     let scene = Scene::of(fixture.handle());
     let key = key(&scene.tenant, 1);
     scene.put_key(key.clone()).await.unwrap();
-    let touched = scene.touch_key(&scene.tenant, key.id, after(60)).await;
-    touched.unwrap();
+    scene.touch_key(&key, after(60)).await.unwrap();
     let found = scene.key_by_digest(key.digest).await.unwrap().unwrap();
     assert_eq!(found.last_used_at, Some(after(60)));
-    let unknown = KeyId::from_bytes([9; 16]);
-    let touched = scene.touch_key(&scene.tenant, unknown, after(60)).await;
-    assert_eq!(touched, Ok(()));
-    assert_eq!(scene.keys(&scene.tenant).await.unwrap().len(), 1);
+    let replaced = ApiKey {
+        id: KeyId::from_bytes([9; 16]),
+        ..found.clone()
+    };
+    assert_eq!(scene.touch_key(&replaced, after(120)).await, Ok(()));
+    assert_eq!(scene.keys(&scene.tenant).await, Ok(vec![found]));
 }
 
 fn key(tenant: &TenantId, n: u8) -> ApiKey {

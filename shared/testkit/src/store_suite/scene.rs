@@ -12,7 +12,7 @@ use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::backlog::Stretch;
 use postrider_ports::configs::Created;
-use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Wanted};
+use postrider_ports::deliveries::{Acceptance, Accepted, Applied, Claim, Seen, Wanted};
 use postrider_ports::history::{Filter, Page};
 use postrider_ports::notifications::StoredNotification;
 
@@ -138,6 +138,7 @@ impl Scene {
             tenant: self.tenant.clone(),
             id,
             lease: builders::lease(&self.handle.process, claim, now.plus(LEASE)),
+            seen: Seen::default(),
         }
     }
 

@@ -179,12 +179,14 @@ fn rich_settings() -> SourceSettings {
         routes: vec![
             Route {
                 event_type: "pull_request.*".parse().unwrap(),
+                filter: Some(builders::rich_filter()),
                 intent: "code review".parse().unwrap(),
                 target_session: Some("reviewer-cluster".parse().unwrap()),
                 webhook_id: webhook_id(1),
             },
             Route {
                 event_type: "**".parse().unwrap(),
+                filter: None,
                 intent: "archive".parse().unwrap(),
                 target_session: None,
                 webhook_id: webhook_id(2),

@@ -70,7 +70,11 @@ pub async fn no_operation_reaches_another_tenant(fixture: impl Fixture) {
     assert_eq!(store.delete_webhook(us, webhook.id, NOW).await, Ok(false));
     assert_eq!(store.keys(us).await, Ok(Vec::new()));
     assert_eq!(store.revoke_key(us, key.id).await, Ok(false));
-    store.touch_key(us, key.id, after(60)).await.unwrap();
+    let ours_by_name = ApiKey {
+        tenant: us.clone(),
+        ..key.clone()
+    };
+    store.touch_key(&ours_by_name, after(60)).await.unwrap();
     assert_eq!(store.job(us, job.id).await, Ok(None));
     assert_eq!(store.progress_job(us, job.clone()).await, Ok(None));
     assert_eq!(store.cancel_job(us, job.id).await, Ok(None));

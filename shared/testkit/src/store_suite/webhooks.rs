@@ -237,6 +237,7 @@ fn rich_settings() -> WebhookSettings {
         name: "Ünïcode ‹name›".to_owned(),
         target_url: "https://example.com:8443/a?b=c%20d".parse().unwrap(),
         event_types: vec!["task.*".parse().unwrap(), "a.**".parse().unwrap()],
+        filter: Some(builders::rich_filter()),
         owner_email: Some("owner@example.com".to_owned()),
         headers: CustomHeaders::parse(headers).unwrap(),
         timeout: Millis::from_seconds(30),

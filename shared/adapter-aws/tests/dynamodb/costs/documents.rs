@@ -84,7 +84,8 @@ impl Report {
             ),
             format!(
                 "Quiet: half a minute between events, so every cache has expired and every queue message and change is handled \
-                 alone. Busy: {BUSY} deliveries at once, attempted ten per batch, with all changes in one batch.",
+                 alone, except that the watcher gets those of two minutes together. Busy: {BUSY} deliveries at once, attempted \
+                 ten per batch, with all changes in one batch.",
             ),
             "A failed attempt gets a 503 with the longest response that is kept; each retried delivery goes to another \
              webhook, so that credit, health and counters are written for each."

@@ -20,12 +20,14 @@ use postrider_gateway::ingest::EventDraft;
 use postrider_gateway::poll::Poll;
 use postrider_gateway::poll::backlogs::Backlogs;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
+use postrider_gateway::watch::Watcher;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::worker::queue::{Handled, QueueWorker};
 use postrider_gateway::{Gateway, Ports};
 use postrider_ports::clock::Clock;
 use postrider_ports::configs::Webhooks;
 use postrider_ports::queue::{Queue, QueueMessage};
+use postrider_ports::watch::AcceptedRow;
 use postrider_testkit::builders::{NOW, webhook, webhook_id};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::receiver::{Answer, Receiver};
@@ -38,6 +40,8 @@ use crate::support::{Dynamo, Meter, Spent, fixture};
 /// Long enough for every cache to expire.
 const QUIET: Millis = Millis::from_seconds(30);
 const MINUTE: Millis = Millis::from_seconds(60);
+/// How long the stream collects records for the watcher.
+const WATCH_WINDOW: Millis = Millis::from_seconds(120);
 const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
 /// The length of a typical URL.
 const URL_BYTES: usize = 56;
@@ -54,6 +58,7 @@ pub(super) struct Site {
     clock: Arc<SteppedClock>,
     queue: Arc<RecordingQueue>,
     receiver: Receiver,
+    store: Arc<DynamoStore>,
     gateway: Gateway,
     worker: QueueWorker,
     follower: Follower,
@@ -88,7 +93,8 @@ impl Site {
             .await;
         let site = Self {
             token: token.unwrap().token,
-            follower: Follower::of(store),
+            follower: Follower::of(Arc::clone(&store)),
+            store,
             case: case.clone(),
             load,
             tables,
@@ -145,6 +151,7 @@ impl Site {
         }
         counted.accept = self.spent();
         self.attempt_all(&mut counted).await;
+        self.watch_all(&published, &mut counted).await;
         let requests = self.receiver.take_requests();
         counted.attempts = requests.len() as f64;
         counted.sent_bytes = requests
@@ -235,6 +242,30 @@ impl Site {
             counted.publish.writes += spent.writes;
             counted.publish.reads += spent.reads;
         }
+    }
+
+    /// The watcher gets the accepted rows of two minutes at once, when most of them are closed.
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    async fn watch_all(&self, events: &HashSet<String>, counted: &mut Counted) {
+        let mut accepted = Vec::new();
+        let (store, tenant) = (&self.gateway.ports.store, TenantId::default());
+        for event in events {
+            let rows = store.rows_of(&tenant, event.parse().unwrap()).await;
+            accepted.extend(rows.unwrap().into_iter().map(|row| AcceptedRow {
+                tenant: row.tenant,
+                id: row.id,
+                created_at: row.created_at,
+            }));
+        }
+        self.meter.take();
+        let watcher = Watcher::new(Arc::clone(&self.store) as _, Arc::clone(&self.clock) as _);
+        let watched = watcher.watch(accepted).await.unwrap();
+        assert_eq!(watched.recovered, 0);
+        counted.watch = self.spent();
+        counted.watch_batches = match self.load {
+            Load::Quiet => QUIET.get() as f64 / WATCH_WINDOW.get() as f64,
+            Load::Busy => 1.0,
+        };
     }
 
     /// Adds what the events and their rows occupy, for as long as they are kept.

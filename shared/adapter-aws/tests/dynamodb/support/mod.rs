@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
+use futures_util::future::join_all;
 use postrider_adapter_aws::dynamodb::{
     BodyBucket, DataKeys, DynamoOptions, DynamoStore, Follower, Image, Record, Tables,
 };
@@ -301,15 +302,20 @@ impl Fixture for Dynamo {
         records.unwatched.drain(from..to);
     }
 
-    async fn found_by(&self, tenant: &TenantId, id: DeliveryId) -> FoundBy {
+    async fn found_by(&self, tenant: &TenantId, rows: &[DeliveryId]) -> Vec<FoundBy> {
         let mut records = self.stream.lock().await;
         records.read().await;
-        let is_it = |row: &AcceptedRow| row.id == id && row.tenant == *tenant;
-        match self.lane(tenant, id).await {
+        let is_unwatched = |id: DeliveryId| {
+            let is_it = |row: &AcceptedRow| row.id == id && row.tenant == *tenant;
+            records.unwatched.iter().any(is_it)
+        };
+        let lanes = join_all(rows.iter().map(|id| self.lane(tenant, *id))).await;
+        let found = rows.iter().zip(lanes).map(|(id, lane)| match lane {
             Some(lane) if lane.starts_with("backlog#") => FoundBy::Drainer,
             Some(_) => FoundBy::Poller,
-            None if records.unwatched.iter().any(is_it) => FoundBy::Watch,
+            None if is_unwatched(*id) => FoundBy::Watch,
             None => FoundBy::Nothing,
-        }
+        });
+        found.collect()
     }
 }

@@ -31,17 +31,17 @@ impl Write for Lines {
     }
 }
 
-/// The fields of the one line that is logged.
+/// The one line that is logged, in the format of a function.
 fn logged(log: impl FnOnce()) -> Value {
     let lines = Lines::default();
     let written = lines.clone();
     let subscriber = tracing_subscriber::fmt()
         .json()
+        .flatten_event(true)
         .with_writer(move || written.clone())
         .finish();
     tracing::subscriber::with_default(subscriber, log);
-    let line: Value = serde_json::from_slice(&lines.0.lock()).unwrap();
-    line["fields"].clone()
+    serde_json::from_slice(&lines.0.lock()).unwrap()
 }
 
 fn claimed(attempts: u32, max_attempts: u32) -> Claimed {
@@ -122,22 +122,29 @@ fn replay(line: &Value) -> Transition {
     let text = |name: &str| line[name].as_str();
     let small = |name: &str| u32::try_from(number(name).unwrap()).unwrap();
     let named = |name: &str| text(name).unwrap();
-    let policy = Policy {
-        delays: named("delays_ms")
-            .split(',')
-            .map(|ms| Millis::new(ms.parse().unwrap()))
-            .collect(),
-        max_backoff: Millis::new(number("max_backoff_ms").unwrap()),
-        jitter_bps: u16::try_from(small("jitter_bps")).unwrap(),
+    let classified = Policy {
         classifier: pick(Classifier::ALL, Classifier::as_str, named("classifier")),
         redirects: pick(Redirects::ALL, Redirects::as_str, named("redirects")),
-        retry_after: pick(
-            OnRetryAfter::ALL,
-            OnRetryAfter::as_str,
-            named("retry_after"),
-        ),
-        on_exhausted: pick(OnExhausted::ALL, OnExhausted::as_str, named("on_exhausted")),
-        budget: RetryBudget(small("retry_budget")),
+        ..policies().remove(0)
+    };
+    let policy = match text("delays_ms") {
+        None => classified,
+        Some(delays) => Policy {
+            delays: delays
+                .split(',')
+                .map(|ms| Millis::new(ms.parse().unwrap()))
+                .collect(),
+            max_backoff: Millis::new(number("max_backoff_ms").unwrap()),
+            jitter_bps: u16::try_from(small("jitter_bps")).unwrap(),
+            retry_after: pick(
+                OnRetryAfter::ALL,
+                OnRetryAfter::as_str,
+                named("retry_after"),
+            ),
+            on_exhausted: pick(OnExhausted::ALL, OnExhausted::as_str, named("on_exhausted")),
+            budget: RetryBudget(small("retry_budget")),
+            ..classified
+        },
     };
     let result = match text("failure_kind") {
         Some(kind) => Answer::Failed(Failure {
@@ -157,13 +164,8 @@ fn replay(line: &Value) -> Transition {
     };
     let claimed = claimed(small("attempt_count") - 1, small("max_attempts"));
     let decided_at = Timestamp::from_millis(line["decided_at_ms"].as_i64().unwrap());
-    decide(
-        &claimed,
-        &outcome,
-        &policy,
-        decided_at,
-        Jitter(small("jitter")),
-    )
+    let jitter = number("jitter").map_or(0, |drawn| u32::try_from(drawn).unwrap());
+    decide(&claimed, &outcome, &policy, decided_at, Jitter(jitter))
 }
 
 fn pick<T: Copy, const N: usize>(all: [T; N], name: fn(T) -> &'static str, wanted: &str) -> T {
@@ -235,6 +237,23 @@ fn an_attempt_that_was_not_written_is_not_logged_as_delivered() {
         line(done)["message"],
         "attempt 1 of 5 delivered: HTTP status 200"
     );
+}
+
+/// `Assumptions` of the AWS bill have these sizes, and 26 bytes more that CloudWatch adds to each line.
+#[test]
+fn a_line_is_not_longer_than_the_bill_assumes() {
+    for policy in policies() {
+        for outcome in outcomes() {
+            let (line, transition) =
+                line_of(&claimed(0, 10), &outcome, &policy, Jitter(u32::MAX), done);
+            let most = match transition {
+                Transition::Deliver => 624,
+                Transition::Retry { .. } | Transition::Die { .. } => 924,
+            };
+            let bytes = line.to_string().len();
+            assert!(bytes <= most, "{bytes} bytes: {line}");
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, ClaimedDelivery};
+use postrider_ports::deliveries::{Claim, ClaimedDelivery, Seen};
 use postrider_ports::drains::{DrainEnd, DrainLease};
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::queue::AttemptMessage;
@@ -222,7 +222,7 @@ impl<'a> Slice<'a> {
         let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
         let wanted = rows
             .into_iter()
-            .map(|row| wanting.wanted(row.tenant, row.id, self.deadline));
+            .map(|row| wanting.wanted(row.tenant, row.id, Seen::default(), self.deadline));
         let claims = ports
             .store
             .claim_from_backlog(wanted.collect(), ports.clock.now());
@@ -236,7 +236,7 @@ impl<'a> Slice<'a> {
                 }
                 Ok(Claim::Unclaimable(Unclaimable::Closed) | Claim::Missing) => {}
                 Ok(Claim::Unclaimable(Unclaimable::NotDue(due_at))) => self.come_back(id, due_at),
-                Ok(Claim::Unclaimable(Unclaimable::Held)) => {
+                Ok(Claim::Unclaimable(Unclaimable::Held) | Claim::NotFresh) => {
                     self.come_back(id, self.now().plus(HELD_FOR));
                 }
                 // A row that cannot be read must not hold up the others.

@@ -8,7 +8,7 @@ use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
-use postrider_ports::deliveries::{Claim, Wanted};
+use postrider_ports::deliveries::{Claim, Seen, Wanted};
 use postrider_ports::schedule::{Ask, DueRows};
 
 use super::flows::Granted;
@@ -151,6 +151,7 @@ impl EmbeddedWorker {
             tenant: row.tenant,
             id: row.id,
             lease: self.lease(timeout, now),
+            seen: Seen::default(),
         });
         Ok(wanted.collect())
     }
@@ -247,9 +248,10 @@ impl EmbeddedWorker {
                 // Its webhook was stopped since the cache was read.
                 Ok(Claim::Unclaimable(Unclaimable::InBacklog)) => self.webhook_cache.forget(&key.0),
                 // The row was due a moment ago: the clock was set, or another process holds it.
-                Ok(Claim::Unclaimable(Unclaimable::NotDue(_) | Unclaimable::Held)) => {
-                    self.look_again(key);
-                }
+                Ok(
+                    Claim::Unclaimable(Unclaimable::NotDue(_) | Unclaimable::Held)
+                    | Claim::NotFresh,
+                ) => self.look_again(key),
                 Ok(Claim::Unclaimable(Unclaimable::Closed) | Claim::Missing) => {}
                 Err(error) => {
                     telemetry::cycle_failed(&error);

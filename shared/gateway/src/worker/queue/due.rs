@@ -1,20 +1,18 @@
 //! Due rows of one webhook: which go out now, and which wait in its backlog.
 
-use std::sync::Arc;
-
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join, join_all};
 use postrider_domain::flow::AttemptKind;
-use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
-use postrider_domain::time::{Millis, Timestamp};
+use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::Result;
-use postrider_ports::deliveries::Claim;
+use postrider_ports::deliveries::{Claim, Seen, SeenRow};
 use postrider_ports::drains::Postponed;
 use postrider_ports::limiters::WebhookFlow;
-use postrider_ports::queue::AttemptMessage;
 
-use super::{Answer, DueRow, Handled, QueueWorker};
-use crate::webhook_cache::Snapshot;
+use super::triage::look;
+use super::{Answer, Batch, DueRow, Handled, QueueWorker};
 use crate::worker::START_MARGIN;
 
 /// The rows of one webhook and what is known about it.
@@ -31,10 +29,10 @@ struct Admitted {
     later: Vec<DueRow>,
 }
 
-/// Claims, with what was known about the webhook when they were made.
+/// Rows with their claims, and what was known about the webhook when they were made.
 #[derive(Default)]
 struct Claims {
-    claims: Vec<(DeliveryId, Result<Claim>)>,
+    claims: Vec<(DueRow, Result<Claim>)>,
     known: Option<(Box<Webhook>, WebhookFlow)>,
 }
 
@@ -47,15 +45,65 @@ impl QueueWorker {
             .await
         {
             Ok((mut answers, Claims { claims, known })) => {
+                let (unread, claims): (Vec<_>, Vec<_>) = claims
+                    .into_iter()
+                    .partition(|(_, claim)| matches!(claim, Ok(Claim::NotFresh)));
                 let known = known.as_ref();
                 let attempts = claims
                     .into_iter()
-                    .map(|(id, claim)| self.finish(id, claim, known, deadline));
-                answers.extend(join_all(attempts).await);
+                    .map(|(row, claim)| self.finish(row.id, claim, known, deadline));
+                let unread = unread.into_iter().map(|(row, _)| row).collect();
+                let (attempted, read) =
+                    join(join_all(attempts), self.read_and_handle(unread, deadline)).await;
+                answers.extend(attempted);
+                answers.extend(read);
                 answers
             }
             Err(error) => ids.into_iter().map(|id| (id, Err(error.clone()))).collect(),
         }
+    }
+
+    /// Handles rows of one webhook that are no longer fresh.
+    fn read_and_handle(
+        &self,
+        rows: Vec<DueRow>,
+        deadline: Timestamp,
+    ) -> BoxFuture<'_, Vec<Answer>> {
+        async move {
+            let (mut answers, rows) = self.read(rows, deadline).await;
+            if let Some(DueRow { tenant, id, .. }) = rows.first() {
+                let due = Due {
+                    tenant: tenant.clone(),
+                    webhook: id.webhook,
+                    rows,
+                };
+                answers.extend(self.handle_due(due, deadline).await);
+            }
+            answers
+        }
+        .boxed()
+    }
+
+    /// Reads rows that were taken for fresh. Returns those that are due, and the results of the others.
+    async fn read(&self, rows: Vec<DueRow>, deadline: Timestamp) -> (Vec<Answer>, Vec<DueRow>) {
+        let (unread, mut due): (Vec<_>, Vec<_>) = rows
+            .into_iter()
+            .partition(|row| row.seen == SeenRow::Accepted);
+        let looks = unread.into_iter().map(|row| async move {
+            let message = row.message();
+            let look = self.in_time(deadline, look(&self.ports, &message)).await;
+            (message, look)
+        });
+        let mut batch = Batch::default();
+        let mut answers = Vec::new();
+        for (index, (message, look)) in join_all(looks).await.into_iter().enumerate() {
+            let id = message.id;
+            answers.extend(batch.sort(index, message, look).map(|answer| (id, answer)));
+        }
+        self.wake_backlogs(batch.in_backlog).await;
+        answers.extend(self.send_each(batch.early, Handled::SentAgain).await);
+        due.extend(batch.due.into_values().flatten());
+        (answers, due)
     }
 
     /// Handles rows that do not go out now, and claims those that do.
@@ -69,54 +117,54 @@ impl QueueWorker {
             webhook,
             rows,
         } = due;
+        let named = [(tenant.clone(), webhook)];
+        let flow = self.ports.store.flows(&named).await.pop();
+        let flow = flow.transpose()?.flatten();
         let now = self.ports.clock.now();
-        let snapshot = self.snapshot_with(&tenant, webhook, now).await?;
-        let known = snapshot.get(webhook);
-        let timeout = known.map_or(Millis::ZERO, |webhook| webhook.settings.timeout);
-        if now.plus(longest_attempt(timeout)).plus(START_MARGIN) > deadline {
-            let messages = rows.into_iter().map(message_of).collect();
+        let Some((webhook, flow)) = self.known(&tenant, webhook, flow, now).await? else {
+            // The webhook was deleted: the claims end its rows.
+            let claims = self.claim(rows, None, deadline).await;
+            let known = None;
+            return Ok((Vec::new(), Claims { claims, known }));
+        };
+        let longest = longest_attempt(webhook.settings.timeout);
+        if now.plus(longest).plus(START_MARGIN) > deadline {
+            let messages = rows.into_iter().map(DueRow::message).collect();
             let answers = self.send_each(messages, Handled::SentAgain).await;
             return Ok((answers, Claims::default()));
         }
-        let flow = self.ports.store.flows(&[(tenant, webhook)]).await.pop();
-        let (Some(webhook), Some(flow)) = (known, flow.transpose()?.flatten()) else {
-            // The webhook was deleted: the claims end its rows.
-            let claims = self.claim(rows, deadline).await;
-            return Ok((
-                Vec::new(),
-                Claims {
-                    claims,
-                    known: None,
-                },
-            ));
-        };
-        let admitted = self.admit(webhook, &flow, rows, now).await?;
-        let later: Vec<_> = admitted.later.iter().map(|row| row.id).collect();
-        let answers = match self.postpone(webhook, &flow, admitted.later, now).await {
-            Ok(answers) => answers,
+        let admitted = self.admit(&webhook, &flow, rows, now).await?;
+        let (mut answers, later) = self.read(admitted.later, deadline).await;
+        let ids: Vec<_> = later.iter().map(|row| row.id).collect();
+        match self.postpone(&webhook, &flow, later, now).await {
+            Ok(postponed) => answers.extend(postponed),
             // The rows that may go still do.
-            Err(error) => later
-                .into_iter()
-                .map(|id| (id, Err(error.clone())))
-                .collect(),
-        };
-        let claims = self.claim(admitted.now, deadline).await;
-        let known = Some((Box::new(webhook.clone()), flow));
+            Err(error) => answers.extend(ids.into_iter().map(|id| (id, Err(error.clone())))),
+        }
+        let generation = Some(flow.generation);
+        let claims = self.claim(admitted.now, generation, deadline).await;
+        let known = Some((webhook, flow));
         Ok((answers, Claims { claims, known }))
     }
 
-    /// The webhooks of a tenant. This one may be newer than the cache, and without its settings its limits would not be kept.
-    async fn snapshot_with(
+    /// The webhook with its flow; `None` if it was deleted. The flow says when the settings were changed, so cached ones
+    /// need no other check.
+    async fn known(
         &self,
         tenant: &TenantId,
         webhook: WebhookId,
+        flow: Option<WebhookFlow>,
         now: Timestamp,
-    ) -> Result<Arc<Snapshot>> {
-        let snapshot = self.webhook_cache.recent(tenant, now).await?;
-        if snapshot.get(webhook).is_some() {
-            return Ok(snapshot);
-        }
-        self.webhook_cache.current(tenant, now).await
+    ) -> Result<Option<(Box<Webhook>, WebhookFlow)>> {
+        let Some(flow) = flow else {
+            return Ok(None);
+        };
+        let cache = &self.webhook_cache;
+        let snapshot = cache
+            .unchanged_since(tenant, webhook, flow.updated_at, now)
+            .await?;
+        let known = snapshot.get(webhook).cloned();
+        Ok(known.map(|webhook| (Box::new(webhook), flow)))
     }
 
     /// Sorts rows by when they go out: none while the webhook is stopped or limited; retries, and what was due before the
@@ -156,7 +204,7 @@ impl QueueWorker {
         let (want, limits) = (retries.len(), webhook.settings.limits());
         let store = &self.ports.store;
         let granted = store
-            .take_credit(&webhook.tenant, webhook.id, want, limits, now)
+            .take_credit(&webhook.tenant, webhook.id, flow, want, limits, now)
             .await?;
         let later = retries.split_off(granted.min(want));
         retries.extend(first);
@@ -212,25 +260,22 @@ impl QueueWorker {
     async fn claim(
         &self,
         rows: Vec<DueRow>,
+        generation: Option<u32>,
         deadline: Timestamp,
-    ) -> Vec<(DeliveryId, Result<Claim>)> {
+    ) -> Vec<(DueRow, Result<Claim>)> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
-        let wanted = rows
-            .into_iter()
-            .map(|row| self.wanting.wanted(row.tenant, row.id, deadline));
+        let wanted = rows.iter().map(|row| {
+            let seen = Seen {
+                generation,
+                row: row.seen,
+            };
+            self.wanting
+                .wanted(row.tenant.clone(), row.id, seen, deadline)
+        });
         let now = self.ports.clock.now();
         let claims = self.ports.store.claim(wanted.collect(), now).await;
-        ids.into_iter().zip(claims).collect()
-    }
-}
-
-fn message_of(row: DueRow) -> AttemptMessage {
-    AttemptMessage {
-        tenant: row.tenant,
-        id: row.id,
-        next_retry_at: row.next_retry_at,
+        rows.into_iter().zip(claims).collect()
     }
 }

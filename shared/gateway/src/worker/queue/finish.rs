@@ -27,6 +27,8 @@ impl QueueWorker {
         let answer = match claim {
             Ok(Claim::Claimed(delivery)) => self.attempt(&delivery, known, deadline).await,
             Ok(Claim::Missing) => dropped(Needless::Missing),
+            // Its row was read before this claim.
+            Ok(Claim::NotFresh) => dropped(Needless::Superseded),
             Ok(Claim::WebhookDeleted | Claim::Unclaimable(Unclaimable::Closed)) => {
                 dropped(Needless::Closed)
             }
@@ -61,8 +63,11 @@ impl QueueWorker {
         deadline: Timestamp,
     ) -> Result<Handled> {
         let attempt = async {
-            let result = self.attempts.attempt(delivery, SPARE).await;
-            if let (Some(observation), Some((webhook, flow))) = (result.observation, known) {
+            let Some((webhook, flow)) = known else {
+                return self.attempts.attempt(delivery, SPARE).await.written;
+            };
+            let result = self.attempts.attempt_to(delivery, webhook, SPARE).await;
+            if let Some(observation) = result.observation {
                 self.observe((webhook, flow), observation).await;
             }
             result.written

@@ -2,6 +2,7 @@
 
 use postrider_domain::delivery::MESSAGE_REACH;
 use postrider_domain::flow::AttemptKind;
+use postrider_ports::deliveries::SeenRow;
 use postrider_ports::queue::AttemptMessage;
 use postrider_ports::{Result, WorkerStore};
 
@@ -16,8 +17,26 @@ pub(super) enum Triage {
     Due(DueRow),
 }
 
-/// Reads the row that a message names. The row decides; the message only says where to look.
+/// What to do with a message, from the row that it names. A fresh row that is due needs no look: its claim fails if it is
+/// not fresh anymore.
 pub(super) async fn triage(
+    ports: &Ports<dyn WorkerStore>,
+    message: &AttemptMessage,
+) -> Result<Triage> {
+    if message.fresh && message.next_retry_at <= ports.clock.now() {
+        return Ok(Triage::Due(DueRow {
+            tenant: message.tenant.clone(),
+            id: message.id,
+            next_retry_at: message.next_retry_at,
+            kind: AttemptKind::First,
+            seen: SeenRow::Accepted,
+        }));
+    }
+    look(ports, message).await
+}
+
+/// Reads the row that a message names. The row decides; the message only says where to look.
+pub(super) async fn look(
     ports: &Ports<dyn WorkerStore>,
     message: &AttemptMessage,
 ) -> Result<Triage> {
@@ -38,6 +57,7 @@ pub(super) async fn triage(
             next_retry_at: due_at,
             tenant: row.tenant,
             id: row.id,
+            seen: SeenRow::Read,
         })
     } else if due_at == message.next_retry_at && due_at <= now.plus(MESSAGE_REACH) {
         Triage::Early
