@@ -264,7 +264,7 @@ impl EmbeddedWorker {
 
     /// Starts deliveries that wait for a slot, as far as slots are free; those of this webhook first.
     fn start_ready(self: &Arc<Self>, key: Option<&Key>) {
-        while let Some(delivery) = self.slots.next_ready(key) {
+        while let Some(delivery) = self.slots.next_ready(key, self.ports.clock.now()) {
             self.spawn_ready(delivery);
         }
     }

@@ -18,7 +18,9 @@ const SHARE_OF_REST: usize = 8;
 /// How many deliveries may wait here, and how long their bodies may be together.
 const MAX_READY: usize = 8192;
 const MAX_READY_BYTES: usize = 8 * 1024 * 1024;
-/// If the first delivery of a webhook has waited this long, its receiver is slow: further ones wait in the store.
+/// If the first delivery of a webhook has waited this long, or none has begun for so long, its receiver is slow: further ones
+/// wait in the store. A process that gets too little CPU still begins some all the time.
+const MAX_WAIT: Millis = Millis::from_seconds(1);
 const STALLED_AFTER: Millis = Millis::new(100);
 /// From this many waiting deliveries on, publishers are slowed down.
 const CROWDED: usize = 1024;
@@ -55,6 +57,8 @@ struct Webhook<T> {
     /// Its own maximum of attempts in flight.
     most: Option<u32>,
     ready: VecDeque<Ready<T>>,
+    /// When the last delivery began that was promised.
+    begun_at: Timestamp,
     has_turn: bool,
 }
 
@@ -88,6 +92,7 @@ impl<T> Default for Webhook<T> {
             promised: 0,
             most: None,
             ready: VecDeque::new(),
+            begun_at: Timestamp::ZERO,
             has_turn: false,
         }
     }
@@ -100,10 +105,11 @@ impl<T> Webhook<T> {
 
     /// Whether its deliveries begin soon after they are ready.
     fn is_moving(&self, now: Timestamp) -> bool {
-        let waits_for = |first: &Ready<T>| now.since(first.since);
-        self.ready
-            .front()
-            .is_none_or(|first| waits_for(first) <= STALLED_AFTER)
+        let Some(first) = self.ready.front() else {
+            return true;
+        };
+        let stalled_since = self.begun_at.max(first.since);
+        now.since(first.since) <= MAX_WAIT && now.since(stalled_since) <= STALLED_AFTER
     }
 }
 
@@ -200,6 +206,9 @@ impl<T> Slots<T> {
         let most = counts.by_webhook.get(key).and_then(|known| known.most);
         if self.room(&counts, key, most) > 0 && nothing_ready(&counts, key) {
             counts.take(key.clone(), 1);
+            if let Some(webhook) = counts.by_webhook.get_mut(key) {
+                webhook.begun_at = now;
+            }
             return Some(item);
         }
         counts.ready += 1;
@@ -217,23 +226,23 @@ impl<T> Slots<T> {
     }
 
     /// Takes a slot for a delivery that waits, of this webhook if possible.
-    pub(super) fn next_ready(&self, preferred: Option<&Key>) -> Option<T> {
+    pub(super) fn next_ready(&self, preferred: Option<&Key>, now: Timestamp) -> Option<T> {
         let mut counts = self.counts.lock();
         if counts.ready == 0 {
             return None;
         }
-        let next = preferred.and_then(|key| self.pop(&mut counts, key));
-        let next = next.or_else(|| self.next_in_turn(&mut counts));
+        let next = preferred.and_then(|key| self.pop(&mut counts, key, now));
+        let next = next.or_else(|| self.next_in_turn(&mut counts, now));
         if counts.ready + counts.promised <= CROWDED {
             self.thinned.notify_one();
         }
         next
     }
 
-    fn next_in_turn(&self, counts: &mut Counts<T>) -> Option<T> {
+    fn next_in_turn(&self, counts: &mut Counts<T>, now: Timestamp) -> Option<T> {
         for _ in 0..counts.turns.len().min(TRIED) {
             let key = counts.turns.pop_front()?;
-            let item = self.pop(counts, &key);
+            let item = self.pop(counts, &key, now);
             if nothing_ready(counts, &key) {
                 if let Some(webhook) = counts.by_webhook.get_mut(&key) {
                     webhook.has_turn = false;
@@ -249,7 +258,7 @@ impl<T> Slots<T> {
         None
     }
 
-    fn pop(&self, counts: &mut Counts<T>, key: &Key) -> Option<T> {
+    fn pop(&self, counts: &mut Counts<T>, key: &Key, now: Timestamp) -> Option<T> {
         let most = counts.by_webhook.get(key)?.most;
         if self.room(counts, key, most) == 0 {
             return None;
@@ -257,6 +266,7 @@ impl<T> Slots<T> {
         let webhook = counts.by_webhook.get_mut(key)?;
         let Ready { item, bytes, .. } = webhook.ready.pop_front()?;
         webhook.in_flight += 1;
+        webhook.begun_at = now;
         counts.total += 1;
         counts.ready = counts.ready.saturating_sub(1);
         counts.bytes = counts.bytes.saturating_sub(bytes);
@@ -512,10 +522,14 @@ mod tests {
         assert_eq!(slots.begin(&key(1), 1, 10, NOW), Some(1));
         assert_eq!(slots.begin(&key(1), 2, 10, NOW), None);
         assert_eq!(slots.begin(&key(1), 3, 10, NOW), None);
-        assert_eq!(slots.next_ready(Some(&key(1))), None, "no slot is free");
+        assert_eq!(
+            slots.next_ready(Some(&key(1)), NOW),
+            None,
+            "no slot is free"
+        );
         for n in [2, 3] {
             slots.finished(&TenantId::default(), webhook(1));
-            assert_eq!(slots.next_ready(Some(&key(1))), Some(n));
+            assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(n));
         }
         slots.finished(&TenantId::default(), webhook(1));
         let counts = slots.counts.lock();
@@ -532,10 +546,10 @@ mod tests {
         }
         for n in [2, 3] {
             slots.finished(&TenantId::default(), webhook(n - 1));
-            assert_eq!(slots.next_ready(Some(&key(n - 1))), Some(n.into()));
+            assert_eq!(slots.next_ready(Some(&key(n - 1)), NOW), Some(n.into()));
         }
         slots.finished(&TenantId::default(), webhook(3));
-        assert_eq!(slots.next_ready(Some(&key(3))), None);
+        assert_eq!(slots.next_ready(Some(&key(3)), NOW), None);
     }
 
     #[test]
@@ -549,6 +563,27 @@ mod tests {
         assert!(slots.promise(&key(2), None, 0, later), "another receiver");
         assert!(!slots.promise(&key(1), None, 0, later));
         assert_eq!(slots.backlogs(), [key(1)]);
+    }
+
+    #[test]
+    fn a_delivery_waits_here_for_a_second_at_most_while_others_begin() {
+        let slots = Slots::<u32>::new(1, 100);
+        for n in 1..=100 {
+            assert!(slots.promise(&key(1), None, 0, NOW));
+            slots.begin(&key(1), n, 0, NOW);
+        }
+        let mut now = NOW;
+        for _ in 0..9 {
+            now = now.plus(STALLED_AFTER);
+            slots.finished(&TenantId::default(), webhook(1));
+            assert!(slots.next_ready(Some(&key(1)), now).is_some());
+            assert!(slots.promise(&key(1), None, 0, now));
+            slots.begin(&key(1), 0, 0, now);
+        }
+        now = now.plus(STALLED_AFTER).plus(Millis::new(1));
+        slots.finished(&TenantId::default(), webhook(1));
+        slots.next_ready(Some(&key(1)), now);
+        assert!(!slots.promise(&key(1), None, 0, now));
     }
 
     #[test]
@@ -568,7 +603,7 @@ mod tests {
             assert!(slots.promise(&key(1), Some(1), 0, NOW));
             slots.begin(&key(1), n, 0, NOW);
         }
-        assert_eq!(slots.next_ready(Some(&key(2))), None);
+        assert_eq!(slots.next_ready(Some(&key(2)), NOW), None);
     }
 
     #[test]
@@ -582,7 +617,7 @@ mod tests {
         assert!(slots.is_crowded(NOW));
         assert!(!slots.is_crowded(NOW.plus(Millis::from_seconds(1))));
         slots.finished(&TenantId::default(), webhook(1));
-        slots.next_ready(Some(&key(1)));
+        slots.next_ready(Some(&key(1)), NOW);
         assert!(!slots.is_crowded(NOW));
     }
 }
