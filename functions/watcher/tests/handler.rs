@@ -16,6 +16,7 @@ use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::clock::Clock;
 use postrider_ports::history::{Cursor, Page};
+use postrider_ports::limiters::Stored;
 use postrider_ports::watch::{AcceptedRow, PeriodSweep, SweptRange, Watch};
 use postrider_ports::{Error, Result};
 use postrider_testkit::builders::{NOW, event, row, webhook_id};
@@ -66,7 +67,11 @@ impl Watch for Rows {
         Err(Error::Broken("the watcher sweeps nothing".to_owned()))
     }
 
-    async fn store_sweep(&self, _: &PeriodSweep) -> Result<()> {
+    async fn begin_sweep(&self, _: &PeriodSweep) -> Result<()> {
+        Err(Error::Broken("the watcher sweeps nothing".to_owned()))
+    }
+
+    async fn store_sweep(&self, _: &PeriodSweep) -> Result<Stored> {
         Err(Error::Broken("the watcher sweeps nothing".to_owned()))
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::history::{Cursor, Page};
+use crate::limiters::Stored;
 
 /// A row as it was accepted. A later row with the same id has another time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,5 +79,9 @@ pub trait Watch: Send + Sync {
     /// The last sweep; `None` if there was none.
     async fn sweep(&self) -> Result<Option<PeriodSweep>>;
 
-    async fn store_sweep(&self, sweep: &PeriodSweep) -> Result<()>;
+    /// Stores a sweep that begins, in place of any other.
+    async fn begin_sweep(&self, sweep: &PeriodSweep) -> Result<()>;
+
+    /// Stores how far a sweep has come, unless another one began meanwhile.
+    async fn store_sweep(&self, sweep: &PeriodSweep) -> Result<Stored>;
 }

@@ -9,6 +9,7 @@ use postrider_domain::delivery::{Delivery, Status};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::history::{Cursor, Page};
+use postrider_ports::limiters::Stored;
 use postrider_ports::watch::{AcceptedRow, PeriodSweep, SweptRange, Watch};
 use postrider_ports::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -128,11 +129,20 @@ impl Watch for DynamoStore {
         sweep.transpose().map_err(|_| unreadable("a sweep"))
     }
 
-    async fn store_sweep(&self, sweep: &PeriodSweep) -> Result<()> {
-        let mut item = sweep_key().item();
-        item.insert(SWEEP.to_owned(), s(text(sweep)?));
-        self.put(Table::Deliveries, item, None).await?;
+    async fn begin_sweep(&self, sweep: &PeriodSweep) -> Result<()> {
+        self.put(Table::Deliveries, sweep_item(sweep)?, None)
+            .await?;
         Ok(())
+    }
+
+    async fn store_sweep(&self, sweep: &PeriodSweep) -> Result<Stored> {
+        let is_same = Condition::new("#sweep_id = :same").with("same", s(sweep_id(sweep)));
+        let item = sweep_item(sweep)?;
+        Ok(if self.put(Table::Deliveries, item, Some(is_same)).await? {
+            Stored::Done
+        } else {
+            Stored::Outdated
+        })
     }
 }
 
@@ -224,6 +234,19 @@ fn start_after(cursor: &Cursor, hash: &str) -> Result<Item> {
     end.insert(Index::Recent.hash().to_owned(), s(hash));
     end.insert(Index::Recent.range().to_owned(), ms(created_at));
     Ok(end)
+}
+
+fn sweep_item(sweep: &PeriodSweep) -> Result<Item> {
+    let mut item = sweep_key().item();
+    item.insert(SWEEP.to_owned(), s(text(sweep)?));
+    item.insert("sweep_id".to_owned(), s(sweep_id(sweep)));
+    Ok(item)
+}
+
+/// Tells sweeps apart, however far they have come.
+fn sweep_id(sweep: &PeriodSweep) -> String {
+    let [from, to, started_at] = [sweep.from, sweep.to, sweep.started_at].map(Timestamp::as_millis);
+    format!("{from}/{to}/{started_at}")
 }
 
 fn sweep_key() -> Key {

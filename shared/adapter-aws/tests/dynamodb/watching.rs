@@ -19,8 +19,10 @@ use postrider_gateway::poll::sweeps::Sweeps;
 use postrider_gateway::worker::queue::{Handled, Needless};
 use postrider_ports::clock::Clock;
 use postrider_ports::deliveries::Applied;
+use postrider_ports::limiters::Stored;
 use postrider_ports::notifications::Topic;
 use postrider_ports::queue::QueueMessage;
+use postrider_ports::watch::Watch;
 use postrider_ports::{Error, Result};
 use postrider_publisher::{Publisher, SetsAside};
 use postrider_testkit::builders::{NOW, after};
@@ -297,6 +299,22 @@ async fn a_sweep_finds_every_open_row_of_its_period() {
         assert_eq!(stage.lane(*id).await, None);
     }
     stage.recover(&open).await;
+}
+
+/// A tick of the poller may be in the middle of the old one.
+#[tokio::test]
+async fn a_sweep_that_was_replaced_does_not_overwrite_the_new_one() {
+    let stage = Stage::set().await;
+    let store = &stage.tables.store;
+    let sweeps = Sweeps::new(Arc::clone(store) as _, Arc::clone(&stage.clock) as _);
+    sweeps.start(NOW, after(60)).await.unwrap();
+    let mut old = store.sweep().await.unwrap().unwrap();
+    old.rows = 100;
+    assert_eq!(store.store_sweep(&old).await, Ok(Stored::Done));
+    sweeps.start(NOW, after(120)).await.unwrap();
+    let new = store.sweep().await.unwrap().unwrap();
+    assert_eq!(store.store_sweep(&old).await, Ok(Stored::Outdated));
+    assert_eq!(store.sweep().await, Ok(Some(new)));
 }
 
 /// A row that cannot be read holds up neither the others of its batch nor the stream.

@@ -12,6 +12,7 @@ use postrider_ports::Result;
 use postrider_ports::backlog::Backlog;
 use postrider_ports::clock::Clock;
 use postrider_ports::history::Cursor;
+use postrider_ports::limiters::Stored;
 use postrider_ports::transfers::Transfers;
 use postrider_ports::watch::{PeriodSweep, SweptRange, Watch};
 
@@ -63,7 +64,7 @@ impl Sweeps {
             rows: 0,
             recovered: 0,
         };
-        self.store.store_sweep(&sweep).await
+        self.store.begin_sweep(&sweep).await
     }
 
     /// Goes on with the sweep that runs, until `deadline`. Returns it as it is then; `None` if none runs.
@@ -89,7 +90,11 @@ impl Sweeps {
                 None => sweep.ended_at = Some(self.clock.now()),
             }
             // A step that is repeated after a crash finds its rows with a lane.
-            self.store.store_sweep(&sweep).await?;
+            match self.store.store_sweep(&sweep).await? {
+                Stored::Done => {}
+                // The next tick goes on with the one that replaced it.
+                Stored::Outdated => return Ok(None),
+            }
         }
         telemetry::swept_lanes(&sweep);
         Ok(Some(sweep))
