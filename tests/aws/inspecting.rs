@@ -13,7 +13,7 @@ use crate::inspector;
 /// How many cases run in parallel: they mostly wait for the stream and for the poller.
 const AT_ONCE: usize = 3;
 /// All cases except the one that stops its gateway. Each gets its own, empty tenant.
-const CASES: [&str; 13] = [
+const CASES: [&str; 14] = [
     "login",
     "lists",
     "delivery",
@@ -21,6 +21,7 @@ const CASES: [&str; 13] = [
     "dead_letters",
     "managing",
     "sources",
+    "filters",
     "errors",
     "read_only",
     "live",
