@@ -74,7 +74,7 @@ fn every_command_has_help() {
         (&["webhooks", "update"], "--owner-email"),
         (&["webhooks", "delete"], "<ID>"),
         (&["webhooks", "pause"], "<ID>"),
-        (&["webhooks", "resume"], "<ID>"),
+        (&["webhooks", "resume"], "--paused"),
         (&["webhooks", "rotate-secret"], "--secret"),
         (&["webhooks", "test"], "--wait"),
         (&["listen"], "--forward-to"),
