@@ -75,8 +75,8 @@ async fn routes_are_set_and_shown() {
         .run(&["sources", "routes", "get", &id, "--json"])
         .await;
     let expected = json!({"routes": [
-        {"event_type": "pull_request.*", "intent": "code_review", "target_session": "reviewer-cluster", "webhook_id": webhook},
-        {"event_type": "*", "intent": "archive", "target_session": null, "webhook_id": webhook},
+        {"event_type": "pull_request.*", "intent": "code_review", "target_session": "reviewer-cluster", "filter": null, "webhook_id": webhook},
+        {"event_type": "*", "intent": "archive", "target_session": null, "filter": null, "webhook_id": webhook},
     ]});
     let routes = routes.well();
     assert_eq!(routes.json(), expected);

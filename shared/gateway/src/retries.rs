@@ -13,6 +13,7 @@ use postrider_ports::history::{Filter, MAX_EXAMINED};
 use postrider_ports::interventions::Requeued;
 use postrider_ports::jobs::{Count, JobState, RetryJob};
 use postrider_ports::queue::{Queue, QueueMessage};
+use tokio::select;
 
 use crate::error::Conflict;
 use crate::{GatewayError, Ports, telemetry};
@@ -23,6 +24,8 @@ const MAX_COUNTED: u64 = 10_000;
 const MAX_COUNTING: Millis = Millis::from_seconds(10);
 /// The steps that starting a bulk retry runs itself: one lists the first slice, one requeues it.
 const FIRST_STEPS: usize = 2;
+/// How long it runs them: the operator waits for the answer, and on AWS a slow store must not use up the function's time.
+const FIRST_STEPS_WITHIN: Millis = Millis::from_seconds(10);
 
 /// Requeues deliveries.
 pub struct Retries {
@@ -97,15 +100,23 @@ impl Retries {
         }
     }
 
-    /// Stores a bulk retry, then runs its first slice; the sweep or the poller runs the rest. Once it is stored it will be
+    /// Stores a bulk retry, then runs its first slice for a limited time; the sweep or the poller runs the rest. Once it is stored it will be
     /// done, so an error of the first slice is not an error of this call.
     pub async fn begin(&self, tenant: &TenantId, filter: Filter) -> Result<RetryJob, GatewayError> {
         let now = self.ports.clock.now();
         let mut filter = retriable(filter)?;
         filter.to = Some(filter.to.map_or(now, |to| to.min(now)));
         let id = JobId::new(now, &self.ports.entropy.bytes());
-        let mut job = RetryJob::new(id, filter, now);
+        let job = RetryJob::new(id, filter, now);
         self.ports.store.create_job(tenant, job.clone()).await?;
+        select! {
+            biased;
+            further = self.first_steps(tenant, job.clone()) => Ok(further),
+            () = self.ports.clock.sleep_until(now.plus(FIRST_STEPS_WITHIN)) => Ok(job),
+        }
+    }
+
+    async fn first_steps(&self, tenant: &TenantId, mut job: RetryJob) -> RetryJob {
         for _ in 0..FIRST_STEPS {
             if job.state != JobState::Running {
                 break;
@@ -113,12 +124,12 @@ impl Retries {
             match self.carry_on(tenant, job.clone()).await {
                 Ok(further) => job = further,
                 Err(reason) => {
-                    telemetry::retry_job_failed(id, &reason);
+                    telemetry::retry_job_failed(job.id, &reason);
                     break;
                 }
             }
         }
-        Ok(job)
+        job
     }
 
     pub async fn job(&self, tenant: &TenantId, id: JobId) -> Result<RetryJob, GatewayError> {

@@ -119,6 +119,26 @@ fn counts(job: &RetryJob) -> (JobState, Count, u64, u64) {
 }
 
 #[tokio::test]
+async fn a_slow_first_slice_does_not_hold_up_the_answer() {
+    let room = Mailroom::new();
+    let webhook = room.scene.webhook().await.id;
+    room.dead(webhook, 7).await;
+    let mut store = InterruptedStore::new(room.store(), FOREVER, LastCall::Lost);
+    store.slow = Some(Arc::clone(&room.clock));
+    let slow = room.retries(Arc::new(store)).in_slices_of(3);
+    let begun = slow.begin(&tenant(), Filter::default()).await.unwrap();
+    assert_eq!((begun.state, begun.done), (JobState::Running, 0));
+    let retries = room.retries(room.store()).in_slices_of(3);
+    let [job] = room.unfinished().await.try_into().unwrap();
+    let job = finish(&retries, job).await.unwrap();
+    assert_eq!(
+        counts(&job),
+        (JobState::Done, Count::Exactly(7), 7, 0),
+        "nothing is lost or counted twice"
+    );
+}
+
+#[tokio::test]
 async fn a_bulk_retry_killed_at_any_call_counts_every_row_once() {
     for last in [LastCall::Lost, LastCall::Unanswered] {
         for calls in 1.. {
