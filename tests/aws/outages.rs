@@ -146,7 +146,7 @@ pub(super) async fn a_receiver_that_is_down_delays_no_other_and_gets_everything_
 async fn attempts(stack: &Stack, ids: &[String]) -> Vec<Value> {
     let mut attempts = Vec::new();
     for id in ids {
-        let row = stack.ticked_until_settled(id).await;
+        let row = stack.api.settled(id).await;
         assert_eq!(row["status"], "delivered", "{row}");
         attempts.extend(row["attempts"].as_array().unwrap().iter().cloned());
     }
