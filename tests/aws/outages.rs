@@ -251,10 +251,7 @@ fn flow_key(webhook: &str) -> Value {
 /// Lets ten minutes pass for a webhook: everything that was stored with a time is that much older.
 async fn age(stack: &Stack, webhook: &str) {
     let table = stack.output("DeliveriesTable");
-    let scan = json!({"TableName": table, "FilterExpression": "contains(pk, :id) OR contains(sk, :id)",
-        "ExpressionAttributeValues": {":id": {"S": webhook}}});
-    let found = stack.aws.call("dynamodb", "scan", scan).await;
-    for item in found["Items"].as_array().unwrap() {
+    for item in items_of(stack, table, webhook).await {
         for name in TIMES {
             let at = item.get(name).and_then(|time| time["N"].as_str());
             let at = at.map_or(0, |at| at.parse::<i64>().unwrap());
@@ -268,6 +265,21 @@ async fn age(stack: &Stack, webhook: &str) {
                 "ExpressionAttributeValues": {":aged": {"N": aged.to_string()}, ":at": {"N": at.to_string()}}});
             // One that was changed meanwhile is not old.
             let _changed = stack.aws.try_call("dynamodb", "update_item", change).await;
+        }
+    }
+}
+
+/// All items that name a webhook in their key.
+async fn items_of(stack: &Stack, table: &str, webhook: &str) -> Vec<Value> {
+    let mut scan = json!({"TableName": table, "FilterExpression": "contains(pk, :id) OR contains(sk, :id)",
+        "ExpressionAttributeValues": {":id": {"S": webhook}}});
+    let mut items = Vec::new();
+    loop {
+        let mut page = stack.aws.call("dynamodb", "scan", scan.clone()).await;
+        items.extend(page["Items"].as_array().unwrap().iter().cloned());
+        match page.get_mut("LastEvaluatedKey") {
+            Some(last) => scan["ExclusiveStartKey"] = last.take(),
+            None => return items,
         }
     }
 }
