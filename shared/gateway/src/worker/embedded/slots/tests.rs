@@ -1,0 +1,205 @@
+use postrider_testkit::builders::NOW;
+
+use super::*;
+
+fn webhook(n: u8) -> WebhookId {
+    WebhookId::from_bytes([n; 16])
+}
+
+#[test]
+fn one_webhook_cannot_take_everything() {
+    let slots = Slots::<u32>::new(2, 100);
+    let tenant = TenantId::default();
+    assert!(slots.take(&tenant, webhook(1), None) && slots.take(&tenant, webhook(1), None));
+    assert!(!slots.take(&tenant, webhook(1), None));
+    assert!(slots.take(&tenant, webhook(2), None));
+}
+
+#[test]
+fn a_webhook_keeps_to_its_own_maximum() {
+    let slots = Slots::<u32>::new(64, 1024);
+    let tenant = TenantId::default();
+    assert_eq!(slots.take_many(&tenant, webhook(1), Some(3), 1), 3);
+    assert!(!slots.take(&tenant, webhook(1), Some(3)));
+    assert_eq!(slots.take_many(&tenant, webhook(2), Some(100), 1), 64);
+}
+
+#[test]
+fn many_hanging_webhooks_leave_room_for_a_healthy_one() {
+    let slots = Slots::<u32>::new(64, 1024);
+    let tenant = TenantId::default();
+    for hanging in 0..40 {
+        while slots.take(&tenant, webhook(hanging), None) {}
+    }
+    assert!(slots.take(&tenant, webhook(200), None));
+}
+
+#[test]
+fn a_new_row_does_not_overtake_waiting_rows() {
+    let slots = Slots::<u32>::new(1, 100);
+    let tenant = TenantId::default();
+    assert!(slots.take(&tenant, webhook(1), None));
+    assert!(!slots.take(&tenant, webhook(1), None));
+    assert!(slots.finished(&tenant, webhook(1)), "a row waits");
+    assert!(
+        !slots.take(&tenant, webhook(1), None),
+        "the waiting row comes first"
+    );
+    slots.clear_backlog(&(tenant.clone(), webhook(1)));
+    assert!(slots.take(&tenant, webhook(1), None));
+}
+
+#[test]
+fn free_slots_are_shared() {
+    let slots = Slots::<u32>::new(64, 16);
+    let tenant = TenantId::default();
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 16), 1);
+    assert_eq!(
+        slots.take_many(&tenant, webhook(1), None, 1),
+        0,
+        "no more than its share"
+    );
+    let taken: usize = (2..40)
+        .map(|n| slots.take_many(&tenant, webhook(n), None, 1))
+        .sum();
+    assert_eq!(taken, 15, "one each, until none is left");
+}
+
+#[test]
+fn webhooks_that_wait_for_a_slot_take_turns() {
+    let slots = Slots::<u32>::new(1, 2);
+    let tenant = TenantId::default();
+    let key = |n| (tenant.clone(), webhook(n));
+    for n in [1, 2] {
+        assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), 1);
+    }
+    for n in [9, 1, 2] {
+        assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), 0);
+    }
+    assert_eq!(slots.backlogs(), [key(9), key(1), key(2)]);
+    slots.finished(&tenant, webhook(1));
+    assert_eq!(slots.take_many(&tenant, webhook(9), None, 1), 1);
+    slots.note_backlog(&key(9));
+    assert_eq!(slots.backlogs(), [key(1), key(2), key(9)]);
+}
+
+#[test]
+fn a_closed_worker_takes_no_slots() {
+    let slots = Slots::<u32>::new(64, 1024);
+    let tenant = TenantId::default();
+    slots.close();
+    assert!(!slots.take(&tenant, webhook(1), None));
+    assert_eq!(slots.take_many(&tenant, webhook(1), None, 1), 0);
+}
+
+fn key(n: u8) -> Key {
+    (TenantId::default(), webhook(n))
+}
+
+#[test]
+fn a_promised_delivery_waits_for_a_slot_and_then_begins_in_order() {
+    let slots = Slots::<u32>::new(1, 100);
+    for n in 1..=3 {
+        assert!(slots.promise(&key(1), None, 10, NOW), "{n}");
+    }
+    assert_eq!(slots.begin(&key(1), 1, 10, NOW), Some(1));
+    assert_eq!(slots.begin(&key(1), 2, 10, NOW), None);
+    assert_eq!(slots.begin(&key(1), 3, 10, NOW), None);
+    assert_eq!(
+        slots.next_ready(Some(&key(1)), NOW),
+        None,
+        "no slot is free"
+    );
+    for n in [2, 3] {
+        slots.finished(&TenantId::default(), webhook(1));
+        assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(n));
+    }
+    slots.finished(&TenantId::default(), webhook(1));
+    let counts = slots.counts.lock();
+    assert!(counts.is_idle() && counts.bytes == 0);
+}
+
+#[test]
+fn a_slot_that_its_webhook_does_not_need_goes_to_the_next_in_turn() {
+    let slots = Slots::<u32>::new(1, 1);
+    for n in 1..=3 {
+        assert!(slots.promise(&key(n), None, 0, NOW));
+        let begun = slots.begin(&key(n), n.into(), 0, NOW);
+        assert_eq!(begun.is_some(), n == 1);
+    }
+    for n in [2, 3] {
+        slots.finished(&TenantId::default(), webhook(n - 1));
+        assert_eq!(slots.next_ready(Some(&key(n - 1)), NOW), Some(n.into()));
+    }
+    slots.finished(&TenantId::default(), webhook(3));
+    assert_eq!(slots.next_ready(Some(&key(3)), NOW), None);
+}
+
+#[test]
+fn a_delivery_to_a_slow_receiver_waits_in_the_store() {
+    let slots = Slots::<u32>::new(1, 100);
+    for n in 1..=2 {
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        slots.begin(&key(1), n, 0, NOW);
+    }
+    let later = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
+    assert!(slots.promise(&key(2), None, 0, later), "another receiver");
+    assert!(!slots.promise(&key(1), None, 0, later));
+    assert_eq!(slots.backlogs(), [key(1)]);
+}
+
+#[test]
+fn a_delivery_waits_here_for_a_second_at_most_while_others_begin() {
+    let slots = Slots::<u32>::new(1, 100);
+    for n in 1..=100 {
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        slots.begin(&key(1), n, 0, NOW);
+    }
+    let mut now = NOW;
+    for _ in 0..9 {
+        now = now.plus(STALLED_AFTER);
+        slots.finished(&TenantId::default(), webhook(1));
+        assert!(slots.next_ready(Some(&key(1)), now).is_some());
+        assert!(slots.promise(&key(1), None, 0, now));
+        slots.begin(&key(1), 0, 0, now);
+    }
+    now = now.plus(STALLED_AFTER).plus(Millis::new(1));
+    slots.finished(&TenantId::default(), webhook(1));
+    slots.next_ready(Some(&key(1)), now);
+    assert!(!slots.promise(&key(1), None, 0, now));
+}
+
+#[test]
+fn long_bodies_wait_in_the_store() {
+    let slots = Slots::<u32>::new(1, 100);
+    assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW), "a slot");
+    slots.begin(&key(1), 1, MAX_READY_BYTES, NOW);
+    assert!(slots.promise(&key(1), None, MAX_READY_BYTES, NOW));
+    slots.begin(&key(1), 2, MAX_READY_BYTES, NOW);
+    assert!(!slots.promise(&key(1), None, 1, NOW));
+}
+
+#[test]
+fn a_webhooks_own_maximum_holds_for_deliveries_that_waited() {
+    let slots = Slots::<u32>::new(64, 100);
+    for n in 1..=3 {
+        assert!(slots.promise(&key(1), Some(1), 0, NOW));
+        slots.begin(&key(1), n, 0, NOW);
+    }
+    assert_eq!(slots.next_ready(Some(&key(2)), NOW), None);
+}
+
+#[test]
+fn publishers_are_slowed_down_unless_only_slow_receivers_lag_behind() {
+    let slots = Slots::<u32>::new(1, 100);
+    for n in 0..=CROWDED + 1 {
+        assert!(!slots.is_crowded(NOW), "{n}");
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        slots.begin(&key(1), 0, 0, NOW);
+    }
+    assert!(slots.is_crowded(NOW));
+    assert!(!slots.is_crowded(NOW.plus(Millis::from_seconds(1))));
+    slots.finished(&TenantId::default(), webhook(1));
+    slots.next_ready(Some(&key(1)), NOW);
+    assert!(!slots.is_crowded(NOW));
+}
