@@ -15,17 +15,20 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=$$(rustc --print sysroot)/bin/clippy-driver \
 # After the rest: an installed cargo-nextest is used before the one that `make setup` builds.
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 NEXTEST_PROFILE := $(if $(CI),ci,default)
+# Property tests draw their inputs from the commit: other inputs for each commit, the same ones wherever it is tested.
+export PROPTEST_RNG_SEED := $(shell printf '%d' 0x$$(git rev-parse --short=12 HEAD 2>/dev/null || echo 0))
 
-.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws costs verify-aws screenshots picture docs schema crash simulate dist dist-check words setup clean-tools
+.PHONY: help run test check quick fmt clippy deny arrows links template workflows build local stack advisories fuzz bench bench-aws bench-dispatcher costs verify-aws screenshots picture docs schema crash soak mutants simulate simulate-faults dist dist-check words setup clean-tools
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the gateway: cargo run --release -- serve
 	cargo run --release -- serve
 
 # Three tests per two cores: many spend most of their time waiting for servers.
 test: setup quick build ## the gate: setup, check, build, all tests
+	@echo "property tests: PROPTEST_RNG_SEED=$$PROPTEST_RNG_SEED"
 	$(LINTED) cargo nextest run --locked --workspace --profile $(NEXTEST_PROFILE) --test-threads $$(( $$(nproc) * 3 / 2 ))
 
 check: quick clippy ## everything but the tests: formatting, crate layers, dependencies, links, template, workflows, lints
@@ -96,6 +99,11 @@ bench-aws: ## measure the functions as deployed: zip size, and cold start compar
 	@tools/setup lambda
 	tools/bench-aws $(ARGS)
 
+bench-dispatcher: ## measure what a batch takes in the dispatcher, by memory size (not in the gate)
+	@tools/setup aws
+	cargo build --locked --release -p postrider -p postrider-tests --bins
+	.tools/aws/bin/python tools/bench-dispatcher $(ARGS)
+
 costs: ## print what the stack costs on AWS, from units counted on DynamoDB Local; ARGS=--write updates the documents (not in the gate)
 	@tools/setup aws
 	$(LINTED) cargo build --locked --workspace --example costs
@@ -127,11 +135,24 @@ schema: ## check the API against its OpenAPI document at length: make schema ARG
 
 # Starts the release binary, with the recorder loaded into it.
 crash: ## kill the gateway under load and let the power fail, many times: make crash ARGS="--kills 1000 --power-losses 200" (not in the gate)
-	cargo build --locked --release -p postrider -p postrider-disk-recorder -p postrider-tests --lib --bins
+	cargo build --locked --release -p postrider -p postrider-disk-recorder -p postrider-fault-injector -p postrider-tests --lib --bins
 	$(TARGET)/release/chaos $(ARGS)
+
+soak: ## run a gateway under load for an hour and watch what it uses: make soak ARGS="--minutes 10 --kills 3" (not in the gate)
+	cargo build --locked --release -p postrider -p postrider-tests --bins
+	$(TARGET)/release/soak $(ARGS)
+
+mutants: ## change the code on purpose and see whether a test notices: make mutants ARGS="--file shared/domain/src/decide.rs" (not in the gate)
+	@tools/setup mutants
+	cargo mutants --package postrider-domain --jobs 1 --output $(TARGET) $(ARGS)
 
 simulate: ## print what flow control achieves in virtual time, against its bars: make simulate ARGS="--only flaky" (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate -- $(ARGS)
+
+# The functions write metrics to standard output; the report goes to standard error.
+simulate-faults: ## run the whole gateway in virtual time while everything fails: make simulate-faults ARGS="--minutes 60 --only embedded" (not in the gate)
+	cargo build --locked --release -p postrider-simulation --bins
+	$(TARGET)/release/simulate-faults $(ARGS) >/dev/null
 
 dist: ## build a release into target/dist: make dist TARGETS=x86_64-unknown-linux-musl FUNCTIONS=none (not in the gate)
 	@tools/setup dist

@@ -1,6 +1,8 @@
 //! Kills the gateway under load repeatedly and checks against its own list that nothing acknowledged is lost.
 
 mod auditor;
+#[cfg(target_os = "linux")]
+pub mod mixed;
 pub mod power_loss;
 mod publishers;
 

@@ -162,6 +162,11 @@ impl Serve {
         self.child.id().expect("it runs")
     }
 
+    /// Whether it has not ended by itself.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Sends SIGKILL.
     pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();

@@ -120,16 +120,63 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
     rest.split_once("```").unwrap().0
 }
 
+/// Every block of this language.
+fn blocks(page: &str, language: &str) -> String {
+    let begin = format!("```{language}\n");
+    let blocks = page.split(&begin).skip(1);
+    let blocks = blocks.filter_map(|rest| Some(rest.split_once("```")?.0));
+    blocks.collect()
+}
+
+#[tokio::test]
+async fn the_worked_example_of_a_tenant_runs_and_leaves_the_limits_that_its_page_says() {
+    let page = fs::read_to_string(repository().join("docs/tenants.md")).unwrap();
+    let gateway = command::Serve::start(&[]).await;
+    let commands = blocks(&page, "sh");
+    let program = command::binary();
+    let run = tokio::process::Command::new("bash")
+        .args(["-ec", &format!("PATH=\"$BUILT:$PATH\"\n{commands}")])
+        .env("BUILT", program.parent().unwrap())
+        .env("POSTRIDER_URL", &gateway.url)
+        .env("POSTRIDER_TOKEN", command::TOKEN)
+        .output()
+        .await
+        .unwrap();
+    let printed = String::from_utf8_lossy(&run.stdout);
+    let complaints = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{complaints}");
+    assert!(printed.contains("prk_"), "{printed}");
+    let tenant = gateway
+        .call(http::Method::GET, "/v1/tenants/acme", None)
+        .await;
+    assert_eq!(
+        tenant["limits"],
+        serde_json::json!({
+            "webhooks": 2, "publish_rate": 500, "max_body_bytes": 65536, "retention_days": null,
+        })
+    );
+}
+
 #[tokio::test]
 async fn the_worked_example_of_a_filter_prints_what_its_page_says() {
-    let page = filter_page();
+    run_example(&filter_page(), "json", "filter.json").await;
+}
+
+#[tokio::test]
+async fn the_worked_example_of_a_template_prints_what_its_page_says() {
+    let page = fs::read_to_string(repository().join("docs/templates.md")).unwrap();
+    run_example(&page, "jinja", "chat.jinja").await;
+}
+
+/// Runs the first shell block of a page beside this file, which is its first block of this language. The last command fails.
+async fn run_example(page: &str, language: &str, file: &str) {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("filter.json"), block(&page, "json")).unwrap();
+    fs::write(folder.path().join(file), block(page, language)).unwrap();
     let program = command::binary();
     let run = tokio::process::Command::new("bash")
         .args([
             "-c",
-            &format!("PATH=\"$BUILT:$PATH\"\n{}", block(&page, "sh")),
+            &format!("PATH=\"$BUILT:$PATH\"\n{}", block(page, "sh")),
         ])
         .current_dir(folder.path())
         .env("BUILT", program.parent().unwrap())
@@ -138,6 +185,62 @@ async fn the_worked_example_of_a_filter_prints_what_its_page_says() {
         .unwrap();
     let printed = String::from_utf8_lossy(&run.stdout);
     let complaints = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(printed, block(page, "text"), "{complaints}");
+    assert_eq!(run.status.code(), Some(1), "the last one fails");
+}
+
+#[tokio::test]
+async fn the_worked_example_of_an_event_type_prints_what_its_page_says() {
+    let page = fs::read_to_string(repository().join("docs/event-types.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("order.schema.json");
+    fs::write(schema, block(&page, "json")).unwrap();
+    let gateway = command::Serve::start(&[("POSTRIDER_EVENT_VALIDATION", "reject")]).await;
+    let program = command::binary();
+    let run = tokio::process::Command::new("bash")
+        .args([
+            "-c",
+            &format!("PATH=\"$BUILT:$PATH\"\n{}", block(&page, "sh")),
+        ])
+        .current_dir(folder.path())
+        .env("BUILT", program.parent().unwrap())
+        .env("POSTRIDER_URL", &gateway.url)
+        .env("POSTRIDER_TOKEN", command::TOKEN)
+        .output()
+        .await
+        .unwrap();
+    let printed = String::from_utf8_lossy(&run.stdout);
+    let complaints = String::from_utf8_lossy(&run.stderr);
     assert_eq!(printed, block(&page, "text"), "{complaints}");
-    assert_eq!(run.status.code(), Some(1), "the last one does not match");
+    assert_eq!(run.status.code(), Some(3), "the last one is rejected");
+    let metrics = reqwest::Client::new()
+        .get(format!("{}/metrics", gateway.url))
+        .bearer_auth(command::TOKEN);
+    let metrics = metrics.send().await.unwrap().text().await.unwrap();
+    let counted = "postrider_schema_mismatches_total{result=\"rejected\"} 1";
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[tokio::test]
+async fn the_worked_example_of_the_portal_prints_what_its_page_says() {
+    let page = fs::read_to_string(repository().join("docs/portal.md")).unwrap();
+    let (_, example) = page.split_once("## Worked example").unwrap();
+    let (example, _) = example.split_once("\n## ").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = command::Serve::start(&[]).await;
+    let program = command::binary();
+    let script = format!("PATH=\"$BUILT:$PATH\"\n{}", blocks(example, "sh"));
+    let run = tokio::process::Command::new("bash")
+        .args(["-euc", &script])
+        .current_dir(folder.path())
+        .env("BUILT", program.parent().unwrap())
+        .env("POSTRIDER_URL", &gateway.url)
+        .env("POSTRIDER_TOKEN", command::TOKEN)
+        .output()
+        .await
+        .unwrap();
+    let printed = String::from_utf8_lossy(&run.stdout);
+    let complaints = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(printed, block(example, "text"), "{complaints}");
+    assert!(run.status.success(), "{complaints}");
 }

@@ -65,6 +65,18 @@ fn a_filter_says_why_it_does_not_match() {
 }
 
 #[test]
+fn a_schema_finds_its_faults_in_the_payload() {
+    let (accepted, refused) = try_all(10_000, bytes(), hostile::try_schema);
+    assert!(accepted > 500 && refused > 500, "{accepted}, {refused}");
+}
+
+#[test]
+fn a_template_keeps_to_its_limits() {
+    let (accepted, refused) = try_all(4000, bytes(), hostile::try_template);
+    assert!(accepted > 50 && refused > 500, "{accepted}, {refused}");
+}
+
+#[test]
 fn every_decoded_value_has_one_spelling() {
     let (accepted, refused) = try_all(10_000, texts(), hostile::try_text);
     assert!(accepted > 1000 && refused > 100, "{accepted}, {refused}");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use http::Method;
 use postrider_adapter_local::backup::BackupContents;
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_flow_model::random::Random;
@@ -62,6 +63,26 @@ async fn the_recorder_misses_no_change_of_a_file() {
     let names = |image: &Image| image.files.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(names(&recorded), names(&real));
     assert!(recorded == real, "the contents differ");
+}
+
+/// One publisher that waits for each answer, and no webhook: nothing but the events is written.
+#[tokio::test]
+async fn each_answer_waits_for_a_sync_of_its_own() {
+    const EVENTS: usize = 20;
+    let stage = Stage::new();
+    let mut gateway = power_loss::start(&stage).await;
+    for n in 0..EVENTS {
+        let event = json!({"type": "order.paid", "payload": n});
+        gateway.call(Method::POST, "/v1/events", Some(event)).await;
+    }
+    assert!(gateway.terminate().await);
+    let recording = power_loss::take(&stage);
+    let syncs = recording.syncs_per_acknowledgement();
+    println!("{syncs:?}");
+    assert_eq!(syncs.len(), EVENTS);
+    assert!(syncs.iter().all(|count| *count >= 1), "{syncs:?}");
+    let unsynced = recording.with(Flaw::FilesAreNotSynced);
+    assert_eq!(unsynced.syncs_per_acknowledgement(), [0; EVENTS]);
 }
 
 /// Runs a command with the recorder.

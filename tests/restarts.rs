@@ -2,6 +2,8 @@
 
 use postrider_testkit::receiver::Receiver;
 use postrider_tests::chaos;
+#[cfg(target_os = "linux")]
+use postrider_tests::chaos::mixed::{self, Bug, Plan};
 use serde_json::json;
 
 use crate::command::{self, Serve};
@@ -15,6 +17,31 @@ async fn chaos_nothing_acknowledged_is_lost_when_the_process_is_killed_under_loa
     assert!(report.acknowledged > 100, "there was load: {report:?}");
     assert_eq!(report.lost, 0, "{report:?}");
     assert_eq!(report.unexplained, 0, "{report:?}");
+}
+
+/// Webhooks that fail, keys, inbound events, operators, e-mail, backups, retention; a disk that fails, a clock that jumps, a
+/// process that stands still. Each of these bugs would be found: the audit is repeated on what they would have left.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn chaos_a_gateway_that_does_everything_keeps_its_promises_through_kills_and_faults() {
+    let plan = Plan { kills: 8, seed: 17 };
+    let report = mixed::run(plan).await;
+    println!("{}", report.in_words());
+    assert_eq!(report.broken, Vec::<String>::new());
+    let happened = [
+        report.acknowledged > 300,
+        report.requests > report.acknowledged,
+        report.in_flight > 0,
+        report.died > 0,
+        report.emails > 0,
+        report.rejected > 0,
+        report.backups > 0,
+    ];
+    assert!(happened.iter().all(|it| *it), "{}", report.in_words());
+    for bug in Bug::ALL {
+        let found = report.seen.clone().with(bug).audit();
+        assert!(!found.is_empty(), "{bug:?} is not found");
+    }
 }
 
 #[tokio::test]

@@ -58,7 +58,8 @@ impl Problem {
         }
         for error in errors {
             let (field, message) = (printable(&error.field), printable(&error.message));
-            let _ = write!(text, "\n  {field}: {message}");
+            let pointer = printable(error.pointer.as_deref().unwrap_or_default());
+            let _ = write!(text, "\n  {field}{pointer}: {message}");
         }
         text
     }

@@ -605,6 +605,47 @@ fn a_closed_stream_is_reopened_at_its_position() {
 }
 
 #[test]
+fn a_gap_in_the_stream_is_one_line_and_lists_what_has_changed() {
+    let delivery = |n: u32, status: &str| {
+        format!(
+            r#"{{"id":"dlv_{n}","event_id":"evt_{n}","event_type":"a.b","webhook_id":"wh_1","session_id":null,
+                "target_url":"https://example.com/","signature":"","status":"{status}","attempt_count":1,"max_attempts":5,
+                "last_attempted_at":null,"next_retry_at":null,"created_at":"2026-02-21T10:00:00Z","error_detail":null}}"#
+        )
+    };
+    let list = |items: &[String]| {
+        let items = items.join(",");
+        answer(200, &format!(r#"{{"items":[{items}],"next_cursor":null}}"#))
+    };
+    let gateway = Gateway::start([
+        answer(200, "retry: 20\nid: 5\n\n"),
+        list(&[delivery(1, "failed")]),
+        // It comes back only after the list was read.
+        answer(
+            200,
+            "retry: 60000\nid: 5\n\nid: 6\nevent: gap\ndata: {}\n\n",
+        ),
+        list(&[delivery(2, "delivered"), delivery(1, "failed")]),
+    ]);
+    let line = ["deliveries", "--follow", "--json", "--url", gateway.url()];
+    let mut child = postrider(&line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let shown: Vec<serde_json::Value> = lines
+        .take(3)
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(shown[0]["id"], "dlv_1");
+    assert_eq!(shown[1]["change"], "gap");
+    assert_eq!(shown[2]["id"], "dlv_2", "without what was shown before");
+}
+
+#[test]
 fn global_options_may_be_anywhere() {
     for line in [
         ["--json", "retry", "status", "job_1"],

@@ -6,6 +6,7 @@ use postrider_tests::api::Api;
 use serde_json::{Value, json};
 
 use super::bridge::Bridge;
+use super::operating::postrider_aws;
 use super::queue;
 use super::stack::Stack;
 use crate::command::PATIENCE;
@@ -87,4 +88,34 @@ pub(super) async fn an_event_that_cannot_be_published_goes_to_the_dead_letter_qu
     let event: Value = serde_json::from_str(&queue::receive(stack, url).await).unwrap();
     assert_eq!(event["id"], id.as_str(), "{event}");
     assert_eq!(event["detail"], json!({"order": 3}));
+}
+
+pub(super) async fn events_in_the_dead_letter_queue_are_published_again(stack: &Stack) {
+    let (receiver, api) = (Receiver::start().await, api_of_the_tenant(stack).await);
+    api.webhook(&receiver.url(), &json!({"profile": "gateway"}))
+        .await;
+    let url = stack.output("BridgeDeadLettersUrl");
+    // As EventBridge writes them; the order of the detail's names is part of the body. The emulator rewrites
+    // numbers, so this one has a single form.
+    for (id, detail_type) in [("again-1", "Order Again"), ("again-2", "order.*")] {
+        let event = format!(
+            r#"{{"version":"0","id":"{id}","detail-type":"{detail_type}","source":"com.example.shop","account":"000000000000","time":"2026-11-17T00:00:00Z","region":"us-east-1","resources":[],"detail":{{"b": 1.5, "a": "{id}"}}}}"#
+        );
+        let message = json!({"QueueUrl": url, "MessageBody": event});
+        stack.aws.call("sqs", "send_message", message).await;
+    }
+    let (code, redriven) = postrider_aws(stack, &["redrive"]).await;
+    assert_eq!(redriven["bus_events_published"], 1, "{redriven}");
+    assert_eq!(
+        redriven["failed"][0]["key"], "BridgeDeadLetters/again-2",
+        "{redriven}"
+    );
+    assert_eq!(code, 1, "one event was rejected again");
+    let requests = tokio::time::timeout(PATIENCE, receiver.received(1))
+        .await
+        .expect("a request arrives");
+    assert_eq!(&*requests[0].body, br#"{"b": 1.5, "a": "again-1"}"#);
+    let left = ["redrive", "--dry-run"];
+    let (_, listed) = postrider_aws(stack, &left).await;
+    assert_eq!(listed["queues"][0]["name"], "BridgeDeadLetters", "{listed}");
 }

@@ -13,7 +13,7 @@ use crate::inspector;
 /// How many cases run in parallel: they mostly wait for the stream and for the poller.
 const AT_ONCE: usize = 3;
 /// All cases except the one that stops its gateway. Each gets its own, empty tenant.
-const CASES: [&str; 14] = [
+const CASES: [&str; 15] = [
     "login",
     "lists",
     "delivery",
@@ -22,6 +22,7 @@ const CASES: [&str; 14] = [
     "managing",
     "sources",
     "filters",
+    "templates",
     "errors",
     "read_only",
     "live",

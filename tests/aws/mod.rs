@@ -6,6 +6,7 @@ mod bulk_retries;
 mod corrections;
 mod delivering;
 mod emulator;
+mod erasing;
 mod eventbridge;
 mod failed_webhooks;
 mod hardening;

@@ -112,6 +112,7 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 9] {
         "dynamodb:ConditionCheckItem WebhookConfigs",
         "kms:GenerateDataKey Key",
         "secretsmanager:GetSecretValue FirstKey",
+        "s3:DeleteObject Bodies/*",
     ];
     let poller: &[&str] = &[
         "dynamodb:Query WebhookDeliveries",
@@ -119,7 +120,11 @@ fn allowed() -> [(&'static str, Vec<&'static [&'static str]>); 9] {
         "dynamodb:UpdateItem WebhookDeliveries",
         "dynamodb:DeleteItem WebhookDeliveries",
         "dynamodb:ConditionCheckItem WebhookDeliveries",
+        "dynamodb:PutItem WebhookConfigs",
+        "dynamodb:UpdateItem WebhookConfigs",
+        "dynamodb:DeleteItem WebhookConfigs",
         "sqs:GetQueueAttributes HintQueue",
+        "s3:DeleteObject Bodies/*",
     ];
     let dispatcher: &[&str] = &[
         "dynamodb:Query WebhookDeliveries",
@@ -383,8 +388,9 @@ async fn the_watcher_writes_only_lanes_of_rows() {
 
 /// Where AWS has no finer resource, or the name is not known in advance. The ARN of a log group also ends in `:*` for its
 /// streams, but the template does not write that.
-const STARS: [&str; 4] = [
+const STARS: [&str; 5] = [
     "dynamodb:ListStreams WebhookDeliveries/stream/*",
+    "s3:DeleteObject Bodies/*",
     "s3:GetObject Bodies/*",
     "s3:PutObject Bodies/*",
     "s3:PutObject FailedChanges/*",

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::stack::Stack;
 use super::{
-    bulk_retries, delivering, eventbridge, failed_webhooks, inspecting, key_stats, mailing, moving,
-    notifying, operating, outages, receiving, recovering, restoring,
+    bulk_retries, delivering, erasing, eventbridge, failed_webhooks, inspecting, key_stats,
+    mailing, moving, notifying, operating, outages, receiving, recovering, restoring,
 };
 
 #[tokio::test]
@@ -34,6 +34,7 @@ async fn the_deployed_stack_delivers_notifies_and_recovers() {
     )
     .await;
     bulk_retries::every_dead_delivery_is_retried_once(&stack).await;
+    erasing::an_event_is_erased_and_a_tenant_deleted(&stack).await;
     recovering::two_dispatchers_on_one_delivery_make_one_post(&stack).await;
     recovering::the_poller_replaces_a_lost_message(&stack).await;
     recovering::only_a_poison_message_ends_in_the_dead_letter_queue(&stack).await;
@@ -59,4 +60,5 @@ async fn story(stack: &Stack) {
     delivering::a_dead_delivery_is_compared_with_another_url_and_stays_dead(stack).await;
     eventbridge::an_event_of_the_bus_is_delivered_and_its_delivery_notified_on_the_bus(stack).await;
     eventbridge::an_event_that_cannot_be_published_goes_to_the_dead_letter_queue(stack).await;
+    eventbridge::events_in_the_dead_letter_queue_are_published_again(stack).await;
 }

@@ -57,6 +57,7 @@ impl Inspected {
             max_body_bytes: MAX_BODY_BYTES,
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         };
         let webhook_cache = Arc::new(WebhookCache::new(Arc::clone(store) as _));
         let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());

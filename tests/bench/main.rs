@@ -22,6 +22,7 @@ mod cost;
 mod crowd;
 mod decision;
 mod disk;
+mod dispatch;
 mod drain;
 mod earlier;
 mod filters;
@@ -86,6 +87,9 @@ enum Role {
     /// Accept and count requests until standard input ends
     #[command(hide = true)]
     Receiver,
+    /// Attempt batches as the dispatcher function does; started by `tools/bench-dispatcher`
+    #[command(hide = true)]
+    Dispatch(dispatch::Dispatch),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -116,9 +120,13 @@ enum Part {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.role {
+    match &arguments.role {
         Some(Role::Receiver) => {
             receiver::run();
+            ExitCode::SUCCESS
+        }
+        Some(Role::Dispatch(dispatch)) => {
+            dispatch::run(dispatch);
             ExitCode::SUCCESS
         }
         None => run(&arguments),

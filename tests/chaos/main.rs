@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use postrider_tests::chaos::{self, power_loss};
+use postrider_tests::chaos::{self, mixed, power_loss};
 
 /// Kill the gateway under load, let the power fail, and count what is lost
 #[derive(Parser)]
@@ -13,13 +13,16 @@ struct Arguments {
     /// How often to kill it
     #[arg(long, default_value_t = 100)]
     kills: usize,
+    /// How often to kill one that does everything, while disk and clock fail
+    #[arg(long, default_value_t = 100)]
+    mixed_kills: usize,
     /// How often to let the power fail
     #[arg(long, default_value_t = 100)]
     power_losses: usize,
     /// At how many points of each run to examine what a power loss would leave
     #[arg(long, default_value_t = 50)]
     points: usize,
-    /// Of the power losses
+    /// Of the power losses and the mixed load
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -28,8 +31,9 @@ struct Arguments {
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let killed = kill(arguments.kills).await;
+    let mixed = kill_mixed(&arguments).await;
     let failed = fail(&arguments).await;
-    if killed && failed {
+    if killed && mixed && failed {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -47,6 +51,19 @@ async fn kill(kills: usize) -> bool {
     row("attempts in flight at kills", report.in_flight);
     row("duplicates not in flight", report.unexplained);
     report.lost == 0 && report.unexplained == 0
+}
+
+/// Returns whether all is well.
+async fn kill_mixed(arguments: &Arguments) -> bool {
+    let plan = mixed::Plan {
+        kills: arguments.mixed_kills,
+        seed: arguments.seed,
+    };
+    let report = mixed::run(plan).await;
+    println!("mixed load, seed {}", plan.seed);
+    row("kills", plan.kills);
+    print!("{}", report.in_words());
+    report.broken.is_empty()
 }
 
 /// Returns whether all is well.

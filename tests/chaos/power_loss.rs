@@ -33,7 +33,7 @@ use crate::chaos::publishers::Publishers;
 use crate::command::{PATIENCE, Serve};
 
 /// Makes the log long enough for checkpoints: their syncs are others than those of a commit.
-const PADDING: usize = 8_000;
+const PADDING: usize = 16_000;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]

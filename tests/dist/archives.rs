@@ -55,7 +55,7 @@ fn every_command_has_a_man_page_and_completions() {
 }
 
 #[test]
-fn the_zips_are_named_after_the_functions_of_the_template() {
+fn the_zips_are_named_after_the_functions_of_the_template_and_their_processor() {
     let packaged = Packaged::new();
     let functions = functions();
     assert_eq!(functions.len(), 9, "{functions:?}");
@@ -65,7 +65,7 @@ fn the_zips_are_named_after_the_functions_of_the_template() {
             version()
         ));
         let read = "import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); i = z.infolist(); \
-                    print(len(i), i[0].filename, oct(i[0].external_attr >> 16), z.read(i[0]).decode())";
+                    print(len(i), i[0].filename, oct(i[0].external_attr >> 16), z.read(i[0])[64:].decode())";
         let listed = run(Command::new("python3").args(["-c", read]).arg(zip));
         assert_eq!(listed.trim(), format!("1 bootstrap 0o100755 {function}"));
     }

@@ -114,7 +114,9 @@ fn built_functions(folder: &Path) -> PathBuf {
     for function in functions() {
         let own = built.join(function.trim_end_matches("Function"));
         fs::create_dir_all(&own).unwrap();
-        fs::write(own.join("bootstrap"), &function).unwrap();
+        let (_, machine) = TARGETS[1];
+        let program = [stand_in(machine), function.into_bytes()].concat();
+        fs::write(own.join("bootstrap"), program).unwrap();
     }
     built
 }

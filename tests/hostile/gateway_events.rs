@@ -94,6 +94,7 @@ impl Stage {
             max_body_bytes: MAX_BODY,
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         };
         let webhook_cache = Arc::new(WebhookCache::new(store));
         let gateway = Gateway::new(

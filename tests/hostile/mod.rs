@@ -9,6 +9,8 @@ mod filters;
 mod gateway_events;
 mod requests;
 mod scene;
+mod schemas;
+mod templates;
 mod texts;
 
 pub use custom::try_custom;
@@ -16,6 +18,8 @@ pub use diagnoses::try_diagnosis;
 pub use filters::try_filter;
 pub use gateway_events::try_gateway_event;
 pub use requests::try_request;
+pub use schemas::try_schema;
+pub use templates::try_template;
 pub use texts::try_text;
 
 /// What happened to an input, so a run can tell whether it has tried anything.

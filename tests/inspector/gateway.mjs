@@ -9,15 +9,16 @@ import { createInterface } from "node:readline";
 export const TOKEN = "a-token-of-more-than-32-characters-for-scripts";
 
 export class Gateway {
-  constructor(command) {
+  constructor(command, settings = {}) {
     this.command = command;
+    this.settings = settings;
     this.data = mkdtempSync(join(tmpdir(), "postrider-"));
     this.listen = "127.0.0.1:0";
   }
 
   /** Starts it, again on the same port after a stop; returns its URL. */
   async start() {
-    const env = { POSTRIDER_ADMIN_TOKEN: TOKEN, POSTRIDER_EGRESS_ALLOW: "127.0.0.1/32", POSTRIDER_LOG: "warn" };
+    const env = { POSTRIDER_ADMIN_TOKEN: TOKEN, POSTRIDER_EGRESS_ALLOW: "127.0.0.1/32", POSTRIDER_LOG: "warn", ...this.settings };
     this.process = spawn(this.command, ["serve", "--listen", this.listen, "--data", this.data], { env, stdio: ["ignore", "pipe", "inherit"] });
     const first = await new Promise((read) => createInterface(this.process.stdout).once("line", read));
     const url = first.split(" ").at(-1);

@@ -90,6 +90,21 @@ async fn a_filter_is_tried_on_the_last_events_before_it_is_saved() {
 }
 
 #[tokio::test]
+async fn a_filter_is_built_by_form() {
+    play("filter_form", &[], "").await;
+}
+
+#[tokio::test]
+async fn an_event_is_erased() {
+    play("erasing", &[], "").await;
+}
+
+#[tokio::test]
+async fn a_template_is_tried_on_the_last_event_before_it_is_saved() {
+    play("templates", &[], "").await;
+}
+
+#[tokio::test]
 async fn sources_are_created_and_diagnose_rejected_requests() {
     play("sources", &[], "").await;
 }
@@ -122,6 +137,31 @@ async fn stored_markup_stays_text() {
 #[tokio::test]
 async fn every_page_is_accessible() {
     play("accessibility", &[], "").await;
+}
+
+#[tokio::test]
+async fn a_customer_goes_from_a_link_to_a_fixed_delivery() {
+    let brand = [
+        ("POSTRIDER_PORTAL_NAME", "Acme & Sons"),
+        ("POSTRIDER_PORTAL_COLOR", "#ffcc00"),
+    ];
+    play("portal", &brand, "").await;
+}
+
+#[tokio::test]
+async fn event_types_are_described_seen_and_tried_out() {
+    let settings = [
+        ("POSTRIDER_EVENT_VALIDATION", "warn"),
+        ("POSTRIDER_PUBLIC_CATALOGUE", "true"),
+        ("POSTRIDER_PORTAL_NAME", "Acme & Sons"),
+        ("POSTRIDER_PORTAL_COLOR", "#ffcc00"),
+    ];
+    play("event_types", &settings, "").await;
+}
+
+#[tokio::test]
+async fn the_portal_works_in_a_frame_of_a_site_that_may_embed_it() {
+    play("portal_embedded", &[], "").await;
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ export async function until(check, what) {
 
 export class Stage {
   constructor(url, token, login, calls = url) {
-    Object.assign(this, { url, token, login, calls, closing: [], noticed: [] });
+    Object.assign(this, { url, token, login, calls, closing: [], noticed: [], friends: [] });
   }
 
   /** Calls the API and expects success. */
@@ -133,7 +133,7 @@ export class Stage {
       if (message.type() === "error" && !text.startsWith("Failed to load resource")) note(text);
     });
     page.on("request", (request) => {
-      if (!request.url().startsWith(this.url) && !request.url().startsWith("data:")) note(`request to ${request.url()}`);
+      if (![this.url, "data:", ...this.friends].some((known) => request.url().startsWith(known))) note(`request to ${request.url()}`);
     });
   }
 

@@ -85,3 +85,35 @@ async fn the_inspector_and_the_command_give_the_same_reason() {
         assert!(page.contains(words), "{words} in {page}");
     }
 }
+
+#[tokio::test]
+async fn an_event_is_shown_and_delivered_to_a_webhook_that_did_not_get_it() {
+    let stage = Stage::new().await;
+    let event = json!({"type": "order.paid", "payload": {"n": 7}});
+    let stored = stage
+        .gateway
+        .call(http::Method::POST, "/v1/events", Some(event));
+    let stored = stored.await;
+    let event = stored["id"].as_str().unwrap().to_owned();
+    let first = stored["deliveries"][0]["id"].as_str().unwrap();
+    stage.gateway.settled(first).await;
+    let shown = stage.run(&["show", &event, "--payload"]).await.well();
+    for part in ["order.paid", "delivered", "{\n  \"n\": 7\n}"] {
+        assert!(shown.out.contains(part), "{part} in\n{}", shown.out);
+    }
+    let webhook = impatient(&stage).await;
+    let deliver = ["events", "deliver", &event, "--webhook", &webhook, "--wait"];
+    let delivered = stage.run(&deliver).await.well();
+    assert!(delivered.out.contains("delivered"), "{}", delivered.out);
+    let document = stage.run(&["events", "show", &event, "--json"]).await;
+    let document = document.well().json();
+    let deliveries = document["deliveries"].as_array().unwrap();
+    let is_delivered = |delivery: &&serde_json::Value| delivery["status"] == "delivered";
+    assert_eq!(deliveries.iter().filter(is_delivered).count(), 2);
+    let again = stage.run(&deliver).await;
+    assert!(
+        again.err.contains("already has a delivery"),
+        "{}",
+        again.err
+    );
+}

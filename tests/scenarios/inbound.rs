@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::world::World;
 
-const BODY: &str = "{ \"action\" : \"opened\" }";
+pub(super) const BODY: &str = "{ \"action\" : \"opened\" }";
 
 fn secret() -> SigningSecret {
     SigningSecret::from_key(&[5; 32])
@@ -36,7 +36,7 @@ fn route(event_type: &str, intent: &str, webhook_id: WebhookId) -> RouteDraft {
     }
 }
 
-async fn source(world: &World, routes: Vec<RouteDraft>) -> Source {
+pub(super) async fn source(world: &World, routes: Vec<RouteDraft>) -> Source {
     let draft = SourceDraft {
         name: "Forge".to_owned(),
         scheme: "postrider".to_owned(),
@@ -49,7 +49,7 @@ async fn source(world: &World, routes: Vec<RouteDraft>) -> Source {
 }
 
 /// A signed `pull_request.opened`, whose body is then replaced by `sent`.
-async fn send(
+pub(super) async fn send(
     world: &World,
     source: &Source,
     id: &str,

@@ -15,6 +15,7 @@ use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, WebhookDraft};
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::ingest::{EventDraft, Published};
+use postrider_gateway::settings::validation::EventValidation;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES, WorkerSettings};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
@@ -44,6 +45,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<SteppedClock>,
     pub(crate) receiver: Receiver,
     settings: WorkerSettings,
+    validation: EventValidation,
     process: Option<Process>,
     starts: u64,
 }
@@ -62,11 +64,21 @@ impl World {
     }
 
     pub(crate) async fn with(settings: WorkerSettings) -> Self {
+        Self::of(settings, EventValidation::Off).await
+    }
+
+    /// With payloads checked against the event catalogue.
+    pub(crate) async fn validating(validation: EventValidation) -> Self {
+        Self::of(WorkerSettings::default(), validation).await
+    }
+
+    async fn of(settings: WorkerSettings, validation: EventValidation) -> Self {
         let mut world = Self {
             directory: tempfile::tempdir().unwrap(),
             clock: Arc::new(SteppedClock::at(START)),
             receiver: Receiver::start().await,
             settings,
+            validation,
             process: None,
             starts: 0,
         };
@@ -118,6 +130,7 @@ impl World {
             max_body_bytes: MAX_BODY_BYTES,
             egress,
             retry,
+            event_validation: self.validation,
         };
         let gateway = Gateway::embedded(
             ports,
@@ -145,6 +158,18 @@ impl World {
 
     pub(crate) fn shadows(&self) -> &Shadows {
         &self.process().shadows
+    }
+
+    /// The files of the data directory.
+    pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(self.directory.path()).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.is_file());
+        let read = |path: std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read(path).unwrap())
+        };
+        files.map(read).collect()
     }
 
     /// The database file, for tests that read it directly.

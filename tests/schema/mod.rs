@@ -84,7 +84,9 @@ async fn fill(gateway: &Serve) -> Value {
     let once = json!({"profile": "custom", "delays_seconds": [1], "max_attempts": 1});
     let webhook = gateway.webhook("https://receiver.example/", &once).await;
     let delivery = gateway.publish(&webhook, "{}").await;
-    gateway.settled(&delivery).await;
+    let event = gateway.settled(&delivery).await["event_id"].take();
+    let erased = gateway.publish(&webhook, "{}").await;
+    let erased = gateway.settled(&erased).await["event_id"].take();
     let github = source(gateway, json!({"scheme": "github"})).await;
     let custom = json!({"scheme": "custom", "custom": {"header": "x-signature"}});
     let custom = source(gateway, custom).await;
@@ -102,6 +104,8 @@ async fn fill(gateway: &Serve) -> Value {
         "webhook": webhook,
         "parameters": {
             "POST /v1/deliveries/{id}/retry": {"id": delivery},
+            "POST /v1/events/{id}/deliveries": {"id": event},
+            "DELETE /v1/events/{id}": {"id": erased},
             "PATCH /v1/sources/{id}": {"id": custom},
             "GET /v1/sources/{id}/refused/{refused_id}":
                 {"id": github, "refused_id": rejected["items"][0]["id"]},

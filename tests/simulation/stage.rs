@@ -74,6 +74,7 @@ impl Stage {
             max_body_bytes: MAX_BODY_BYTES,
             egress: Rules::new(egress).unwrap(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         }
     }
 

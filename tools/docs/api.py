@@ -34,6 +34,11 @@ def limits(schema, phrases):
     return found
 
 
+def file_of(tag):
+    """The page of a tag."""
+    return tag["name"].replace(" ", "-") + ".md"
+
+
 class Reference:
     def __init__(self, document):
         self.document = document
@@ -44,7 +49,7 @@ class Reference:
         tags = self.document["tags"]
         yield f"{PAGES}/index.md", "HTTP API", self.index(tags)
         for tag in tags:
-            yield f"{PAGES}/{tag['name']}.md", tag["name"].capitalize(), self.tag(tag)
+            yield f"{PAGES}/{file_of(tag)}", tag["name"].capitalize(), self.tag(tag)
         yield f"{PAGES}/schemas.md", "Schemas", self.all_schemas()
 
     def operations(self, tag):
@@ -56,7 +61,7 @@ class Reference:
     def index(self, tags):
         info = self.document["info"]
         rows = [
-            f"| `{method} {path}` | [{cell(operation['summary'])}]({tag['name']}.md#{operation['operationId']}) |"
+            f"| `{method} {path}` | [{cell(operation['summary'])}]({file_of(tag)}#{operation['operationId']}) |"
             for tag in tags
             for method, path, operation in self.operations(tag["name"])
         ]

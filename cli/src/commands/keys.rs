@@ -1,6 +1,7 @@
 //! `postrider keys`: manage API keys.
 
 use clap::{Args, Subcommand};
+use http::Method;
 use postrider_api_types::key::{CreatedKey, KeyView, NewApiKey};
 use postrider_api_types::{Word, flag};
 use postrider_domain::key::Scope;
@@ -8,7 +9,7 @@ use postrider_domain::key::Scope;
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::{Output, Tone};
-use crate::pages;
+use crate::pages::Listing;
 use crate::table::{Mark, Table, facts};
 use crate::when::short_time;
 
@@ -17,6 +18,7 @@ Examples:
   postrider keys create --name ci --scope publish
   postrider keys create --name dashboard --scope read --scope publish
   postrider keys list
+  postrider keys list --tenant acme
   postrider keys revoke key_…";
 
 #[derive(Debug, Args)]
@@ -29,14 +31,34 @@ pub(crate) struct KeysArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List keys, without their tokens
-    List,
+    List(Whose),
     /// Create a key; its token is shown only once
     Create(CreateArgs),
     /// Revoke a key; it is no longer accepted
     Revoke {
         /// Key id, key_…
         id: String,
+
+        #[command(flatten)]
+        whose: Whose,
     },
+}
+
+#[derive(Debug, Args)]
+struct Whose {
+    /// Tenant whose keys to use [default: the tenant of the key used]
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+impl Whose {
+    fn query(&self) -> Vec<(&str, &str)> {
+        let tenant = self.tenant.as_deref();
+        tenant
+            .map(|tenant| ("tenant", tenant))
+            .into_iter()
+            .collect()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -56,18 +78,20 @@ struct CreateArgs {
 
 pub(crate) async fn run(args: KeysArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
     match args.action {
-        Action::List => list(client, out).await?,
+        Action::List(whose) => list(&whose, client, out).await?,
         Action::Create(args) => create(args, client, out).await?,
-        Action::Revoke { id } => {
-            client.delete(&["v1", "keys", &id]).await?;
+        Action::Revoke { id, whose } => {
+            let request = client.request(Method::DELETE, &["v1", "keys", &id])?;
+            client.send(request.query(&whose.query())).await?;
             out.note(format!("Revoked {id}."));
         }
     }
     Ok(Ending::Fine)
 }
 
-async fn list(client: &Client, out: Output) -> Result<(), Failure> {
-    let listing = pages::all(client, &["v1", "keys"]).await?;
+async fn list(whose: &Whose, client: &Client, out: Output) -> Result<(), Failure> {
+    let request = client.request(Method::GET, &["v1", "keys"])?;
+    let listing: Listing = client.send(request.query(&whose.query())).await?.read()?;
     if out.wants_json() {
         return out.value(&listing);
     }

@@ -5,6 +5,9 @@ mod backup;
 mod completions;
 mod deliveries;
 mod doctor;
+mod erase;
+mod event_types;
+mod events;
 mod export;
 mod filter;
 mod follow;
@@ -16,6 +19,7 @@ mod man;
 mod passphrase;
 mod payload_filter;
 mod policy;
+mod portal_link;
 mod restore;
 mod retry;
 mod send;
@@ -25,6 +29,8 @@ mod sign;
 mod source_secret;
 mod sources;
 mod stats;
+mod template;
+mod tenants;
 mod top;
 pub(crate) mod trigger;
 mod verify;
@@ -49,6 +55,8 @@ pub(crate) enum Task {
     Sources(sources::SourcesArgs),
     /// Send a signed sample event, as GitHub, Stripe and others would
     Trigger(Box<trigger::TriggerArgs>),
+    /// Show a stored event, deliver it to another webhook, or erase it
+    Events(events::EventsArgs),
     /// List and follow deliveries
     Deliveries(deliveries::DeliveriesArgs),
     /// Show a delivery: every attempt, why it failed, what to do
@@ -63,12 +71,20 @@ pub(crate) enum Task {
     Top(top::TopArgs),
     /// Manage API keys
     Keys(keys::KeysArgs),
+    /// Manage tenants and their limits
+    Tenants(tenants::TenantsArgs),
+    /// Manage the catalogue of event types
+    EventTypes(event_types::EventTypesArgs),
+    /// Create a link that logs a customer in to the portal
+    PortalLink(portal_link::PortalLinkArgs),
     /// Sign a body as the gateway does (no network)
     Sign(sign::SignArgs),
     /// Verify a signature as a receiver should (no network)
     Verify(verify::VerifyArgs),
     /// Test a filter of a webhook or route (no network)
     Filter(payload_filter::FilterArgs),
+    /// Test a template of a webhook, and show presets
+    Template(template::TemplatesArgs),
     /// Draw a retry schedule and simulate an outage (no network)
     Policy(policy::PolicyArgs),
     /// Back up the data directory of a gateway, running or not, into one file
@@ -97,6 +113,7 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Webhooks(args) => webhooks::run(args, &Client::new(gateway)?, out).await,
         Task::Sources(args) => sources::run(args, &Client::new(gateway)?, out).await,
         Task::Trigger(args) => trigger::run(*args, gateway, out).await,
+        Task::Events(args) => events::run(args, &Client::new(gateway)?, out).await,
         Task::Deliveries(args) => deliveries::run(args, &Client::new(gateway)?, out).await,
         Task::Show(args) => show::run(args, &Client::new(gateway)?, out).await,
         Task::Retry(args) => retry::run(args, &Client::new(gateway)?, out).await,
@@ -104,9 +121,13 @@ pub(crate) async fn run(task: Task, gateway: &GatewayArgs, out: Output) -> Resul
         Task::Stats(args) => stats::run(args, &Client::new(gateway)?, out).await,
         Task::Top(args) => top::run(args, &Client::new(gateway)?, out).await,
         Task::Keys(args) => keys::run(args, &Client::new(gateway)?, out).await,
+        Task::Tenants(args) => tenants::run(args, &Client::new(gateway)?, out).await,
+        Task::EventTypes(args) => event_types::run(args, &Client::new(gateway)?, out).await,
+        Task::PortalLink(args) => portal_link::run(args, &Client::new(gateway)?, out).await,
         Task::Sign(args) => sign::run(args, out),
         Task::Verify(args) => verify::run(args, out),
         Task::Filter(args) => payload_filter::run(args, out),
+        Task::Template(args) => template::run(args, gateway, out).await,
         Task::Policy(args) => policy::run(args, out),
         Task::Backup(args) => backup::run(&args, &gateway.data, out),
         Task::Restore(args) => restore::run(args, &gateway.data, out).await,

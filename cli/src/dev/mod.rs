@@ -142,6 +142,7 @@ fn gateway(served: &Served, settings: &Settings) -> Gateway {
         max_body_bytes: MAX_BODY_BYTES,
         egress: settings.egress.clone(),
         retry: settings.worker.retry,
+        event_validation: settings.event_validation,
     };
     Gateway::new(ports, webhook_cache, queue, limits)
 }

@@ -1,5 +1,5 @@
 //! The gateway's notifications, live. After a lost connection the client reconnects at the last position, so no
-//! notification is missed or shown twice.
+//! notification is missed or shown twice, unless the gateway itself reports a gap.
 
 mod connection;
 mod notification;
@@ -18,6 +18,8 @@ use crate::client::{Client, read};
 use crate::edge;
 use crate::failure::Failure;
 
+/// The type of the event that stands for missing notifications.
+const GAP: &str = "gap";
 /// How long the gateway may take to send the stream's position.
 const GREETING: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -26,6 +28,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(crate) enum Heard {
     Notification(Box<NotificationView>),
+    /// The gateway left out notifications here: there were too many, or it did not know of this client yet. Only on AWS.
+    Gap,
     /// The connection was lost, for this reason; the client is reconnecting.
     Lost(String),
     /// The client has reconnected.
@@ -132,6 +136,9 @@ impl<'a> Live<'a> {
     async fn pass_on(&mut self, events: Vec<Event>, to: &mpsc::Sender<Heard>) -> Result<(), End> {
         for event in events {
             self.connection.note(&event);
+            if event.kind == GAP {
+                to.send(Heard::Gap).await.map_err(|_| End::Deaf)?;
+            }
             // An unreadable event comes from a newer gateway. Requesting it again would return the same event.
             if let Ok(notification) = read::<NotificationView>(&event.data)
                 && self.known.is_new(&notification)

@@ -8,6 +8,8 @@ const MAX_LINE_BYTES: usize = 256 * 1024;
 pub(super) struct Event {
     /// The position in the stream.
     pub(super) id: Option<String>,
+    /// The type of the event; empty if the server does not name one.
+    pub(super) kind: String,
     /// When to reconnect after the response ends, in milliseconds.
     pub(super) retry_ms: Option<u64>,
     /// The lines of data; may be empty.
@@ -56,6 +58,7 @@ impl Event {
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
             "id" => self.id = Some(value.to_owned()),
+            "event" => value.clone_into(&mut self.kind),
             "retry" => self.retry_ms = value.parse().ok(),
             "data" => {
                 if !self.data.is_empty() {
@@ -74,9 +77,10 @@ mod tests {
 
     const STREAM: &str = "id: 4\nretry: 2000\n\n: alive\n\nid:5\r\nevent: a.b\r\ndata: {\"ä\":\r\ndata: 1}\r\n\r\nid: 6\n";
 
-    fn event(id: &str, retry_ms: Option<u64>, data: &str) -> Event {
+    fn event(id: &str, kind: &str, retry_ms: Option<u64>, data: &str) -> Event {
         Event {
             id: Some(id.to_owned()),
+            kind: kind.to_owned(),
             retry_ms,
             data: data.to_owned(),
         }
@@ -84,7 +88,10 @@ mod tests {
 
     #[test]
     fn events_are_the_same_however_the_bytes_are_split() {
-        let expected = [event("4", Some(2000), ""), event("5", None, "{\"ä\":\n1}")];
+        let expected = [
+            event("4", "", Some(2000), ""),
+            event("5", "a.b", None, "{\"ä\":\n1}"),
+        ];
         for size in 1..=STREAM.len() {
             let mut parser = Parser::default();
             let pieces = STREAM.as_bytes().chunks(size);

@@ -22,8 +22,10 @@ use postrider_adapter_otlp::OtlpTraces;
 use postrider_gateway::traces;
 use tokio::net::TcpListener;
 use tracing::field::Field;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::edge;
 use crate::failure::Failure;
@@ -95,19 +97,20 @@ pub(crate) async fn run(args: ServeArgs, data: &Path) -> anyhow::Result<ExitCode
 
 /// Starts logging to standard error.
 pub(crate) fn start_logging(settings: &Settings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log_filter)
-        .context("POSTRIDER_LOG is not a valid tracing filter")?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    let filter: Targets = settings
+        .log_filter
+        .parse()
+        .context("POSTRIDER_LOG is not a valid log filter")?;
+    let filtered = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let started = match settings.log_format {
-        LogFormat::Text if std::io::stderr().is_terminal() => lines
-            .with_ansi(wants_colour())
-            .with_target(false)
-            .fmt_fields(debug_fn(short_field))
-            .try_init(),
-        LogFormat::Text => lines.with_ansi(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text if std::io::stderr().is_terminal() => {
+            let lines = lines.with_ansi(wants_colour()).with_target(false);
+            let short = lines.fmt_fields(debug_fn(short_field));
+            filtered.with(short).try_init()
+        }
+        LogFormat::Text => filtered.with(lines.with_ansi(false)).try_init(),
+        LogFormat::Json => filtered.with(lines.json().flatten_event(true)).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }

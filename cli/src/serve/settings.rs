@@ -11,7 +11,9 @@ use std::path::PathBuf;
 
 use postrider_domain::egress::Rules;
 use postrider_domain::time::Millis;
+use postrider_gateway::settings::portal::PortalSettings;
 use postrider_gateway::settings::shared::LOG;
+use postrider_gateway::settings::validation::EventValidation;
 use postrider_gateway::settings::{BadSettings, Reader, WorkerSettings};
 use postrider_ports::traces::TraceSettings;
 
@@ -29,12 +31,14 @@ const MIN_TOKEN_CHARS: usize = 32;
 pub(crate) struct Settings {
     pub(crate) admin_token: Option<String>,
     pub(crate) egress: Rules,
+    pub(crate) event_validation: EventValidation,
     pub(crate) egress_ca_file: Option<PathBuf>,
     pub(crate) dns_servers: Option<Vec<SocketAddr>>,
     pub(crate) worker: WorkerSettings,
     pub(crate) limits: Limits,
     pub(crate) traces: Option<TraceSettings>,
     pub(crate) mail: Option<MailSettings>,
+    pub(crate) portal: PortalSettings,
     pub(crate) backups: Option<BackupSettings>,
     pub(crate) log_filter: String,
     pub(crate) log_format: LogFormat,
@@ -65,11 +69,16 @@ impl Settings {
         let settings = Self {
             admin_token: read_admin_token(&mut reader),
             egress: reader.egress(),
+            event_validation: reader.event_validation(),
             egress_ca_file: EGRESS_CA_FILE.read(&reader).map(PathBuf::from),
             dns_servers: read_dns_servers(&mut reader),
             worker,
             limits,
             traces: reader.traces(),
+            portal: PortalSettings {
+                public_url: mail::PUBLIC_URL.read(&reader).as_deref().map(without_slash),
+                ..reader.portal()
+            },
             mail: mail::read(&mut reader),
             backups: backups::read(&mut reader),
             log_filter: LOG.read(&reader),
@@ -94,6 +103,10 @@ fn read_admin_token(reader: &mut Reader<'_>) -> Option<String> {
 fn read_dns_servers(reader: &mut Reader<'_>) -> Option<Vec<SocketAddr>> {
     let servers = DNS_SERVERS.read(reader);
     (!servers.is_empty()).then_some(servers)
+}
+
+fn without_slash(url: &str) -> String {
+    url.trim_end_matches('/').to_owned()
 }
 
 fn read_log_format(reader: &mut Reader<'_>) -> LogFormat {

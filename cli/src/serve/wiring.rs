@@ -10,13 +10,14 @@ use data_encoding::BASE32_NOPAD;
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{ServeLock, SqliteOptions, SqliteStore};
 use postrider_adapter_system::{SystemClock, SystemEntropy};
-use postrider_api::{Counters, OneTimeLogin, Streaming};
+use postrider_api::{Counters, OneTimeLogin, PageSettings, Streaming};
 use postrider_domain::ids::TenantId;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::{MAX_TIMEOUT_SECONDS, longest_attempt};
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::mail::MailSender;
 use postrider_gateway::receive::RejectionLog;
+use postrider_gateway::settings::portal::PortalSettings;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::sweep::Sweep;
@@ -65,6 +66,7 @@ pub(crate) struct Service {
     data: PathBuf,
     backups: Option<BackupSettings>,
     limits: server::Limits,
+    portal: PortalSettings,
     _lock: ServeLock,
 }
 
@@ -124,6 +126,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         max_body_bytes: MAX_BODY_BYTES,
         egress: settings.egress.clone(),
         retry: settings.worker.retry,
+        event_validation: settings.event_validation,
     };
     let gateway = Arc::new(Gateway::embedded(
         ports,
@@ -144,6 +147,7 @@ pub(crate) fn assemble(data: &Path, settings: &Settings) -> anyhow::Result<Servi
         data: data.to_owned(),
         backups: settings.backups.clone(),
         limits: settings.limits,
+        portal: settings.portal.clone(),
         _lock: lock,
     })
 }
@@ -244,7 +248,11 @@ impl Service {
         postrider_adapter_local::describe_metrics();
         backups::describe_metrics();
         let gateway = Arc::clone(&self.gateway);
-        let router = postrider_api::router_with_login(gateway, self.shadows, streaming, login)
+        let pages = PageSettings {
+            once: Some(login),
+            portal: self.portal,
+        };
+        let router = postrider_api::router_with(gateway, self.shadows, streaming, pages)
             .merge(postrider_receiver::routes(Arc::clone(&self.gateway)))
             .layer(Extension(counters.clone()));
         let sorting = tokio::spawn(sort_periodically(counters));

@@ -49,6 +49,15 @@ impl<S: Needed> Caller<S> {
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.key.tenant
     }
+
+    /// Rejects keys of other tenants than `default`. `what` is what only its keys may do.
+    pub(crate) fn require_operator(&self, what: &str) -> Result<(), Problem> {
+        if self.tenant().as_str() == TenantId::DEFAULT {
+            return Ok(());
+        }
+        let detail = format!("only a key of the tenant `default` may {what}");
+        Err(Problem::new(Code::ForeignTenant, detail))
+    }
 }
 
 impl<S: Needed> FromRequestParts<Api> for Caller<S> {

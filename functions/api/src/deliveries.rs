@@ -52,15 +52,25 @@ pub(crate) async fn list(
     let page = history
         .list(caller.tenant(), &filter, limit, cursor.as_ref())
         .await?;
-    let waiting = waiting(&api, caller.tenant(), &page.items).await?;
+    let items = views(&api, &caller, page.items).await?;
+    Ok(Json(DeliveryPage {
+        items,
+        next_cursor: page.next.map(|Cursor(text)| text),
+    }))
+}
+
+/// Deliveries as the caller may see them.
+pub(crate) async fn views(
+    api: &Api,
+    caller: &Caller<Read>,
+    rows: Vec<Delivery>,
+) -> Result<Vec<DeliveryView>, Problem> {
+    let waiting = waiting(api, caller.tenant(), &rows).await?;
     let view = |row| {
         let reason = waiting.reason(&row);
         DeliveryView::of(&seen_with(caller.key(), row), reason)
     };
-    Ok(Json(DeliveryPage {
-        items: page.items.into_iter().map(view).collect(),
-        next_cursor: page.next.map(|Cursor(text)| text),
-    }))
+    Ok(rows.into_iter().map(view).collect())
 }
 
 /// Reads the webhooks once, and only if there is an open delivery.
@@ -131,11 +141,20 @@ pub(crate) async fn retry(
     };
     let retries = &api.gateway.retries;
     let row = retries.retry_now(caller.tenant(), id, force).await?;
+    let view = view_of(&api, caller.tenant(), row).await?;
+    Ok((StatusCode::ACCEPTED, Json(view)))
+}
+
+/// A delivery as a caller with the scope `manage` sees it.
+pub(crate) async fn view_of(
+    api: &Api,
+    tenant: &TenantId,
+    row: Delivery,
+) -> Result<DeliveryView, Problem> {
     let (store, manage) = (&api.gateway.ports.store, &api.gateway.manage);
-    let webhook = store.webhook(caller.tenant(), id.webhook).await?;
+    let webhook = store.webhook(tenant, row.id.webhook).await?;
     let now = api.gateway.ports.clock.now();
     let rows = std::slice::from_ref(&row);
     let waiting = WaitReasons::read(manage, rows, webhook.as_slice(), now).await?;
-    let view = DeliveryView::of(&row, waiting.reason(&row));
-    Ok((StatusCode::ACCEPTED, Json(view)))
+    Ok(DeliveryView::of(&row, waiting.reason(&row)))
 }

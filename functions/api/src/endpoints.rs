@@ -7,10 +7,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::deliveries::shadow;
+use crate::events::stored;
 use crate::sources::rejected;
 use crate::{
-    Api, deliveries, events, filters, health, keys, metrics, openapi, retries, sources, stats,
-    stream, transfer, webhooks,
+    Api, deliveries, erasures, event_types, events, filters, health, keys, metrics, openapi,
+    portal_links, retries, sources, stats, stream, templates, tenants, transfer, usage, webhooks,
 };
 
 /// Builds routes and documentation separately: a starting function does not need the latter. A test compares the two.
@@ -38,7 +39,13 @@ endpoints! {
     "/metrics" => get metrics::get;
     "/v1/stats" => get stats::get;
     "/v1/events" => post events::publish;
+    "/v1/events/{id}" => get stored::get, delete erasures::erase_event;
+    "/v1/events/{id}/deliveries" => post stored::deliver;
+    "/v1/event-types" => get event_types::list;
+    "/v1/event-types/{name}" => get event_types::get, put event_types::put, delete event_types::delete;
     "/v1/filters/test" => post filters::test;
+    "/v1/templates/presets" => get templates::presets;
+    "/v1/templates/test" => post templates::test;
     "/v1/webhooks" => post webhooks::create, get webhooks::list;
     "/v1/webhooks/{id}" => get webhooks::get, patch webhooks::patch, delete webhooks::delete;
     "/v1/webhooks/{id}/rotate-secret" => post webhooks::rotate_secret;
@@ -57,8 +64,16 @@ endpoints! {
     "/v1/deliveries/{id}/shadow" => post shadow::send;
     "/v1/retries" => post retries::begin;
     "/v1/retries/{id}" => get retries::get, delete retries::cancel;
+    "/v1/sessions/{id}" => delete erasures::erase_session;
+    "/v1/erasures" => get erasures::list;
+    "/v1/erasures/{id}" => get erasures::get;
     "/v1/keys" => post keys::create, get keys::list;
     "/v1/keys/{id}" => delete keys::revoke;
+    "/v1/tenants" => post tenants::create, get tenants::list;
+    "/v1/tenants/{id}" => get tenants::get, patch tenants::patch, delete tenants::delete;
+    "/v1/tenants/{id}/usage" => get usage::of_tenant;
+    "/v1/usage" => get usage::own;
+    "/v1/portal-links" => post portal_links::create;
     "/v1/stream" => get stream::listen;
     "/v1/export" => post transfer::export;
     "/v1/import" => post transfer::import;

@@ -1,6 +1,7 @@
 //! Publishing events: the busiest path.
 
 mod input;
+pub(crate) mod stored;
 
 use axum::Json;
 use axum::extract::{Request, State};

@@ -1,9 +1,11 @@
-//! The HTTP API and the Inspector as an axum router.
+//! The HTTP API, the Inspector and the portal as an axum router.
 
 mod auth;
 mod created;
 mod deliveries;
 mod endpoints;
+mod erasures;
+mod event_types;
 mod events;
 mod extract;
 mod filters;
@@ -12,11 +14,15 @@ mod json;
 mod keys;
 mod metrics;
 mod openapi;
+mod portal_links;
 mod retries;
 mod sources;
 mod stats;
 mod stream;
+mod templates;
+mod tenants;
 mod transfer;
+mod usage;
 mod webhooks;
 
 use std::sync::Arc;
@@ -25,8 +31,9 @@ use axum::Router;
 use axum::middleware::from_fn;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
+use postrider_gateway::settings::portal::PortalSettings;
 use postrider_gateway::shadow::Shadows;
-use postrider_inspector::Inspector;
+use postrider_inspector::{Inspector, Portal};
 
 pub use metrics::Counters;
 pub use postrider_inspector::OneTimeLogin;
@@ -41,6 +48,7 @@ struct Shared {
     gateway: Arc<Gateway>,
     shadows: Arc<Shadows>,
     streams: Arc<Streams>,
+    portal: Arc<PortalSettings>,
     last_check: Mutex<Option<health::LastCheck>>,
 }
 
@@ -52,39 +60,41 @@ impl Shared {
     }
 }
 
-/// The API and the Inspector.
+/// What only the pages need.
+#[derive(Default)]
+pub struct PageSettings {
+    /// The one-time login of the operator who started the gateway.
+    pub once: Option<OneTimeLogin>,
+    pub portal: PortalSettings,
+}
+
+/// The API, the Inspector and the portal, with the default settings of pages.
 pub fn router(gateway: Arc<Gateway>, shadows: Shadows, streaming: Streaming) -> Router {
-    routes_over(gateway, shadows, streaming, None)
+    router_with(gateway, shadows, streaming, PageSettings::default())
 }
 
-/// The API and the Inspector, with a one-time login.
-pub fn router_with_login(
+/// The API, the Inspector and the portal.
+pub fn router_with(
     gateway: Arc<Gateway>,
     shadows: Shadows,
     streaming: Streaming,
-    once: OneTimeLogin,
+    pages: PageSettings,
 ) -> Router {
-    routes_over(gateway, shadows, streaming, Some(once))
-}
-
-fn routes_over(
-    gateway: Arc<Gateway>,
-    shadows: Shadows,
-    streaming: Streaming,
-    once: Option<OneTimeLogin>,
-) -> Router {
+    let portal = Arc::new(pages.portal);
     let shadows = Arc::new(shadows);
     let streams = Arc::new(Streams::new(Arc::clone(&gateway), streaming));
     let inspector = Inspector {
         gateway: Arc::clone(&gateway),
         shadows: Arc::clone(&shadows),
         streams: Arc::clone(&streams),
-        once,
+        once: pages.once,
+        portal: Arc::new(Portal::of(&portal)),
     };
     let shared = Shared {
         gateway,
         shadows,
         streams,
+        portal,
         last_check: Mutex::default(),
     };
     endpoints::router()

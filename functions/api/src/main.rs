@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use lambda_http::Error;
-use postrider_api::Streaming;
+use postrider_api::{PageSettings, Streaming};
 use postrider_gateway::Gateway;
 use postrider_gateway::shadow::Shadows;
 use postrider_web::lambda;
@@ -33,7 +33,11 @@ async fn main() -> Result<(), Error> {
     if let Some(first_key) = first_key {
         gateway.keyring.welcome(first_key);
     }
-    let router = postrider_api::router(Arc::new(gateway), shadows, Streaming::Polled);
+    let pages = PageSettings {
+        once: None,
+        portal: settings.portal,
+    };
+    let router = postrider_api::router_with(Arc::new(gateway), shadows, Streaming::Polled, pages);
     lambda::run(router.layer(from_fn(wrap))).await
 }
 

@@ -3,6 +3,8 @@
 mod counters;
 mod gauges;
 
+use std::cmp::Reverse;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -11,8 +13,10 @@ use postrider_api_types::{parameters, schema};
 use postrider_domain::flow::FlowStatus;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::invalid::Invalid;
+use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 use postrider_gateway::stats;
+use postrider_gateway::usage::{self, Days, TenantUsage};
 use postrider_ports::drains::BacklogSize;
 
 use crate::Api;
@@ -58,6 +62,24 @@ async fn backlogs(
     found
 }
 
+/// A scrape shows the usage of this many tenants.
+const TENANTS_PER_SCRAPE: usize = 100;
+/// Among this many.
+const TENANTS_EXAMINED: usize = 1000;
+
+/// The tenants that published most today.
+async fn usage_today(api: &Api, now: Timestamp) -> Result<Vec<(TenantId, TenantUsage)>, Problem> {
+    let mut found = Vec::new();
+    for tenant in api.gateway.tenants.list(TENANTS_EXAMINED, None).await? {
+        let days = Days::until(now, 1);
+        let days = usage::per_day(&api.gateway.ports, &tenant.id, days).await?;
+        found.push((tenant.id, TenantUsage::total(&days)));
+    }
+    found.sort_by_key(|(id, usage)| (Reverse(usage.published), id.clone()));
+    found.truncate(TENANTS_PER_SCRAPE);
+    Ok(found)
+}
+
 /// Get metrics for Prometheus
 ///
 /// The five key stats of ADR-0040 as gauges, over the same window as `/v1/stats`; a stat without data is left out. Keys
@@ -100,6 +122,7 @@ pub(crate) async fn get(
     if let Some(Extension(counters)) = counters.filter(|_| *tenant == TenantId::default()) {
         let oldest_due_age = stats::oldest_due_age(ports, now).await?;
         text.push_str(&gauges::of_process(oldest_due_age));
+        text.push_str(&gauges::of_tenants(&usage_today(&api, now).await?));
         text.push_str(&counters.render());
     }
     Ok(([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response())

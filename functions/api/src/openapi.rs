@@ -5,6 +5,7 @@ mod relations;
 
 pub(crate) use problems::{
     ChangeProblems, CreateProblems, DocumentProblems, ItemProblems, Problems, RotateProblems,
+    TenantProblems,
 };
 pub(crate) use relations::state_relations;
 
@@ -28,11 +29,15 @@ use crate::endpoints;
     modifiers(&BearerToken),
     tags(
         (name = "events", description = "Publish events."),
+        (name = "event types", description = "The catalogue: what each event type means."),
         (name = "webhooks", description = "Destinations of events."),
         (name = "sources", description = "Inbound senders, and where their events go."),
         (name = "deliveries", description = "What happened to each event, and retries."),
+        (name = "erasures", description = "Erase what was published."),
         (name = "stats", description = "Key stats and metrics."),
         (name = "keys", description = "API keys."),
+        (name = "tenants", description = "Tenants and their limits. Needs a key of the tenant `default`."),
+        (name = "portal", description = "Pages for customers."),
         (name = "transfer", description = "Move data between gateways."),
         (name = "gateway", description = "The gateway itself."),
     )

@@ -7,7 +7,6 @@ use postrider_api_types::transfer::{
     ExportPageView, ExportRequest, ImportRequest, ImportResult, ImportResultsView,
     ImportedRecordView, MAX_RECORDS, SealingKey,
 };
-use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
 use postrider_gateway::GatewayError;
 use postrider_gateway::settings::MAX_BATCH_BYTES;
@@ -17,8 +16,8 @@ use postrider_gateway::transfer::{
 use postrider_gateway::webhooks::draft_of;
 use postrider_store_format::Vault;
 use postrider_store_format::transfer::{
-    EVENT, EventRecord, KEY, KeyRecord, KindOnly, SOURCE, SourceRecord, TransferKey, WEBHOOK,
-    WebhookRecord,
+    EVENT, EventRecord, KEY, KeyRecord, KindOnly, SOURCE, SourceRecord, TENANT, TenantRecord,
+    TransferKey, WEBHOOK, WebhookRecord,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -43,7 +42,7 @@ pub(crate) async fn export(
     caller: Caller<Manage>,
     Document(given): Document<ExportRequest>,
 ) -> Result<Json<ExportPageView>, Problem> {
-    reject_foreign(&caller)?;
+    caller.require_operator("export and import")?;
     let mut faults = Invalid::default();
     let vault = take_vault(&given.key, &mut faults);
     let at = given
@@ -93,7 +92,7 @@ pub(crate) async fn import(
     caller: Caller<Manage>,
     Records(given): Records,
 ) -> Result<Json<ImportResultsView>, Problem> {
-    reject_foreign(&caller)?;
+    caller.require_operator("export and import")?;
     let mut faults = Invalid::default();
     let vault = take_vault(&given.key, &mut faults);
     let count = given.records.len();
@@ -139,14 +138,6 @@ impl FromRequest<Api> for Records {
     }
 }
 
-fn reject_foreign(caller: &Caller<Manage>) -> Result<(), Problem> {
-    if caller.tenant().as_str() == TenantId::DEFAULT {
-        return Ok(());
-    }
-    let detail = "only a key of the tenant `default` may export and import";
-    Err(Problem::new(Code::ForeignTenant, detail))
-}
-
 fn take_vault(
     key: &SealingKey,
     faults: &mut Invalid,
@@ -172,6 +163,7 @@ fn record(vault: &Vault, item: &Exported) -> Result<Box<RawValue>, postrider_por
         }
         Exported::Source(source) => raw(&SourceRecord::of(vault, source)?),
         Exported::Key(key) => raw(&KeyRecord::of(vault, key)?),
+        Exported::Tenant(tenant) => raw(&TenantRecord::from(tenant)),
         Exported::Event(moved) => raw(&EventRecord::from(moved)),
     }
 }
@@ -198,12 +190,16 @@ async fn import_one(
             let key = json::parse::<KeyRecord>(bytes)?.open(vault)?;
             transfer.import_key(key, on_conflict).await
         }
+        Ok(TENANT) => {
+            let (id, draft) = json::parse::<TenantRecord>(bytes)?.open();
+            transfer.import_tenant(&id, &draft, on_conflict).await
+        }
         Ok(EVENT) => {
             let moved = json::parse::<EventRecord>(bytes)?.open()?;
             transfer.import_event(moved).await
         }
         Ok(_) | Err(_) => {
-            let message = "must be one of webhook, source, key, event";
+            let message = "must be one of webhook, source, key, tenant, event";
             Err(Invalid::field("kind", message).into())
         }
     }
@@ -231,11 +227,12 @@ fn result(imported: Result<ImportOutcome, GatewayError>) -> Result<ImportedRecor
             let fields = invalid.into_fields().into_iter();
             let errors = fields.map(|error| InvalidField {
                 field: error.field,
+                pointer: error.pointer,
                 message: error.message,
             });
             Ok(view(ImportResult::Rejected, Some(detail), errors.collect()))
         }
-        Err(error @ GatewayError::TooMany { .. }) => Ok(view(
+        Err(error @ (GatewayError::TooMany { .. } | GatewayError::Limited(_))) => Ok(view(
             ImportResult::Rejected,
             Some(error.to_string()),
             Vec::new(),

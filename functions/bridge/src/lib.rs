@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lambda_runtime::{Error, LambdaEvent};
 use postrider_domain::ids::TenantId;
+use postrider_gateway::error::Limited;
 use postrider_gateway::ingest::{Published, Repeated};
 use postrider_gateway::{Gateway, GatewayError};
 use postrider_ports::dead_letters::DeadLetters;
@@ -37,14 +38,21 @@ impl From<GatewayError> for Unpublished {
     fn from(error: GatewayError) -> Self {
         match error {
             GatewayError::Store(error) => Self::Failed(error),
+            // Lambda invokes the function again later.
+            GatewayError::Limited(limited @ Limited::PublishRate { .. }) => {
+                Self::Failed(postrider_ports::Error::Unavailable(limited.to_string()))
+            }
             GatewayError::Invalid(_)
             | GatewayError::TooLarge { .. }
+            | GatewayError::SchemaMismatch(_)
             | GatewayError::Unverified
             | GatewayError::KeyReused
             | GatewayError::Unroutable(_)
             | GatewayError::NotFound { .. }
             | GatewayError::Conflict(_)
+            | GatewayError::Unrendered(_)
             | GatewayError::TooMany { .. }
+            | GatewayError::Limited(Limited::Webhooks { .. } | Limited::BodyBytes { .. })
             | GatewayError::TooManyShadows { .. } => Self::Rejected(error.to_string()),
         }
     }

@@ -123,6 +123,7 @@ fn bridge(
         max_body_bytes: MAX_BODY,
         egress: Rules::default(),
         retry: RuntimeRetry::default(),
+        event_validation: Default::default(),
     };
     Bridge {
         gateway: Gateway::new(ports, webhook_cache, messages, limits),

@@ -12,7 +12,7 @@ async fn main() -> Result<(), Error> {
     let settings = DispatcherSettings::from_environment()?;
     settings.common.start()?;
     let parts = Parts::assemble(&settings.backend).await?;
-    let sender = Arc::new(sender(settings.egress)?);
+    let sender = Arc::new(sender(settings.egress, &settings.backend)?);
     let batches = Batches::new(parts, sender, settings.retry);
     lambda_runtime::run(service_fn(|event| traced(batches.handle(event)))).await
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use postrider_ports::{Error, Result};
 use postrider_store_format::Vault;
 use reqwest::StatusCode;
@@ -31,11 +32,24 @@ impl DevStore {
     /// If the URL has another form, or nothing answers there.
     pub async fn connect(url: &str) -> Result<Self> {
         let connection = Arc::new(DevConnection::to(url)?);
-        let hello: Hello = connection
-            .read(connection.post(HELLO, Vec::new()).await?)
-            .await?;
+        let hello: Hello = connection.read(HELLO, Vec::new()).await?;
         Ok(Self {
             connection,
+            shards: hello.shards,
+            process: hello.process,
+        })
+    }
+
+    /// A store that is reached in another way than over HTTP, with a server that has the same pass.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn over(transport: Box<dyn DevTransport>, pass: &Pass) -> Result<Self> {
+        let vault = pass.vault()?;
+        let connection = DevConnection { transport, vault };
+        let hello: Hello = connection.read(HELLO, Vec::new()).await?;
+        Ok(Self {
+            connection: Arc::new(connection),
             shards: hello.shards,
             process: hello.process,
         })
@@ -84,10 +98,16 @@ impl<T: Wire> Answer for Vec<Result<T>> {
     }
 }
 
+/// Carries calls to where the ports are, and their answers back.
+#[async_trait]
+pub trait DevTransport: Send + Sync {
+    /// An error says nothing about whether the call was carried out.
+    async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>>;
+}
+
 /// The connection to `postrider dev`.
 pub(crate) struct DevConnection {
-    client: reqwest::Client,
-    origin: Url,
+    transport: Box<dyn DevTransport>,
     vault: Vault,
 }
 
@@ -104,8 +124,7 @@ impl DevConnection {
             .build()
             .map_err(|error| Error::Broken(error.to_string()))?;
         Ok(Self {
-            client,
-            origin,
+            transport: Box::new(Http { client, origin }),
             vault: pass.vault()?,
         })
     }
@@ -126,29 +145,37 @@ impl DevConnection {
         results: usize,
     ) -> A {
         let answered = async {
-            let response = self.post(&format!("{PORTS}{verb}"), call?).await?;
-            A::unpack(self.read(response).await?, &self.vault)
+            let answer = self.read(&format!("{PORTS}{verb}"), call?).await?;
+            A::unpack(answer, &self.vault)
         };
         answered
             .await
             .unwrap_or_else(|error| A::failed(&error, results))
     }
 
-    async fn post(&self, path: &str, body: Vec<u8>) -> Result<reqwest::Response> {
+    async fn read<T: serde::de::DeserializeOwned>(&self, path: &str, body: Vec<u8>) -> Result<T> {
+        let answer = self.transport.post(path, body).await?;
+        serde_json::from_slice(&answer).map_err(|_| crate::wire::unfit("an answer"))
+    }
+}
+
+/// Over loopback.
+struct Http {
+    client: reqwest::Client,
+    origin: Url,
+}
+
+#[async_trait]
+impl DevTransport for Http {
+    async fn post(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>> {
         let url = self
             .origin
             .join(path)
             .map_err(|error| Error::Broken(error.to_string()))?;
         let sent = self.client.post(url).body(body).send().await;
-        sent.map_err(unreachable)
-    }
-
-    async fn read<T: serde::de::DeserializeOwned>(&self, response: reqwest::Response) -> Result<T> {
+        let response = sent.map_err(unreachable)?;
         match response.status() {
-            StatusCode::OK => {
-                let bytes = response.bytes().await.map_err(unreachable)?;
-                serde_json::from_slice(&bytes).map_err(|_| crate::wire::unfit("an answer"))
-            }
+            StatusCode::OK => Ok(response.bytes().await.map_err(unreachable)?.into()),
             StatusCode::UNAUTHORIZED => Err(Error::Broken(
                 "the pass does not match the running `postrider dev`; use the URL that it printed"
                     .to_owned(),

@@ -9,6 +9,6 @@ mod server;
 mod verbs;
 mod wire;
 
-pub use client::{DevQueue, DevStore};
+pub use client::{DevQueue, DevStore, DevTransport};
 pub use pass::Pass;
-pub use server::{Served, router};
+pub use server::{Served, carry_out, router};

@@ -57,6 +57,28 @@ pub fn router(served: Served, pass: Pass) -> Result<Router> {
         .with_state(server))
 }
 
+/// The answer to a call of a client that has the pass, without HTTP.
+///
+/// # Errors
+/// If there is no such call.
+pub async fn carry_out(served: &Served, pass: &Pass, path: &str, call: &[u8]) -> Result<Vec<u8>> {
+    if path == HELLO {
+        return serde_json::to_vec(&served.hello()).map_err(|_| crate::wire::unfit("an answer"));
+    }
+    let verb = path.strip_prefix(PORTS).unwrap_or(path);
+    let answer = crate::verbs::answer(served, &pass.vault()?, verb, call).await?;
+    answer.ok_or_else(|| crate::wire::unfit("a call"))
+}
+
+impl Served {
+    fn hello(&self) -> Hello {
+        Hello {
+            process: self.process.clone(),
+            shards: self.store.shards(),
+        }
+    }
+}
+
 async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(AUTHORIZATION);
     if shown.is_some_and(|shown| server.pass.admits(shown.as_bytes())) {
@@ -67,10 +89,7 @@ async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) 
 }
 
 async fn hello(State(server): State<Arc<Server>>) -> Json<Hello> {
-    Json(Hello {
-        process: server.served.process.clone(),
-        shards: server.served.store.shards(),
-    })
+    Json(server.served.hello())
 }
 
 async fn call(

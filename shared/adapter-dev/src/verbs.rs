@@ -9,18 +9,23 @@ use async_trait::async_trait;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Force};
 use postrider_domain::event::{Event, RequestHash};
+use postrider_domain::event_catalogue::CatalogueEntry;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
-    DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
+    DeliveryId, ErasureId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::pattern::EventType;
+use postrider_domain::portal::PortalLink;
 use postrider_domain::rejected::{RejectedRequest, RejectionCounts, StoredRejection};
 use postrider_domain::source::Source;
-use postrider_domain::time::Timestamp;
+use postrider_domain::tenant::Tenant;
+use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::Result;
 use postrider_ports::backlog::{Backlog, Rows, Stretch};
+use postrider_ports::catalogue::Catalogue;
 use postrider_ports::configs::{ApiKeys, Changed, Created, WebhookChange, WebhookList, Webhooks};
 use postrider_ports::deliveries::{
     Acceptance, Accepted, Applied, Claim, Deliveries, Renewed, Wanted,
@@ -28,17 +33,20 @@ use postrider_ports::deliveries::{
 use postrider_ports::drains::{
     BacklogPart, BacklogSize, DrainEnd, DrainLease, Drains, Postponed, Registration, Round,
 };
+use postrider_ports::erasures::{DeletedSettings, Erasure, Erasures, EventErased};
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
-use postrider_ports::interventions::{Interventions, Requeued};
+use postrider_ports::interventions::{Added, Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::limiters::{Limiters, Stored, WebhookFlow};
 use postrider_ports::notifications::{Notifications, StoredNotification};
+use postrider_ports::portal_links::PortalLinks;
 use postrider_ports::probes::Probes;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::rejected::RejectedRequests;
 use postrider_ports::sealing::Sealing;
 use postrider_ports::sessions::{SessionId, Sessions};
 use postrider_ports::sources::{SourceChange, Sources};
+use postrider_ports::tenants::Tenants;
 use postrider_ports::transfers::{Adopted, MovedEvent, Transfers};
 use postrider_ports::vitals::Vitals;
 use postrider_store_format::Vault;
@@ -146,6 +154,7 @@ verbs! {
     }
     Interventions of store on DevStore {
         requeue([&] tenant: TenantId, id: DeliveryId, force: Force, now: Timestamp) -> Result<Requeued>;
+        add_delivery(row: Delivery) -> Result<Added>;
         end_deliveries_of_deleted_webhooks(limit: usize, now: Timestamp) -> Result<usize>;
     }
     History of store on DevStore {
@@ -175,6 +184,12 @@ verbs! {
         revoke_key([&] tenant: TenantId, id: KeyId) -> Result<bool>;
         touch_key([&] key: ApiKey, at: Timestamp) -> Result<()>;
     }
+    Catalogue of store on DevStore {
+        event_types([&] tenant: TenantId) -> Result<Vec<CatalogueEntry>>;
+        event_type([&] tenant: TenantId, [&] name: EventType) -> Result<Option<CatalogueEntry>>;
+        put_event_type([&] tenant: TenantId, entry: CatalogueEntry) -> Result<()>;
+        delete_event_type([&] tenant: TenantId, [&] name: EventType) -> Result<bool>;
+    }
     Sources of store on DevStore {
         sources([&] tenant: TenantId) -> Result<Vec<Source>>;
         source([&] tenant: TenantId, id: SourceId) -> Result<Option<Source>>;
@@ -197,6 +212,25 @@ verbs! {
         cancel_job([&] tenant: TenantId, id: JobId) -> Result<Option<RetryJob>>;
         unfinished_jobs() -> Result<Vec<(TenantId, RetryJob)>>;
     }
+    Erasures of store on DevStore with {
+        fn lists_lag(&self) -> Millis {
+            Millis::ZERO
+        }
+    } {
+        create_erasure([&] tenant: TenantId, erasure: Erasure) -> Result<()>;
+        erasure([&] tenant: TenantId, id: ErasureId) -> Result<Option<Erasure>>;
+        erasures([&] tenant: TenantId, limit: usize, before: Option<ErasureId>) -> Result<Vec<Erasure>>;
+        progress_erasure([&] tenant: TenantId, erasure: Erasure) -> Result<Option<Erasure>>;
+        unfinished_erasures() -> Result<Vec<(TenantId, Erasure)>>;
+        erase_event([&] tenant: TenantId, id: EventId, now: Timestamp) -> Result<EventErased>;
+        erased_at([&] tenant: TenantId, id: EventId) -> Result<Option<Timestamp>>;
+        scrub() -> Result<bool>;
+        delete_settings([&] tenant: TenantId, limit: usize, now: Timestamp) -> Result<DeletedSettings>;
+        delete_event([&] tenant: TenantId, id: EventId, now: Timestamp) -> Result<EventErased>;
+        delete_rest([&] tenant: TenantId, limit: usize, after: Option<&Cursor> [Option<Cursor>, cloned, as_ref])
+            -> Result<Option<Cursor>>;
+        forget_tenant([&] tenant: TenantId) -> Result<()>;
+    }
     Notifications of store on DevStore {
         notifications_after([&] tenant: TenantId, seq: u64, limit: usize) -> Result<Vec<StoredNotification>>;
         newest_notification([&] tenant: TenantId) -> Result<u64>;
@@ -210,12 +244,22 @@ verbs! {
         end_session([&] tenant: TenantId, session: SessionId, until: Timestamp) -> Result<()>;
         has_ended([&] tenant: TenantId, session: SessionId) -> Result<bool>;
     }
+    PortalLinks of store on DevStore {
+        add_portal_link(link: PortalLink) -> Result<()>;
+        use_portal_link(digest: KeyDigest, now: Timestamp) -> Result<Option<PortalLink>>;
+    }
     Vitals of store on DevStore with {
         fn is_alive(&self) -> bool {
             true
         }
     } {
         check() -> Result<()>;
+    }
+    Tenants of store on DevStore {
+        tenant([&] id: TenantId) -> Result<Option<Tenant>>;
+        tenant_page(limit: usize, after: Option<&TenantId> [Option<TenantId>, cloned, as_ref])
+            -> Result<Vec<Tenant>>;
+        put_tenant(tenant: Tenant, seen: Option<Timestamp>) -> Result<Changed>;
     }
     Transfers of store on DevStore {
         tenants() -> Result<Vec<TenantId>>;

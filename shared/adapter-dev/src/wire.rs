@@ -12,13 +12,17 @@ use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
 use postrider_domain::event::RequestHash;
+use postrider_domain::event_catalogue::CatalogueEntry;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{
-    DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
+    DeliveryId, ErasureId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
 };
 use postrider_domain::key::{ApiKey, KeyDigest};
+use postrider_domain::pattern::EventType;
+use postrider_domain::portal::PortalLink;
 use postrider_domain::rejected::RejectionCounts;
+use postrider_domain::tenant::Tenant;
 use postrider_domain::time::Timestamp;
 use postrider_ports::backlog::{Rows, Stretch};
 use postrider_ports::configs::{Changed, Created};
@@ -26,8 +30,9 @@ use postrider_ports::deliveries::{Accepted, Applied, Renewed, Wanted};
 use postrider_ports::drains::{
     BacklogPart, BacklogSize, DrainEnd, DrainLease, Postponed, Registration, Round,
 };
+use postrider_ports::erasures::{DeletedSettings, Erasure, EventErased};
 use postrider_ports::history::{Cursor, Filter, HourlyStats, Page};
-use postrider_ports::interventions::Requeued;
+use postrider_ports::interventions::{Added, Requeued};
 use postrider_ports::jobs::RetryJob;
 use postrider_ports::limiters::{Stored, WebhookFlow};
 use postrider_ports::notifications::StoredNotification;
@@ -77,21 +82,28 @@ as_they_are!(
     String,
     StoredNotification,
     Accepted,
+    Added,
     Adopted,
     ApiKey,
     Applied,
     Attempt,
     BacklogPart,
     BacklogSize,
+    CatalogueEntry,
     Changed,
     Completion,
     Created,
     Cursor,
+    DeletedSettings,
     Delivery,
     DeliveryId,
     DrainEnd,
     DrainLease,
+    Erasure,
+    ErasureId,
+    EventErased,
     EventId,
+    EventType,
     Filter,
     Force,
     Health,
@@ -113,11 +125,13 @@ as_they_are!(
     Requeued,
     RetryJob,
     SessionId,
+    PortalLink,
     Rows,
     SourceId,
     Stored,
     Stretch,
     RejectionCounts,
+    Tenant,
     TenantId,
     Timestamp,
     Wanted,

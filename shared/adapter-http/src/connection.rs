@@ -1,26 +1,33 @@
 //! A connection to a receiver that limits how much is read.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
-use hyper_util::client::legacy::connect::{Connected, Connection};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::dialling::Dialling;
+use crate::body::{BodyStart, Ending};
+use crate::failure::MAX_HEAD_BYTES;
 
 /// How much may be read for one response: its head, the part of its body that is read, and what was read ahead. Nothing
 /// else stops a flood of 1xx responses.
 pub(crate) const READ_ALLOWANCE: usize = 256 * 1024;
 
-/// A connection, plain or TLS.
-pub(crate) struct HttpConnection {
+/// The stream of a connection, plain or TLS.
+pub(crate) struct LimitedStream {
     stream: Stream,
-    about: AboutConnection,
+    allowance: Allowance,
 }
 
 pub(crate) enum Stream {
@@ -28,83 +35,133 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Information about the connection that carried a request, passed on by the client.
+/// How much may still be read.
 #[derive(Clone)]
-pub(crate) struct AboutConnection {
-    dialled_by: Arc<Dialling>,
-    allowance: Arc<AtomicUsize>,
-}
+struct Allowance(Arc<AtomicUsize>);
 
 /// The receiver sent more than one response may have.
 #[derive(Debug, thiserror::Error)]
 #[error("received more than {} KiB without a complete response", READ_ALLOWANCE / 1024)]
 pub(crate) struct TooMuch;
 
-impl HttpConnection {
-    pub(crate) fn new(stream: Stream, dialled_by: Arc<Dialling>) -> Self {
-        let allowance = Arc::new(AtomicUsize::new(READ_ALLOWANCE));
-        Self {
+impl Allowance {
+    fn spend(&self, bytes: usize) -> Result<(), TooMuch> {
+        let spent = |left: usize| left.checked_sub(bytes);
+        let within = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
+        within.map(drop).map_err(|_| TooMuch)
+    }
+
+    /// Resets it after a complete response.
+    fn renew(&self) {
+        self.0.store(READ_ALLOWANCE, Ordering::Relaxed);
+    }
+}
+
+type Http = http1::Connection<TokioIo<LimitedStream>, Full<Bytes>>;
+
+/// A connection that carries one request after the other. The attempt that uses it also drives it: a task of its own would have
+/// to be woken for each request, and would have to wake the attempt for each response.
+pub(crate) struct Connection {
+    requests: SendRequest<Full<Bytes>>,
+    /// `None` once it has ended.
+    http: Option<Pin<Box<Http>>>,
+    allowance: Allowance,
+}
+
+impl Connection {
+    pub(crate) async fn over(stream: Stream) -> hyper::Result<Self> {
+        let allowance = Allowance(Arc::new(AtomicUsize::new(READ_ALLOWANCE)));
+        let limited = LimitedStream {
             stream,
-            about: AboutConnection {
-                dialled_by,
-                allowance,
-            },
+            allowance: allowance.clone(),
+        };
+        let (requests, http) = http1::Builder::new()
+            .max_buf_size(MAX_HEAD_BYTES)
+            .handshake(TokioIo::new(limited))
+            .await?;
+        Ok(Self {
+            requests,
+            http: Some(Box::pin(http)),
+            allowance,
+        })
+    }
+
+    /// Sends a request, and returns the head of its response.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> hyper::Result<Response<Incoming>> {
+        let response = self.requests.send_request(request);
+        drive(&mut self.http, response).await
+    }
+
+    /// Reads the start of a response body.
+    pub(crate) async fn read(&mut self, body: Incoming, into: &mut BodyStart) -> Ending {
+        let ending = drive(&mut self.http, into.read(body)).await;
+        if ending == Ending::Complete {
+            self.allowance.renew();
         }
+        ending
     }
 
-    fn stream(self: Pin<&mut Self>) -> &mut Stream {
-        &mut self.get_mut().stream
-    }
-}
-
-impl AboutConnection {
-    /// Whether the connection was opened for this attempt, not reused.
-    pub(crate) fn is_dialled_by(&self, dialling: &Arc<Dialling>) -> bool {
-        Arc::ptr_eq(&self.dialled_by, dialling)
+    /// Whether another request can be sent, as far as is known now.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        poll_once(&mut self.http, &mut context);
+        self.http.is_some() && self.requests.is_ready()
     }
 
-    /// Resets the allowance after a complete response.
-    pub(crate) fn renew_allowance(&self) {
-        self.allowance.store(READ_ALLOWANCE, Ordering::Relaxed);
+    /// Waits until another request can be sent; `false` if that will never be so.
+    pub(crate) async fn ready(&mut self) -> bool {
+        drive(&mut self.http, self.requests.ready()).await.is_ok()
     }
 }
 
-impl Connection for HttpConnection {
-    fn connected(&self) -> Connected {
-        Connected::new().extra(self.about.clone())
+/// Drives a connection until `work`, which waits for it, is done.
+async fn drive<T>(http: &mut Option<Pin<Box<Http>>>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        poll_once(http, context);
+        work.as_mut().poll(context)
+    })
+    .await
+}
+
+/// How a connection ended is also told to the request that it carried.
+fn poll_once(http: &mut Option<Pin<Box<Http>>>, context: &mut Context<'_>) {
+    if let Some(running) = http
+        && running.as_mut().poll(context).is_ready()
+    {
+        *http = None;
     }
 }
 
-impl AsyncRead for HttpConnection {
+impl AsyncRead for LimitedStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let connection = self.get_mut();
+        let limited = self.get_mut();
         let before = buf.filled().len();
-        ready!(match &mut connection.stream {
+        ready!(match &mut limited.stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Stream::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
         })?;
         let came = buf.filled().len() - before;
-        let spent = |left: usize| left.checked_sub(came);
-        let within =
-            connection
-                .about
-                .allowance
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
-        Poll::Ready(within.map(drop).map_err(|_| io::Error::other(TooMuch)))
+        Poll::Ready(limited.allowance.spend(came).map_err(io::Error::other))
     }
 }
 
-impl AsyncWrite for HttpConnection {
+impl AsyncWrite for LimitedStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.stream() {
+        match &mut self.get_mut().stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
             Stream::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
         }
@@ -115,7 +172,7 @@ impl AsyncWrite for HttpConnection {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.stream() {
+        match &mut self.get_mut().stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
             Stream::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
         }
@@ -129,14 +186,14 @@ impl AsyncWrite for HttpConnection {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.stream() {
+        match &mut self.get_mut().stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
             Stream::Tls(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.stream() {
+        match &mut self.get_mut().stream {
             Stream::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Stream::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
         }

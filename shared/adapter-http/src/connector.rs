@@ -1,38 +1,25 @@
 //! The only way out: every connection is opened here, after its addresses were checked.
 
-use std::net::IpAddr;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
-
 use http::Uri;
-use hyper_util::rt::TokioIo;
 use postrider_domain::egress::{Rules, UrlScheme};
 use postrider_domain::outcome::{Failure, Phase};
 use rustls::pki_types::ServerName;
+use std::net::IpAddr;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tower_service::Service;
 
-use crate::connection::{HttpConnection, Stream};
+use crate::connection::{Connection, Stream};
 use crate::dial::dial;
 use crate::dialling::Dialling;
-use crate::failure::{self, DialError, NoConnection};
+use crate::failure::{self, NoConnection};
 use crate::resolve::Names;
 
-/// Resolves once, blocks the request if any of the addresses is not allowed, dials exactly what it checked. Cheap to
-/// clone.
-#[derive(Clone)]
-pub(crate) struct Connector(Arc<Parts>);
-
-struct Parts {
-    rules: Rules,
-    names: Names,
-    tls: TlsConnector,
-    connect_timeout: Duration,
+/// Resolves once, blocks the request if any of the addresses is not allowed, dials exactly what it checked.
+pub(crate) struct Connector {
+    pub(crate) rules: Rules,
+    pub(crate) names: Names,
+    pub(crate) tls: TlsConnector,
 }
 
 /// The receiver's endpoint, as a URL names it.
@@ -43,50 +30,11 @@ pub(crate) struct Endpoint<'a> {
 }
 
 impl Connector {
-    pub(crate) fn new(
-        rules: Rules,
-        names: Names,
-        tls: TlsConnector,
-        connect_timeout: Duration,
-    ) -> Self {
-        Self(Arc::new(Parts {
-            rules,
-            names,
-            tls,
-            connect_timeout,
-        }))
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = TokioIo<HttpConnection>;
-    type Error = DialError;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<HttpConnection>, DialError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DialError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connector = self.clone();
-        let dialling = Dialling::current(self.0.connect_timeout);
-        Box::pin(async move {
-            let opened = timeout(dialling.budget, connector.open(&uri, &dialling)).await;
-            let opened = opened.unwrap_or_else(|_| {
-                let phase = dialling.steps().phase;
-                Err(failure::not_connected(phase, dialling.budget))
-            });
-            opened.map_err(DialError)
-        })
-    }
-}
-
-impl Connector {
-    async fn open(
+    pub(crate) async fn open(
         &self,
         uri: &Uri,
-        dialling: &Arc<Dialling>,
-    ) -> Result<TokioIo<HttpConnection>, NoConnection> {
+        dialling: &Dialling,
+    ) -> Result<Connection, NoConnection> {
         let endpoint = Endpoint::of(uri)?;
         let begun_at = dialling.steps().since;
         let addresses = self.checked_addresses(&endpoint, Some(dialling)).await?;
@@ -101,10 +49,8 @@ impl Connector {
             }
         };
         dialling.enter(Phase::FirstByte);
-        Ok(TokioIo::new(HttpConnection::new(
-            stream,
-            Arc::clone(dialling),
-        )))
+        let connection = Connection::over(stream).await;
+        connection.map_err(|error| failure::without_response(&error).into())
     }
 
     /// The addresses of an endpoint, every one of them checked.
@@ -114,7 +60,7 @@ impl Connector {
         dialling: Option<&Dialling>,
     ) -> Result<Vec<IpAddr>, NoConnection> {
         let check = |ip| {
-            let rules = &self.0.rules;
+            let rules = &self.rules;
             rules.check_address(ip, endpoint.scheme, endpoint.port)
         };
         if let Some(ip) = endpoint.literal() {
@@ -125,7 +71,7 @@ impl Connector {
         if let Some(dialling) = dialling {
             dialling.enter(Phase::Dns);
         }
-        let addresses = self.0.names.addresses_of(endpoint.host).await?;
+        let addresses = self.names.addresses_of(endpoint.host).await?;
         for ip in &addresses {
             check(*ip).map_err(|blocked| failure::blocked_name(&blocked, endpoint.host))?;
         }
@@ -140,8 +86,7 @@ impl Connector {
         let name = endpoint
             .server_name()
             .ok_or_else(|| failure::no_such_name(endpoint.host))?;
-        self.0
-            .tls
+        self.tls
             .connect(name, tcp)
             .await
             .map_err(|error| failure::from_handshake(endpoint.host, &error))

@@ -1,18 +1,9 @@
-//! The progress of connecting for one attempt.
-//!
-//! The client calls its connector with a URI and nothing else, so the attempt is passed as a task-local value: the
-//! connector is first called while that attempt's request is being polled.
+//! The progress of connecting for one attempt: a timeout says which step took too long.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use postrider_domain::outcome::{Phase, Timings};
-
-tokio::task_local! {
-    /// The attempt whose request is being polled.
-    pub(crate) static CURRENT: Arc<Dialling>;
-}
 
 /// The connection steps of one attempt.
 pub(crate) struct Dialling {
@@ -42,13 +33,6 @@ impl Dialling {
         }
     }
 
-    /// The attempt that the connector is called for.
-    pub(crate) fn current(budget: Duration) -> Arc<Self> {
-        CURRENT
-            .try_with(Arc::clone)
-            .unwrap_or_else(|_| Arc::new(Self::new(budget)))
-    }
-
     /// Ends the previous step and starts this one.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut steps = self.steps.lock();
@@ -69,7 +53,7 @@ impl Steps {
             Phase::Dns => self.timings.dns_ms = took,
             Phase::Connect => self.timings.connect_ms = took,
             Phase::Tls => self.timings.tls_ms = took,
-            Phase::Check | Phase::FirstByte | Phase::Body => {}
+            Phase::Render | Phase::Check | Phase::FirstByte | Phase::Body => {}
         }
         self.since = at;
         self

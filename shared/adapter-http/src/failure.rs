@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hickory_resolver::net::{DnsError, NetError};
-use hyper_util::client::legacy::Error as ClientError;
 use postrider_domain::egress::Blocked;
 use postrider_domain::outcome::{Failure, FailureKind, Phase};
 use postrider_domain::time::Millis;
@@ -46,11 +45,6 @@ impl NoConnection {
     }
 }
 
-/// The same, passed through the client.
-#[derive(Debug, thiserror::Error)]
-#[error("no connection was established")]
-pub(crate) struct DialError(pub(crate) NoConnection);
-
 fn failure(kind: FailureKind, phase: Phase, detail: impl Into<String>) -> Failure {
     Failure {
         kind,
@@ -87,7 +81,7 @@ pub(crate) fn unsendable() -> Failure {
 
 pub(crate) fn timed_out(phase: Phase, after: Duration) -> Failure {
     let what = match phase {
-        Phase::Check => "nothing was sent",
+        Phase::Render | Phase::Check => "nothing was sent",
         Phase::Dns => "the name could not be resolved",
         Phase::Connect => "no connection was established",
         Phase::Tls => "the TLS handshake did not complete",
@@ -106,9 +100,12 @@ pub(crate) fn not_connected(phase: Phase, after: Duration) -> NoConnection {
     let failure = timed_out(phase, after);
     match phase {
         Phase::Dns => NoConnection::Unreachable(failure),
-        Phase::Check | Phase::Connect | Phase::Tls | Phase::FirstByte | Phase::Body => {
-            NoConnection::Failed(failure)
-        }
+        Phase::Render
+        | Phase::Check
+        | Phase::Connect
+        | Phase::Tls
+        | Phase::FirstByte
+        | Phase::Body => NoConnection::Failed(failure),
     }
 }
 
@@ -204,15 +201,8 @@ fn certificate_problem(host: &str, problem: &CertificateError) -> String {
     format!("the certificate of {host} {what}")
 }
 
-/// A client error for a request that got no response.
-pub(crate) fn from_client(error: &ClientError) -> NoConnection {
-    match find(error) {
-        Some(DialError(dialled)) => dialled.clone(),
-        None => without_response(error).into(),
-    }
-}
-
-fn without_response(error: &ClientError) -> Failure {
+/// The failure of a request that had a connection and got no response.
+pub(crate) fn without_response(error: &hyper::Error) -> Failure {
     if let Some(too_much) = find::<TooMuch>(error) {
         return failure(
             FailureKind::Malformed,
@@ -220,24 +210,18 @@ fn without_response(error: &ClientError) -> Failure {
             too_much.to_string(),
         );
     }
-    match find::<hyper::Error>(error) {
-        Some(http) if http.is_parse_too_large() => {
-            let kib = MAX_HEAD_BYTES / 1024;
-            let detail =
-                format!("the response has more than 100 headers or more than {kib} KiB of them");
-            failure(FailureKind::Malformed, Phase::FirstByte, detail)
-        }
-        Some(http) if http.is_parse() => {
-            let detail = format!("the response is not valid HTTP/1.1: {http}");
-            failure(FailureKind::Malformed, Phase::FirstByte, detail)
-        }
-        Some(http) => failure(FailureKind::Reset, Phase::FirstByte, interrupted(http)),
-        None => failure(
-            FailureKind::Connect,
-            Phase::Connect,
-            format!("no connection was usable: {error}"),
-        ),
-    }
+    let (kind, detail) = if error.is_parse_too_large() {
+        let kib = MAX_HEAD_BYTES / 1024;
+        let detail =
+            format!("the response has more than 100 headers or more than {kib} KiB of them");
+        (FailureKind::Malformed, detail)
+    } else if error.is_parse() {
+        let detail = format!("the response is not valid HTTP/1.1: {error}");
+        (FailureKind::Malformed, detail)
+    } else {
+        (FailureKind::Reset, interrupted(error))
+    };
+    failure(kind, Phase::FirstByte, detail)
 }
 
 fn interrupted(error: &hyper::Error) -> String {

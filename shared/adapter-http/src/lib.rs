@@ -7,7 +7,7 @@
 //!
 //! The sender never follows a redirect, uses a proxy or repeats a request; retries are up to the gateway.
 //!
-//! Start with `sender.rs` (one POST), then `exchange.rs` (its progress) and `connector.rs` with `resolve.rs` and
+//! Start with `sender.rs` (one POST), then `exchange.rs` (its progress), `connection.rs` with `pool.rs`, and `connector.rs` with `resolve.rs` and
 //! `dial.rs`. `failure.rs` has every reason that a user may read; `own_fault.rs` and `network.rs` tell
 //! which of them are not the receiver's. `tests/suite/hostile.rs` lists what receivers try.
 
@@ -21,6 +21,8 @@ mod failure;
 mod limits;
 mod network;
 mod own_fault;
+mod pool;
+mod reference;
 mod resolve;
 mod sender;
 mod settings;

@@ -21,6 +21,11 @@ impl Network {
         self.unreachable.clear();
     }
 
+    /// Whether a receiver was connected a moment ago.
+    pub(crate) fn works(&self, now: Instant) -> bool {
+        self.connected_at.is_some_and(|at| is_recent(at, now))
+    }
+
     /// Notes an unreachable host; returns whether the network is down, so that its receiver is not to blame.
     pub(crate) fn is_down_for(&mut self, host: &str, now: Instant) -> bool {
         self.unreachable
@@ -29,8 +34,7 @@ impl Network {
             self.unreachable.remove(0);
         }
         self.unreachable.push((host.to_owned(), now));
-        let works = self.connected_at.is_some_and(|at| is_recent(at, now));
-        !works && self.unreachable.len() >= HOSTS
+        !self.works(now) && self.unreachable.len() >= HOSTS
     }
 }
 

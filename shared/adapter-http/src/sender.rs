@@ -1,36 +1,33 @@
 //! The sender: one POST, limited in time and size, never repeated.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HeaderValue};
-use http::{Method, Request, Uri};
+use http::header::{CONTENT_LENGTH, HOST, HeaderValue};
+use http::{HeaderMap, Method, Request, Uri};
 use http_body_util::Full;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::Mutex;
 use postrider_domain::egress::Rules;
-use postrider_domain::outcome::{Answer, Failure, Outcome, Phase, Timings};
+use postrider_domain::outcome::{Answer, Failure, FailureKind, Outcome, Phase, Timings};
 use postrider_ports::sender::{OwnFault, OwnFaultKind, Post, Posted, Sender};
 use tokio::time::timeout;
-use url::Url;
+use url::{Position, Url};
 
+use crate::body::Ending;
+use crate::connection::Connection;
 use crate::connector::{Connector, Endpoint};
-use crate::dialling::{CURRENT, Dialling, now};
-use crate::exchange::{Ended, Exchange};
-use crate::failure::{self, MAX_HEAD_BYTES, NoConnection};
-use crate::limits::Limits;
+use crate::dialling::{Dialling, millis, now};
+use crate::exchange::Exchange;
+use crate::failure::{self, NoConnection};
+use crate::limits::{Limits, within};
 use crate::network::Network;
+use crate::pool::Pool;
+use crate::reference::Reference;
 use crate::resolve::Names;
 use crate::settings::{HttpSetupError, SenderSettings};
 use crate::tls;
-
-/// How long an idle connection is kept: less than the five seconds after which Node.js and other servers close theirs,
-/// so that a request does not hit a connection that is being closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Sends requests over HTTP/1.1 to addresses that the egress rules allow. Follows no redirects, ignores proxy
 /// variables, decodes nothing and never repeats a request.
@@ -38,8 +35,9 @@ pub struct HttpSender {
     rules: Rules,
     connect_timeout: Duration,
     connector: Connector,
-    client: Client<Connector, Full<Bytes>>,
+    pool: Pool,
     network: Mutex<Network>,
+    reference: Option<Reference>,
 }
 
 impl HttpSender {
@@ -53,24 +51,23 @@ impl HttpSender {
             name_servers,
             extra_roots_pem,
             connect_timeout,
+            reference,
             max_idle_per_host,
         } = settings;
         let names = Names::new(name_servers.as_deref())?;
         let tls = tls::connector(extra_roots_pem.as_deref())?;
-        let connector = Connector::new(rules.clone(), names, tls, connect_timeout);
-        let client = Client::builder(TokioExecutor::new())
-            .retry_canceled_requests(false)
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(max_idle_per_host)
-            .http1_max_buf_size(MAX_HEAD_BYTES)
-            .build(connector.clone());
+        let connector = Connector {
+            rules: rules.clone(),
+            names,
+            tls,
+        };
         Ok(Self {
             rules,
             connect_timeout,
             connector,
-            client,
+            pool: Pool::new(max_idle_per_host),
             network: Mutex::default(),
+            reference: reference.as_ref().and_then(Reference::of),
         })
     }
 
@@ -103,27 +100,106 @@ impl HttpSender {
     }
 }
 
+/// How a request ended.
+enum Ended {
+    /// The request had a connection.
+    Connected(Answer),
+    NotConnected(NoConnection),
+}
+
 impl HttpSender {
-    /// The receiver's part in how an exchange ended.
-    fn judge(&self, host: &str, ended: Ended) -> Result<Answer, OwnFault> {
+    /// Sends a request over an idle connection or a new one.
+    async fn exchange(
+        &self,
+        url: &Url,
+        uri: &Uri,
+        request: Request<Full<Bytes>>,
+        limits: Limits,
+    ) -> (Ended, Timings) {
+        let origin = &url[..Position::BeforePath];
+        let (connection, sent_at, mut timings) = match self.pool.take(origin) {
+            Some(connection) => (Ok(connection), now(), Timings::default()),
+            None => self.dial(uri, limits.connect).await,
+        };
+        let mut connection = match connection {
+            Ok(connection) => connection,
+            Err(failed) => return (Ended::NotConnected(failed), timings),
+        };
+        let mut exchange = Exchange::new(sent_at);
+        let run = exchange.run(&mut connection, request);
+        let is_complete = within(limits.response, run).await == Some(Ending::Complete);
+        timings = exchange.timings(now(), timings);
+        if is_complete {
+            self.pool.put(origin, connection);
+        }
+        let answer = exchange.into_answer(limits.response);
+        (Ended::Connected(answer), timings)
+    }
+
+    /// Opens a connection; returns how that ended, when, and how long each step took.
+    async fn dial(
+        &self,
+        uri: &Uri,
+        limit: Duration,
+    ) -> (Result<Connection, NoConnection>, Instant, Timings) {
+        let dialling = Dialling::new(limit);
+        let opened = within(limit, self.connector.open(uri, &dialling)).await;
+        let steps = dialling.steps();
+        let opened = opened.unwrap_or_else(|| Err(failure::not_connected(steps.phase, limit)));
+        let steps = match opened {
+            Ok(_) => steps,
+            Err(_) => steps.ended(now()),
+        };
+        (opened, steps.since, steps.timings)
+    }
+
+    /// The receiver's part in how a request ended.
+    async fn judge(&self, host: &str, ended: Ended) -> Result<Answer, OwnFault> {
         match ended {
             Ended::Connected(answer) => {
                 self.network.lock().connected(now());
                 Ok(answer)
             }
-            Ended::NotConnected(NoConnection::Failed(failure)) => Ok(Answer::Failed(failure)),
+            Ended::NotConnected(NoConnection::Failed(failure)) => {
+                let is_own = is_silence(&failure) && self.is_cut_off().await;
+                if is_own {
+                    Err(of_network(failure))
+                } else {
+                    Ok(Answer::Failed(failure))
+                }
+            }
             Ended::NotConnected(NoConnection::Own(fault)) => Err(fault),
             Ended::NotConnected(NoConnection::Unreachable(failure)) => {
-                if self.network.lock().is_down_for(host, now()) {
-                    Err(OwnFault {
-                        kind: OwnFaultKind::Network,
-                        detail: failure.detail,
-                    })
+                let is_own = self.network.lock().is_down_for(host, now());
+                let is_own = is_own || self.is_cut_off().await;
+                if is_own {
+                    Err(of_network(failure))
                 } else {
                     Ok(Answer::Failed(failure))
                 }
             }
         }
+    }
+
+    /// Whether no receiver was connected a moment ago and the reference is not reached either.
+    async fn is_cut_off(&self) -> bool {
+        let works = self.network.lock().works(now());
+        match &self.reference {
+            Some(reference) if !works => !reference.is_reached().await,
+            Some(_) | None => false,
+        }
+    }
+}
+
+/// Whether nothing came back: what it looks like if packets are dropped on the way.
+fn is_silence(failure: &Failure) -> bool {
+    (failure.kind, failure.phase) == (FailureKind::Timeout, Phase::Connect)
+}
+
+fn of_network(failure: Failure) -> OwnFault {
+    OwnFault {
+        kind: OwnFaultKind::Network,
+        detail: failure.detail,
     }
 }
 
@@ -144,22 +220,35 @@ impl Sender for HttpSender {
             connect: self.connect_timeout,
             response: post.timeout.into(),
         };
-        let length = HeaderValue::from(post.body.len());
-        let mut request = Request::new(Full::new(post.body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = post.headers;
-        // Sent even if it is 0: without it some receivers answer 411.
-        request.headers_mut().insert(CONTENT_LENGTH, length);
-
-        let dialling = Arc::new(Dialling::new(limits.connect));
-        let mut exchange = Exchange::new(begun_at, Arc::clone(&dialling), &mut request);
-        let connected = exchange.connected();
-        let run = CURRENT.scope(dialling, exchange.run(&self.client, request));
-        limits.enforce(run, connected).await;
-        let (ended, timings) = exchange.into_ended(limits);
+        let request = request(&post.target_url, &uri, post.headers, post.body);
+        let (ended, timings) = self.exchange(&post.target_url, &uri, request, limits).await;
+        let total_ms = millis(now().saturating_duration_since(begun_at));
         let host = post.target_url.host_str().unwrap_or_default();
-        let result = self.judge(host, ended)?;
-        Ok(Outcome { result, timings })
+        let result = self.judge(host, ended).await?;
+        Ok(Outcome {
+            result,
+            timings: Timings {
+                total_ms,
+                ..timings
+            },
+        })
     }
+}
+
+fn request(url: &Url, uri: &Uri, headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+    let length = HeaderValue::from(body.len());
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri
+        .path_and_query()
+        .cloned()
+        .map_or_else(Uri::default, Uri::from);
+    *request.headers_mut() = headers;
+    // Sent even if it is 0: without it some receivers answer 411.
+    request.headers_mut().insert(CONTENT_LENGTH, length);
+    let host = &url[Position::BeforeHost..Position::AfterPort];
+    if let Ok(host) = HeaderValue::from_str(host) {
+        request.headers_mut().entry(HOST).or_insert(host);
+    }
+    request
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use postrider_domain::egress::Rules;
 use postrider_domain::webhook::CONNECT_TIMEOUT;
+use url::Url;
 
 #[derive(Clone, Debug)]
 pub struct SenderSettings {
@@ -16,6 +17,9 @@ pub struct SenderSettings {
     pub extra_roots_pem: Option<Vec<u8>>,
     /// How long resolving, connecting and the TLS handshake may take together.
     pub connect_timeout: Duration,
+    /// A service that is reached whenever the gateway's network works. Without one, an outage is recognised only if name servers
+    /// or routes are missing for several hosts.
+    pub reference: Option<Url>,
     /// How many idle connections to one receiver are kept.
     pub max_idle_per_host: usize,
 }
@@ -27,6 +31,7 @@ impl Default for SenderSettings {
             name_servers: None,
             extra_roots_pem: None,
             connect_timeout: CONNECT_TIMEOUT.into(),
+            reference: None,
             max_idle_per_host: 32,
         }
     }

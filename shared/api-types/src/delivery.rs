@@ -95,7 +95,7 @@ impl DeliveryView {
     }
 }
 
-fn text(label: &Label) -> String {
+pub(crate) fn text(label: &Label) -> String {
     label.as_str().to_owned()
 }
 
@@ -140,10 +140,11 @@ pub struct DeliveryDetail {
     pub delivery: DeliveryView,
     #[schema(required)]
     pub content_type: Option<String>,
-    /// The body that is sent; `null` if it is not UTF-8, or larger than 512 KiB.
+    /// The payload of the event, which is also the body that is sent unless the webhook has a template; `null` if it is not UTF-8,
+    /// or larger than 512 KiB.
     #[schema(required)]
     pub payload: Option<String>,
-    /// The body that is sent in base64, if it is not UTF-8, or larger than 512 KiB.
+    /// The payload in base64, if it is not UTF-8, or larger than 512 KiB.
     #[schema(required)]
     pub payload_base64: Option<String>,
     /// In order, oldest first.
@@ -181,7 +182,7 @@ impl DeliveryDetail {
 }
 
 /// A body as text, or in base64.
-fn shown(body: &[u8]) -> (Option<String>, Option<String>) {
+pub(crate) fn shown(body: &[u8]) -> (Option<String>, Option<String>) {
     let short = Some(body).filter(|body| body.len() <= MAX_TEXT_BYTES);
     match short.and_then(|body| std::str::from_utf8(body).ok()) {
         Some(text) => (Some(text.to_owned()), None),
@@ -196,6 +197,10 @@ pub struct RequestView {
     pub target_url: String,
     /// Values that look like credentials, and values that are not stored, are shown as `***`.
     pub headers: Vec<HeaderView>,
+    /// What the webhook's template, as it is now, makes of the payload; `null` without a template, or if it cannot be rendered.
+    #[serde(default)]
+    #[schema(required)]
+    pub body: Option<String>,
 }
 
 /// One header of a request.

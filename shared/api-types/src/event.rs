@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 
+use postrider_domain::event::Event;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::delivery::{DeliveryView, shown, text};
 use crate::json::present;
 use crate::schema;
+use crate::time::ApiTime;
 
 /// One event.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -128,6 +131,56 @@ pub struct EventAnswer {
 pub struct DeliveryAnswer {
     #[schema(value_type = schema::DeliveryId)]
     pub id: String,
+    #[schema(value_type = schema::WebhookId)]
+    pub webhook_id: String,
+}
+
+/// A stored event with its payload and deliveries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Event)]
+pub struct EventDetail {
+    #[schema(value_type = schema::EventId)]
+    pub id: String,
+    #[serde(rename = "type")]
+    pub event_type: String,
+    #[schema(required)]
+    pub session_id: Option<String>,
+    /// `api`, `test`, or the id of the source that received it.
+    pub origin: String,
+    pub content_type: String,
+    /// The payload; `null` if it is not UTF-8, or larger than 512 KiB.
+    #[schema(required)]
+    pub payload: Option<String>,
+    /// The payload in base64, if it is not UTF-8, or larger than 512 KiB.
+    #[schema(required)]
+    pub payload_base64: Option<String>,
+    pub created_at: ApiTime,
+    /// One per webhook that got the event; empty if none was subscribed.
+    pub deliveries: Vec<DeliveryView>,
+}
+
+impl EventDetail {
+    #[must_use]
+    pub fn new(event: &Event, deliveries: Vec<DeliveryView>) -> Self {
+        let (payload, payload_base64) = shown(&event.body);
+        Self {
+            id: event.id.to_string(),
+            event_type: event.event_type.as_str().to_owned(),
+            session_id: event.session_id.as_ref().map(text),
+            origin: event.origin.to_string(),
+            content_type: text(&event.content_type),
+            payload,
+            payload_base64,
+            created_at: ApiTime(event.created_at),
+            deliveries,
+        }
+    }
+}
+
+/// Which webhook gets a stored event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LateDelivery {
     #[schema(value_type = schema::WebhookId)]
     pub webhook_id: String,
 }

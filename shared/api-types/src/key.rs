@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::json::{Name, strict};
+use crate::parameters;
 use crate::schema;
 use crate::secret::ShownSecret;
 use crate::time::ApiTime;
@@ -36,6 +37,14 @@ fn names<S: serde::Serializer>(scopes: &[Scope], to: S) -> Result<S::Ok, S::Erro
     to.collect_seq(scopes.iter().map(|scope| scope.as_str()))
 }
 
+parameters! {
+    /// Whose keys to list or revoke.
+    pub struct KeyParameters as "KeyParameters" {
+        /// The tenant of the keys: the caller's by default; another one only with a key of the tenant `default`.
+        tenant: schema::TenantName,
+    }
+}
+
 /// A key, without its token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Key)]
@@ -47,7 +56,7 @@ pub struct KeyView {
     pub scopes: Vec<Word<Scope>>,
     pub tenant: String,
     pub created_at: ApiTime,
-    /// To the minute.
+    /// Noted at most every ten minutes.
     #[schema(required)]
     pub last_used_at: Option<ApiTime>,
 }

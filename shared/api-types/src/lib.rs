@@ -6,7 +6,9 @@
 
 pub mod delivery;
 pub mod duration;
+pub mod erasure;
 pub mod event;
+pub mod event_type;
 pub mod filter;
 #[cfg(feature = "cli")]
 pub mod flag;
@@ -17,6 +19,7 @@ pub mod notification;
 pub mod parameters;
 mod patch;
 pub mod payload_filter;
+pub mod portal;
 pub mod pretty;
 pub mod problem;
 pub mod rejected;
@@ -26,9 +29,12 @@ pub mod secret;
 pub mod shadow;
 pub mod source;
 pub mod stats;
+pub mod template;
+pub mod tenant;
 pub mod time;
 pub mod transfer;
 pub mod unique_json;
+pub mod usage;
 pub mod webhook;
 pub mod why;
 pub mod word;

@@ -31,6 +31,24 @@ pub struct NotificationData {
     pub reason: Option<String>,
 }
 
+/// Which webhook and delivery a notification is about, as JSON, without anything else that it says; `None` if it is about
+/// neither.
+#[must_use]
+pub fn changed_ids(notification: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        data: Ids,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Ids {
+        webhook_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        webhook_delivery_id: Option<String>,
+    }
+    let Said { data } = serde_json::from_str(notification).ok()?;
+    serde_json::to_string(&data).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,9 @@ pub struct InvalidField {
     /// The path of the field, such as `retry.delays_seconds`; the name of a header or parameter; or `body` for the whole
     /// body.
     pub field: String,
+    /// A JSON pointer to the place in the field's value, if the error is about a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
     /// The rule that the field violates, including the limit.
     pub message: String,
 }

@@ -7,13 +7,14 @@ pub use template::{Signing, signed_template};
 
 use postrider_domain::delivery::Status;
 use postrider_domain::egress::MAX_URL_CHARS;
-use postrider_domain::event::MAX_LABEL_BYTES;
+use postrider_domain::event::{MAX_BODY_BYTES, MAX_LABEL_BYTES};
 use postrider_domain::headers::{self, MAX_HEADERS};
 use postrider_domain::ids::{
-    DeliveryId as Delivery, EventId as Event, JobId as Job, KeyId as Key, RejectedId as Rejected,
-    SourceId as Source, WebhookId as Webhook,
+    DeliveryId as Delivery, ErasureId as Erasure, EventId as Event, JobId as Job, KeyId as Key,
+    RejectedId as Rejected, SourceId as Source, WebhookId as Webhook,
 };
 use postrider_domain::pattern::MAX_TYPE_BYTES;
+use postrider_domain::portal::{MAX_LINK_SECONDS, MAX_RETURN_URL_CHARS, MIN_LINK_SECONDS};
 use postrider_domain::scheme::{
     self, MAX_NAME_BYTES, MAX_PLACES, MAX_POINTER_BYTES, MAX_PREFIX_BYTES, MAX_TEMPLATE_BYTES,
     MAX_WINDOW_SECONDS, Scheme,
@@ -21,12 +22,15 @@ use postrider_domain::scheme::{
 use postrider_domain::secret::MAX_SHARED_BYTES;
 use postrider_domain::shadow;
 use postrider_domain::source::{MAX_PUBLIC_URL_CHARS, MAX_ROUTES};
+use postrider_domain::template as body_template;
+use postrider_domain::tenant::{MAX_PUBLISH_RATE, MAX_RETENTION_DAYS};
 use postrider_domain::webhook::{
     FASTEST_MAX_RATE, LARGEST_MAX_IN_FLIGHT, MAX_EMAIL_BYTES, MAX_NAME_CHARS, MAX_PATTERNS,
-    MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS,
+    MAX_RETRY_RATE, MAX_TIMEOUT_SECONDS, MAX_WEBHOOKS,
 };
 use postrider_domain::{
-    delivery, diagnosis, flow, health, inbound, key, key_stats, notification, outcome, transfer,
+    delivery, diagnosis, event_catalogue, flow, health, inbound, key, key_stats, notification,
+    outcome, transfer,
 };
 use postrider_ports::jobs;
 use utoipa::openapi::schema::{
@@ -37,6 +41,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::delivery::{MAX_CURSOR_BYTES, MAX_PAGE};
+use crate::erasure;
 use crate::filter::FilterParameters;
 use crate::rejected::MAX_LIST;
 use crate::word::Vocabulary;
@@ -89,6 +94,9 @@ schemas! { pub
     ProblemCode => words::<crate::problem::Code>();
     RejectionReason => words::<inbound::Rejection>();
     RetryFilter => retry_filter();
+    ErasureKind => one_of(erasure::KINDS);
+    ErasurePhase => one_of(erasure::PHASES);
+    ErasureState => one_of(erasure::STATES);
     RetryState => words::<jobs::JobState>();
     SchemeName => one_of(Scheme::names());
     Scope => words::<key::Scope>();
@@ -108,17 +116,26 @@ schemas! { pub
     BodyPlace => text(&format!("^(?:{})$", body_or_form()));
     Base64 => text(&format!("^(?:{B64}{{4}})*(?:{B64}[AQgw]==|{B64}{{2}}[AEIMQUYcgkosw048]=)?$"));
     Cursor => sized(1, MAX_CURSOR_BYTES);
+    Day => date();
     EmailAddress => at_most(text(&email()), MAX_EMAIL_BYTES);
     EventPattern => at_most(text(&event_pattern()), MAX_TYPE_BYTES);
     EventPatterns of EventPattern => list::<EventPattern>(1, MAX_PATTERNS);
     EventType => at_most(text(&event_type()), MAX_TYPE_BYTES);
+    EventTypeDescription => at_most(string().build(), event_catalogue::MAX_DESCRIPTION_CHARS);
+    EventTypeExamples of AnyJson => list::<AnyJson>(0, event_catalogue::MAX_EXAMPLES);
+    EventTypeGroup => at_most(text(&format!("^[^{CONTROL}]*$")), event_catalogue::MAX_GROUP_CHARS);
+    JsonSchema => json_schema();
     HeaderName => text(&format!("^{TOKEN}{{1,{MAX_NAME_BYTES}}}$"));
     HeaderValues => header_values();
     PayloadFilter => payload_filter();
+    LinkScope => one_of(["read", "manage"]);
+    LinkScopes of LinkScope => list::<LinkScope>(1, 2);
+    LinkSeconds => whole(seconds(MIN_LINK_SECONDS), seconds(MAX_LINK_SECONDS));
     Label => at_most(text(LABEL), MAX_LABEL_BYTES);
     Name => text(&name());
     PageLimit => whole(1, limit(MAX_PAGE));
     PublicUrl => url(MAX_PUBLIC_URL_CHARS);
+    ReturnUrl => url(MAX_RETURN_URL_CHARS);
     RejectedLimit => whole(1, limit(MAX_LIST));
     RetryRate => whole(1, MAX_RETRY_RATE);
     MaxInFlight => whole(1, LARGEST_MAX_IN_FLIGHT);
@@ -132,7 +149,13 @@ schemas! { pub
     SigningSecret => text(&signing_secret());
     TargetUrl => url(MAX_URL_CHARS);
     TenantName => text("^[a-z0-9_-]{1,64}$");
+    WebhookLimit => whole(1, limit(MAX_WEBHOOKS));
+    PublishRate => whole(1, MAX_PUBLISH_RATE);
+    BodyLimit => whole(1, limit(MAX_BODY_BYTES));
+    RetentionDays => whole(1, MAX_RETENTION_DAYS);
     TransferKey => text("^[0-9a-f]{64}$");
+    TemplateBody => sized(1, body_template::MAX_TEMPLATE_BYTES);
+    TemplateQuery => at_most(string().build(), body_template::MAX_QUERY_TEMPLATE_BYTES);
     Timeout => whole(1, MAX_TIMEOUT_SECONDS);
     ValuePlaces of ValuePlace => list::<ValuePlace>(0, MAX_PLACES);
     StreamPosition => text(&format!("^[0-9]{{1,{MAX_POSITION_DIGITS}}}$"));
@@ -141,6 +164,7 @@ schemas! { pub
     WindowSeconds => whole(1, MAX_WINDOW_SECONDS);
 
     DeliveryId => id(Delivery::PREFIX, 51, "aq");
+    ErasureId => id(Erasure::PREFIX, 25, LAST_OF_16);
     EventId => id(Event::PREFIX, 25, LAST_OF_16);
     JobId => id(Job::PREFIX, 25, LAST_OF_16);
     KeyId => id(Key::PREFIX, 25, LAST_OF_16);
@@ -191,6 +215,14 @@ pub fn any_json() -> Object {
         .build()
 }
 
+/// A JSON Schema, which this names instead of describing it.
+fn json_schema() -> Object {
+    let types = [Type::Object, Type::Boolean];
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter(types))
+        .build()
+}
+
 /// The filter of a bulk retry, which is only for deliveries that failed.
 fn retry_filter() -> Schema {
     let RefOr::T(Schema::Object(mut filter)) = FilterParameters::schema() else {
@@ -225,6 +257,11 @@ fn text(pattern: &str) -> Object {
     string().pattern(Some(pattern)).build()
 }
 
+fn date() -> Object {
+    let format = SchemaFormat::Custom("date".to_owned());
+    string().format(Some(format)).build()
+}
+
 fn at_most(mut object: Object, max: usize) -> Object {
     object.max_length = Some(max);
     object
@@ -246,6 +283,10 @@ pub fn whole(min: u32, max: u32) -> Object {
 
 fn limit(items: usize) -> u32 {
     u32::try_from(items).unwrap_or(u32::MAX)
+}
+
+fn seconds(seconds: u64) -> u32 {
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 /// A list of values with this schema.

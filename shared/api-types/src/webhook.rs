@@ -18,6 +18,7 @@ use crate::patch::{self, set};
 use crate::retry::{RetryFields, RetryView};
 use crate::schema;
 use crate::secret::ShownSecret;
+use crate::template::TemplateFields;
 use crate::time::ApiTime;
 use crate::unique_json::UniqueJson;
 use crate::word::Word;
@@ -47,6 +48,13 @@ pub struct NewWebhook {
     )]
     #[schema(value_type = Option<schema::PayloadFilter>, example = json!({"status": ["open"]}))]
     pub filter: Option<Value>,
+    /// What is sent instead of the event's own bytes, rendered at each attempt. By default the bytes go out as they came.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::<_, Option<Object<TemplateFields>>>"
+    )]
+    pub template: Option<TemplateFields>,
     /// Who gets an e-mail when it fails or keeps failing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::EmailAddress>)]
@@ -117,6 +125,7 @@ impl NewWebhook {
             target_url: self.target_url,
             event_types: self.event_types,
             filter: self.filter,
+            template: self.template.map(Into::into),
             owner_email: self.owner_email,
             headers: self.headers,
             timeout_seconds: self.timeout_seconds,
@@ -150,6 +159,12 @@ pub struct WebhookPatch {
     )]
     #[schema(value_type = Option<schema::PayloadFilter>)]
     pub filter: Option<Option<Value>>,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present_strict::<_, Option<Object<TemplateFields>>>"
+    )]
+    #[schema(value_type = Option<TemplateFields>)]
+    pub template: Option<Option<TemplateFields>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schema(value_type = Option<schema::EmailAddress>)]
     pub owner_email: Option<Option<String>>,
@@ -220,6 +235,8 @@ impl WebhookPatch {
         set(&mut draft.target_url, self.target_url);
         set(&mut draft.event_types, self.event_types);
         set(&mut draft.filter, self.filter);
+        let template = self.template.map(|given| given.map(Into::into));
+        set(&mut draft.template, template);
         set(&mut draft.owner_email, self.owner_email);
         set(&mut draft.headers, headers);
         set(&mut draft.timeout_seconds, self.timeout_seconds);
@@ -267,6 +284,10 @@ pub struct WebhookView {
     #[serde(default)]
     #[schema(required, value_type = Option<schema::PayloadFilter>)]
     pub filter: Option<Value>,
+    /// What is sent instead of the event's own bytes.
+    #[serde(default)]
+    #[schema(required)]
+    pub template: Option<TemplateFields>,
     #[schema(required)]
     pub owner_email: Option<String>,
     /// A value that looks like a credential is shown as `***`.
@@ -335,6 +356,7 @@ impl WebhookView {
             target_url: settings.target_url.to_string(),
             event_types: types.map(ToString::to_string).collect(),
             filter: settings.filter.clone().map(Value::from),
+            template: settings.template.clone().map(Into::into),
             owner_email: settings.owner_email.clone(),
             headers: shown_headers(&settings.headers),
             timeout_seconds: u32::try_from(settings.timeout.get() / 1000).unwrap_or(u32::MAX),

@@ -20,6 +20,8 @@ pub struct Counted {
     /// Published events; each is a request to the API.
     pub events: f64,
     pub accept: Units,
+    /// What noting the last use of the publisher's API key uses, as far as these events share in it.
+    pub key_use: Units,
     pub attempt: Units,
     pub publish: Units,
     pub watch: Units,
@@ -90,6 +92,11 @@ impl Counted {
     fn table(&self, usage: Usage) -> Usage {
         usage
             .with(Item::WriteUnits, "accept", self.accept.writes)
+            .with(
+                Item::WriteUnits,
+                "last use of the API key",
+                self.key_use.writes,
+            )
             .with(Item::WriteUnits, "attempts", self.attempt.writes)
             .with(Item::WriteUnits, "publisher", self.publish.writes)
             .with(Item::ReadUnits, "accept", self.accept.reads)
@@ -165,6 +172,7 @@ mod tests {
                 writes: 12.0,
                 reads: 4.0,
             },
+            key_use: Units::default(),
             attempt: Units {
                 writes: 4.0,
                 reads: 6.0,
@@ -220,6 +228,7 @@ mod tests {
                 writes: 24.0,
                 reads: 8.0,
             },
+            key_use: Units::default(),
             attempt: Units {
                 writes: 8.0,
                 reads: 12.0,

@@ -13,8 +13,10 @@ const POLLS_A_MINUTE: f64 = 3.0;
 pub struct Stack {
     pub alarms: u32,
     pub dashboards: u32,
-    /// Metrics that the poller writes. Those of the publisher appear with the first delivery.
+    /// Metrics that the poller writes.
     pub metrics: u32,
+    /// Metrics of the publisher and the watcher, from the first delivery on.
+    pub metrics_with_traffic: u32,
     pub keys: u32,
     pub secrets: u32,
     /// Queues whose functions have a maximum concurrency.
@@ -28,6 +30,7 @@ pub const STACK: Stack = Stack {
     alarms: 39,
     dashboards: 1,
     metrics: 8,
+    metrics_with_traffic: 6,
     keys: 1,
     secrets: 1,
     queues_with_maximum: 2,

@@ -48,6 +48,7 @@ pub fn classify(outcome: &Outcome, policy: &Policy, now: Timestamp) -> Class {
         Answer::Response(response) => classify_status(response, policy, now),
         Answer::Failed(failure) => match (failure.kind, policy.classifier) {
             (FailureKind::Blocked, _) => Class::Final(DeadCause::Blocked),
+            (FailureKind::Template, _) => Class::Final(DeadCause::Unrendered),
             (FailureKind::Malformed, Classifier::ByStatus) => Class::Final(DeadCause::Rejected),
             (
                 FailureKind::Malformed
@@ -207,6 +208,7 @@ mod tests {
     #[test]
     fn the_outcome_table_cell_by_cell() {
         let (delivered, retried) = (Class::Delivered, Class::Retriable { asked: None });
+        let unrendered = Class::Final(DeadCause::Unrendered);
         let (rejected, gone, refused) = (
             Class::Final(DeadCause::Rejected),
             Class::Final(DeadCause::Gone),
@@ -243,6 +245,12 @@ mod tests {
             (failure(FailureKind::Reset), retried, retried, retried),
             (failure(FailureKind::Tls), retried, retried, retried),
             (failure(FailureKind::Blocked), refused, refused, refused),
+            (
+                failure(FailureKind::Template),
+                unrendered,
+                unrendered,
+                unrendered,
+            ),
         ];
         for (outcome, gateway, public_api, standard) in rows {
             let class = |profile| classify(&outcome, &policy(profile), NOW);

@@ -88,15 +88,19 @@ pub enum DeadCause {
     /// Egress rules block the target.
     #[serde(rename = "refused")]
     Blocked,
+    /// The webhook's template could not be rendered.
+    Unrendered,
     /// It was still open at the end of its retention.
     Expired,
     WebhookDeleted,
     /// Its event was no longer stored.
     EventExpired,
+    /// Its event was erased.
+    Erased,
 }
 
 impl DeadCause {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Exhausted,
         Self::ExhaustedFailingWebhook,
         Self::Rejected,
@@ -104,9 +108,11 @@ impl DeadCause {
         Self::Aborted,
         Self::Declined,
         Self::Blocked,
+        Self::Unrendered,
         Self::Expired,
         Self::WebhookDeleted,
         Self::EventExpired,
+        Self::Erased,
     ];
 
     /// The name in notifications and in stores.
@@ -120,9 +126,11 @@ impl DeadCause {
             Self::Aborted => "aborted",
             Self::Declined => "declined",
             Self::Blocked => "refused",
+            Self::Unrendered => "unrendered",
             Self::Expired => "expired",
             Self::WebhookDeleted => "webhook_deleted",
             Self::EventExpired => "event_expired",
+            Self::Erased => "erased",
         }
     }
 }
@@ -353,6 +361,46 @@ impl Delivery {
     #[must_use]
     pub fn event_expired(&self) -> Self {
         self.died(DeadCause::EventExpired, "the event is no longer stored")
+    }
+
+    /// The row after its event was erased: what it says about the event's content and the receiver's responses is gone. An
+    /// open row is dead.
+    #[must_use]
+    pub fn erased(&self) -> Self {
+        let ended = if self.status.is_open() {
+            self.died(DeadCause::Erased, "")
+        } else {
+            self.clone().released()
+        };
+        // A template may have put a part of the payload there.
+        let target_url = self.target_url.split('?').next();
+        Self {
+            session_id: None,
+            intent: None,
+            target_url: target_url.unwrap_or_default().to_owned(),
+            signature: String::new(),
+            error_detail: None,
+            ..ended
+        }
+    }
+
+    /// Whether [`Delivery::erased`] has nothing left to remove.
+    #[must_use]
+    pub fn is_erased(&self) -> bool {
+        let Self {
+            session_id,
+            intent,
+            target_url,
+            signature,
+            error_detail,
+            ..
+        } = self;
+        !self.status.is_open()
+            && session_id.is_none()
+            && intent.is_none()
+            && !target_url.contains('?')
+            && signature.is_empty()
+            && error_detail.is_none()
     }
 
     fn died(&self, cause: DeadCause, detail: &str) -> Self {

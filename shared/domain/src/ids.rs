@@ -127,6 +127,10 @@ id!(
     JobId, "job_"
 );
 id!(
+    /// An erasure, or the deletion of a tenant.
+    ErasureId, "ers_"
+);
+id!(
     /// An API key, as it is listed; never the key itself.
     KeyId, "key_"
 );

@@ -8,6 +8,9 @@ use serde::Serialize;
 pub struct FieldError {
     /// The field's path, such as `retry.delays_seconds`.
     pub field: String,
+    /// A JSON pointer to the place in the field's value, if it has parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
     /// What the field must be, including its limit.
     pub message: String,
 }
@@ -27,6 +30,7 @@ impl Invalid {
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.0.push(FieldError {
             field: field.into(),
+            pointer: None,
             message: message.into(),
         });
     }

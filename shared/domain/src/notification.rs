@@ -240,9 +240,11 @@ const fn dead_reason(cause: DeadCause) -> &'static str {
         DeadCause::Aborted => "receiver said stop",
         DeadCause::Declined => "receiver wants no more",
         DeadCause::Blocked => "blocked by egress rules",
+        DeadCause::Unrendered => "template error",
         DeadCause::Expired => "expired",
         DeadCause::WebhookDeleted => "webhook deleted",
         DeadCause::EventExpired => "event no longer stored",
+        DeadCause::Erased => "erased",
     }
 }
 
@@ -367,6 +369,10 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
     if after.status == Status::Delivered {
         return health.succeeded();
     }
+    if after.dead_cause == Some(DeadCause::Unrendered) {
+        // Nothing was sent, so it says nothing about the receiver.
+        return health.clone();
+    }
     let failure = LastFailure::of(after, at);
     // The reason is sent in notifications, so it contains nothing that the receiver wrote.
     let error = failure.error.clone();
@@ -398,9 +404,11 @@ fn next_health(after: &Delivery, health: &Health, at: Timestamp) -> Health {
             | DeadCause::Aborted
             | DeadCause::Rejected
             | DeadCause::Blocked
+            | DeadCause::Unrendered
             | DeadCause::Expired
             | DeadCause::WebhookDeleted
-            | DeadCause::EventExpired,
+            | DeadCause::EventExpired
+            | DeadCause::Erased,
         )
         | None => counted,
     }

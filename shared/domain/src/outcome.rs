@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::template::RenderError;
 use crate::time::{Millis, Timestamp};
 
 /// How many bytes of a response body are stored.
@@ -125,12 +126,16 @@ pub enum FailureKind {
     /// Egress rules block the URL or an address it resolves to.
     #[serde(rename = "refused")]
     Blocked,
+    /// The webhook's template could not be rendered; nothing was sent.
+    Template,
 }
 
 /// The steps of an attempt, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Rendering the webhook's template.
+    Render,
     /// Checking the URL against the egress rules.
     Check,
     /// Resolving the name.
@@ -146,7 +151,8 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
+        Self::Render,
         Self::Check,
         Self::Dns,
         Self::Connect,
@@ -159,6 +165,7 @@ impl Phase {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Render => "render",
             Self::Check => "check",
             Self::Dns => "dns",
             Self::Connect => "connect",
@@ -170,7 +177,7 @@ impl Phase {
 }
 
 impl FailureKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Timeout,
         Self::Dns,
         Self::Connect,
@@ -178,6 +185,7 @@ impl FailureKind {
         Self::Tls,
         Self::Malformed,
         Self::Blocked,
+        Self::Template,
     ];
 
     /// The name in logs and in stores.
@@ -191,6 +199,7 @@ impl FailureKind {
             Self::Tls => "tls",
             Self::Malformed => "malformed",
             Self::Blocked => "refused",
+            Self::Template => "template",
         }
     }
 }
@@ -230,6 +239,7 @@ impl fmt::Display for FailureKind {
             Self::Tls => "TLS failure",
             Self::Malformed => "malformed response",
             Self::Blocked => "blocked by egress rules",
+            Self::Template => "template error",
         })
     }
 }
@@ -252,6 +262,19 @@ pub struct Timings {
 }
 
 impl Outcome {
+    /// The outcome of an attempt whose request could not be rendered.
+    #[must_use]
+    pub fn unrendered(error: &RenderError) -> Self {
+        Self {
+            result: Answer::Failed(Failure {
+                kind: FailureKind::Template,
+                phase: Phase::Render,
+                detail: error.to_string(),
+            }),
+            timings: Timings::default(),
+        }
+    }
+
     /// The status code, if a status line arrived.
     #[must_use]
     pub fn status(&self) -> Option<u16> {

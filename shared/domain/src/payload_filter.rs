@@ -26,6 +26,7 @@ use serde_json::Value;
 use crate::invalid::Invalid;
 use condition::Condition;
 use evaluate::Evaluation;
+pub(crate) use number::compare as compare_numbers;
 pub use payload::Payload;
 
 /// The longest filter, as JSON without spaces. EventBridge's own limit, with its highest quota.

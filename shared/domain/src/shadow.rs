@@ -9,11 +9,10 @@ use url::Url;
 use crate::attempt::{Attempt, Verdict};
 use crate::delivery::Delivery;
 use crate::egress::Rules;
-use crate::event::Event;
 use crate::headers::CustomHeaders;
 use crate::invalid::Invalid;
 use crate::outcome::{Answer, FailureKind, Outcome, Phase, Timings};
-use crate::request::{TIMELESS_SIGNATURES, signed_headers};
+use crate::request::{Content, TIMELESS_SIGNATURES, signed_headers};
 use crate::time::{Millis, Timestamp};
 use crate::webhook::Webhook;
 
@@ -110,11 +109,11 @@ impl ShadowWish {
     pub fn headers(
         &self,
         row: &Delivery,
-        event: &Event,
+        content: &Content,
         webhook: &Webhook,
         now: Timestamp,
     ) -> HeaderMap {
-        let mut headers = signed_headers(row, event, webhook, now).headers;
+        let mut headers = signed_headers(row, content, webhook, now).headers;
         for name in self.left_out(webhook) {
             headers.remove(name);
         }

@@ -39,6 +39,12 @@ impl Timestamp {
         Self(self.0.div_euclid(3_600_000).saturating_mul(3_600_000))
     }
 
+    /// The start of its day, in UTC.
+    #[must_use]
+    pub const fn day(self) -> Self {
+        Self(self.0.div_euclid(86_400_000).saturating_mul(86_400_000))
+    }
+
     /// Saturates at the latest instant.
     #[must_use]
     pub const fn plus(self, by: Millis) -> Self {

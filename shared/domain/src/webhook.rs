@@ -14,6 +14,7 @@ use crate::pattern::{EventType, Pattern};
 use crate::payload_filter::{Payload, PayloadFilter};
 use crate::retry::RetrySettings;
 use crate::secret::{SecretRing, SigningSecret};
+use crate::template::{Template, TemplateDraft};
 use crate::time::{Millis, Timestamp};
 
 /// The maximum per tenant.
@@ -83,6 +84,8 @@ pub struct WebhookSettings {
     pub event_types: Vec<Pattern>,
     /// Which payloads it gets; all of them without one.
     pub filter: Option<PayloadFilter>,
+    /// What is sent instead of the event's own bytes.
+    pub template: Option<Template>,
     /// Gets an e-mail when the webhook fails.
     pub owner_email: Option<String>,
     pub headers: CustomHeaders,
@@ -125,6 +128,9 @@ pub struct WebhookDraft {
     /// An event pattern over the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Value>,
+    /// What is sent instead of the event's own bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateDraft>,
     /// An e-mail address.
     #[serde(default)]
     pub owner_email: Option<String>,
@@ -187,6 +193,10 @@ impl WebhookDraft {
             let compiled = PayloadFilter::compile("filter", source);
             compiled.map_err(|found| faults.extend(found)).ok()
         });
+        let template = self.template.and_then(|draft| {
+            let checked = draft.check("template");
+            checked.map_err(|found| faults.extend(found)).ok()
+        });
         faults.require(
             self.owner_email.as_deref().is_none_or(is_email),
             "owner_email",
@@ -236,6 +246,7 @@ impl WebhookDraft {
                     target_url,
                     event_types,
                     filter,
+                    template,
                     owner_email: self.owner_email,
                     headers,
                     timeout: Millis::from_seconds(u64::from(timeout)),

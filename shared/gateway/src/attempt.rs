@@ -11,8 +11,9 @@ use postrider_domain::decide::decide;
 use postrider_domain::delivery::{Claimed, Completion, Delivery};
 use postrider_domain::flow::{Observation, Observed};
 use postrider_domain::outcome::Outcome;
-use postrider_domain::request::signed_headers;
+use postrider_domain::request::{Content, signed_headers};
 use postrider_domain::retry::{Jitter, RuntimeRetry};
+use postrider_domain::template::RenderError;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{Webhook, longest_attempt};
 use postrider_ports::deliveries::{Applied, ClaimedDelivery, Renewed};
@@ -63,7 +64,7 @@ pub enum Attempted {
     GivenBack(OwnFault),
 }
 
-/// A request that was sent.
+/// A request that was sent, or could not be rendered.
 struct Sent<'a> {
     claimed: &'a Claimed,
     webhook: &'a Webhook,
@@ -124,12 +125,16 @@ impl Attempts {
         if started_at.plus(longest).plus(spare) > row.lease_until {
             return self.not_started(delivery).await;
         }
-        let mut signed = signed_headers(row, &delivery.event, webhook, started_at);
+        let content = match Content::of(&delivery.event, webhook) {
+            Ok(content) => content,
+            Err(error) => return self.unrendered(delivery, webhook, started_at, &error).await,
+        };
+        let mut signed = signed_headers(row, &content, webhook, started_at);
         traces::propagate(&delivery.claimed, &mut signed.headers);
         let request = Post {
-            target_url: webhook.settings.target_url.clone(),
+            target_url: content.url(&webhook.settings.target_url),
             headers: signed.headers,
-            body: delivery.event.body.clone(),
+            body: content.body,
             timeout: webhook.settings.timeout,
         };
         let posted = self
@@ -146,6 +151,23 @@ impl Attempts {
             started_at,
         };
         self.finish(sent, &outcome).await
+    }
+
+    /// An attempt that ended before anything was sent: it counts for its delivery, not for its receiver.
+    async fn unrendered(
+        &self,
+        delivery: &ClaimedDelivery,
+        webhook: &Webhook,
+        started_at: Timestamp,
+        error: &RenderError,
+    ) -> AttemptResult {
+        let sent = Sent {
+            claimed: &delivery.claimed,
+            webhook,
+            signature: delivery.claimed.delivery().signature.clone(),
+            started_at,
+        };
+        unsent(self.finish(sent, &Outcome::unrendered(error)).await.written)
     }
 
     async fn not_started(&self, delivery: &ClaimedDelivery) -> AttemptResult {

@@ -1,16 +1,18 @@
-//! Work that operators leave behind: ends deliveries of deleted webhooks, continues bulk retries and asks for probes.
+//! Work that operators leave behind: ends deliveries of deleted webhooks, continues bulk retries and erasures, and asks for
+//! probes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures_util::future::join3;
-use postrider_domain::ids::{JobId, TenantId};
+use futures_util::future::join4;
+use postrider_domain::ids::{ErasureId, JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::ChoreStore;
 use postrider_ports::jobs::RetryJob;
 use postrider_ports::queue::{ProbeMessage, Queue};
 use tokio::select;
 
+use crate::erasing::{Erasing, is_due};
 use crate::retries::Retries;
 use crate::{GatewayError, Ports, telemetry};
 
@@ -26,6 +28,7 @@ pub struct Chores {
     ports: Ports<dyn ChoreStore>,
     queue: Arc<dyn Queue>,
     retries: Retries,
+    erasing: Erasing,
 }
 
 impl Chores {
@@ -34,17 +37,20 @@ impl Chores {
     pub fn new(ports: impl Into<Ports<dyn ChoreStore>>, queue: Arc<dyn Queue>) -> Self {
         let ports = ports.into();
         let retries = Retries::new(ports.clone(), Arc::clone(&queue));
+        let erasing = Erasing::new(ports.clone());
         Self {
             ports,
             queue,
             retries,
+            erasing,
         }
     }
 
-    /// Alternately ends rows of deleted webhooks and runs a slice of a bulk retry, until nothing is left to do. This may
+    /// Alternately ends rows of deleted webhooks and runs a slice of a bulk retry and of an erasure, until nothing is left to do. This may
     /// take long, so each step reads the clock itself. A failing step is logged and left to the next turn.
     pub async fn turn(&self) {
         let mut jobs = JobTurns::default();
+        let mut erasures = HashSet::new();
         let mut ask_at = self.ports.clock.now();
         loop {
             if ask_at.is_due(self.ports.clock.now(), ASK_EVERY) {
@@ -53,7 +59,8 @@ impl Chores {
             }
             let ended = self.end_deliveries_of_deleted_webhooks().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
-            if !ended && !carried_on {
+            let erased = self.carry_on_erasure(&mut erasures).await;
+            if !ended && !carried_on && !erased {
                 return;
             }
         }
@@ -67,9 +74,13 @@ impl Chores {
             let mut jobs = JobTurns::default();
             while self.carry_on_job(&mut jobs).await {}
         };
+        let carry_on_erasures = async {
+            let mut failed = HashSet::new();
+            while self.carry_on_erasure(&mut failed).await {}
+        };
         select! {
             biased;
-            ((), (), ()) = join3(self.ask_for_probes(), end_deliveries, carry_on_jobs) => {}
+            ((), (), (), ()) = join4(self.ask_for_probes(), end_deliveries, carry_on_jobs, carry_on_erasures) => {}
             () = self.ports.clock.sleep_until(deadline) => telemetry::chores_unfinished(),
         }
     }
@@ -129,6 +140,36 @@ impl Chores {
                 self.give_up(&tenant, id).await;
             }
             turns.failed.insert(id);
+        }
+        true
+    }
+
+    /// Runs a step of the oldest erasure that is due; returns whether there was one. One that failed in this turn, by its id,
+    /// does not hold up the others.
+    async fn carry_on_erasure(&self, failed: &mut HashSet<ErasureId>) -> bool {
+        let unfinished = match self.ports.store.unfinished_erasures().await {
+            Ok(unfinished) => unfinished,
+            Err(error) => {
+                telemetry::sweep_failed("erasures", &error);
+                return false;
+            }
+        };
+        let now = self.ports.clock.now();
+        let next = unfinished
+            .into_iter()
+            .filter(|(_, erasure)| !failed.contains(&erasure.id) && is_due(erasure, now))
+            .min_by_key(|(_, erasure)| erasure.id);
+        let Some((tenant, erasure)) = next else {
+            return false;
+        };
+        let id = erasure.id;
+        match self.erasing.carry_on(&tenant, erasure).await {
+            Ok(further) if further.has_ended() => telemetry::erasure_ended(&further),
+            Ok(_) => {}
+            Err(reason) => {
+                telemetry::erasure_failed(id, &reason);
+                failed.insert(id);
+            }
         }
         true
     }

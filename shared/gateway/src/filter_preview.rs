@@ -56,7 +56,7 @@ pub async fn try_filter(
 }
 
 /// One row of each of the last events.
-async fn recent(store: &dyn History, tenant: &TenantId) -> Result<Vec<Delivery>> {
+pub(crate) async fn recent(store: &dyn History, tenant: &TenantId) -> Result<Vec<Delivery>> {
     let (mut rows, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None);
     for _ in 0..MAX_PAGES {
         let page = store

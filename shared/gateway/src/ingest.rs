@@ -20,8 +20,11 @@ use postrider_ports::Error;
 use postrider_ports::deliveries::{Acceptance, EventIdFrom};
 use postrider_ports::history::History;
 
+use crate::error::{Conflict, Limited};
+use crate::event_validation::{Validation, Verdict};
+use crate::publish_rate::PublishRates;
 use crate::webhook_cache::{Snapshot, WebhookCache};
-use crate::{GatewayError, Ports, traces};
+use crate::{GatewayError, Ports, telemetry, traces};
 
 pub(crate) use storing::{FastPath, Handoff};
 
@@ -70,7 +73,9 @@ pub struct Ingest {
     ports: Ports<dyn History>,
     webhook_cache: Arc<WebhookCache>,
     handoff: Handoff,
+    validation: Arc<Validation>,
     max_body_bytes: usize,
+    rates: PublishRates,
 }
 
 /// A checked event and the webhook it names, if any.
@@ -80,6 +85,8 @@ struct Checked {
     payload: Payload,
     event_id: EventIdFrom,
     named: Option<WebhookId>,
+    /// Whether it was counted against the tenant's publish rate.
+    rated: bool,
 }
 
 impl Ingest {
@@ -87,13 +94,16 @@ impl Ingest {
         ports: impl Into<Ports<dyn History>>,
         webhook_cache: Arc<WebhookCache>,
         handoff: Handoff,
+        validation: Arc<Validation>,
         max_body_bytes: usize,
     ) -> Self {
         Self {
             ports: ports.into(),
             webhook_cache,
             handoff,
+            validation,
             max_body_bytes,
+            rates: PublishRates::default(),
         }
     }
 
@@ -170,7 +180,31 @@ impl Ingest {
             }
         }
         let (mut planned, mut indexes) = (Vec::new(), Vec::new());
-        for (index, checked) in std::mem::take(open) {
+        for (index, mut checked) in std::mem::take(open) {
+            if snapshot.is_deleted() {
+                answers.set(index, Err(Conflict::TenantDeleted.into()));
+                continue;
+            }
+            if let Err(limited) = self.within_limits(&mut checked, snapshot, now) {
+                answers.set(index, Err(limited.into()));
+                continue;
+            }
+            let faults = match self.verdict(&checked, snapshot, now).await {
+                Ok(Verdict::Accept(faults)) => faults,
+                Ok(Verdict::LookAgain) => {
+                    open.push((index, checked));
+                    continue;
+                }
+                Ok(Verdict::Reject(faults)) => {
+                    telemetry::schema_mismatch_rejected(&checked.event, &faults);
+                    answers.set(index, Err(GatewayError::SchemaMismatch(faults)));
+                    continue;
+                }
+                Err(error) => {
+                    answers.set(index, Err(error.into()));
+                    continue;
+                }
+            };
             let webhooks = match plan(&checked) {
                 Ok(webhooks) => webhooks,
                 Err(unroutable) => match self.was_accepted(&checked).await {
@@ -192,13 +226,14 @@ impl Ingest {
                 acceptance,
                 reserved,
             });
-            indexes.push((index, checked));
+            indexes.push((index, checked, faults));
         }
         let stored = self.handoff.store_all(planned).await;
-        for ((index, checked), stored) in indexes.into_iter().zip(stored) {
+        for ((index, checked, faults), stored) in indexes.into_iter().zip(stored) {
             match stored.transpose() {
                 Some(published) => {
                     if let Ok(published) = &published {
+                        telemetry::schema_mismatch_accepted(&checked.event, &faults, published);
                         traces::accepted(&checked.event, published, now, &*self.ports.clock);
                     }
                     answers.set(index, published);
@@ -215,8 +250,42 @@ impl Ingest {
             .map(Tried::PlanAgain)
     }
 
+    async fn verdict(
+        &self,
+        checked: &Checked,
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> postrider_ports::Result<Verdict> {
+        let Checked { event, payload, .. } = checked;
+        let verdict = self.validation.check(event, payload, snapshot, now).await?;
+        match verdict {
+            Verdict::Reject(_) if self.was_accepted(checked).await? => {
+                Ok(Verdict::Accept(Vec::new()))
+            }
+            Verdict::Accept(_) | Verdict::Reject(_) | Verdict::LookAgain => Ok(verdict),
+        }
+    }
+
+    /// Checks the limits of the tenant's record.
+    fn within_limits(
+        &self,
+        checked: &mut Checked,
+        snapshot: &Snapshot,
+        now: Timestamp,
+    ) -> Result<(), Limited> {
+        snapshot.check_body(checked.event.body.len())?;
+        let rate = snapshot.limits().publish_rate;
+        if let Some(limit) = rate.filter(|_| !checked.rated) {
+            if !self.rates.take(&checked.event.tenant, limit, now) {
+                return Err(Limited::PublishRate { limit });
+            }
+            checked.rated = true;
+        }
+        Ok(())
+    }
+
     /// Whether an earlier call with this key stored the event. A repeated call gets the same answer as the first one even if the
-    /// webhook has been deleted since.
+    /// webhook has been deleted or the schema has changed since.
     async fn was_accepted(&self, checked: &Checked) -> postrider_ports::Result<bool> {
         let (store, event) = (&self.ports.store, &checked.event);
         Ok(checked.event_id == EventIdFrom::Key
@@ -277,6 +346,7 @@ impl Ingest {
             event: Arc::new(event),
             event_id,
             named: named.flatten(),
+            rated: false,
         })
     }
 }

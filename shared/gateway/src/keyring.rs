@@ -19,8 +19,8 @@ use crate::{GatewayError, Ports};
 pub const MAX_KEYS: usize = 100;
 /// How long a key is cached before the store is asked again.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
-/// The precision of a key's last use.
-const TOUCH_EVERY: Millis = Millis::from_seconds(60);
+/// The precision of a key's last use. On AWS each note of it is a billed write.
+pub const LAST_USE_PRECISION: Millis = Millis::from_seconds(600);
 
 /// The name of the key that comes with a deployment.
 const FIRST_KEY: &str = "POSTRIDER_FIRST_KEY_SECRET";
@@ -97,7 +97,7 @@ impl Keyring {
         };
         if key
             .last_used_at
-            .is_none_or(|at| at.plus(TOUCH_EVERY).is_due(now, TOUCH_EVERY))
+            .is_none_or(|at| at.plus(LAST_USE_PRECISION).is_due(now, LAST_USE_PRECISION))
         {
             // A full disk must not lock readers out: if this write fails, a later request records the use.
             if self.ports.store.touch_key(&key, now).await.is_ok() {
@@ -230,7 +230,8 @@ impl Keyring {
         Ok(())
     }
 
-    fn forget(&self) {
+    /// Makes this process ask the store again for every key.
+    pub fn forget(&self) {
         let mut known = self.known.lock();
         known.clear();
         self.revocations.fetch_add(1, Ordering::AcqRel);
@@ -242,7 +243,7 @@ fn is_valid(key: &ApiKey) -> bool {
     !key.scopes.is_empty()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -16,15 +16,20 @@
 //! [`worker`] finds and claims those that are due, and [`attempt`] signs, posts, decides and writes the result.
 
 pub mod attempt;
+pub mod catalogue;
 pub mod chores;
 mod drains;
+pub mod erasing;
 pub mod error;
+mod event_validation;
 pub mod filter_preview;
 pub mod ingest;
 pub mod keyring;
 pub mod mail;
 pub mod metrics;
 pub mod poll;
+pub mod portal_links;
+mod publish_rate;
 pub mod receive;
 pub mod rejected;
 pub mod retries;
@@ -34,9 +39,12 @@ pub mod sources;
 pub mod stats;
 pub mod sweep;
 mod telemetry;
+pub mod template_preview;
+pub mod tenants;
 mod test_event;
 pub mod traces;
 pub mod transfer;
+pub mod usage;
 pub mod waiting;
 pub mod watch;
 pub mod webhook_cache;
@@ -45,20 +53,27 @@ pub mod worker;
 
 use std::sync::Arc;
 
+use postrider_domain::ids::{KeyId, TenantId};
+use postrider_ports::catalogue::Catalogue;
 use postrider_ports::clock::{Clock, Entropy};
 use postrider_ports::configs::ApiKeys;
+use postrider_ports::erasures::Erasure;
 use postrider_ports::flow::FlowStates;
 use postrider_ports::history::History;
 use postrider_ports::queue::Queue;
 use postrider_ports::rejected::BatchedRejections;
 use postrider_ports::sources::Sources;
 use postrider_ports::start_now::AcceptClaimed;
+use postrider_ports::tenants::Tenants;
 use postrider_ports::{
-    AttemptStore, ChoreStore, InboundStore, RetryStore, ShadowStore, Store, TransferStore,
-    WebhookStore, WorkerStore,
+    AttemptStore, ChoreStore, ErasureStore, InboundStore, RetryStore, ShadowStore, Store,
+    TransferStore, WebhookStore, WorkerStore,
 };
 
+use crate::catalogue::ManageCatalogue;
 use crate::drains::SharedFlows;
+use crate::erasing::Erasing;
+use crate::event_validation::Validation;
 use crate::ingest::{FastPath, Handoff, Ingest};
 use crate::keyring::Keyring;
 use crate::receive::{Receive, RejectionLog};
@@ -66,6 +81,7 @@ use crate::rejected::Rejections;
 use crate::retries::Retries;
 use crate::settings::GatewaySettings;
 use crate::sources::ManageSources;
+use crate::tenants::ManageTenants;
 use crate::transfer::Transfer;
 use crate::webhook_cache::WebhookCache;
 use crate::webhooks::ManageWebhooks;
@@ -111,10 +127,14 @@ narrowed!(
     dyn Store => dyn RetryStore,
     dyn Store => dyn ChoreStore,
     dyn Store => dyn ApiKeys,
+    dyn Store => dyn Catalogue,
     dyn Store => dyn History,
     dyn Store => dyn Sources,
+    dyn Store => dyn Tenants,
     dyn Store => dyn TransferStore,
+    dyn Store => dyn ErasureStore,
     dyn ChoreStore => dyn RetryStore,
+    dyn ChoreStore => dyn ErasureStore,
 );
 
 /// The use cases behind the API, built once per process.
@@ -130,6 +150,10 @@ pub struct Gateway {
     rejections: Arc<RejectionLog>,
     pub retries: Retries,
     pub keyring: Keyring,
+    pub catalogue: ManageCatalogue,
+    pub tenants: ManageTenants,
+    /// Erases events and deletes tenants.
+    pub erasing: Erasing,
     /// Exports and imports.
     pub transfer: Transfer,
     pub settings: GatewaySettings,
@@ -173,6 +197,19 @@ impl Gateway {
         Arc::clone(&self.rejections)
     }
 
+    /// Deletes a tenant; see [`Erasing::delete_tenant`]. Its keys stop working in this process at once, and in others within 5
+    /// seconds.
+    pub async fn delete_tenant(
+        &self,
+        owner: &TenantId,
+        tenant: &TenantId,
+        by: KeyId,
+    ) -> Result<Erasure, GatewayError> {
+        let deletion = self.erasing.delete_tenant(owner, tenant, by).await;
+        self.keyring.forget();
+        deletion
+    }
+
     fn over(
         ports: Ports,
         webhook_cache: Arc<WebhookCache>,
@@ -189,11 +226,18 @@ impl Gateway {
             flows.fastest_max_rate(),
             &settings,
         );
+        let validation = Arc::new(Validation::new(
+            settings.event_validation,
+            Arc::clone(&ports.store) as _,
+            Arc::clone(&webhook_cache),
+        ));
         Self {
+            catalogue: ManageCatalogue::new(ports.clone(), Arc::clone(&webhook_cache)),
             ingest: Ingest::new(
                 ports.clone(),
                 Arc::clone(&webhook_cache),
                 handoff.clone(),
+                Arc::clone(&validation),
                 settings.max_body_bytes,
             ),
             receive: Receive::new(
@@ -201,8 +245,11 @@ impl Gateway {
                 Arc::clone(&webhook_cache),
                 handoff,
                 Arc::clone(&rejections),
+                validation,
                 settings.max_body_bytes,
             ),
+            erasing: Erasing::new(ports.clone()),
+            tenants: ManageTenants::new(ports.clone(), Arc::clone(&webhook_cache)),
             sources: ManageSources::new(ports.clone(), Arc::clone(&webhook_cache)),
             manage: ManageWebhooks::new(
                 ports.clone(),

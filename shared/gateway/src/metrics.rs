@@ -15,6 +15,8 @@ use crate::ingest::Repeated;
 
 /// Accepted events, by whether they were new.
 pub const EVENTS: &str = "postrider_events_total";
+/// Events that do not match the schema of their type, by whether they were accepted.
+pub const SCHEMA_MISMATCHES: &str = "postrider_schema_mismatches_total";
 /// Attempts, by outcome.
 pub const ATTEMPTS: &str = "postrider_attempts_total";
 pub const ATTEMPT_SECONDS: &str = "postrider_attempt_seconds";
@@ -47,6 +49,10 @@ pub fn latency_bounds() -> Vec<f64> {
 pub fn describe() {
     describe_counter!(EVENTS, "Events accepted; result is new or repeated");
     describe_counter!(
+        SCHEMA_MISMATCHES,
+        "Events whose payload does not match the schema of their type; result is accepted or rejected"
+    );
+    describe_counter!(
         ATTEMPTS,
         "Attempts made; outcome is delivered, failed, dead or stale"
     );
@@ -76,12 +82,19 @@ pub fn describe() {
 /// Shows counters of rare events as 0 until the first one, so that an alert on an increase sees it.
 pub fn start_at_zero() {
     counter!(UNWRITABLE).increment(0);
+    for result in ["accepted", "rejected"] {
+        counter!(SCHEMA_MISMATCHES, "result" => result).increment(0);
+    }
     for change in Change::NAMES {
         counter!(FLOW_CHANGES, "change" => change).increment(0);
     }
     for kind in OwnFaultKind::ALL {
         counter!(OWN_FAULTS, "kind" => kind.as_str()).increment(0);
     }
+}
+
+pub(crate) fn schema_mismatch(result: &'static str) {
+    counter!(SCHEMA_MISMATCHES, "result" => result).increment(1);
 }
 
 pub(crate) fn flow_changed(change: Change) {

@@ -17,6 +17,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::InboundStore;
 use postrider_ports::deliveries::{Acceptance, EventIdFrom};
 
+use crate::event_validation::Validation;
 use crate::ingest::{Handoff, Published, fresh_row};
 pub use rejections::RejectionLog;
 
@@ -36,6 +37,7 @@ pub struct Receive {
     webhook_cache: Arc<WebhookCache>,
     handoff: Handoff,
     rejections: Arc<RejectionLog>,
+    validation: Arc<Validation>,
     max_body_bytes: usize,
 }
 
@@ -45,6 +47,7 @@ impl Receive {
         webhook_cache: Arc<WebhookCache>,
         handoff: Handoff,
         rejections: Arc<RejectionLog>,
+        validation: Arc<Validation>,
         max_body_bytes: usize,
     ) -> Self {
         Self {
@@ -52,6 +55,7 @@ impl Receive {
             webhook_cache,
             handoff,
             rejections,
+            validation,
             max_body_bytes,
         }
     }
@@ -150,6 +154,14 @@ impl Receive {
         let payload = Payload::new(event.body.clone());
         let mut snapshot = self.webhook_cache.remembered(&event.tenant, now).await?;
         loop {
+            if snapshot.is_deleted() {
+                // As if the source were deleted already.
+                return Err(GatewayError::Unverified);
+            }
+            snapshot.check_body(event.body.len())?;
+            // A sender of webhooks cannot correct what it sends: it would only retry, and the event would be lost.
+            let faults = self.validation.faults(event, &payload, &snapshot, now);
+            let faults = faults.await?;
             let planned = route::follow(
                 &source.settings.routes,
                 &event.event_type,
@@ -166,6 +178,7 @@ impl Receive {
                 event_id,
             };
             if let Some(published) = self.handoff.store(acceptance, reserved).await? {
+                telemetry::schema_mismatch_accepted(event, &faults, &published);
                 return Ok(published);
             }
             snapshot = self.webhook_cache.current(&event.tenant, now).await?;

@@ -1,5 +1,6 @@
-//! Retries that an operator starts: of one delivery, or of all that match a filter.
+//! What an operator sends: retries of one delivery or of all that match a filter, and late deliveries.
 
+mod late;
 mod slices;
 
 use std::sync::Arc;
@@ -71,6 +72,7 @@ impl Retries {
             Requeued::Delivered => Err(Conflict::Delivered.into()),
             Requeued::Pending => Err(Conflict::Pending.into()),
             Requeued::WebhookDisabled => Err(Conflict::WebhookDisabled.into()),
+            Requeued::Erased => Err(Conflict::PayloadGone.into()),
             Requeued::Missing => Err(GatewayError::NotFound { what: "delivery" }),
         }
     }

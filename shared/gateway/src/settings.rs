@@ -1,9 +1,11 @@
 //! The settings of the gateway: read and checked at startup, then passed as values.
 
+pub mod portal;
 mod reader;
 pub mod setting;
 pub mod shared;
 pub mod traces;
+pub mod validation;
 
 pub use reader::{BadSettings, Reader};
 
@@ -11,6 +13,8 @@ use postrider_domain::egress::Rules;
 use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
+
+use crate::settings::validation::EventValidation;
 
 pub use postrider_domain::event::MAX_BODY_BYTES;
 
@@ -27,6 +31,7 @@ pub struct GatewaySettings {
     pub egress: Rules,
     /// The gateway's own retry settings, to show a webhook's effective policy.
     pub retry: RuntimeRetry,
+    pub event_validation: EventValidation,
 }
 
 /// The settings of the embedded worker.

@@ -8,6 +8,7 @@ use postrider_domain::egress::Rules;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::outcome::{Answer, FailureKind, Outcome};
+use postrider_domain::request::Content;
 use postrider_domain::shadow::{Compared, ShadowDraft, ShadowReply, ShadowWish, compare, shown};
 use postrider_domain::webhook::Webhook;
 use postrider_ports::ShadowStore;
@@ -90,11 +91,12 @@ impl Shadows {
         let last = store.attempts(tenant, id).await?.pop();
 
         let started_at = self.ports.clock.now();
+        let content = Content::of(&event, &webhook).map_err(GatewayError::Unrendered)?;
         let request = Post {
-            headers: wish.headers(&row, &event, &webhook, started_at),
+            headers: wish.headers(&row, &content, &webhook, started_at),
             timeout: wish.timeout_for(&webhook),
-            body: event.body.clone(),
-            target_url: wish.target_url.clone(),
+            target_url: content.url(&wish.target_url),
+            body: content.body,
         };
         let sent = SentRequest::of(&request, &wish, &webhook);
         // Logged before sending: if the caller disconnects, the code after the POST does not run.

@@ -41,6 +41,7 @@ impl ManageSources {
         secret: &str,
     ) -> Result<Source, GatewayError> {
         let now = self.ports.clock.now();
+        self.webhook_cache.require_open(tenant, now).await?;
         let webhooks = self.webhook_cache.current(tenant, now).await?;
         let checked = draft.check(|id| webhooks.get(id).is_some());
         let (settings, secret) = match (checked, check_shared_secret(secret)) {

@@ -99,7 +99,7 @@ pub async fn report(
         Some(id) => Vec::from_iter(ports.store.webhook(tenant, id).await?),
         None => ports.store.webhooks(tenant).await?.webhooks,
     };
-    affordable(window, webhooks.len())?;
+    affordable("window", window, webhooks.len())?;
     let stats = ports
         .store
         .stats(tenant, webhook, window.from, window.to)
@@ -126,7 +126,8 @@ pub async fn oldest_due_age(ports: &Ports, now: Timestamp) -> Result<Millis, Gat
     Ok(now.since(oldest))
 }
 
-fn affordable(window: Window, webhooks: usize) -> Result<(), Invalid> {
+/// `field` is what the caller can change.
+fn affordable(field: &str, window: Window, webhooks: usize) -> Result<(), Invalid> {
     let webhooks = u64::try_from(webhooks).unwrap_or(u64::MAX).max(1);
     if window.len_hours().saturating_mul(webhooks) <= MAX_COUNTERS {
         return Ok(());
@@ -134,7 +135,7 @@ fn affordable(window: Window, webhooks: usize) -> Result<(), Invalid> {
     let hours = MAX_COUNTERS / webhooks;
     let message =
         format!("must be at most {hours} hours for {webhooks} webhooks, or set webhook_id");
-    Err(Invalid::field("window", message))
+    Err(Invalid::field(field, message))
 }
 
 fn add_up(window: Window, mut webhooks: Vec<Webhook>, stats: &[HourlyStats]) -> Report {
@@ -227,10 +228,10 @@ mod tests {
     fn one_report_reads_a_limited_number_of_counters() {
         let now = Timestamp::parse_rfc3339("2026-02-21T10:30:00Z").unwrap();
         let month = Window::last(MAX_SPAN, now);
-        assert_eq!(affordable(month, 0), Ok(()));
-        assert_eq!(affordable(month, 67), Ok(()));
-        assert_eq!(affordable(Window::last(HOUR, now), 1000), Ok(()));
-        let error = affordable(month, 1000).unwrap_err().to_string();
+        assert_eq!(affordable("window", month, 0), Ok(()));
+        assert_eq!(affordable("window", month, 67), Ok(()));
+        assert_eq!(affordable("window", Window::last(HOUR, now), 1000), Ok(()));
+        let error = affordable("window", month, 1000).unwrap_err().to_string();
         assert!(error.contains("at most 50 hours"), "{error}");
     }
 }

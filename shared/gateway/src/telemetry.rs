@@ -7,12 +7,14 @@ use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Delivery};
 use postrider_domain::event::Event;
 use postrider_domain::flow::{Change, Rates};
-use postrider_domain::ids::{DeliveryId, JobId, WebhookId};
+use postrider_domain::ids::{DeliveryId, ErasureId, JobId, TenantId, WebhookId};
 use postrider_domain::inbound::Rejection;
+use postrider_domain::json_schema::PayloadFault;
 use postrider_domain::outcome::{Answer, Outcome};
 use postrider_domain::source::Source;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::Webhook;
+use postrider_ports::erasures::{Erased, Erasure};
 use postrider_ports::sender::OwnFault;
 use postrider_ports::watch::PeriodSweep;
 use postrider_ports::{Error, Result};
@@ -30,6 +32,37 @@ pub(crate) use decision::{Decision, outcome};
 pub(crate) fn attempted(decision: &Decision<'_>, attempt: &Attempt, written: &Result<Attempted>) {
     metrics::attempted(decision.transition, written, attempt.timings.total_ms);
     decision::log(decision, attempt, written);
+}
+
+/// Logs and counts a new event that does not match its schema.
+pub(crate) fn schema_mismatch_accepted(
+    event: &Event,
+    faults: &[PayloadFault],
+    published: &Published,
+) {
+    if faults.is_empty() || published.repeated == Repeated::Yes {
+        return;
+    }
+    metrics::schema_mismatch("accepted");
+    warn!(
+        event = "event.schema_mismatch",
+        tenant = %event.tenant,
+        event_id = %event.id,
+        event_type = %event.event_type,
+        faults = faults.len(),
+        "accepted an event whose payload does not match the schema of its type"
+    );
+}
+
+pub(crate) fn schema_mismatch_rejected(event: &Event, faults: &[PayloadFault]) {
+    metrics::schema_mismatch("rejected");
+    info!(
+        event = "event.schema_mismatch_rejected",
+        tenant = %event.tenant,
+        event_type = %event.event_type,
+        faults = faults.len(),
+        "rejected an event whose payload does not match the schema of its type"
+    );
 }
 
 pub(crate) fn lease_lost(claimed: &Claimed) {
@@ -248,6 +281,21 @@ pub(crate) fn sweep_failed(step: &'static str, reason: &Error) {
 
 pub(crate) fn retry_job_failed(id: JobId, reason: &GatewayError) {
     warn!(event = "sweep.retry_failed", retry_id = %id, %reason, "a slice of the bulk retry failed");
+}
+
+pub(crate) fn erasure_failed(id: ErasureId, reason: &GatewayError) {
+    warn!(event = "sweep.erasure_failed", erasure_id = %id, %reason, "a slice of the erasure failed");
+}
+
+pub(crate) fn erasure_ended(erasure: &Erasure) {
+    let Erased {
+        events, deliveries, ..
+    } = erasure.erased;
+    info!(event = "erasure.ended", erasure_id = %erasure.id, events, deliveries, "an erasure has ended");
+}
+
+pub(crate) fn tenant_deletion_begun(tenant: &TenantId, id: ErasureId) {
+    info!(event = "tenant.deletion_begun", tenant = %tenant, erasure_id = %id, "the deletion of a tenant has begun");
 }
 
 pub(crate) fn retry_failed(id: DeliveryId, reason: &Error) {

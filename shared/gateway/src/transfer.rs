@@ -11,6 +11,7 @@ use std::sync::Arc;
 use postrider_domain::egress::Rules;
 use postrider_domain::key::ApiKey;
 use postrider_domain::source::Source;
+use postrider_domain::tenant::Tenant;
 use postrider_domain::webhook::Webhook;
 use postrider_ports::TransferStore;
 use postrider_ports::queue::Queue;
@@ -42,6 +43,7 @@ pub enum Exported {
     Webhook(Box<Webhook>),
     Source(Box<Source>),
     Key(ApiKey),
+    Tenant(Tenant),
     Event(MovedEvent),
 }
 

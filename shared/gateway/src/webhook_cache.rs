@@ -5,11 +5,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use postrider_domain::ids::{TenantId, WebhookId};
+use postrider_domain::tenant::{Tenant, TenantLimits};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::Webhook;
+use postrider_domain::webhook::{MAX_WEBHOOKS, Webhook};
 use postrider_ports::Result;
 use postrider_ports::configs::Webhooks;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell};
+
+use crate::GatewayError;
+use crate::error::{Conflict, Limited};
+use crate::event_validation::Schemas;
 
 /// How long a worker may use cached webhooks without asking the store.
 const FRESH_FOR: Millis = Millis::from_seconds(5);
@@ -20,6 +25,10 @@ pub struct Snapshot {
     pub version: u64,
     /// Sorted by id.
     pub webhooks: Vec<Webhook>,
+    /// The tenant's record, if it has one.
+    pub tenant: Option<Tenant>,
+    /// The schemas of the tenant's event types; loaded by the first event that is checked against them.
+    pub(crate) schemas: OnceCell<Arc<Schemas>>,
 }
 
 impl Snapshot {
@@ -30,6 +39,40 @@ impl Snapshot {
             .binary_search_by_key(&id, |webhook| webhook.id)
             .ok()?;
         self.webhooks.get(at)
+    }
+
+    /// The limits of the tenant's record; none if it has none.
+    #[must_use]
+    pub fn limits(&self) -> TenantLimits {
+        let tenant = self.tenant.as_ref();
+        tenant.map(|tenant| tenant.limits).unwrap_or_default()
+    }
+
+    /// Whether the tenant is being deleted: nothing is accepted for it.
+    #[must_use]
+    pub fn is_deleted(&self) -> bool {
+        let tenant = self.tenant.as_ref();
+        tenant.is_some_and(|tenant| tenant.deletion.is_some())
+    }
+
+    /// Checks the size of a payload.
+    pub(crate) fn check_body(&self, bytes: usize) -> std::result::Result<(), Limited> {
+        let fits = |limit| usize::try_from(limit).is_ok_and(|limit| bytes <= limit);
+        match self.limits().max_body_bytes {
+            Some(limit) if !fits(limit) => Err(Limited::BodyBytes { limit }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Why the store refused another webhook.
+    pub(crate) fn too_many_webhooks(&self) -> GatewayError {
+        match self.limits().webhooks {
+            Some(limit) => Limited::Webhooks { limit }.into(),
+            None => GatewayError::TooMany {
+                limit: MAX_WEBHOOKS,
+                what: "webhooks",
+            },
+        }
     }
 }
 
@@ -148,6 +191,18 @@ impl WebhookCache {
         self.load(tenant, now).await
     }
 
+    /// Fails if the tenant is being deleted.
+    pub(crate) async fn require_open(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+    ) -> std::result::Result<(), GatewayError> {
+        if self.current(tenant, now).await?.is_deleted() {
+            return Err(Conflict::TenantDeleted.into());
+        }
+        Ok(())
+    }
+
     fn knows(&self, tenant: &TenantId) -> bool {
         self.memory.lock().by_tenant.contains_key(tenant)
     }
@@ -159,6 +214,8 @@ impl WebhookCache {
         let snapshot = Arc::new(Snapshot {
             version: list.version,
             webhooks: list.webhooks,
+            tenant: list.tenant,
+            schemas: OnceCell::new(),
         });
         let mut memory = self.memory.lock();
         let known = memory

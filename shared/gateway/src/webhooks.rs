@@ -9,9 +9,7 @@ use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::secret::{SecretRing, SigningSecret};
 use postrider_domain::time::{Millis, Timestamp};
-use postrider_domain::webhook::{
-    MAX_WEBHOOKS, Webhook, WebhookDraft, WebhookSettings, check_secret,
-};
+use postrider_domain::webhook::{Webhook, WebhookDraft, WebhookSettings, check_secret};
 use postrider_ports::WebhookStore;
 use postrider_ports::configs::{Changed, Created, WebhookChange};
 use postrider_ports::drains::BacklogSize;
@@ -114,6 +112,7 @@ impl ManageWebhooks {
             .transpose()?
             .unwrap_or_else(|| SigningSecret::from_key(&self.ports.entropy.bytes()));
         let now = self.ports.clock.now();
+        self.webhook_cache.require_open(tenant, now).await?;
         let webhook = Webhook {
             id: WebhookId::new(now, &self.ports.entropy.bytes()),
             tenant: tenant.clone(),
@@ -128,10 +127,10 @@ impl ManageWebhooks {
                 self.webhook_cache.forget(tenant);
                 Ok(webhook)
             }
-            Created::TooMany => Err(GatewayError::TooMany {
-                limit: MAX_WEBHOOKS,
-                what: "webhooks",
-            }),
+            Created::TooMany => {
+                let known = self.webhook_cache.current(tenant, now).await?;
+                Err(known.too_many_webhooks())
+            }
         }
     }
 
@@ -289,6 +288,7 @@ pub fn draft_of(settings: &WebhookSettings) -> WebhookDraft {
             .map(ToString::to_string)
             .collect(),
         filter: settings.filter.clone().map(Into::into),
+        template: settings.template.clone().map(Into::into),
         owner_email: settings.owner_email.clone(),
         headers: Some(
             settings

@@ -5,6 +5,9 @@ const root = document.documentElement;
 const remembered = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
 if (remembered()) root.dataset.theme = remembered();
 
+// The site that this page belongs to: the Inspector or the portal.
+const home = () => document.body.dataset.home;
+
 const $ = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
 
@@ -97,7 +100,7 @@ const refresh = async () => {
   const timeout = setTimeout(() => abort.abort(), TIMEOUT);
   try {
     const response = await fetch(location.href.split("#")[0], { headers: { accept: "text/html" }, signal: abort.signal });
-    if (response.redirected && new URL(response.url).pathname === "/inspector/login") return sessionEnded();
+    if (response.redirected && new URL(response.url).pathname === `${home()}/login`) return sessionEnded();
     if (response.status === 404) return gone();
     if (response.status >= 500) throw new Error(response.statusText);
     if (failures && source?.readyState === EventSource.OPEN) setLive("Live", "on");
@@ -120,11 +123,13 @@ const refresh = async () => {
     clearTimeout(timeout);
     fetching = false;
     if (again) { again = false; soon(); }
-    if ($("[data-soon]") && !document.hidden && source) soon();
+    if ($("[data-soon]") && source) soon();
   }
 };
 const backoff = (times) => Math.min(60, 2 ** times) * 1000;
 const soon = () => {
+  // A hidden page catches up when it is visible again.
+  if (document.hidden) return;
   pending ??= setTimeout(refresh, Math.max(250, lastRefresh + PAUSE - Date.now()));
 };
 const disconnect = () => {
@@ -142,8 +147,11 @@ const sessionEnded = () => {
   ended = true;
   setLive("Your session has ended. ", "off");
   const here = location.pathname + location.search;
-  const link = Object.assign(document.createElement("a"), { href: `/inspector/login?next=${encodeURIComponent(here)}`, textContent: "Log in" });
-  $("#live")?.append(link);
+  const isPortal = home() === "/portal";
+  const back = document.body.dataset.return;
+  const link = isPortal && back ? { href: back, target: "_top", rel: "noreferrer", textContent: "Back" }
+    : isPortal ? null : { href: `/inspector/login?next=${encodeURIComponent(here)}`, textContent: "Log in" };
+  if (link) $("#live")?.append(Object.assign(document.createElement("a"), link));
 };
 const gone = () => {
   disconnect();
@@ -170,7 +178,7 @@ const expect = () => {
 const listen = () => {
   if (source || ended || document.hidden || !("live" in document.body.dataset)) return;
   expect();
-  source = new EventSource(`/inspector/stream?after=${document.body.dataset.live}`);
+  source = new EventSource(`${home()}/stream?after=${document.body.dataset.live}`);
   const about = $("[data-about]")?.dataset.about;
   const notified = (event) => { if (!about || event.data.includes(about)) soon(); };
   for (const kind of document.body.dataset.kinds.split(" ")) source.addEventListener(kind, notified);
@@ -192,7 +200,7 @@ const listen = () => {
     if (source.readyState !== EventSource.CLOSED) return;
     source = null;
     tries += 1;
-    const session = await fetch("/inspector/session").catch(() => null);
+    const session = await fetch(`${home()}/session`).catch(() => null);
     if (session?.status === 401) return sessionEnded();
     clearTimeout(opening);
     opening = setTimeout(listen, backoff(tries));
@@ -290,7 +298,24 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
+// In a frame, the page tells the site that embeds it how high it is; the site can then make the frame as high. Only the
+// sites that may embed it are told.
+const tellHeight = () => {
+  const allowed = document.body.dataset.embedders?.split(" ") ?? [];
+  if (!allowed.length || window.parent === window) return;
+  const parent = location.ancestorOrigins?.[0];
+  const told = parent ? allowed.filter((origin) => origin === parent) : allowed;
+  const tell = () => {
+    const height = Math.ceil(document.body.getBoundingClientRect().height);
+    for (const origin of told) window.parent.postMessage({ type: "postrider.portal.height", height }, origin);
+  };
+  root.classList.add("framed");
+  new ResizeObserver(tell).observe(document.body);
+  tell();
+};
+
 document.addEventListener("DOMContentLoaded", () => {
+  tellHeight();
   for (const part of all("[data-part]")) remember(part);
   showTimes();
   setInterval(tick, 20000);

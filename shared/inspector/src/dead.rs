@@ -114,7 +114,5 @@ pub(super) async fn retry_selected(
     }
     let form = FilterForm::of(&fields);
     let query = form.query(("done", "selected"));
-    Ok(Redirect::to(&format!(
-        "/inspector/dead{query}&n={done}&failed={failed}"
-    )))
+    Ok(viewer.redirect(&format!("/dead{query}&n={done}&failed={failed}")))
 }

@@ -77,7 +77,7 @@ impl List {
             statuses: form.statuses(),
             webhooks: form.webhooks(webhooks),
             recent: form.recent(app.gateway.ports.clock.now()),
-            rows: rows::rows(app, &page.items, webhooks).await?,
+            rows: rows::rows(app, viewer, &page.items, webhooks).await?,
             newest: cursor.map(|_| form.query(("cursor", ""))),
             goes_on: older.is_some() && page.items.len() < PAGE,
             older,

@@ -17,6 +17,7 @@ use super::page::{Frame, PageError, Section, html};
 use super::payload::Payload;
 use super::rows;
 use super::session::{Manager, Viewer};
+use super::site::Site;
 use super::text::{self, Markup, Pill};
 use crate::App;
 use postrider_api_types::why::WhyView;
@@ -91,7 +92,7 @@ pub(super) async fn show(
     let state = flow.map(|(webhook, flow)| (webhook.health.status, flow));
     let waiting_for = WaitingFor::of(&row, state, now);
     let is_stopped = state.is_some_and(|(status, _)| status.is_stopped());
-    let (steps, earlier_steps) = timeline::steps(&attempts);
+    let (steps, earlier_steps) = timeline::steps(viewer.site(), &attempts);
     let frame = Frame::new(row.event_type.as_str(), Section::Deliveries, &viewer);
     let page = DeliveryPage {
         frame: frame.after(&fields).live(place),
@@ -103,13 +104,22 @@ pub(super) async fn show(
         webhook: webhook
             .as_ref()
             .map(|webhook| webhook.settings.name.clone()),
-        session: row.session_id.as_ref().map(rows::session),
-        origin: event.as_ref().map(|event| event.origin.to_string()),
+        session: row
+            .session_id
+            .as_ref()
+            .map(|label| rows::session(viewer.site(), label)),
+        origin: event
+            .as_ref()
+            .filter(|_| viewer.site() == Site::Inspector)
+            .map(|event| event.origin.to_string()),
         attempts: format!("{} of {}", row.attempt_count, row.max_attempts),
         created_at: text::when(row.created_at),
         last_at: text::when_or_never(row.last_attempted_at),
         next_at: text::next_attempt(&row, waiting_for),
-        why: why::explain(&row, attempts.last(), flow, now),
+        why: why::explain(&row, attempts.last(), flow, now).map(|why| match viewer.site() {
+            Site::Inspector => why,
+            Site::Portal => why::for_customers(why),
+        }),
         steps,
         earlier_steps,
         sent: Sent::of(&row, event.as_deref(), webhook.as_ref()),
@@ -141,7 +151,5 @@ pub(super) async fn retry(
     } else {
         "retried"
     };
-    Ok(Redirect::to(&format!(
-        "/inspector/deliveries/{id}?done={done}"
-    )))
+    Ok(viewer.redirect(&format!("/deliveries/{id}?done={done}")))
 }

@@ -10,6 +10,7 @@ use postrider_gateway::GatewayError;
 
 use super::page::{Frame, Section, html};
 use super::session::Viewer;
+use super::site::Site;
 use super::{guard, login};
 use crate::App;
 use postrider_web::problem::Problem;
@@ -37,8 +38,24 @@ impl PageError {
         Problem::not_found(what).into()
     }
 
-    fn advice(&self) -> &'static str {
-        match self.status {
+    /// What to do next; in the portal, what a customer can do.
+    fn advice(&self, site: Site) -> &'static str {
+        match (site, self.status) {
+            (Site::Inspector, status) => Self::advice_for_operators(status),
+            (Site::Portal, StatusCode::UNAUTHORIZED) => "Open this page again from where you came.",
+            (Site::Portal, StatusCode::FORBIDDEN) => "",
+            (Site::Portal, StatusCode::CONFLICT | StatusCode::BAD_REQUEST) => {
+                Self::advice_for_operators(self.status)
+            }
+            (Site::Portal, StatusCode::NOT_FOUND) => {
+                "Check the URL for typos. Deliveries are deleted after a while."
+            }
+            (Site::Portal, _) => "Wait a moment and reload the page.",
+        }
+    }
+
+    fn advice_for_operators(status: StatusCode) -> &'static str {
+        match status {
             StatusCode::NOT_FOUND => {
                 "Check the URL for typos. Deliveries are deleted when their retention period ends: by default 30 days if delivered, 90 days if dead."
             }
@@ -102,13 +119,20 @@ struct Link {
 struct ErrorPage {
     frame: Frame,
     error: PageError,
+    advice: &'static str,
     links: Vec<Link>,
 }
 
 /// Where to go next, the most likely first.
-fn links(status: StatusCode, is_logged_in: bool, back: Option<String>) -> Vec<Link> {
+fn links(
+    site: Site,
+    status: StatusCode,
+    viewer: Option<&Viewer>,
+    back: Option<String>,
+) -> Vec<Link> {
+    let is_logged_in = viewer.is_some();
     let mut links = Vec::new();
-    if status == StatusCode::UNAUTHORIZED || !is_logged_in {
+    if site == Site::Inspector && (status == StatusCode::UNAUTHORIZED || !is_logged_in) {
         links.push(Link {
             name: "Log in",
             path: login::path(back.as_deref().unwrap_or(super::HOME)),
@@ -118,42 +142,55 @@ fn links(status: StatusCode, is_logged_in: bool, back: Option<String>) -> Vec<Li
         return links;
     }
     links.extend(back.map(|path| Link { name: "Back", path }));
-    for (name, path) in [
-        ("Overview", super::HOME),
-        ("Deliveries", "/inspector/deliveries"),
-    ] {
-        let path = path.to_owned();
-        links.push(Link { name, path });
-    }
+    let sections = site.menu().iter().take(2);
+    links.extend(sections.map(|section| Link {
+        name: section.name(),
+        path: site.path(section.folder()),
+    }));
     links
 }
 
 /// Renders an error as a page.
 pub(super) async fn show(State(app): State<App>, request: Request, next: Next) -> Response {
     let headers = request.headers().clone();
+    let site = Site::of(request.uri().path());
     let mut response = next.run(request).await;
     match response.extensions_mut().remove::<PageError>() {
-        Some(error) => page(&app, &headers, error).await,
+        Some(error) => page(&app, site, &headers, error).await,
         None => response,
     }
 }
 
-async fn page(app: &App, headers: &HeaderMap, error: PageError) -> Response {
+async fn page(app: &App, site: Site, headers: &HeaderMap, error: PageError) -> Response {
     // If the store is unavailable, the session is unknown and the page has no menu.
-    let viewer = Viewer::of(app, headers).await.ok().flatten();
+    let viewer = Viewer::of(app, site, headers).await.ok().flatten();
+    let error = PageError {
+        detail: site.shown(error.detail),
+        errors: site.shown_errors(error.errors),
+        ..error
+    };
     let frame = viewer.as_ref().map_or_else(
-        || Frame::bare(error.title.clone()),
+        || Frame::bare(error.title.clone(), site, app),
         |viewer| Frame::new(error.title.clone(), Section::Elsewhere, viewer),
     );
-    let links = links(error.status, viewer.is_some(), guard::came_from(headers));
-    html(
-        error.status,
-        &ErrorPage {
-            frame,
-            error,
-            links,
-        },
-    )
+    let back = guard::came_from(site, headers);
+    let page = ErrorPage {
+        frame,
+        advice: error.advice(site),
+        links: links(site, error.status, viewer.as_ref(), back),
+        error,
+    };
+    html(page.error.status, &page)
+}
+
+impl Site {
+    pub(super) fn shown_errors(self, errors: Vec<FieldError>) -> Vec<FieldError> {
+        let shown = |error: FieldError| FieldError {
+            message: self.shown(error.message),
+            ..error
+        };
+        errors.into_iter().map(shown).collect()
+    }
 }
 
 pub(super) async fn unknown() -> PageError {

@@ -79,22 +79,39 @@ impl FromRequest<App> for Form {
     type Rejection = PageError;
 
     async fn from_request(request: Request, _: &App) -> Result<Self, PageError> {
-        let (parts, body) = request.into_parts();
-        let kind = parts.headers.get(header::CONTENT_TYPE);
-        let is_form = kind.is_some_and(|kind| {
-            kind.as_bytes()
-                .starts_with(b"application/x-www-form-urlencoded")
-        });
-        if !is_form {
-            let title = "Unsupported form";
-            let detail = "The Content-Type must be application/x-www-form-urlencoded.";
-            return Err(PageError::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                title,
-                detail,
-            ));
-        }
-        let bytes = body::read_bytes(&parts.headers, body, MAX_DOCUMENT_BYTES).await?;
-        Ok(Self(Fields::parse(&bytes)))
+        read_form(request, MAX_DOCUMENT_BYTES).await.map(Self)
     }
+}
+
+/// A form with a schema and examples, which are three times as long in a form as they are.
+pub(super) struct LargeForm(pub(super) Fields);
+
+const MAX_LARGE_FORM_BYTES: usize = 4 * MAX_DOCUMENT_BYTES;
+
+impl FromRequest<App> for LargeForm {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, PageError> {
+        read_form(request, MAX_LARGE_FORM_BYTES).await.map(Self)
+    }
+}
+
+async fn read_form(request: Request, max_bytes: usize) -> Result<Fields, PageError> {
+    let (parts, body) = request.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let is_form = kind.is_some_and(|kind| {
+        kind.as_bytes()
+            .starts_with(b"application/x-www-form-urlencoded")
+    });
+    if !is_form {
+        let title = "Unsupported form";
+        let detail = "The Content-Type must be application/x-www-form-urlencoded.";
+        return Err(PageError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            title,
+            detail,
+        ));
+    }
+    let bytes = body::read_bytes(&parts.headers, body, max_bytes).await?;
+    Ok(Fields::parse(&bytes))
 }

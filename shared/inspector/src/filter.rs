@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::text;
 
 /// With more webhooks than this, the filter is a text field for the id instead of a drop-down.
-const MAX_CHOICES: usize = 200;
+pub(super) const MAX_CHOICES: usize = 200;
 
 /// The filters as entered; empty ones are ignored.
 #[derive(Clone, Debug, Default)]

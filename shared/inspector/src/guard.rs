@@ -1,20 +1,36 @@
 //! Protection of every page: cross-site requests, and the security headers of responses.
 
-use axum::extract::Request;
+use std::sync::LazyLock;
+
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::page::PageError;
-use super::{assets, login};
+use super::site::Site;
+use super::{assets, catalogue};
+use crate::App;
 
-/// Nothing inline and nothing from other origins: even if stored text became markup, it could do nothing.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Nothing inline and nothing from other origins: even if stored text became markup, it could do nothing. `images` are from
+/// one more origin, and `ancestors` may embed the page.
+pub(super) fn policy(images: &str, ancestors: &str) -> HeaderValue {
+    let text = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: {images}; \
+         connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {ancestors}"
+    );
+    // An origin consists of visible ASCII characters. Nothing is allowed if it does not after all.
+    HeaderValue::from_str(&text)
+        .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"))
+}
+
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy("", "'none'"));
+
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Rejects changes requested by pages of other sites. The session cookie is `SameSite=Strict`, so this matters for
-/// browsers that send it anyway, and for the login.
+/// Rejects changes requested by pages of other sites. The Inspector's cookie is `SameSite=Strict`, so there this matters for
+/// browsers that send it anyway, and for the login. The cookie of a portal that may be embedded is not: there this is the
+/// protection.
 pub(super) async fn reject_cross_site(request: Request, next: Next) -> Response {
     if request.method().is_safe() || is_from_here(request.headers()) {
         return next.run(request).await;
@@ -24,7 +40,7 @@ pub(super) async fn reject_cross_site(request: Request, next: Next) -> Response 
     PageError::new(StatusCode::FORBIDDEN, title, detail).into_response()
 }
 
-/// Whether the request comes from an Inspector page: its `Origin` is the requested host.
+/// Whether the request comes from a page of ours: its `Origin` is the requested host.
 fn is_from_here(headers: &HeaderMap) -> bool {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let origin = text(header::ORIGIN).and_then(|origin| {
@@ -39,33 +55,37 @@ fn is_from_here(headers: &HeaderMap) -> bool {
     same_host && text(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin")
 }
 
-/// Whether the browser uses HTTPS. The gateway itself speaks HTTP; a proxy in front of it sets the header.
-pub(super) fn is_https(headers: &HeaderMap) -> bool {
-    let proto = headers.get("x-forwarded-proto");
-    proto.is_some_and(|proto| proto.as_bytes().starts_with(b"https"))
-}
-
-/// The Inspector page that linked here, as path and query.
-pub(super) fn came_from(headers: &HeaderMap) -> Option<String> {
+/// The page of this site that linked here, as path and query.
+pub(super) fn came_from(site: Site, headers: &HeaderMap) -> Option<String> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let (referer, host) = (text(header::REFERER)?, text(header::HOST)?);
     let rest = referer
         .strip_prefix("https://")
         .or_else(|| referer.strip_prefix("http://"))?;
     let path = rest.strip_prefix(host)?;
-    login::is_inspector(path).then(|| path.to_owned())
+    site.has(path).then(|| path.to_owned())
 }
 
 /// Sets the security headers. An asset never changes under its URL, so it may be cached forever.
-pub(super) async fn set_headers(request: Request, next: Next) -> Response {
-    let is_asset = request.uri().path().starts_with(assets::FOLDER);
+pub(super) async fn set_headers(State(app): State<App>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let site = Site::of(path);
+    let is_asset = path.starts_with(&assets::folder(site));
+    let is_public = catalogue::public::has(path);
     let mut response = next.run(request).await;
-    let keep = is_asset && response.status().is_success();
+    let is_found = response.status().is_success();
     let headers = response.headers_mut();
+    let policy = match site {
+        Site::Inspector => POLICY.clone(),
+        Site::Portal => app.portal.policy.clone(),
+    };
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    // The header has no way to name origins.
+    if site == Site::Inspector || !app.portal.can_be_embedded() {
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    }
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        // Not `no-referrer`: browsers would then send `Origin: null` with the Inspector's own forms.
+        // Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
         (header::REFERRER_POLICY, "same-origin"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),
@@ -76,11 +96,18 @@ pub(super) async fn set_headers(request: Request, next: Next) -> Response {
             "same-origin",
         ),
     ] {
-        headers.insert(name, HeaderValue::from_static(value));
+        // A page may have its own.
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
-    if keep {
-        let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
-        headers.insert(header::CACHE_CONTROL, kept);
+    let kept = match (is_asset, is_public) {
+        (true, _) => Some("public, max-age=31536000, immutable"),
+        (false, true) => Some(catalogue::public::CACHE_CONTROL),
+        (false, false) => None,
+    };
+    if let Some(kept) = kept.filter(|_| is_found) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
     }
     response
 }
@@ -100,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_inspector_pages_may_request_changes() {
+    fn only_our_own_pages_may_request_changes() {
         let host = ("host", "127.0.0.1:8080");
         assert!(from_here(&[host, ("origin", "http://127.0.0.1:8080")]));
         assert!(from_here(&[

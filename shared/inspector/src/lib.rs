@@ -1,6 +1,8 @@
-//! The Inspector: the web UI, rendered on the server, with one style sheet and one script.
+//! The Inspector, the web UI for operators, and the portal, the web UI for customers: the same pages, rendered on the
+//! server, with one style sheet and one script.
 
 mod assets;
+mod catalogue;
 mod charts;
 mod dead;
 mod deliveries;
@@ -17,14 +19,18 @@ mod once;
 mod overview;
 mod page;
 mod payload;
+mod portal;
 mod retries;
 mod rows;
 mod schedule;
 mod search;
+mod section;
 mod session;
+mod site;
 mod source;
 mod sources;
 mod text;
+mod usage;
 mod webhook;
 mod webhooks;
 
@@ -36,12 +42,15 @@ use axum::response::Redirect;
 use axum::routing::{any, get, post};
 
 pub use once::OneTimeLogin;
+pub use portal::{Portal, portal_login_path};
 
 use postrider_domain::time::Timestamp;
 use postrider_gateway::Gateway;
 use postrider_gateway::shadow::Shadows;
 use postrider_web::envelope;
 use postrider_web::stream::Streams;
+
+use site::Site;
 
 pub const HOME: &str = "/inspector";
 
@@ -52,6 +61,7 @@ pub struct Inspector {
     pub streams: Arc<Streams>,
     /// The one-time login of the operator who started the gateway.
     pub once: Option<OneTimeLogin>,
+    pub portal: Arc<Portal>,
 }
 
 impl Inspector {
@@ -62,22 +72,35 @@ impl Inspector {
 
 type App = Arc<Inspector>;
 
-/// All pages and actions, under `/inspector`.
+/// All pages and actions, under `/inspector` and `/portal`.
 pub fn routes(inspector: Inspector) -> Router {
     let app = Arc::new(inspector);
+    let public = if app.portal.public_catalogue {
+        catalogue::public::routes()
+    } else {
+        Router::new()
+    };
     Router::new()
+        .merge(public)
+        .merge(catalogue_forms())
         .merge(entrance())
-        .merge(delivery_pages())
-        .merge(webhook_pages())
+        .merge(page_routes(Site::Inspector))
         .merge(source_pages())
+        .merge(erasing())
+        .merge(portal::routes())
+        .route(
+            "/inspector/deliveries/{id}/shadow",
+            get(delivery::shadow::ask).post(delivery::shadow::send),
+        )
         .route("/inspector/keys", get(keys::list).post(keys::create))
         .route("/inspector/keys/{id}/revoke", post(keys::revoke))
         .route("/inspector/{*rest}", any(error::unknown))
+        .route("/portal/{*rest}", any(error::unknown))
         .method_not_allowed_fallback(error::unknown)
         .layer(from_fn(guard::reject_cross_site))
         .layer(from_fn_with_state(Arc::clone(&app), error::show))
         .layer(from_fn(envelope::wrap))
-        .layer(from_fn(guard::set_headers))
+        .layer(from_fn_with_state(Arc::clone(&app), guard::set_headers))
         .with_state(app)
 }
 
@@ -93,45 +116,72 @@ fn entrance() -> Router<App> {
         .route("/inspector/assets/{name}", get(assets::get))
 }
 
-fn delivery_pages() -> Router<App> {
-    Router::new()
-        .route("/inspector/deliveries", get(deliveries::list))
-        .route("/inspector/deliveries/{id}", get(delivery::show))
-        .route("/inspector/deliveries/{id}/payload", get(payload::download))
-        .route("/inspector/deliveries/{id}/retry", post(delivery::retry))
-        .route(
-            "/inspector/deliveries/{id}/shadow",
-            get(delivery::shadow::ask).post(delivery::shadow::send),
-        )
-        .route("/inspector/events/{id}", get(event::show))
-        .route("/inspector/dead", get(dead::list))
-        .route(
-            "/inspector/dead/retry",
-            get(dead::ask).post(dead::retry_selected),
-        )
-        .route("/inspector/retries", post(retries::begin))
-        .route("/inspector/retries/{id}", get(retries::show))
-        .route("/inspector/retries/{id}/cancel", post(retries::cancel))
+/// The pages that both sites have.
+fn page_routes(site: Site) -> Router<App> {
+    delivery_pages(site)
+        .merge(webhook_pages(site))
+        .merge(catalogue::pages(site))
 }
 
-fn webhook_pages() -> Router<App> {
-    use webhook::{actions, page};
+fn delivery_pages(site: Site) -> Router<App> {
+    let at = |rest| site.path(rest);
     Router::new()
-        .route("/inspector/webhooks", get(webhooks::list))
+        .route(&at("/deliveries"), get(deliveries::list))
+        .route(&at("/deliveries/{id}"), get(delivery::show))
+        .route(&at("/deliveries/{id}/payload"), get(payload::download))
+        .route(&at("/deliveries/{id}/retry"), post(delivery::retry))
+        .route(&at("/events/{id}"), get(event::show))
+        .route(&at("/events/{id}/deliver"), post(event::deliver))
+        .route(&at("/dead"), get(dead::list))
         .route(
-            "/inspector/webhooks/new",
+            &at("/dead/retry"),
+            get(dead::ask).post(dead::retry_selected),
+        )
+        .route(&at("/usage"), get(usage::show))
+        .route(&at("/retries"), post(retries::begin))
+        .route(&at("/retries/{id}"), get(retries::show))
+        .route(&at("/retries/{id}/cancel"), post(retries::cancel))
+}
+
+/// Only operators erase.
+fn erasing() -> Router<App> {
+    Router::new().route("/inspector/events/{id}/erase", post(event::erase))
+}
+
+fn webhook_pages(site: Site) -> Router<App> {
+    use webhook::{actions, page};
+    let at = |rest| site.path(rest);
+    Router::new()
+        .route(&at("/webhooks"), get(webhooks::list))
+        .route(
+            &at("/webhooks/new"),
             get(webhook::blank).post(webhook::create),
         )
-        .route("/inspector/webhooks/{id}", get(page::show))
+        .route(&at("/webhooks/{id}"), get(page::show))
         .route(
-            "/inspector/webhooks/{id}/edit",
+            &at("/webhooks/{id}/edit"),
             get(webhook::form).post(webhook::save),
         )
-        .route("/inspector/webhooks/{id}/pause", post(actions::pause))
-        .route("/inspector/webhooks/{id}/resume", post(actions::resume))
-        .route("/inspector/webhooks/{id}/rotate", post(actions::rotate))
-        .route("/inspector/webhooks/{id}/test", post(actions::test))
-        .route("/inspector/webhooks/{id}/delete", post(actions::delete))
+        .route(&at("/webhooks/{id}/pause"), post(actions::pause))
+        .route(&at("/webhooks/{id}/resume"), post(actions::resume))
+        .route(&at("/webhooks/{id}/rotate"), post(actions::rotate))
+        .route(&at("/webhooks/{id}/test"), post(actions::test))
+        .route(&at("/webhooks/{id}/delete"), post(actions::delete))
+}
+
+fn catalogue_forms() -> Router<App> {
+    use catalogue::edit;
+    Router::new()
+        // Not below `event-types`, where any name may be an event type.
+        .route(
+            "/inspector/new-event-type",
+            get(edit::blank).post(edit::create),
+        )
+        .route(
+            "/inspector/event-types/{name}/edit",
+            get(edit::form).post(edit::save),
+        )
+        .route("/inspector/event-types/{name}/delete", post(edit::delete))
 }
 
 fn source_pages() -> Router<App> {

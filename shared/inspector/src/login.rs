@@ -3,12 +3,13 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode, Uri, header};
 use postrider_domain::key::{ApiKey, Scope};
 
 use super::fields::{Fields, Form, Query};
 use super::page::{Frame, PageError, html};
 use super::session::{self, Viewer};
+use super::site::Site;
 use super::{HOME, once};
 use crate::App;
 
@@ -25,23 +26,14 @@ struct LoginPage {
 }
 
 impl LoginPage {
-    fn new(fields: &Fields, error: Option<&'static str>) -> Self {
+    fn new(app: &App, fields: &Fields, error: Option<&'static str>) -> Self {
         Self {
-            frame: Frame::bare("Log in"),
+            frame: Frame::bare("Log in", Site::Inspector, app),
             next: next(fields),
             once: fields.text("once"),
             error,
         }
     }
-}
-
-/// Whether this is the path of an Inspector page.
-pub(super) fn is_inspector(path: &str) -> bool {
-    path.strip_prefix(HOME)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
-        && path
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
 }
 
 /// The path of the login page, which then returns to `next`.
@@ -57,7 +49,7 @@ pub(super) fn path(next: &str) -> String {
 fn next(fields: &Fields) -> String {
     fields
         .get("next")
-        .filter(|path| is_inspector(path))
+        .filter(|path| Site::Inspector.has(path))
         .unwrap_or(HOME)
         .to_owned()
 }
@@ -68,10 +60,11 @@ pub(super) async fn show(
     Query(fields): Query,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
-    if fields.get("once").is_none() && Viewer::of(&app, &headers).await?.is_some() {
+    if fields.get("once").is_none() && Viewer::of(&app, Site::Inspector, &headers).await?.is_some()
+    {
         return Ok(Redirect::to(&next(&fields)).into_response());
     }
-    Ok(html(StatusCode::OK, &LoginPage::new(&fields, None)))
+    Ok(html(StatusCode::OK, &LoginPage::new(&app, &fields, None)))
 }
 
 /// Logs in with a key or the token of a one-time link.
@@ -89,7 +82,7 @@ pub(super) async fn enter(
         let fields = Fields::parse(format!("next={}", fields.text("next")).as_bytes());
         Ok(html(
             StatusCode::UNAUTHORIZED,
-            &LoginPage::new(&fields, Some(message)),
+            &LoginPage::new(&app, &fields, Some(message)),
         ))
     };
     let Some(key) = key else {
@@ -125,7 +118,7 @@ pub(super) async fn leave(
     State(app): State<App>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
-    let cookie = session::end(&app, &headers).await?;
+    let cookie = session::end(&app, Site::Inspector, &headers).await?;
     let there = Redirect::to("/inspector/login");
     Ok(([(header::SET_COOKIE, cookie)], there).into_response())
 }
@@ -134,9 +127,10 @@ pub(super) async fn leave(
 /// checks here and continues if there is a session after all.
 pub(super) async fn check(
     State(app): State<App>,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<StatusCode, PageError> {
-    let viewer = Viewer::of(&app, &headers).await?;
+    let viewer = Viewer::of(&app, Site::of(uri.path()), &headers).await?;
     Ok(viewer.map_or(StatusCode::UNAUTHORIZED, |_| StatusCode::NO_CONTENT))
 }
 

@@ -113,7 +113,7 @@ pub(super) async fn show(
         key_stats: views(&report),
         delivered: text::count(report.total.tally.delivered),
         dead: text::count(report.total.tally.dead),
-        failures: rows::rows(&app, &failures, &webhooks).await?,
+        failures: rows::rows(&app, &viewer, &failures, &webhooks).await?,
         more_attention: attention.len().saturating_sub(MAX_ATTENTION),
         attention: attention.into_iter().take(MAX_ATTENTION).collect(),
         has_webhooks: !webhooks.is_empty(),

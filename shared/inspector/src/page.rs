@@ -1,33 +1,26 @@
 //! The frame that all pages share.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
+use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
 use postrider_domain::notification::NotificationKind;
 
-use super::assets;
 pub(super) use super::error::PageError;
 use super::fields::Fields;
 use super::live::Place;
+pub(super) use super::section::Section;
 use super::session::Viewer;
-
-/// The sections, in menu order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Section {
-    Overview,
-    Deliveries,
-    Dead,
-    Webhooks,
-    Sources,
-    Keys,
-    /// Not in the menu.
-    Elsewhere,
-}
+use super::site::Site;
+use super::{assets, catalogue};
+use crate::{App, Portal};
 
 /// A menu entry.
 pub(super) struct Link {
-    pub(super) path: &'static str,
+    pub(super) path: String,
     pub(super) name: &'static str,
     /// The keyboard shortcut after `g`.
     pub(super) key: char,
@@ -46,6 +39,11 @@ pub(super) struct Who {
 pub(super) struct Frame {
     pub(super) title: String,
     pub(super) who: Option<Who>,
+    site: Site,
+    /// Whether it is a page for everyone, with the look of the portal.
+    is_public: bool,
+    portal: Arc<Portal>,
+    return_url: Option<String>,
     /// The position in the notification stream from which a live page follows it.
     pub(super) live: Option<u64>,
     /// The result of the last action.
@@ -64,6 +62,10 @@ impl Frame {
         Self {
             title: title.into(),
             who: Some(who),
+            site: viewer.site(),
+            is_public: false,
+            portal: Arc::clone(viewer.portal()),
+            return_url: viewer.return_url().map(str::to_owned),
             live: None,
             status_message: None,
             section,
@@ -71,13 +73,26 @@ impl Frame {
     }
 
     /// The frame of a page without login.
-    pub(super) fn bare(title: impl Into<String>) -> Self {
+    pub(super) fn bare(title: impl Into<String>, site: Site, app: &App) -> Self {
         Self {
             title: title.into(),
             who: None,
+            site,
+            is_public: false,
+            portal: Arc::clone(&app.portal),
+            return_url: None,
             live: None,
             status_message: None,
             section: Section::Elsewhere,
+        }
+    }
+
+    /// The frame of a page that everyone may see.
+    pub(super) fn public(title: impl Into<String>, section: Section, app: &App) -> Self {
+        Self {
+            is_public: true,
+            section,
+            ..Self::bare(title, Site::Portal, app)
         }
     }
 
@@ -106,47 +121,103 @@ impl Frame {
             .join(" ")
     }
 
+    pub(super) fn is_portal(&self) -> bool {
+        self.site == Site::Portal
+    }
+
+    /// What the paths of pages begin with.
+    pub(super) const fn home(&self) -> &'static str {
+        if self.is_public { "" } else { self.site.home() }
+    }
+
+    /// Where the name of the product leads.
+    pub(super) const fn start(&self) -> &'static str {
+        if self.is_public {
+            catalogue::public::HOME
+        } else {
+            self.site.home()
+        }
+    }
+
+    /// Whether there is a menu beside the page.
+    pub(super) const fn has_menu(&self) -> bool {
+        self.who.is_some() || self.is_public
+    }
+
+    pub(super) const fn has_deliveries(&self) -> bool {
+        self.who.is_some()
+    }
+
+    /// Whether the key is of the tenant whose settings apply to all.
+    pub(super) fn is_operator(&self) -> bool {
+        let who = self.who.as_ref();
+        who.is_some_and(|who| who.tenant == TenantId::DEFAULT)
+    }
+
+    /// The name of the product.
+    pub(super) fn brand(&self) -> &str {
+        match self.site {
+            Site::Inspector => "Postrider",
+            Site::Portal => &self.portal.name,
+        }
+    }
+
+    pub(super) fn logo(&self) -> Option<&str> {
+        self.portal.logo.as_deref()
+    }
+
+    /// Where the portal leads back to.
+    pub(super) fn return_url(&self) -> Option<&str> {
+        self.return_url.as_deref()
+    }
+
+    /// The origins that a page tells its height, if one of them embeds it.
+    pub(super) fn embedders(&self) -> &str {
+        match self.site {
+            Site::Inspector => "",
+            Site::Portal => &self.portal.embedders,
+        }
+    }
+
     pub(super) fn style(&self) -> String {
-        assets::path("inspector.css")
+        assets::path(self.site, "inspector.css")
+    }
+
+    /// A style sheet on top of the other.
+    pub(super) fn brand_style(&self) -> Option<String> {
+        let style = self.portal.style.as_deref().filter(|_| self.is_portal());
+        style.map(assets::brand_path)
     }
 
     pub(super) fn script(&self) -> String {
-        assets::path("inspector.js")
+        assets::path(self.site, "inspector.js")
+    }
+
+    /// Builds filters by form.
+    pub(super) fn filter_script(&self) -> String {
+        assets::path(self.site, "filter_form.js")
     }
 
     pub(super) fn icon(&self) -> String {
-        assets::path("icon.svg")
+        assets::path(self.site, "icon.svg")
     }
 
     pub(super) fn menu(&self) -> Vec<Link> {
-        [
-            (Section::Overview, super::HOME, "Overview", 'o', "M3 16.5V10m5 6.5v-13m5 13V8m5 8.5V5"),
-            (
-                Section::Deliveries,
-                "/inspector/deliveries",
-                "Deliveries",
-                'd',
-                "M3 10h13M11.5 5.5 16 10l-4.5 4.5",
-            ),
-            (Section::Dead, "/inspector/dead", "Dead letters", 'l', "M5.5 5.5l9 9m0-9l-9 9"),
-            (
-                Section::Webhooks,
-                "/inspector/webhooks",
-                "Webhooks",
-                'w',
-                "M8 12l4-4M7.5 8.5 5 11a3 3 0 0 0 4.2 4.2l2.3-2.3m1-1.4L15 9a3 3 0 0 0-4.2-4.2L8.5 7",
-            ),
-            (Section::Sources, "/inspector/sources", "Sources", 's', "M10 3v9M6.5 8.5 10 12l3.5-3.5M3 12.5V17h14v-4.5"),
-            (Section::Keys, "/inspector/keys", "API keys", 'k', "M12.7 11.3a4 4 0 1 0-4-4c0 .5.1 1 .3 1.4L3 14.7V17h3l.8-.8v-1.7h1.7v-1.7h1.5l1.3-1.8c.4.2.9.3 1.4.3z"),
-        ]
-        .map(|(section, path, name, key, icon)| Link {
-            path,
-            name,
-            key,
-            icon,
-            is_here: section == self.section,
-        })
-        .into()
+        let menu = if self.is_public {
+            &[Section::EventTypes]
+        } else {
+            self.site.menu()
+        };
+        let entries = menu.iter();
+        entries
+            .map(|section| Link {
+                path: format!("{}{}", self.home(), section.folder()),
+                name: section.name(),
+                key: section.key(),
+                icon: section.icon(),
+                is_here: *section == self.section,
+            })
+            .collect()
     }
 }
 
@@ -155,12 +226,19 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
     let number = |name: &str| query.get(name).and_then(|text| text.parse::<u32>().ok());
     let message = match done {
         "retried" => "The delivery is pending and due now. Its history is kept.",
+        "delivering" => "The delivery is created and due now, unless its webhook is stopped.",
+        "erased" => "The content of the event is erased.",
+        "erasing" => {
+            "The content of the event is erased as soon as the attempt under way has ended."
+        }
         "held" => {
             "The delivery is pending, and on hold until its webhook is resumed. Its history is kept."
         }
         "paused" => "Webhook paused. Deliveries are on hold until you resume it.",
         "resumed" => "Webhook resumed. Deliveries on hold go out now; dead ones stay dead.",
         "saved" => "Saved. Changes apply from the next attempt.",
+        "event-type-saved" => "Saved. Changes apply from the next event.",
+        "event-type-deleted" => "Event type deleted. Events of this type are still accepted.",
         "revoked" => "API key revoked.",
         "webhook-deleted" => "Webhook deleted. Its pending deliveries will be marked dead.",
         "source-created" => "Source created. Give its URL to the sender.",

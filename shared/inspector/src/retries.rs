@@ -77,7 +77,7 @@ pub(super) async fn begin(
 ) -> Result<Redirect, PageError> {
     let filter = FilterForm::of(&fields).with_status(Status::Dead).check()?;
     let job = app.gateway.retries.begin(viewer.tenant(), filter).await?;
-    Ok(Redirect::to(&format!("/inspector/retries/{}", job.id)))
+    Ok(viewer.redirect(&format!("/retries/{}", job.id)))
 }
 
 pub(super) async fn show(
@@ -100,7 +100,5 @@ pub(super) async fn cancel(
     Named(id): Named<JobId>,
 ) -> Result<Redirect, PageError> {
     app.gateway.retries.cancel(viewer.tenant(), id).await?;
-    Ok(Redirect::to(&format!(
-        "/inspector/retries/{id}?done=cancelled"
-    )))
+    Ok(viewer.redirect(&format!("/retries/{id}?done=cancelled")))
 }

@@ -7,6 +7,8 @@ use postrider_domain::webhook::Webhook;
 use postrider_gateway::waiting::WaitReasons;
 
 use super::page::PageError;
+use super::session::Viewer;
+use super::site::Site;
 use super::text::{self, Markup, Pill, delivery_state};
 use crate::App;
 
@@ -31,6 +33,7 @@ pub(super) struct Row {
 
 pub(super) async fn rows(
     app: &App,
+    viewer: &Viewer,
     deliveries: &[Delivery],
     webhooks: &[Webhook],
 ) -> Result<Vec<Row>, PageError> {
@@ -41,26 +44,32 @@ pub(super) async fn rows(
         let webhook = webhooks.iter().find(|webhook| webhook.id == row.id.webhook);
         webhook.map(|webhook| webhook.settings.name.clone())
     };
-    let line = |row| line(row, waiting.reason(row), named(row));
+    let line = |row| line(viewer, row, waiting.reason(row), named(row));
     Ok(deliveries.iter().map(line).collect())
 }
 
 /// A session, and the URL of its deliveries.
-pub(super) fn session(label: &Label) -> (String, String) {
+pub(super) fn session(site: Site, label: &Label) -> (String, String) {
     let text = label.as_str();
     let query: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
     (
         text.to_owned(),
-        format!("/inspector/deliveries?session_id={query}"),
+        site.path(&format!("/deliveries?session_id={query}")),
     )
 }
 
-fn line(row: &Delivery, waiting_for: Option<WaitingFor>, webhook: Option<String>) -> Row {
+fn line(
+    viewer: &Viewer,
+    row: &Delivery,
+    waiting_for: Option<WaitingFor>,
+    webhook: Option<String>,
+) -> Row {
     let (id, webhook_id) = (row.id.to_string(), row.id.webhook.to_string());
     let error = row
         .error_detail
-        .as_deref()
-        .filter(|_| row.status != Status::Delivered);
+        .clone()
+        .filter(|_| row.status != Status::Delivered)
+        .map(|error| viewer.shown(error));
     Row {
         short_id: text::short_id(&row.id.event.to_string()),
         id,
@@ -68,10 +77,13 @@ fn line(row: &Delivery, waiting_for: Option<WaitingFor>, webhook: Option<String>
         event_type: row.event_type.as_str().to_owned(),
         webhook: webhook.unwrap_or_else(|| text::short_id(&webhook_id)),
         webhook_id,
-        session: row.session_id.as_ref().map(session),
+        session: row
+            .session_id
+            .as_ref()
+            .map(|label| session(viewer.site(), label)),
         attempts: format!("{}/{}", row.attempt_count, row.max_attempts),
         created_at: text::when(row.created_at),
         next_at: text::next_attempt(row, waiting_for),
-        error: error.map(|error| text::short(error, ERROR_CHARS)),
+        error: error.map(|error| text::short(&error, ERROR_CHARS)),
     }
 }

@@ -1,14 +1,15 @@
-//! The form of a webhook, with previews of its retry schedule and of the events its filter matches.
+//! The form of a webhook, with previews of its retry schedule, of the events its filter matches, and of what its template sends.
 
 pub(super) mod actions;
 mod form;
 mod headers;
 mod matches;
 pub(super) mod page;
+mod rendered;
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::invalid::{FieldError, Invalid};
@@ -22,6 +23,7 @@ use super::session::{Manager, Viewer};
 use crate::App;
 use form::WebhookForm;
 use matches::Matches;
+use rendered::Preview;
 
 #[derive(Template)]
 #[template(path = "webhook_form.html")]
@@ -34,6 +36,8 @@ struct FormPage {
     schedule: Option<Schedule>,
     /// None unless they are asked for.
     matches: Option<Matches>,
+    /// None unless it is asked for.
+    rendered: Option<Preview>,
     errors: Vec<FieldError>,
 }
 
@@ -56,9 +60,48 @@ impl FormPage {
             id: id.map(|id| id.to_string()),
             schedule: settings.map(|settings| Schedule::of(&settings, app.gateway.settings.retry)),
             matches: None,
-            errors: errors.into_fields(),
+            rendered: None,
+            errors: viewer.site().shown_errors(errors.into_fields()),
             form,
         }
+    }
+
+    /// Adds the preview that the form was sent for.
+    async fn with_preview(
+        self,
+        app: &App,
+        viewer: &Viewer,
+        id: Option<WebhookId>,
+        fields: &Fields,
+    ) -> Result<Self, PageError> {
+        let page = self.with_matches(app, viewer, fields).await?;
+        page.with_rendered(app, viewer, id, fields).await
+    }
+
+    /// Renders the template for a recent event if that is what the form was sent for.
+    async fn with_rendered(
+        mut self,
+        app: &App,
+        viewer: &Viewer,
+        id: Option<WebhookId>,
+        fields: &Fields,
+    ) -> Result<Self, PageError> {
+        if fields.get("do") != Some("render") {
+            return Ok(self);
+        }
+        match self.form.template() {
+            Ok(Some(template)) => {
+                let found = rendered::read(app, viewer, id, &self.form, &template).await?;
+                self.rendered = Some(found);
+            }
+            Ok(None) => {
+                let message = "is empty, so payloads are sent as they are";
+                self.errors = Invalid::field("template", message).into_fields();
+            }
+            // Among the errors already.
+            Err(_) => {}
+        }
+        Ok(self)
     }
 
     /// Tries the filter on the last events if that is what the form was sent for.
@@ -121,9 +164,9 @@ pub(super) async fn form(
     Ok(html(StatusCode::OK, &page))
 }
 
-/// Whether the form was sent only for a preview.
+/// Whether the form was sent only for a preview, or to copy a preset into it.
 fn is_preview(fields: &Fields) -> bool {
-    matches!(fields.get("do"), Some("preview" | "matches"))
+    fields.get("do").is_some()
 }
 
 /// Creates a webhook. Its secret is shown only here.
@@ -133,7 +176,7 @@ pub(super) async fn create(
     Form(fields): Form,
 ) -> Result<Response, PageError> {
     let given = WebhookForm::from_fields(&fields);
-    let created = match given.apply_to(&WebhookDraft::default()) {
+    let created = match given.apply_to(viewer.site(), &WebhookDraft::default()) {
         Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(draft) => {
             app.gateway
@@ -150,7 +193,8 @@ pub(super) async fn create(
         }
         Err(GatewayError::Invalid(errors)) => {
             let page = FormPage::of(&app, &viewer, None, given, errors);
-            Ok(again(&page.with_matches(&app, &viewer, &fields).await?))
+            let page = page.with_preview(&app, &viewer, None, &fields).await?;
+            Ok(again(&page))
         }
         Err(error) => Err(error.into()),
     }
@@ -174,20 +218,24 @@ pub(super) async fn save(
         ),
         ..WebhookDraft::default()
     };
-    let saved = match given.apply_to(&stored) {
+    let saved = match given.apply_to(viewer.site(), &stored) {
         Ok(_) if is_preview(&fields) => Err(GatewayError::Invalid(Invalid::default())),
         Ok(_) => {
             // Checked above; this reads the stored values of headers that the form leaves empty.
-            let edit = |draft: WebhookDraft| given.apply_to(&draft).unwrap_or_default();
+            let site = viewer.site();
+            let edit = |draft: WebhookDraft| given.apply_to(site, &draft).unwrap_or_default();
             app.gateway.manage.change(viewer.tenant(), id, edit).await
         }
         Err(errors) => Err(errors.into()),
     };
     match saved {
-        Ok(_) => Ok(Redirect::to(&format!("/inspector/webhooks/{id}?done=saved")).into_response()),
+        Ok(_) => Ok(viewer
+            .redirect(&format!("/webhooks/{id}?done=saved"))
+            .into_response()),
         Err(GatewayError::Invalid(errors)) => {
             let page = FormPage::of(&app, &viewer, Some(id), given, errors);
-            Ok(again(&page.with_matches(&app, &viewer, &fields).await?))
+            let page = page.with_preview(&app, &viewer, Some(id), &fields).await?;
+            Ok(again(&page))
         }
         Err(error) => Err(error.into()),
     }

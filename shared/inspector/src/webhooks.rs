@@ -53,7 +53,7 @@ fn note(webhook: &Webhook) -> Option<String> {
     }
 }
 
-fn line((webhook, counted): &(Webhook, CountedStats)) -> WebhookLine {
+fn line(viewer: &Viewer, (webhook, counted): &(Webhook, CountedStats)) -> WebhookLine {
     let success = counted.value(KeyStat::SuccessRate);
     let types: Vec<_> = webhook
         .settings
@@ -67,7 +67,7 @@ fn line((webhook, counted): &(Webhook, CountedStats)) -> WebhookLine {
         url: text::short(webhook.settings.target_url.as_str(), 80),
         event_types: text::short(&types.join(", "), 60),
         state: text::webhook_state(&webhook.health),
-        note: note(webhook),
+        note: note(webhook).map(|note| viewer.shown(note)),
         success: success.map(|value| charts::value(KeyStat::SuccessRate, value)),
         success_is_bad: success.is_some_and(|value| KeyStat::SuccessRate.alerts_at(value)),
         delivered: text::count(counted.tally.delivered),
@@ -96,7 +96,11 @@ pub(super) async fn list(
         frame: Frame::new("Webhooks", Section::Webhooks, &viewer)
             .after(&fields)
             .live(place),
-        webhooks: report.webhooks.iter().map(line).collect(),
+        webhooks: report
+            .webhooks
+            .iter()
+            .map(|counted| line(&viewer, counted))
+            .collect(),
     };
     Ok(html(StatusCode::OK, &page))
 }

@@ -5,6 +5,7 @@ use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{KeyId, TenantId, WebhookId};
 use postrider_domain::key::{ApiKey, KeyDigest};
 use postrider_domain::secret::SecretRing;
+use postrider_domain::tenant::Tenant;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, WebhookSettings};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ pub struct WebhookList {
     pub version: u64,
     /// Ordered by id. One that cannot be read is logged and left out.
     pub webhooks: Vec<Webhook>,
+    /// The tenant's record, if it has one. A change of it raises the version.
+    pub tenant: Option<Tenant>,
 }
 
 /// The result of creating a webhook or a source.
@@ -64,7 +67,7 @@ pub trait Webhooks: Send + Sync {
     /// How many webhooks of all tenants are failed. Reads the state of each, so call it rarely.
     async fn failed_webhooks(&self) -> Result<u64>;
 
-    /// Stores a new webhook, up to [`MAX_WEBHOOKS`](postrider_domain::webhook::MAX_WEBHOOKS) per tenant.
+    /// Stores a new webhook, up to the tenant's own limit and [`MAX_WEBHOOKS`](postrider_domain::webhook::MAX_WEBHOOKS).
     async fn create_webhook(&self, webhook: Webhook) -> Result<Created>;
 
     /// Changes settings and secrets and sends `webhook.updated`.

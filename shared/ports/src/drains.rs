@@ -265,7 +265,8 @@ pub trait Drains: Send + Sync {
 
     async fn store_round(&self, round: &Round) -> Result<()>;
 
-    /// How many rows of a webhook are due and not being attempted, counted up to [`COUNTED_UP_TO`]. It may lag.
+    /// How many rows of a webhook are due and not being attempted, counted up to [`COUNTED_UP_TO`]. It may lag, and on DynamoDB
+    /// it includes rows that a drainer is attempting: a claim does not touch the index.
     async fn backlog_size(
         &self,
         tenant: &TenantId,

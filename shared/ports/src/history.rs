@@ -115,6 +115,13 @@ pub struct HourlyStats {
     /// Deliveries within each bound of
     /// [`LATENCY_BOUNDS_MS`], and beyond the last.
     pub latency: Vec<u64>,
+    /// Events whose first delivery is to this webhook, so that each event counts once. Counted at the latest when the first
+    /// attempt of that delivery has ended.
+    #[serde(default)]
+    pub published: u64,
+    /// Bytes of their payloads.
+    #[serde(default)]
+    pub bytes: u64,
 }
 
 impl HourlyStats {
@@ -129,7 +136,15 @@ impl HourlyStats {
             retried: 0,
             retries: 0,
             latency: vec![0; LATENCY_BOUNDS_MS.len() + 1],
+            published: 0,
+            bytes: 0,
         }
+    }
+
+    /// Counts an event whose payload has this length.
+    pub const fn publish(&mut self, bytes: u64) {
+        self.published += 1;
+        self.bytes += bytes;
     }
 
     pub fn add(&mut self, delta: StatsDelta) {

@@ -18,10 +18,22 @@ pub enum Requeued {
     Delivered,
     Pending,
     WebhookDisabled,
+    /// Its event was erased: there is nothing to send.
+    Erased,
     Missing,
 }
 
-/// Requeues and ends rows.
+/// The result of adding a row to a stored event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Added {
+    Done,
+    /// The event already has a row for this webhook; nothing was changed.
+    Exists,
+    /// The event is not stored, or no longer.
+    EventMissing,
+}
+
+/// Requeues, adds and ends rows.
 #[async_trait]
 pub trait Interventions: Send + Sync {
     /// Requeues a row by the rules of [`Delivery::requeue`]. Its history stays.
@@ -32,6 +44,10 @@ pub trait Interventions: Send + Sync {
         force: Force,
         now: Timestamp,
     ) -> Result<Requeued>;
+
+    /// Adds a fresh row to a stored event, which is stored for at least as long from then on. The store does not look at the
+    /// webhook: whether the row may be attempted is found out when it is claimed.
+    async fn add_delivery(&self, row: Delivery) -> Result<Added>;
 
     /// Ends up to `limit` free open rows, due or not, whose webhook was deleted. Returns how many; 0 if none is left.
     async fn end_deliveries_of_deleted_webhooks(

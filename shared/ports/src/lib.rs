@@ -6,11 +6,13 @@
 //! every store.
 
 pub mod backlog;
+pub mod catalogue;
 pub mod clock;
 pub mod configs;
 pub mod dead_letters;
 pub mod deliveries;
 pub mod drains;
+pub mod erasures;
 mod error;
 pub mod first_key;
 pub mod flow;
@@ -22,6 +24,7 @@ pub mod limiters;
 pub mod mail;
 pub mod mail_outbox;
 pub mod notifications;
+pub mod portal_links;
 pub mod probes;
 pub mod queue;
 pub mod rejected;
@@ -32,6 +35,7 @@ pub mod sessions;
 pub mod sources;
 pub mod spans;
 pub mod start_now;
+pub mod tenants;
 pub mod traces;
 pub mod transfers;
 pub mod vitals;
@@ -63,14 +67,17 @@ roles! {
     ShadowStore: history::History, configs::Webhooks;
     /// To requeue deliveries, one or many.
     RetryStore: history::History, interventions::Interventions, jobs::Jobs;
-    /// To probe, end and requeue deliveries in the background.
-    ChoreStore: RetryStore, probes::Probes;
+    /// To erase events and delete tenants.
+    ErasureStore: erasures::Erasures, history::History, tenants::Tenants;
+    /// To probe, end, requeue and erase deliveries in the background.
+    ChoreStore: RetryStore, ErasureStore, probes::Probes;
     /// To find backlogs that nothing drains.
     BacklogStore: backlog::Backlog, limiters::Limiters, drains::Drains;
     /// To report stats.
     StatsStore: history::History, configs::Webhooks, backlog::Backlog;
     /// To export and import everything.
-    TransferStore: transfers::Transfers, configs::Webhooks, configs::ApiKeys, sources::Sources, history::History;
+    TransferStore: transfers::Transfers, configs::Webhooks, configs::ApiKeys, sources::Sources, history::History,
+        tenants::Tenants;
 }
 
 /// Everything that every store can do.
@@ -90,14 +97,19 @@ pub trait Store:
     + notifications::Notifications
     + sealing::Sealing
     + sessions::Sessions
+    + portal_links::PortalLinks
     + vitals::Vitals
+    + tenants::Tenants
     + transfers::Transfers
+    + catalogue::Catalogue
+    + erasures::Erasures
     + AttemptStore
     + WorkerStore
     + WebhookStore
     + InboundStore
     + ShadowStore
     + RetryStore
+    + ErasureStore
     + ChoreStore
     + BacklogStore
     + StatsStore
@@ -121,8 +133,12 @@ impl<T> Store for T where
         + notifications::Notifications
         + sealing::Sealing
         + sessions::Sessions
+        + portal_links::PortalLinks
         + vitals::Vitals
+        + tenants::Tenants
         + transfers::Transfers
+        + catalogue::Catalogue
+        + erasures::Erasures
 {
 }
 

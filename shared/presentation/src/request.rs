@@ -4,12 +4,16 @@ use postrider_api_types::delivery::{HeaderView, RequestView};
 use postrider_api_types::webhook::{HIDDEN, shown_headers};
 use postrider_domain::delivery::Delivery;
 use postrider_domain::event::{Event, Label};
+use postrider_domain::request::Content;
 use postrider_domain::webhook::Webhook;
+use url::Url;
 
 /// The last request, or the first one if there was none yet.
 pub struct Sent {
     pub url: String,
     pub headers: Vec<(String, String)>,
+    /// What the webhook's template, as it is now, makes of the payload.
+    pub body: Option<String>,
     pub was_attempted: bool,
 }
 
@@ -19,6 +23,10 @@ impl Sent {
     /// is not stored.
     #[must_use]
     pub fn of(row: &Delivery, event: Option<&Event>, webhook: Option<&Webhook>) -> Self {
+        let templated = webhook.filter(|webhook| webhook.settings.template.is_some());
+        let rendered = event
+            .zip(templated)
+            .and_then(|(event, webhook)| Content::of(event, webhook).ok());
         let mut headers = vec![("webhook-id".to_owned(), row.id.to_string())];
         let mut set = |name: &str, value: String| headers.push((name.to_owned(), value));
         if let Some(at) = row.last_attempted_at {
@@ -41,16 +49,22 @@ impl Sent {
                 set(name, Label::as_str(label).to_owned());
             }
         }
-        if let Some(event) = event {
-            set("content-type", event.content_type.as_str().to_owned());
+        let of_template = rendered.as_ref().map(|content| &content.content_type);
+        if let Some(content_type) = of_template.or(event.map(|event| &event.content_type)) {
+            set("content-type", content_type.as_str().to_owned());
         }
         set("user-agent", "Postrider (version not stored)".to_owned());
         if let Some(webhook) = webhook {
             headers.extend(shown_headers(&webhook.settings.headers));
         }
+        let url = rendered.as_ref().and_then(|content| {
+            let target = Url::parse(&row.target_url).ok()?;
+            Some(content.url(&target).to_string())
+        });
         Self {
-            url: row.target_url.clone(),
+            url: url.unwrap_or_else(|| row.target_url.clone()),
             headers,
+            body: rendered.map(|content| String::from_utf8_lossy(&content.body).into_owned()),
             was_attempted: row.last_attempted_at.is_some(),
         }
     }
@@ -61,6 +75,7 @@ impl From<Sent> for RequestView {
         let headers = sent.headers.into_iter();
         Self {
             target_url: sent.url,
+            body: sent.body,
             headers: headers
                 .map(|(name, value)| HeaderView { name, value })
                 .collect(),

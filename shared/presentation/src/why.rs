@@ -12,6 +12,7 @@ use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
 
 use self::held::Held;
+use crate::redact::without_addresses;
 
 /// Title, meaning and advice.
 type Explanation = (String, String, Vec<String>);
@@ -32,6 +33,7 @@ pub fn explain(
         (Status::Dead, Some(DeadCause::Expired)) => expired(),
         (Status::Dead, Some(DeadCause::WebhookDeleted)) => deleted(),
         (Status::Dead, Some(DeadCause::EventExpired)) => event_expired(),
+        (Status::Dead, Some(DeadCause::Erased)) => erased(),
         (Status::Pending | Status::Failed | Status::Dead, _) => match &held {
             Some(held) => held.explain(),
             None => failed(row, last?, webhook)?,
@@ -43,6 +45,19 @@ pub fn explain(
         advice,
         outlook: held.map_or_else(|| outlook(row, webhook), |held| held.outlook().to_owned()),
     })
+}
+
+/// The explanation for a customer: without what only an operator can do, and without addresses.
+#[must_use]
+pub fn for_customers(why: WhyView) -> WhyView {
+    let is_theirs = |text: &String| !network::FOR_OPERATORS.contains(&text.as_str());
+    let advice = why.advice.into_iter().filter(is_theirs);
+    WhyView {
+        title: without_addresses(&why.title),
+        meaning: without_addresses(&why.meaning),
+        advice: advice.map(|text| without_addresses(&text)).collect(),
+        outlook: without_addresses(&why.outlook),
+    }
 }
 
 fn failed(row: &Delivery, attempt: &Attempt, webhook: Option<&Webhook>) -> Option<Explanation> {
@@ -78,6 +93,14 @@ fn expired() -> Explanation {
         "Expired".to_owned(),
         "The retention period ended before this delivery arrived. Usually its webhook was paused or failed the whole time.".to_owned(),
         vec!["Resume webhooks before their deliveries expire, or raise the retention in the configuration.".to_owned()],
+    )
+}
+
+fn erased() -> Explanation {
+    (
+        "Erased".to_owned(),
+        "The event was erased before this delivery arrived. Its payload and the texts of its attempts are gone.".to_owned(),
+        vec!["If the receiver still needs the event, publish it again under another Idempotency-Key.".to_owned()],
     )
 }
 
@@ -130,9 +153,14 @@ fn ended(row: &Delivery) -> String {
         Some(DeadCause::Blocked) => {
             "Not retried: another attempt would be blocked again.".to_owned()
         }
-        Some(DeadCause::Expired | DeadCause::WebhookDeleted | DeadCause::EventExpired) | None => {
-            "Given up.".to_owned()
-        }
+        Some(DeadCause::Unrendered) => "Not retried: the template would fail again.".to_owned(),
+        Some(
+            DeadCause::Expired
+            | DeadCause::WebhookDeleted
+            | DeadCause::EventExpired
+            | DeadCause::Erased,
+        )
+        | None => "Given up.".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@ mod config;
 mod event;
 mod header;
 mod key;
+mod tenant;
 
 pub use config::{KeyRecord, SourceRecord, WebhookRecord};
 pub use event::{DeliveryRecord, EventRecord};
@@ -13,6 +14,7 @@ pub use header::{
     LINE_HEADER, VERSION,
 };
 pub use key::{SALT_BYTES, TransferKey};
+pub use tenant::TenantRecord;
 
 use data_encoding::BASE64;
 use postrider_domain::ids::TenantId;
@@ -28,6 +30,7 @@ use crate::Vault;
 pub const WEBHOOK: &str = "webhook";
 pub const SOURCE: &str = "source";
 pub const KEY: &str = "key";
+pub const TENANT: &str = "tenant";
 pub const EVENT: &str = "event";
 
 /// Seals the secret part of a record. It opens only in a record of the same kind, tenant and id.

@@ -6,6 +6,7 @@ use postrider_domain::pattern::Pattern;
 use postrider_domain::payload_filter::PayloadFilter;
 use postrider_domain::retry::RetrySettings;
 use postrider_domain::secret::{SecretRing, SigningSecret};
+use postrider_domain::template::Template;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookSettings;
 use postrider_ports::mail::Contact;
@@ -40,6 +41,8 @@ struct Shown {
     event_types: Vec<Pattern>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     filter: Option<PayloadFilter>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    template: Option<Template>,
     owner_email: Option<String>,
     timeout_ms: Millis,
     retry_rate: u32,
@@ -72,6 +75,7 @@ impl StoredWebhook {
             target_url: settings.target_url.clone(),
             event_types: settings.event_types.clone(),
             filter: settings.filter.clone(),
+            template: settings.template.clone(),
             owner_email: settings.owner_email.clone(),
             timeout_ms: settings.timeout,
             retry_rate: settings.retry_rate,
@@ -116,6 +120,7 @@ impl StoredWebhook {
             target_url: shown.target_url,
             event_types: shown.event_types,
             filter: shown.filter,
+            template: shown.template,
             owner_email: shown.owner_email,
             headers: hidden.headers()?,
             timeout: shown.timeout_ms,

@@ -16,6 +16,7 @@ use postrider_domain::retry::RetrySettings;
 use postrider_domain::scheme::Scheme;
 use postrider_domain::secret::{SecretRing, SharedSecret, SigningSecret};
 use postrider_domain::source::{Source, SourceSettings};
+use postrider_domain::template::{Template, TemplateDraft};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{
     DEFAULT_RETRY_RATE, DEFAULT_TIMEOUT_SECONDS, Webhook, WebhookSettings,
@@ -81,6 +82,17 @@ pub fn rich_filter() -> PayloadFilter {
     PayloadFilter::compile("filter", source).unwrap()
 }
 
+/// A template with text that a store must keep as it is.
+#[must_use]
+pub fn rich_template() -> Template {
+    let draft = TemplateDraft {
+        body: "{\n\t\"ü\\n\": \"{{ payload.x | default('‹') }}\"\r\n}\n".to_owned(),
+        content_type: Some("application/vnd.api+json; charset=utf-8".to_owned()),
+        query: Some("type={{ event.type }}&a=%20".to_owned()),
+    };
+    draft.check("template").unwrap()
+}
+
 /// The `n`-th webhook: active, for every event type.
 #[must_use]
 pub fn webhook(tenant: &TenantId, n: u32) -> Webhook {
@@ -92,6 +104,7 @@ pub fn webhook(tenant: &TenantId, n: u32) -> Webhook {
             target_url: Url::parse(&format!("https://receiver-{n}.example/hook")).unwrap(),
             event_types: vec!["*".parse().unwrap()],
             filter: None,
+            template: None,
             owner_email: None,
             headers: CustomHeaders::default(),
             timeout: Millis::from_seconds(u64::from(DEFAULT_TIMEOUT_SECONDS)),

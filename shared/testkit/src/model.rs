@@ -28,6 +28,8 @@ use crate::store_suite::{Fixture, FoundBy, Handle, WaitingRows};
 
 const WEBHOOKS: u32 = 3;
 const LEASE: Millis = Millis::from_seconds(20);
+/// Beyond a lease, what SQS can delay, the hour of a counter, and a day.
+const HORIZONS_MS: [u64; 4] = [121_000, 901_000, 3_600_001, 86_400_001];
 
 /// A command to a store. Numbers choose among the existing rows, claims and webhooks.
 #[derive(Clone, Debug)]
@@ -103,6 +105,7 @@ fn command() -> impl Strategy<Value = Command> {
         1 => any::<usize>().prop_map(|claim| Command::Renew { claim }),
         1 => any::<usize>().prop_map(|claim| Command::GiveBack { claim }),
         3 => (0..30_000_u64).prop_map(|ms| Command::Step { ms }),
+        1 => prop::sample::select(&HORIZONS_MS).prop_map(|ms| Command::Step { ms }),
         2 => (any::<usize>(), any::<bool>()).prop_map(|(row, force)| Command::Requeue { row, force }),
         3 => (any::<usize>(), 0..4_usize).prop_map(|(webhook, status)| Command::SetStatus { webhook, status }),
         2 => any::<usize>().prop_map(|row| Command::MoveToBacklog { row }),

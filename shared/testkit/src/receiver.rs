@@ -19,6 +19,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
+    pub query: Option<String>,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
@@ -190,8 +191,10 @@ async fn respond(
         .map(http_body_util::Collected::to_bytes)
         .unwrap_or_default();
     let path = head.uri.path().to_owned();
+    let query = head.uri.query().map(str::to_owned);
     shared.requests.lock().push(Received {
         path,
+        query,
         headers: head.headers,
         body,
     });

@@ -8,13 +8,16 @@
 //! [`embedded_suite!`](crate::embedded_suite).
 
 pub mod accepting;
+pub mod adding;
 pub mod applying;
 pub mod backlog;
 pub mod batching;
 pub mod carrying;
+pub mod catalogue;
 pub mod claiming;
 pub mod draining;
 pub mod emails;
+pub mod erasing;
 pub mod expiring;
 pub mod health;
 pub mod jobs;
@@ -23,6 +26,7 @@ pub mod listening;
 pub mod listing;
 pub mod moving;
 pub mod outbox;
+pub mod portal_links;
 pub mod probes;
 pub mod rejected;
 pub mod requeueing;
@@ -32,6 +36,7 @@ pub mod sources;
 pub mod starting;
 pub mod stats;
 pub mod stopping;
+pub mod tenant_records;
 pub mod tenants;
 pub mod webhooks;
 
@@ -178,6 +183,11 @@ macro_rules! store_suite {
                 an_unknown_row_is_missing,
                 a_claim_from_before_the_requeue_is_stale,
             }
+            adding {
+                an_event_that_no_webhook_got_is_delivered_later,
+                a_webhook_has_at_most_one_row_of_an_event,
+                nothing_is_added_to_an_event_that_is_not_stored,
+            }
             listing {
                 pages_reach_the_end_under_concurrent_inserts,
                 rows_accepted_in_the_same_millisecond_are_all_seen,
@@ -239,11 +249,23 @@ macro_rules! store_suite {
                 failed_webhooks_of_all_tenants_are_counted,
                 an_unknown_webhook_is_missing,
             }
+            catalogue {
+                a_change_of_an_event_type_raises_the_version,
+                an_event_type_is_kept_replaced_and_deleted,
+                event_types_are_listed_by_name_and_per_tenant,
+                the_largest_event_types_are_kept,
+            }
             carrying {
                 another_process_opens_a_sealed_value,
                 a_forged_value_does_not_open,
                 a_session_that_was_ended_stays_ended,
                 a_working_store_says_so,
+            }
+            portal_links {
+                a_portal_link_comes_back_once,
+                one_of_two_concurrent_uses_wins,
+                an_expired_portal_link_is_useless,
+                an_unknown_portal_link_is_missing,
             }
             sources {
                 a_source_comes_back_as_it_was_stored,
@@ -290,6 +312,8 @@ macro_rules! store_suite {
             stats {
                 counters_agree_with_the_attempts,
                 counters_are_kept_by_hour_and_webhook,
+                a_published_event_counts_once_with_its_bytes,
+                counters_of_a_deleted_webhook_stay,
             }
             outbox {
                 changes_are_notified_in_order,
@@ -311,6 +335,27 @@ macro_rules! store_suite {
                 no_operation_reaches_another_tenant,
                 the_same_event_id_is_two_events,
                 each_tenant_has_its_own_version_and_webhooks,
+            }
+            erasing {
+                an_erasure_is_stored_and_continues,
+                erasures_are_listed_newest_first,
+                an_erased_event_leaves_only_what_happened,
+                an_open_delivery_of_an_erased_event_is_dead,
+                an_attempt_under_way_ends_before_it_is_erased,
+                an_erased_event_does_not_come_back,
+                a_body_of_any_size_is_erased,
+                erasing_leaves_other_events_and_tenants_alone,
+                the_settings_of_a_tenant_are_deleted_in_slices,
+                an_event_is_deleted_whole,
+                the_rest_of_a_tenant_is_deleted_in_slices,
+                a_forgotten_tenant_does_not_exist,
+            }
+            tenant_records {
+                a_record_comes_back_as_it_was_stored,
+                a_change_based_on_an_old_record_is_rejected,
+                a_record_makes_plans_outdated_and_comes_with_the_webhooks,
+                tenants_with_and_without_a_record_are_listed_page_by_page,
+                a_tenant_has_as_many_webhooks_as_its_record_allows,
             }
         }
     };
@@ -360,6 +405,7 @@ macro_rules! embedded_suite {
                 a_held_row_stays,
                 removal_respects_its_limit,
                 retained_rows_do_not_hide_the_expired_ones_behind_them,
+                rows_of_a_tenant_with_a_shorter_retention_are_removed_sooner,
                 rejected_requests_are_removed_after_their_retention,
                 old_counters_and_emails_are_removed,
                 rows_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention,

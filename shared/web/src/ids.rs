@@ -4,7 +4,11 @@ use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, Path};
 use http::request::Parts;
-use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, RejectedId, SourceId, WebhookId};
+use postrider_domain::event::Label;
+use postrider_domain::ids::{
+    DeliveryId, ErasureId, EventId, JobId, KeyId, RejectedId, SourceId, TenantId, WebhookId,
+};
+use postrider_domain::pattern::EventType;
 
 use crate::problem::Problem;
 
@@ -38,8 +42,24 @@ impl Identified for JobId {
     const WHAT: &'static str = "retry";
 }
 
+impl Identified for ErasureId {
+    const WHAT: &'static str = "erasure";
+}
+
+impl Identified for Label {
+    const WHAT: &'static str = "session";
+}
+
+impl Identified for EventType {
+    const WHAT: &'static str = "event type";
+}
+
 impl Identified for KeyId {
     const WHAT: &'static str = "key";
+}
+
+impl Identified for TenantId {
+    const WHAT: &'static str = "tenant";
 }
 
 /// The id in the path. Ids are opaque: a malformed one is not found.

@@ -6,6 +6,7 @@ pub mod envelope;
 pub mod ids;
 #[cfg(feature = "lambda")]
 pub mod lambda;
+pub mod origin;
 pub mod problem;
 pub mod recognised;
 pub mod requests;

@@ -6,9 +6,10 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use postrider_api_types::problem::InvalidField;
 use postrider_domain::invalid::{FieldError, Invalid};
+use postrider_domain::json_schema::PayloadFault;
 use postrider_domain::route::Unroutable;
 use postrider_gateway::GatewayError;
-use postrider_gateway::error::Conflict;
+use postrider_gateway::error::{Conflict, Limited};
 
 pub use postrider_api_types::problem::{Code, ProblemBody};
 
@@ -66,8 +67,11 @@ impl Problem {
     }
 
     fn with_error(mut self, field: &str, message: &str) -> Self {
-        let (field, message) = (field.to_owned(), message.to_owned());
-        self.errors.push(FieldError { field, message });
+        self.errors.push(FieldError {
+            field: field.to_owned(),
+            pointer: None,
+            message: message.to_owned(),
+        });
         self
     }
 
@@ -87,6 +91,7 @@ impl Problem {
 fn invalid_field(error: &FieldError) -> InvalidField {
     InvalidField {
         field: cut(&error.field).to_owned(),
+        pointer: error.pointer.as_deref().map(|it| cut(it).to_owned()),
         message: cut(&error.message).to_owned(),
     }
 }
@@ -146,6 +151,17 @@ impl From<GatewayError> for Problem {
         match error {
             GatewayError::Invalid(invalid) => invalid.into(),
             GatewayError::TooLarge { limit } => Self::too_large("payload", limit),
+            GatewayError::SchemaMismatch(faults) => {
+                let error = |fault: PayloadFault| FieldError {
+                    field: "payload".to_owned(),
+                    pointer: Some(fault.pointer),
+                    message: fault.message,
+                };
+                Self {
+                    errors: faults.into_iter().map(error).collect(),
+                    ..Self::new(Code::SchemaMismatch, cut(&detail).to_owned())
+                }
+            }
             GatewayError::Unverified => Self::new(Code::InvalidSignature, detail),
             GatewayError::KeyReused => Self::new(Code::IdempotencyKeyReused, detail)
                 .with_error("Idempotency-Key", "was already used for another request"),
@@ -158,7 +174,16 @@ impl From<GatewayError> for Problem {
             }
             GatewayError::NotFound { .. } => Self::new(Code::NotFound, detail),
             GatewayError::Conflict(conflict) => Self::new(conflict_code(conflict), detail),
+            GatewayError::Unrendered(_) => Self::new(Code::TemplateError, detail),
             GatewayError::TooMany { .. } => Self::new(Code::LimitReached, detail),
+            GatewayError::Limited(limited) => {
+                let code = match limited {
+                    Limited::Webhooks { .. } => Code::LimitReached,
+                    Limited::PublishRate { .. } => Code::RateLimited,
+                    Limited::BodyBytes { .. } => Code::PayloadTooLarge,
+                };
+                Self::new(code, detail.clone()).with_error(limited.field(), &detail)
+            }
             GatewayError::TooManyShadows { .. } => Self::new(Code::TooManyShadows, detail),
             GatewayError::Store(error) => error.into(),
         }
@@ -192,10 +217,14 @@ const fn conflict_code(conflict: Conflict) -> Code {
         Conflict::InFlight => Code::DeliveryInFlight,
         Conflict::Delivered => Code::DeliveryDelivered,
         Conflict::Pending => Code::DeliveryPending,
+        Conflict::Exists => Code::DeliveryExists,
         Conflict::WebhookDisabled => Code::WebhookDisabled,
         Conflict::WebhookDeleted => Code::WebhookDeleted,
         Conflict::PayloadGone => Code::PayloadGone,
         Conflict::ChangedMeanwhile => Code::ChangedMeanwhile,
+        Conflict::TenantExists => Code::TenantExists,
+        Conflict::TenantDeleted => Code::TenantDeleted,
+        Conflict::DefaultTenant => Code::DefaultTenant,
         Conflict::TooManySecrets(_) => Code::TooManySecrets,
     }
 }
@@ -226,10 +255,14 @@ mod tests {
             (Conflict::InFlight, "delivery_in_flight"),
             (Conflict::Delivered, "delivery_delivered"),
             (Conflict::Pending, "delivery_pending"),
+            (Conflict::Exists, "delivery_exists"),
             (Conflict::WebhookDisabled, "webhook_disabled"),
             (Conflict::WebhookDeleted, "webhook_deleted"),
             (Conflict::PayloadGone, "payload_gone"),
             (Conflict::ChangedMeanwhile, "changed_meanwhile"),
+            (Conflict::TenantExists, "tenant_exists"),
+            (Conflict::TenantDeleted, "tenant_deleted"),
+            (Conflict::DefaultTenant, "default_tenant"),
             (
                 Conflict::TooManySecrets(TooManySecrets { limit: 5 }),
                 "too_many_secrets",

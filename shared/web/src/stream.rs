@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::HeaderMap;
 use parking_lot::Mutex;
+use postrider_api_types::notification::changed_ids;
 use postrider_api_types::schema::MAX_POSITION_DIGITS;
 use postrider_domain::ids::TenantId;
 use postrider_domain::invalid::Invalid;
@@ -92,6 +93,16 @@ impl Streams {
 pub struct StreamSession {
     pub id: SessionId,
     pub ends_at: Timestamp,
+    pub shown: Shown,
+}
+
+/// What a stream shows of notifications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    Everything,
+    /// Which deliveries and webhooks have changed, and nothing else: for customers, who see neither sources nor the
+    /// addresses that errors name.
+    Changes,
 }
 
 /// Follows the notifications of the key's tenant for as long as the key, and the session if there is one, is valid. A listener
@@ -120,12 +131,13 @@ pub async fn follow(
         .await?;
     // An id from the future belongs to another database; waiting for it would never end.
     let seq = last_seen.map_or(newest, |seq| seq.min(newest));
+    let shown = session.map_or(Shown::Everything, |session| session.shown);
     let (listening, shutdown) = match &streams.streaming {
         Streaming::Open {
             listening,
             shutdown,
         } => (Arc::clone(listening), shutdown.clone()),
-        Streaming::Polled => return polled(&streams, &tenant, seq).await,
+        Streaming::Polled => return polled(&streams, &tenant, seq, shown).await,
     };
     let listener = Listener {
         hello: Some(Event::default().id(seq.to_string())),
@@ -148,7 +160,12 @@ pub async fn follow(
 
 /// The new notifications, in one response. It starts with how long to wait before reconnecting, and with the position:
 /// a browser that got no event would otherwise reconnect without one and miss what happened in between.
-async fn polled(streams: &Streams, tenant: &TenantId, seq: u64) -> Result<Response, Problem> {
+async fn polled(
+    streams: &Streams,
+    tenant: &TenantId,
+    seq: u64,
+    shown: Shown,
+) -> Result<Response, Problem> {
     let page = streams
         .gateway
         .ports
@@ -156,15 +173,19 @@ async fn polled(streams: &Streams, tenant: &TenantId, seq: u64) -> Result<Respon
         .notifications_after(tenant, seq, PAGE)
         .await?;
     let hello = Event::default().retry(COME_BACK_AFTER).id(seq.to_string());
-    let events = std::iter::once(hello).chain(page.into_iter().map(to_event));
+    let events =
+        std::iter::once(hello).chain(page.into_iter().filter_map(move |one| to_event(one, shown)));
     Ok(Sse::new(stream::iter(events.map(Ok::<_, Infallible>))).into_response())
 }
 
-fn to_event(announced: StoredNotification) -> Event {
-    Event::default()
-        .id(announced.seq.to_string())
-        .event(announced.kind)
-        .data(announced.event)
+/// `None` for what is not shown.
+fn to_event(announced: StoredNotification, shown: Shown) -> Option<Event> {
+    let data = match shown {
+        Shown::Everything => announced.event,
+        Shown::Changes => changed_ids(&announced.event)?,
+    };
+    let event = Event::default().id(announced.seq.to_string());
+    Some(event.event(announced.kind).data(data))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Invalid> {
@@ -207,7 +228,13 @@ impl Listener {
         }
         loop {
             if let Some(next) = self.waiting.pop_front() {
-                return Some((Ok(to_event(next)), self));
+                let shown = self
+                    .session
+                    .map_or(Shown::Everything, |session| session.shown);
+                match to_event(next, shown) {
+                    Some(event) => return Some((Ok(event), self)),
+                    None => continue,
+                }
             }
             self.wait().await?;
             self.read().await?;

@@ -7,10 +7,14 @@ use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_domain::egress::Rules;
 use postrider_ports::sender::{OwnFault, OwnFaultKind, Post, Posted, Sender};
 
-/// A sender that may reach the addresses that these rules allow.
-pub fn sender(rules: Rules) -> anyhow::Result<HttpSender> {
+use crate::settings::Backend;
+
+/// A sender that may reach the addresses that these rules allow. With a NAT gateway, requests to SQS take the same way as
+/// those to receivers, so SQS tells an outage of the gateway's network from one of a receiver.
+pub fn sender(rules: Rules, backend: &Backend) -> anyhow::Result<HttpSender> {
     Ok(HttpSender::new(SenderSettings {
         rules,
+        reference: backend.queue_url().and_then(|url| url.parse().ok()),
         ..SenderSettings::default()
     })?)
 }
@@ -35,7 +39,10 @@ impl LateSender {
         if let Some(created) = self.created.get() {
             return Ok(created);
         }
-        let sender = sender(self.rules.clone())?;
+        let sender = HttpSender::new(SenderSettings {
+            rules: self.rules.clone(),
+            ..SenderSettings::default()
+        })?;
         Ok(self.created.get_or_init(|| sender))
     }
 }

@@ -7,6 +7,7 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::Millis;
+use postrider_gateway::settings::portal::PortalSettings;
 use postrider_gateway::settings::shared::LOG;
 use postrider_gateway::settings::{BadSettings, GatewaySettings, MAX_BODY_BYTES, Reader};
 use postrider_ports::traces::TraceSettings;
@@ -38,6 +39,17 @@ pub enum Backend {
     Dev(String),
 }
 
+impl Backend {
+    /// The queue that the dispatcher receives from; `None` outside AWS.
+    pub(crate) fn queue_url(&self) -> Option<&str> {
+        match self {
+            Self::Aws { queues, .. } => Some(&queues.messages),
+            #[cfg(feature = "local")]
+            Self::Dev(_) => None,
+        }
+    }
+}
+
 /// The settings of every function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonSettings {
@@ -55,6 +67,7 @@ pub struct ApiSettings {
     pub limits: GatewaySettings,
     /// The Secrets Manager entry that contains the first key.
     pub first_key_secret: Option<String>,
+    pub portal: PortalSettings,
 }
 
 /// The settings of the receiver of inbound webhooks.
@@ -175,6 +188,12 @@ impl ApiSettings {
             backend: backend(reader, Unseals::Yes),
             limits: limits(reader),
             first_key_secret: reader.text("POSTRIDER_FIRST_KEY_SECRET"),
+            portal: PortalSettings {
+                public_url: reader
+                    .text("POSTRIDER_PUBLIC_URL")
+                    .map(|url| url.trim_end_matches('/').to_owned()),
+                ..reader.portal()
+            },
         }
     }
 }
@@ -321,5 +340,6 @@ fn limits(reader: &mut Reader<'_>) -> GatewaySettings {
         max_body_bytes: MAX_BODY_BYTES,
         egress: reader.egress(),
         retry: reader.retry(),
+        event_validation: reader.event_validation(),
     }
 }

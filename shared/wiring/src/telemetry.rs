@@ -5,7 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use postrider_adapter_otlp::OtlpTraces;
 use postrider_gateway::traces;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::settings::CommonSettings;
 
@@ -25,13 +28,16 @@ impl CommonSettings {
 
 /// Logs JSON lines to standard output, where CloudWatch reads them.
 fn start_logging(filter: &str) -> anyhow::Result<()> {
-    let filter =
-        EnvFilter::try_new(filter).context("POSTRIDER_LOG is not a valid tracing filter")?;
-    tracing_subscriber::fmt()
+    let filter: Targets = filter
+        .parse()
+        .context("POSTRIDER_LOG is not a valid log filter")?;
+    let lines = fmt::layer()
         .json()
         .flatten_event(true)
-        .with_env_filter(filter)
-        .with_writer(std::io::stdout)
+        .with_writer(std::io::stdout);
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
         .try_init()
         .map_err(|error| anyhow!("cannot start logging: {error}"))
 }

@@ -125,6 +125,37 @@ impl Recording {
         pages
     }
 
+    /// How many syncs of the log ended before each `202`, since the one before.
+    #[must_use]
+    pub fn syncs_per_acknowledgement(&self) -> Vec<usize> {
+        let (mut log, mut syncs, mut counts) = (None, 0, Vec::new());
+        for record in &self.records {
+            match record {
+                Record::Created { inode, path } | Record::Opened { inode, path }
+                    if path.ends_with("postrider.db-wal") =>
+                {
+                    log = Some(*inode);
+                }
+                Record::SyncEnded { inode, .. } if log == Some(*inode) => syncs += 1,
+                Record::Responded(response) if response.starts_with(b"HTTP/1.1 202") => {
+                    counts.push(std::mem::take(&mut syncs));
+                }
+                Record::Created { .. }
+                | Record::Opened { .. }
+                | Record::Wrote { .. }
+                | Record::Resized { .. }
+                | Record::SyncBegan { .. }
+                | Record::SyncEnded { .. }
+                | Record::Linked { .. }
+                | Record::Renamed { .. }
+                | Record::Removed { .. }
+                | Record::MadeDirectory { .. }
+                | Record::Responded(_) => {}
+            }
+        }
+        counts
+    }
+
     pub(super) fn assert_complete(&self, seen: &[String]) {
         let mut recorded = Acknowledged::default();
         self.records.iter().for_each(|record| recorded.add(record));

@@ -21,11 +21,15 @@ export default async function (stage) {
   });
   await github(`${stage.calls}${source.url}`, EVIL, EVIL, { headers: { "x-evil": EVIL, "content-type": `text/html; ${LABEL}` } });
   const [rejected] = (await stage.api("GET", `/v1/sources/${source.id}/refused`)).items;
+  const entry = { description: EVIL, group: EVIL, schema: { title: EVIL, properties: { [EVIL]: { type: "string", description: EVIL, enum: [EVIL] } } }, examples: [{ [EVIL]: EVIL }, EVIL], deprecated: true };
+  // API Gateway takes an encoded slash for one that separates.
+  const type = encodeURIComponent(LABEL.replaceAll("/", "."));
+  await stage.api("PUT", `/v1/event-types/${type}`, entry);
   const page = await stage.inside({}, key);
   const paths = [
     "", "/deliveries", `/deliveries/${id}`, `/deliveries/${id}?view=raw`, `/deliveries/${id}/shadow`, `/deliveries/${raw.deliveries[0].id}`, "/dead", `/dead/retry?webhook_id=${webhook.id}`,
     "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/edit`, "/sources", `/sources/${source.id}`, `/sources/${source.id}/edit`,
-    `/sources/${source.id}/refused/${rejected.id}`, `/events/${raw.id}`, "/keys",
+    `/sources/${source.id}/refused/${rejected.id}`, `/events/${raw.id}`, "/keys", "/event-types", `/event-types/${type}`, `/event-types/${type}/edit`, "/new-event-type",
   ];
   const odd = encodeURIComponent(EVIL);
   for (const name of ["session_id", "status", "webhook_id", "event_type", "from", "to", "cursor", "done", "view", "window"]) {

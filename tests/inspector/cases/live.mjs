@@ -49,6 +49,8 @@ export default async function (stage) {
   }, hidden);
   await hide(true);
   assert(await page.evaluate(() => source === null));
+  // A refresh that began while it was visible may still end.
+  await until(() => page.evaluate(() => !fetching), "no refresh is under way");
   const unseen = await stage.publish(webhook);
   await stage.reaches(unseen, "delivered");
   assert.equal(await page.locator(`tr[data-key="${unseen}"]`).count(), 0);

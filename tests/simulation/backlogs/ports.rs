@@ -407,6 +407,7 @@ impl Webhooks for MemoryStore {
             Ok(WebhookList {
                 version: state.version,
                 webhooks: state.webhook.iter().cloned().collect(),
+                tenant: None,
             })
         })
         .await

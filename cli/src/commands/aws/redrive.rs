@@ -1,10 +1,12 @@
 //! `postrider aws redrive`: processes again what a function could not process: stream records in S3, and messages in
 //! dead-letter queues.
 
+mod bus_events;
 mod objects;
 pub(super) mod queues;
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::json;
 
 use self::objects::Bucket;
@@ -12,7 +14,9 @@ use super::stack::Stack;
 use super::tool::AwsTool;
 use crate::edge;
 use crate::failure::{Ending, Failure};
-use crate::output::{Output, plural};
+use crate::output::{Output, plural, printable_line};
+
+const MAX_REASON_CHARS: usize = 300;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,7 +25,8 @@ Examples:
 
 Changes that the publisher gave up on are in the bucket FailedChangesBucket. They are processed again,
 and an object is deleted once all of its changes are. Notifications may be sent twice, with the
-same ids. Messages in dead-letter queues go back to the queues they came from.
+same ids. Messages in dead-letter queues go back to the queues they came from. Events of an
+EventBridge bus are published again; one that was published before is not published twice.
 
 Dead deliveries are neither: they are rows, and `postrider retry --dead` sends them again.
 Exit code 1 if something failed again.";
@@ -36,6 +41,22 @@ pub(super) struct RedriveArgs {
     /// Bucket with failed stream records [default: that of the stack]
     #[arg(long, value_name = "NAME")]
     bucket: Option<String>,
+}
+
+/// What could not be processed and stays where it is.
+#[derive(Debug, Serialize)]
+struct Unprocessed {
+    key: String,
+    reason: String,
+}
+
+impl Unprocessed {
+    /// Reports it, and returns it for the summary.
+    fn told(key: String, reason: &str, out: Output) -> Self {
+        let reason = printable_line(reason, MAX_REASON_CHARS);
+        out.note(format!("{key}: {reason}"));
+        Self { key, reason }
+    }
 }
 
 pub(super) async fn run(
@@ -109,9 +130,10 @@ async fn redrive(
     if processed.objects > 0 && processed.failed.is_empty() {
         queues::forget_objects(stack, tool).await?;
     }
+    let bus_events = bus_events::publish(stack, tool, out).await?;
     let queues = queues::filled(stack, tool).await?;
     let mut moved = 0;
-    for queue in &queues {
+    for queue in queues.iter().filter(|it| it.name != bus_events::QUEUE) {
         moved += queues::move_back(queue, tool).await?;
         out.note(format!(
             "{}: {} moved back.",
@@ -119,20 +141,23 @@ async fn redrive(
             plural(queue.messages, "message")
         ));
     }
+    let failed: Vec<_> = processed.failed.iter().chain(&bus_events.failed).collect();
     if out.wants_json() {
         out.value(&json!({
             "objects": processed.objects,
             "records": processed.records,
-            "failed": processed.failed,
+            "failed": failed,
             "messages_moved": moved,
+            "bus_events_published": bus_events.published,
         }))?;
     } else {
         out.line(format!(
-            "Processed {} from {}, moved {}.",
+            "Processed {} from {}, moved {}, published {} of the bus.",
             plural(processed.records, "record"),
             plural(processed.objects, "object"),
-            plural(moved, "message")
+            plural(moved, "message"),
+            plural(bus_events.published, "event")
         ))?;
     }
-    Ok(Ending::of(processed.failed.is_empty()))
+    Ok(Ending::of(failed.is_empty()))
 }

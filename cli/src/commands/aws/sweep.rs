@@ -117,7 +117,7 @@ pub(super) async fn sweep(
     let event = request(period);
     let count = RecordCount::new(out, "Swept");
     loop {
-        let answer = match tool.invoke(poller, &event).await? {
+        let answer = match tool.invoke(poller, &event.to_string()).await? {
             Invoked::Returned(answer) => read(&answer)?,
             Invoked::Failed(reason) => {
                 return Err(Failure::Aws(AwsError::Rejected {

@@ -114,17 +114,13 @@ impl AwsTool {
         serde_json::from_slice(&ended.stdout).map_err(|_| AwsError::Unreadable(call.name()))
     }
 
-    /// Invokes a function and waits for its result.
-    pub(super) async fn invoke(
-        &self,
-        function: &str,
-        payload: &Value,
-    ) -> Result<Invoked, AwsError> {
+    /// Invokes a function with a JSON text, which it gets byte for byte, and waits for its result.
+    pub(super) async fn invoke(&self, function: &str, payload: &str) -> Result<Invoked, AwsError> {
         let unusable = |error: io::Error| AwsError::NotRun(error.to_string());
         let folder = tempfile::tempdir().map_err(unusable)?;
         let (sent, received) = (folder.path().join("payload"), folder.path().join("result"));
         // A payload may be larger than an argument can be.
-        std::fs::write(&sent, payload.to_string()).map_err(unusable)?;
+        std::fs::write(&sent, payload).map_err(unusable)?;
         let call = AwsCall::new("lambda", "invoke")
             .option("--function-name", function)
             .option("--payload", format!("fileb://{}", sent.display()))

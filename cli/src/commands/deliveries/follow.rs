@@ -1,16 +1,18 @@
 //! `postrider deliveries --follow`: changes to deliveries, live.
 
 mod line;
+mod shown;
 
 use std::collections::HashMap;
 
-use postrider_api_types::Word;
 use postrider_api_types::delivery::{DeliveryDetail, DeliveryView};
+use postrider_api_types::{ApiTime, Word};
 use postrider_domain::delivery::Status;
 use postrider_domain::notification::NotificationKind;
 use tokio::sync::mpsc;
 
-use self::line::Line;
+use self::line::{Gap, Line};
+use self::shown::Shown;
 use super::ListArgs;
 use crate::client::Client;
 use crate::edge;
@@ -35,6 +37,7 @@ pub(super) async fn run(args: &ListArgs, client: &Client, out: Output) -> Result
             out,
             names: WebhookNames::default(),
             listed: Listed::default(),
+            shown: Shown::default(),
         };
         follow.list().await?;
         tokio::select! {
@@ -54,24 +57,53 @@ struct Follow<'a> {
     out: Output,
     names: WebhookNames,
     listed: Listed,
+    shown: Shown,
 }
 
 impl Follow<'_> {
     /// Prints the existing deliveries, oldest first.
     async fn list(&mut self) -> Result<(), Failure> {
+        let deliveries = self.newest().await?;
+        if !self.out.wants_json() {
+            self.names = WebhookNames::read(self.client).await;
+        }
+        for delivery in deliveries.iter().rev() {
+            self.show(&Line::listed(delivery))?;
+        }
+        self.listed = deliveries.iter().collect();
+        Ok(())
+    }
+
+    async fn newest(&self) -> Result<Vec<DeliveryView>, Failure> {
         let conditions = self.args.filter.parameters(self.args.status, edge::now());
         let limit = self.args.limit.unwrap_or(DEFAULT_LIMIT);
         // At least one, so that the gateway rejects an invalid condition.
         let path = ["v1", "deliveries"];
         let listing = pages::first(self.client, &path, &conditions, limit.max(1)).await?;
-        let deliveries: Vec<DeliveryView> = listing.read()?;
-        if !self.out.wants_json() {
-            self.names = WebhookNames::read(self.client).await;
+        let mut deliveries: Vec<DeliveryView> = listing.read()?;
+        deliveries.truncate(limit);
+        Ok(deliveries)
+    }
+
+    /// Says that changes are missing. Unless others wait to be shown, the newest deliveries are listed again, as far as they
+    /// have changed.
+    async fn tell_gap(&mut self, has_time: bool) -> Result<(), Failure> {
+        if self.out.wants_json() {
+            self.out.value(&Gap::at(ApiTime(edge::now())))?;
+        } else {
+            self.out.note(
+                "Some changes are missing here: the gateway streams about 100 a second, and only while a client listens.",
+            );
         }
-        for delivery in deliveries.iter().take(limit).rev() {
-            self.show(&Line::listed(delivery))?;
+        if !has_time {
+            return Ok(());
         }
-        self.listed = deliveries.iter().take(limit).collect();
+        for delivery in self.newest().await?.iter().rev() {
+            let line = Line::listed(delivery);
+            if !self.shown.has(&line) {
+                self.show(&line)?;
+            }
+        }
         Ok(())
     }
 
@@ -85,6 +117,7 @@ impl Follow<'_> {
                         self.show(&Line::changed(&change, error.as_deref()))?;
                     }
                 }
+                Heard::Gap => self.tell_gap(heard.is_empty()).await?,
                 Heard::Lost(reason) => self.out.note(format!(
                     "Lost the connection to the gateway ({reason}); reconnecting …"
                 )),
@@ -117,7 +150,8 @@ impl Follow<'_> {
         why.filter(|_| is_same).map(|why| why.title)
     }
 
-    fn show(&self, line: &Line<'_>) -> Result<(), Failure> {
+    fn show(&mut self, line: &Line<'_>) -> Result<(), Failure> {
+        self.shown.add(line);
         if self.out.wants_json() {
             self.out.value(line)
         } else {
@@ -156,7 +190,6 @@ impl Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postrider_api_types::ApiTime;
     use postrider_domain::notification::NotificationKind::{
         DeliveryDead, DeliveryFailed, DeliveryRequeued,
     };

@@ -3,6 +3,7 @@
 use postrider_api_types::filter::FilterParameters;
 use postrider_api_types::job::{NewRetry, RetryJobView};
 use postrider_domain::delivery::Status;
+use postrider_domain::time::Timestamp;
 
 use super::super::deliveries::table;
 use super::super::filter::FilterArgs;
@@ -32,6 +33,7 @@ pub(super) struct Bulk<'a> {
     pub(super) out: Output,
     pub(super) filter: FilterArgs,
     conditions: FilterParameters,
+    started_at: Timestamp,
 }
 
 pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
@@ -41,6 +43,7 @@ pub(super) async fn run(args: BulkArgs, client: &Client, out: Output) -> Result<
         out,
         conditions: args.filter.parameters(Some(args.status), now),
         filter: args.filter,
+        started_at: now,
     };
     if args.dry_run {
         return bulk.dry_run().await;
@@ -60,6 +63,16 @@ impl Bulk<'_> {
     /// Starts the job; the gateway counts and requeues in the background.
     pub(super) async fn start(&self) -> Result<Answer, Failure> {
         self.post(false).await
+    }
+
+    /// The same conditions with another status, without deliveries that were accepted after the start.
+    pub(super) fn in_status(&self, status: Status) -> FilterParameters {
+        let conditions = self.conditions.clone();
+        FilterParameters {
+            status: Some(status.to_string()),
+            to: conditions.to.or_else(|| Some(self.started_at.to_string())),
+            ..conditions
+        }
     }
 
     async fn post(&self, dry_run: bool) -> Result<Answer, Failure> {

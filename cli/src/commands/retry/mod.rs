@@ -1,6 +1,7 @@
 //! `postrider retry`: requeue deliveries.
 
 mod bulk;
+mod listing;
 mod settle;
 mod watch;
 

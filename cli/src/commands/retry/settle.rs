@@ -78,6 +78,13 @@ async fn settle(
                     progress.set(settled, requeued, requeued.to_string());
                 }
             }
+            Some(Heard::Gap) => {
+                bulk.out.note(
+                    "Some changes are missing from the live feed; checking the list of deliveries instead.",
+                );
+                let dead = bulk.dead_once_settled().await?;
+                results.count_listed(requeued, dead);
+            }
             Some(Heard::Lost(_) | Heard::Back) => {}
             None => return Err(deaf()),
         }
@@ -112,6 +119,14 @@ impl Results {
         } else if change.kind == NotificationKind::DeliveryDead {
             self.dead += u64::from(self.open.remove(&change.id));
         }
+    }
+
+    /// Takes over what a list shows after a gap: no delivery is open, and so many are dead.
+    fn count_listed(&mut self, requeued: u64, dead: u64) {
+        self.requeued = requeued;
+        self.open.clear();
+        self.dead = dead.min(requeued);
+        self.delivered = requeued - self.dead;
     }
 
     fn are_settled(&self, requeued: u64) -> bool {
@@ -181,5 +196,21 @@ mod tests {
         results.take(&change(DeliveryDelivered, "dlv_1"));
         assert_eq!((results.delivered, results.dead), (1, 1));
         assert!(results.are_settled(2) && !results.are_settled(3));
+    }
+
+    #[test]
+    fn after_a_gap_the_list_decides() {
+        let mut results = Results::default();
+        results.take(&change(DeliveryRequeued, "dlv_1"));
+        assert!(!results.are_settled(3));
+        results.count_listed(3, 1);
+        assert_eq!((results.delivered, results.dead), (2, 1));
+        assert!(results.are_settled(3));
+        results.count_listed(3, 5);
+        assert_eq!(
+            (results.delivered, results.dead),
+            (0, 3),
+            "others may have died meanwhile"
+        );
     }
 }

@@ -25,6 +25,16 @@ pub(crate) enum Parts {
     WithoutPayload,
 }
 
+impl Parts {
+    pub(crate) fn of(is_payload_wanted: bool) -> Self {
+        if is_payload_wanted {
+            Self::WithPayload
+        } else {
+            Self::WithoutPayload
+        }
+    }
+}
+
 pub(crate) fn describe(detail: &DeliveryDetail, shown: Parts, out: Output) -> String {
     let delivery = &detail.delivery;
     let mut parts = vec![headline(delivery, out)];
@@ -34,7 +44,10 @@ pub(crate) fn describe(detail: &DeliveryDetail, shown: Parts, out: Output) -> St
     }
     parts.extend(response(detail, out));
     parts.push(request(delivery, &detail.request, out));
-    parts.extend(payload(detail, shown, out));
+    let kind = detail.content_type.as_deref().unwrap_or("unknown type");
+    let content = (&detail.payload, &detail.payload_base64);
+    parts.extend(payload(content, kind, shown, out));
+    parts.extend(rendered(&detail.request, shown, out));
     if delivery.status == Status::Dead {
         parts.push(format!("To send it again: postrider retry {}", delivery.id));
     }
@@ -97,6 +110,7 @@ fn cause(cause: &Word<DeadCause>) -> String {
             "attempts used up; the webhook was stopped".to_owned()
         }
         Word::Known(DeadCause::EventExpired) => "the event is no longer stored".to_owned(),
+        Word::Known(DeadCause::Erased) => "the event was erased".to_owned(),
         Word::Known(_) | Word::Unknown(_) => cause.as_str().replace('_', " "),
     }
 }
@@ -143,9 +157,14 @@ fn request(delivery: &DeliveryView, sent: &RequestView, out: Output) -> String {
     lines.join("\n")
 }
 
-fn payload(detail: &DeliveryDetail, shown: Parts, out: Output) -> Option<String> {
-    let bytes = body(detail)?;
-    let kind = detail.content_type.as_deref().unwrap_or("unknown type");
+/// A payload, given as text or in base64.
+pub(crate) fn payload(
+    content: (&Option<String>, &Option<String>),
+    kind: &str,
+    shown: Parts,
+    out: Output,
+) -> Option<String> {
+    let bytes = body(content)?;
     let size = format!(
         "{}, {}",
         printable_line(kind, 100),
@@ -163,8 +182,16 @@ fn payload(detail: &DeliveryDetail, shown: Parts, out: Output) -> Option<String>
     })
 }
 
-fn body(detail: &DeliveryDetail) -> Option<Vec<u8>> {
-    match (&detail.payload, &detail.payload_base64) {
+/// What the webhook's template makes of the payload.
+fn rendered(sent: &RequestView, shown: Parts, out: Output) -> Option<String> {
+    let body = sent.body.as_ref().filter(|_| shown == Parts::WithPayload)?;
+    let heading = out.paint(Tone::Strong, "BODY");
+    let text = pretty_body(body.as_bytes(), SHOWN_BODY_CHARS);
+    Some(format!("{heading} as the template renders it now\n{text}"))
+}
+
+fn body(content: (&Option<String>, &Option<String>)) -> Option<Vec<u8>> {
+    match content {
         (Some(text), _) => Some(text.clone().into_bytes()),
         (None, Some(encoded)) => BASE64.decode(encoded.as_bytes()).ok(),
         (None, None) => None,
@@ -186,7 +213,7 @@ mod tests {
                 "at":"2026-02-21T10:00:00Z","status_code":500,"elapsed_ms":12,"timings":{"dns_ms":1,"connect_ms":null,"first_byte_ms":9},"error":"HTTP status 500","phase":null,
                 "response_body":"\u001b[31moops"}],
                 "why":{"title":"The webhook was deleted","meaning":"So it is.","advice":["Recreate\u001b[2J it."],"outlook":"Given up."},
-                "request":{"target_url":"https://example.com/","headers":[{"name":"webhook-id","value":"dlv_1"}]}}"#,
+                "request":{"target_url":"https://example.com/","headers":[{"name":"webhook-id","value":"dlv_1"}],"body":"{\"b\":2}"}}"#,
         )
         .unwrap();
         let out = Output::new(Format::People, true);
@@ -201,6 +228,7 @@ mod tests {
             "\\u{1b}[31moops",
             "LAST REQUEST\nPOST https://example.com/\nwebhook-id: dlv_1",
             "application/json, 7 bytes\n{\n  \"a\": 1\n}",
+            "BODY as the template renders it now\n{\n  \"b\": 2\n}",
             "postrider retry dlv_1",
         ] {
             assert!(shown.contains(part), "{part} in {shown}");

@@ -1,4 +1,4 @@
-//! `postrider show`: one delivery with its attempts and what to do next.
+//! `postrider show`: one delivery with its attempts and what to do next, or one event with its deliveries.
 
 mod describe;
 mod timeline;
@@ -10,7 +10,8 @@ use postrider_domain::delivery::Status;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::EventId;
 
-pub(super) use self::describe::{Parts, describe};
+pub(super) use self::describe::{Parts, describe, payload};
+use super::events;
 use crate::client::Client;
 use crate::failure::{Ending, Failure};
 use crate::output::Output;
@@ -27,7 +28,7 @@ w waiting for the first byte, b the body. An attempt of less than 10 ms has no b
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct ShowArgs {
-    /// Delivery id, dlv_…
+    /// Delivery id, dlv_…, or event id, evt_…
     id: String,
 
     /// Also show the payload, with JSON indented
@@ -36,21 +37,14 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(args: ShowArgs, client: &Client, out: Output) -> Result<Ending, Failure> {
+    let parts = Parts::of(args.payload);
     if args.id.starts_with(EventId::PREFIX) {
-        return Err(Failure::Input(format!(
-            "{} is an event id; give the id of one of its deliveries (dlv_…): see postrider deliveries list",
-            args.id
-        )));
+        return events::show(&args.id, parts, client, out).await;
     }
     let answer = client.get(&["v1", "deliveries", &args.id]).await?;
     if out.wants_json() {
         out.document(&answer.text)?;
     } else {
-        let parts = if args.payload {
-            Parts::WithPayload
-        } else {
-            Parts::WithoutPayload
-        };
         let detail: DeliveryDetail = answer.read()?;
         out.line(describe(&detail, parts, out))?;
         if detail.delivery.status == Status::Dead

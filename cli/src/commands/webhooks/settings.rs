@@ -8,6 +8,7 @@ use postrider_api_types::webhook::{NewWebhook, WebhookPatch};
 use url::Url;
 
 use super::super::payload_filter::PatternArgs;
+use super::super::template::TemplateArgs;
 use crate::failure::Failure;
 use crate::hidden::Hidden;
 
@@ -63,6 +64,9 @@ struct CommonArgs {
     #[command(flatten)]
     filter: PatternArgs,
 
+    #[command(flatten)]
+    template: TemplateArgs,
+
     /// E-mail address to notify of failures; empty removes it
     #[arg(long, value_name = "ADDRESS")]
     owner_email: Option<String>,
@@ -107,6 +111,7 @@ impl CreateArgs {
             target_url: self.to,
             event_types: common.event_types.unwrap_or_else(|| vec!["*".to_owned()]),
             filter: common.filter.flatten(),
+            template: common.template.flatten(),
             owner_email: common.owner_email.flatten(),
             headers: common.headers.flatten(),
             secret: secret.transpose()?.map(|secret| secret.expose().to_owned()),
@@ -150,6 +155,7 @@ impl CommonArgs {
             name: self.name,
             event_types: self.event_types,
             filter: self.filter.read()?,
+            template: self.template.read()?,
             owner_email: self
                 .owner_email
                 .map(|address| Some(address).filter(|address| !address.is_empty())),
@@ -230,6 +236,12 @@ mod tests {
             "me@example.com",
             "--filter",
             r#"{"total": [{"numeric": [">", 100]}]}"#,
+            "--template",
+            "{}",
+            "--template-content-type",
+            "application/json",
+            "--template-query",
+            "a=1",
             "--header",
             "X-A: 1",
             "--header",
@@ -266,6 +278,7 @@ mod tests {
         ]);
         let expected = concat!(
             r#"{"name":"n","target_url":"https://example.com","event_types":["a.*","b","c"],"filter":{"total":[{"numeric":[">",100]}]},"#,
+            r#""template":{"body":"{}","content_type":"application/json","query":"a=1"},"#,
             r#""owner_email":"me@example.com","headers":{"X-A":"1","x-b":"2:3"},"timeout_seconds":5,"retry_rate":9,"#,
             r#""max_rate":20,"max_in_flight":3,"auto_resume":true,"retry":{"profile":"custom","max_attempts":4,"jitter_bps":100,"#,
             r#""delays_seconds":[1,2],"max_backoff_seconds":60,"classifier":"by-status","redirects":"failure","#,
@@ -285,6 +298,10 @@ mod tests {
             r#"{"owner_email":null}"#
         );
         assert_eq!(update(&["--filter", "none"], None), r#"{"filter":null}"#);
+        assert_eq!(
+            update(&["--template", "none"], None),
+            r#"{"template":null}"#
+        );
         assert_eq!(
             update(&["--max-rate", "none", "--max-in-flight", "2"], None),
             r#"{"max_rate":null,"max_in_flight":2}"#

@@ -50,7 +50,7 @@ pub(crate) const PUBLIC_URL: Setting<OptionalText> = Setting {
         form: "URL",
         unset: "none",
     },
-    meaning: "Public URL of the gateway, for links in e-mails.",
+    meaning: "Public URL of the gateway, for links in e-mails and to the portal.",
 };
 
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! Every setting of `postrider serve`, in the order of `docs/configuration.md`.
 
+use postrider_gateway::settings::portal;
 use postrider_gateway::settings::setting::{Documented, SettingRow};
 use postrider_gateway::settings::shared::{
     EGRESS_ALLOW, EGRESS_DENY, EGRESS_HTTP, EGRESS_PORTS, LOG, RETENTION_DEAD, RETENTION_DELIVERED,
     RETRY_BUDGET, RETRY_JITTER,
 };
 use postrider_gateway::settings::traces;
+use postrider_gateway::settings::validation::EVENT_VALIDATION;
 
 use super::declared::{
     ADMIN_TOKEN, CONCURRENCY, CONNECTIONS, CONNECTIONS_PER_ADDRESS, DATA, DNS_SERVERS,
@@ -40,6 +42,12 @@ pub(super) const ALL: &[&dyn Documented] = &[
     &mail::MAIL_FROM,
     &mail::ALERT_ADDRESS,
     &mail::PUBLIC_URL,
+    &portal::NAME,
+    &portal::LOGO,
+    &portal::COLOR,
+    &portal::FRAME_ANCESTORS,
+    &EVENT_VALIDATION,
+    &portal::PUBLIC_CATALOGUE,
     &LOG,
     &LOG_FORMAT,
     &traces::ENDPOINT,

@@ -15,7 +15,7 @@ use crate::problem::{Problem, ProblemBody};
 
 /// Send one delivery to another URL and compare the responses
 ///
-/// The stored body is sent once, signed with the webhook's secrets, with the header `postrider-shadow: true`. The
+/// The stored body, or what the webhook's template makes of it, is sent once, signed with the webhook's secrets, with the header `postrider-shadow: true`. The
 /// delivery does not change: no attempt, no count, no notification. The call returns when the receiver has responded.
 #[utoipa::path(
     post, path = "/v1/deliveries/{id}/shadow", operation_id = "shadow_delivery", tag = "deliveries", security(("token" = ["manage"])),
@@ -23,7 +23,7 @@ use crate::problem::{Problem, ProblemBody};
     request_body = NewShadow,
     responses(
         (status = 200, description = "It was sent; the result may be a failure.", body = ShadowView),
-        (status = 409, description = "Its webhook was deleted, or its payload is no longer stored.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 409, description = "Its webhook was deleted, its payload is no longer stored, or its template cannot be rendered.", body = ProblemBody, content_type = "application/problem+json"),
         (status = 429, description = "Too many shadow requests are in progress.", body = ProblemBody, content_type = "application/problem+json",
             headers(("Retry-After" = u32, description = "Seconds to wait."))),
         DocumentProblems,

@@ -4,10 +4,11 @@ use metrics::{describe_gauge, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use postrider_domain::flow::FlowStatus;
 use postrider_domain::health::Health;
-use postrider_domain::ids::WebhookId;
+use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::key_stats::KeyStat;
 use postrider_domain::time::Millis;
 use postrider_gateway::stats::Report;
+use postrider_gateway::usage::TenantUsage;
 use postrider_ports::drains::BacklogSize;
 
 const WEBHOOK_STATUS: &str = "postrider_webhook_status";
@@ -15,6 +16,7 @@ const WEBHOOK_RATE: &str = "postrider_webhook_rate";
 const WEBHOOK_LIMITED: &str = "postrider_webhook_limited";
 const WEBHOOK_BACKLOG: &str = "postrider_webhook_backlog";
 const FIGURE_THRESHOLD: &str = "postrider_figure_threshold";
+const TENANT_USAGE: &str = "postrider_tenant_usage";
 const OLDEST_DUE_AGE: &str = "postrider_oldest_due_age_seconds";
 
 /// The key stats, and each webhook's state and current rate. `flows` is in the order of the webhooks.
@@ -80,6 +82,34 @@ pub(super) fn of_process(oldest_due_age: Millis) -> String {
         );
         gauge!(OLDEST_DUE_AGE).set(std::time::Duration::from(oldest_due_age).as_secs_f64());
     })
+}
+
+pub(super) fn of_tenants(used: &[(TenantId, TenantUsage)]) -> String {
+    written(|| {
+        describe_gauge!(
+            TENANT_USAGE,
+            "What a tenant used since midnight UTC; the label what says whether published, delivered, attempts or bytes"
+        );
+        for (tenant, usage) in used {
+            for (what, count) in [
+                ("published", usage.published),
+                ("delivered", usage.delivered),
+                ("attempts", usage.attempts),
+                ("bytes", usage.bytes),
+            ] {
+                let tenant = tenant.to_string();
+                gauge!(TENANT_USAGE, "tenant" => tenant, "what" => what).set(as_f64(count));
+            }
+        }
+    })
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of a day stay below 2^53"
+)]
+const fn as_f64(count: u64) -> f64 {
+    count as f64
 }
 
 fn state(health: &Health) -> &'static str {

@@ -78,6 +78,19 @@ impl IntoResponses for CreateProblems {
     }
 }
 
+/// The problems of creating a tenant.
+pub(crate) struct TenantProblems;
+
+impl IntoResponses for TenantProblems {
+    fn responses() -> Responses {
+        all([
+            conflict("A tenant with this id has been created before."),
+            DocumentProblems::responses(),
+            Problems::responses(),
+        ])
+    }
+}
+
 /// The problems of changing something that its path names.
 pub(crate) struct ChangeProblems;
 

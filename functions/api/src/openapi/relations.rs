@@ -20,6 +20,7 @@ pub(crate) fn state_relations(document: &mut OpenApi) {
         replace(components, "RetrySettings", retry_settings);
         replace(components, "NewSource", new_source);
         replace(components, "CustomScheme", custom::scheme);
+        replace(components, "TemplateTest", template_test);
     }
 }
 
@@ -47,6 +48,16 @@ fn retry_settings(mut all: Variant) -> Schema {
         all.with("profile", Schema::from(one_of([custom])))
             .with("delays_seconds", reference::<RetryDelays>())
             .require(["profile", "delays_seconds"]),
+    ];
+    one_of_variants(variants).description(description).into()
+}
+
+/// A template is tried on a payload or on a stored event.
+fn template_test(mut all: Variant) -> Schema {
+    let description = all.take_description();
+    let variants = [
+        all.clone().remove("event_id").require(["payload"]),
+        all.remove("payload").require(["event_id"]),
     ];
     one_of_variants(variants).description(description).into()
 }
@@ -148,6 +159,11 @@ impl Variant {
         self.0
             .properties
             .insert(field.to_owned(), Schema::from(null()).into());
+        self
+    }
+
+    fn remove(mut self, field: &str) -> Self {
+        self.0.properties.remove(field);
         self
     }
 

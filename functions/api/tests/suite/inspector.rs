@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request;
 use http::{Method, StatusCode, header};
-use postrider_api::{OneTimeLogin, Streaming};
+use postrider_api::{OneTimeLogin, PageSettings, Streaming};
 use postrider_domain::key::{KeyDigest, Scope};
 use postrider_domain::time::Millis;
 use postrider_ports::clock::Clock;
@@ -204,8 +204,15 @@ async fn a_one_time_link_logs_in_once() {
     let digest = KeyDigest::of(&stage.admin);
     let once = OneTimeLogin::new("a-token", digest, stage.clock.now());
     let gateway = Arc::clone(&stage.gateway);
-    let router =
-        postrider_api::router_with_login(gateway, stage.shadows(), Streaming::Polled, once);
+    let router = postrider_api::router_with(
+        gateway,
+        stage.shadows(),
+        Streaming::Polled,
+        PageSettings {
+            once: Some(once),
+            ..PageSettings::default()
+        },
+    );
     let path = OneTimeLogin::path("a-token");
     let send = |request| async { Answer::of(router.clone().oneshot(request).await.unwrap()).await };
     for _ in 0..2 {

@@ -100,11 +100,37 @@ async fn only_the_default_tenant_creates_keys_for_others() {
         .call(acme, Method::POST, "/v1/keys", &foreign)
         .await
         .problem(403, "foreign_tenant");
-    let id = made["id"].as_str().unwrap();
+}
+
+#[tokio::test]
+async fn only_the_default_tenant_lists_and_revokes_keys_of_others() {
+    let stage = Stage::new().await;
+    let given = json!({"name": "a", "scopes": ["manage", "read"], "tenant": "acme"});
+    let made = stage.post("/v1/keys", given).await.expect(201);
+    let (id, acme) = (&made["id"], made["token"].as_str().unwrap());
+    let path = format!("/v1/keys/{}", id.as_str().unwrap());
+    for (method, path) in [
+        (Method::GET, "/v1/keys?tenant=default"),
+        (Method::DELETE, &*format!("{path}?tenant=default")),
+    ] {
+        let answer = stage.call(acme, method, path, "").await;
+        answer.problem(403, "foreign_tenant");
+    }
+    let own = stage
+        .call(acme, Method::GET, "/v1/keys?tenant=acme", "")
+        .await;
+    assert_eq!(own.expect(200)["items"][0]["id"], *id);
+    let listed = stage.get("/v1/keys?tenant=acme").await;
+    assert_eq!(listed.expect(200), own.expect(200));
     stage
-        .delete(&format!("/v1/keys/{id}"))
+        .get("/v1/keys?tenant=A+B")
         .await
-        .problem(404, "not_found");
+        .refuses("tenant", "a-z");
+    stage.delete(&path).await.problem(404, "not_found");
+    let revoked = stage.delete(&format!("{path}?tenant=acme")).await;
+    assert_eq!(revoked.status.as_u16(), 204);
+    let refused = stage.call(acme, Method::GET, "/v1/keys", "").await;
+    refused.problem(401, "invalid_token");
 }
 
 #[tokio::test]
@@ -168,6 +194,10 @@ async fn every_path_requires_its_scope() {
         (Method::GET, "/v1/keys".to_owned(), Scope::Read),
         (Method::POST, "/v1/keys".to_owned(), Scope::Manage),
         (Method::DELETE, format!("/v1/keys/{key}"), Scope::Manage),
+        (Method::GET, "/v1/tenants".to_owned(), Scope::Read),
+        (Method::POST, "/v1/tenants".to_owned(), Scope::Manage),
+        (Method::GET, "/v1/tenants/x".to_owned(), Scope::Read),
+        (Method::PATCH, "/v1/tenants/x".to_owned(), Scope::Manage),
     ];
     for scope in Scope::ALL {
         let token = stage.token("default", &[scope]).await;

@@ -8,8 +8,12 @@
     clippy::indexing_slicing
 )]
 
+mod catalogue_pages;
 mod deliveries;
 mod document;
+mod erasing;
+mod event_types;
+mod event_validation;
 mod events;
 mod filters;
 mod function;
@@ -17,9 +21,12 @@ mod hostile;
 mod inspected;
 mod inspector;
 mod inspector_forms;
+mod isolation;
 mod keys;
 mod log;
 mod metrics;
+mod portal;
+mod portal_walk;
 mod problems;
 mod rejected;
 mod schemes;
@@ -27,6 +34,9 @@ mod shadows;
 mod sources;
 mod stage;
 mod stats;
+mod stored_events;
 mod stream;
+mod templates;
+mod tenants;
 mod transfer;
 mod webhooks;

@@ -9,15 +9,17 @@ use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
-use postrider_api::Streaming;
+use postrider_api::{PageSettings, Streaming};
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::DeadCause;
+use postrider_domain::delivery::{Completion, DeadCause};
 use postrider_domain::egress::{Rules, Settings as EgressSettings};
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::Scope;
 use postrider_domain::retry::RuntimeRetry;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_gateway::settings::GatewaySettings;
+use postrider_gateway::settings::portal::PortalSettings;
+use postrider_gateway::settings::validation::EventValidation;
 use postrider_gateway::shadow::Shadows;
 use postrider_gateway::webhook_cache::WebhookCache;
 use postrider_gateway::{Gateway, Ports};
@@ -133,7 +135,29 @@ impl Stage {
         Self::within(options, Rules::default()).await
     }
 
+    /// With payloads checked against the event catalogue.
+    pub(crate) async fn validating(validation: EventValidation) -> Self {
+        Self::of(SqliteOptions::default(), Rules::default(), validation).await
+    }
+
+    /// With a portal that has these settings.
+    pub(crate) async fn with_portal(portal: PortalSettings) -> Self {
+        let mut stage = Self::new().await;
+        let pages = PageSettings {
+            portal,
+            ..PageSettings::default()
+        };
+        let gateway = Arc::clone(&stage.gateway);
+        let polled = Streaming::Polled;
+        stage.router = postrider_api::router_with(gateway, stage.shadows(), polled, pages);
+        stage
+    }
+
     async fn within(options: SqliteOptions, egress: Rules) -> Self {
+        Self::of(options, egress, EventValidation::Off).await
+    }
+
+    async fn of(options: SqliteOptions, egress: Rules, event_validation: EventValidation) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path(), options).unwrap();
         let process = store.process().to_owned();
@@ -148,6 +172,7 @@ impl Stage {
             max_body_bytes: MAX_PAYLOAD,
             egress: egress.clone(),
             retry: RuntimeRetry::default(),
+            event_validation,
         };
         let webhook_cache = Arc::new(WebhookCache::new(store));
         // It starts nothing: deliveries stay as accepted.
@@ -244,10 +269,22 @@ impl Stage {
 
     /// Attempts a delivery with this result.
     pub(crate) async fn attempt(&self, id: &str, transition: Transition) {
+        self.attempt_of(TenantId::default(), id, transition, |_| {})
+            .await;
+    }
+
+    /// Attempts a delivery of this tenant, with a result that may be edited.
+    pub(crate) async fn attempt_of(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        transition: Transition,
+        edit: impl FnOnce(&mut Completion),
+    ) {
         self.clock.advance(Millis::new(5));
         let (store, now) = (&self.gateway.ports.store, self.clock.now());
         let wanted = Wanted {
-            tenant: TenantId::default(),
+            tenant,
             id: id.parse().unwrap(),
             lease: lease(&self.process, 1, now.plus(Millis::from_seconds(20))),
             seen: Seen::default(),
@@ -256,7 +293,8 @@ impl Stage {
         let Claim::Claimed(delivery) = claim else {
             panic!("{claim:?}")
         };
-        let done = completion(&delivery.claimed, transition, now);
+        let mut done = completion(&delivery.claimed, transition, now);
+        edit(&mut done);
         let applied = store.apply(&delivery.claimed, done, now).await.unwrap();
         assert!(matches!(applied, Applied::Done(_)));
     }

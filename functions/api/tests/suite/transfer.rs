@@ -241,3 +241,39 @@ async fn invalid_requests_name_their_field() {
         stage.post(path, body).await.refuses(field, "");
     }
 }
+
+#[tokio::test]
+async fn names_and_limits_of_tenants_arrive_after_what_they_limit() {
+    let (old, new) = (Stage::new().await, Stage::new().await);
+    let token = old.token("acme", &[Scope::Manage]).await;
+    for _ in 0..2 {
+        let webhook = new_webhook().to_string();
+        let made = old.call(&token, Method::POST, "/v1/webhooks", &webhook);
+        made.await.expect(201);
+    }
+    let tenant =
+        json!({"id": "acme", "name": "Acme", "limits": {"webhooks": 1, "retention_days": 7}});
+    let before = old.post("/v1/tenants", tenant).await.expect(201);
+    let records = exported(&old, json!({})).await;
+    assert_eq!(
+        kinds(&records),
+        ["webhook", "webhook", "key", "key", "tenant"]
+    );
+    assert_eq!(imported(&new, &records).await[4], "created");
+    let webhooks = new
+        .call(&token, Method::GET, "/v1/webhooks", "")
+        .await
+        .expect(200);
+    assert_eq!(webhooks["items"].as_array().unwrap().len(), 2);
+    let after = new.get("/v1/tenants/acme").await.expect(200);
+    for field in ["id", "name", "limits"] {
+        assert_eq!(after[field], before[field], "{field}");
+    }
+    assert_eq!(imported(&new, &records).await[4], "unchanged");
+    let change = json!({"name": "Other"});
+    new.patch("/v1/tenants/acme", change).await.expect(200);
+    assert_eq!(imported(&new, &records).await[4], "conflict");
+    let request = json!({"key": KEY, "records": records, "replace": true});
+    let replaced = new.post("/v1/import", request).await.expect(200);
+    assert_eq!(results(&replaced)[4], "replaced");
+}

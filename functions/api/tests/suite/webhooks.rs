@@ -25,7 +25,7 @@ async fn a_webhook_is_created_shown_and_deleted() {
         shown,
         json!({
             "id": made["id"], "name": "Tasks", "target_url": "https://receiver.example/hooks",
-            "event_types": ["task.*"], "filter": null, "owner_email": null, "headers": {}, "timeout_seconds": 10,
+            "event_types": ["task.*"], "filter": null, "template": null, "owner_email": null, "headers": {}, "timeout_seconds": 10,
             "retry_rate": 5, "max_rate": null, "max_in_flight": null, "current_rate": 5.0, "limited": false,
             "backlog": {"size": 0, "counted": true, "empty_at": null}, "auto_resume": false,
             "retry": {

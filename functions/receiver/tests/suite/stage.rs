@@ -83,6 +83,7 @@ impl Stage {
             max_body_bytes: MAX_BODY,
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         };
         let (webhook_cache, messages) = (
             Arc::new(WebhookCache::new(store.clone())),

@@ -14,6 +14,7 @@ use postrider_ports::queue::AttemptMessage;
 use super::DynamoStore;
 use super::calls::Table;
 use super::event::{self, Kept};
+use super::item::n;
 use super::plan::Planned;
 use super::row;
 use crate::fault;
@@ -23,7 +24,7 @@ const EVENTS_AT_ONCE: usize = 8;
 pub(super) const ROWS_AT_ONCE: usize = 16;
 
 /// Whether a row was stored by this call or was there before.
-enum Inserted {
+pub(super) enum Inserted {
     Now,
     Before,
 }
@@ -58,7 +59,7 @@ impl DynamoStore {
             let earlier = self.earlier(&acceptance).await?;
             return Ok(earlier.unwrap_or(Accepted::Outdated));
         }
-        let expires_at = self.new_event_expires_at(event.created_at, std::iter::empty());
+        let expires_at = self.new_event_expires_at(event, event.created_at, std::iter::empty());
         let body = self.store_body(event, event.created_at).await?;
         let item = event::item(&acceptance, body, expires_at)?;
         let absent = event::absent(event.created_at);
@@ -69,7 +70,8 @@ impl DynamoStore {
                 earlier.ok_or_else(|| fault::contended("the event"))
             }
             EventIdFrom::Key | EventIdFrom::Chance => {
-                self.insert_all(&acceptance.rows).await?;
+                let bytes = event.body.len();
+                self.insert_all(&acceptance.rows, Some(bytes)).await?;
                 Ok(Accepted::New)
             }
         }
@@ -88,7 +90,7 @@ impl DynamoStore {
             return Ok(Some(Accepted::Conflict));
         }
         let rows = planned_rows(&kept, acceptance);
-        let inserted = self.insert_all(&rows).await?;
+        let inserted = self.insert_all(&rows, None).await?;
         let missing = inserted
             .iter()
             .filter_map(|(row, inserted)| match inserted {
@@ -102,8 +104,15 @@ impl DynamoStore {
         }))
     }
 
-    async fn insert_all<'a>(&self, rows: &'a [Delivery]) -> Result<Vec<(&'a Delivery, Inserted)>> {
-        let puts: Vec<_> = rows.iter().map(|row| self.insert(row)).collect();
+    /// Puts rows. The first of a new event carries the length of the body, so that the event is counted with its first
+    /// attempt.
+    async fn insert_all<'a>(
+        &self,
+        rows: &'a [Delivery],
+        mut published: Option<usize>,
+    ) -> Result<Vec<(&'a Delivery, Inserted)>> {
+        let puts = rows.iter().map(|row| self.insert(row, published.take()));
+        let puts: Vec<_> = puts.collect();
         // Wait for all of them: a write that is dropped half-way may still take effect later, when no caller expects
         // it.
         let puts = stream::iter(puts).buffered(ROWS_AT_ONCE);
@@ -112,8 +121,13 @@ impl DynamoStore {
     }
 
     /// Puts a row. One that exists stays as it is.
-    async fn insert<'a>(&self, row: &'a Delivery) -> Result<(&'a Delivery, Inserted)> {
-        let item = row::accepted_item(row, self.around(row.created_at))?;
+    pub(super) async fn insert<'a>(
+        &self,
+        row: &'a Delivery,
+        published: Option<usize>,
+    ) -> Result<(&'a Delivery, Inserted)> {
+        let mut item = row::accepted_item(row, self.around(row, row.created_at))?;
+        item.extend(published.map(|bytes| (row::PUBLISHED_BYTES.to_owned(), n(bytes))));
         let absent = event::absent(row.created_at);
         let is_new = self.put(Table::Deliveries, item, Some(absent)).await?;
         Ok((

@@ -17,7 +17,7 @@ use super::calls::{Condition, Query, Table};
 use super::deflated::{Stored, take_restored};
 use super::expiry::LONGER;
 use super::item::{Item, n, seconds};
-use super::keys::Key;
+use super::keys::{ATTEMPT_PREFIX, Key};
 use super::packed;
 use crate::fault::unreadable;
 
@@ -85,7 +85,7 @@ impl DynamoStore {
         let Some(row) = self.get(Table::Deliveries, &key).await? else {
             return Ok(Vec::new());
         };
-        let prefix = format!("attempt#{}#", id.webhook);
+        let prefix = format!("{ATTEMPT_PREFIX}{}#", id.webhook);
         let items = self.query_all(Query::prefix(Table::Deliveries, key.pk, &prefix));
         let mut texts = HashMap::new();
         for mut item in items.await? {

@@ -98,6 +98,19 @@ impl BodyBucket {
         Ok(Some(restored.into()))
     }
 
+    /// Deletes the object, wherever a changed retention may have copied it.
+    pub(super) async fn delete(&self, object: &Object) -> Result<()> {
+        let Some((_, name)) = object.key.split_once('/') else {
+            return Err(unreadable("the key of an object"));
+        };
+        for days in LIFETIMES_DAYS {
+            let key = format!("{days}/{name}");
+            let delete = self.client.delete_object().bucket(&self.name).key(key);
+            delete.send().await.map_err(|error| fault::of(&error))?;
+        }
+        Ok(())
+    }
+
     /// Starts the lifetime of an object over by copying it, in general onto itself. `None` if it is gone.
     pub(super) async fn renew(
         &self,

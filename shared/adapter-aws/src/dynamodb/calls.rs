@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::config::AsyncSleep;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, ReturnValue};
 use postrider_ports::{Error, Result};
@@ -115,7 +116,7 @@ impl DynamoStore {
             if left.is_empty() {
                 return Ok(());
             }
-            pause(round).await;
+            self.pause(round).await;
         }
         Err(Error::Unavailable("aws: keys left unprocessed".to_owned()))
     }
@@ -209,13 +210,11 @@ impl DynamoStore {
             Err(error) => Err(fault::of(&error)),
         }
     }
-}
 
-/// Waits a little longer each round.
-pub(super) async fn pause(round: u32) {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "backing off from a busy service takes real time, whatever the gateway's clock says"
-    )]
-    tokio::time::sleep(Duration::from_millis(20 << round)).await;
+    /// Waits a little longer each round, as the SDK does between its own retries.
+    pub(super) async fn pause(&self, round: u32) {
+        if let Some(sleep) = self.client.config().sleep_impl() {
+            sleep.sleep(Duration::from_millis(20 << round)).await;
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::fault::{readable_only, unreadable};
 
 /// How long after the change rows may still arrive and appear in the index: a function runs for up to a minute, and an
 /// index may lag by minutes.
-const SETTLED_AFTER: Millis = Millis::from_seconds(600);
+pub(super) const SETTLED_AFTER: Millis = Millis::from_seconds(600);
 /// How long a walk waits at most.
 const LONGEST_WAIT: Millis = SETTLED_AFTER.plus(Millis::new(1));
 

@@ -9,6 +9,7 @@ use postrider_ports::deliveries::{Claim, ClaimedDelivery, Renewed, SeenRow, Want
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Table};
+use super::events_in_use::Loaded;
 use super::item::{ms, n, s};
 use super::keys::Key;
 use super::row::{self, Surroundings};
@@ -228,24 +229,27 @@ impl DynamoStore {
     /// is ended.
     async fn hand_over(&self, claimed: Claimed, now: Timestamp) -> Result<Claim> {
         let row = claimed.delivery();
-        if let Some(kept) = self.kept(&row.tenant, row.id.event).await? {
-            let expires_at = kept.expires_at;
-            if let Some(event) = self.with_body(kept).await? {
-                let claimed = claimed.with_event_expiring(expires_at);
-                return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
-            }
+        let loaded = self.load_event(&row.tenant, row.id.event, now).await?;
+        if let Some(Loaded { event, expires_at }) = loaded {
+            let claimed = claimed.with_event_expiring(expires_at);
+            return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
         }
-        let expired = claimed.delivery().event_expired();
-        let change = row::replace(&expired, self.around(now))?;
+        let kept = self.kept(&row.tenant, row.id.event).await?;
+        let expired = if kept.is_some_and(|kept| kept.erased_at.is_some()) {
+            row.erased()
+        } else {
+            row.event_expired()
+        };
+        let change = row::replace(&expired, self.around(&expired, now))?;
         self.change(change.only_if(is_still(&claimed))).await?;
         tracing::warn!(event = "store.event_missing", delivery_id = %expired.id, "a delivery was ended because its event is gone");
         Ok(Claim::Unclaimable(Unclaimable::Closed))
     }
 
-    /// The context for writing a row at `now`.
-    pub(super) const fn around(&self, now: Timestamp) -> Surroundings {
+    /// The context for writing this row at `now`.
+    pub(super) fn around(&self, row: &Delivery, now: Timestamp) -> Surroundings {
         Surroundings {
-            retention: self.retention,
+            retention: self.retention_of(&row.tenant, row.created_at),
             now,
         }
     }

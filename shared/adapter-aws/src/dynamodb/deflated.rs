@@ -74,6 +74,11 @@ pub(super) fn take_restored(item: &mut Item, name: &str, limit: usize) -> Result
         .ok_or_else(|| unreadable(name))
 }
 
+/// The attributes that may hold the bytes.
+pub(super) fn names(name: &str) -> [String; 2] {
+    [name.to_owned(), deflated(name)]
+}
+
 fn deflated(name: &str) -> String {
     format!("{name}_z")
 }

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
 use super::bodies::{BodyBucket, Object};
-use super::calls::{Condition, Table};
+use super::calls::{Change, Condition, Table};
 use super::deflated::{self, take_restored};
-use super::item::{Item, from_item, s, seconds, to_item};
+use super::item::{Item, from_item, s, seconds, to_item, value_of};
 use super::keys::Key;
 use super::plan::{self, Planned, StoredGroup};
 use crate::fault::unreadable;
@@ -45,6 +45,8 @@ struct Stored {
     created_at: Timestamp,
     expires_at: i64,
     plan: Vec<StoredGroup>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    erased_at: Option<Timestamp>,
 }
 
 /// Where a body is stored.
@@ -62,6 +64,8 @@ pub(super) struct Kept {
     pub(super) request_hash: RequestHash,
     pub(super) plan: Vec<Planned>,
     pub(super) expires_at: Timestamp,
+    /// It has no body any more.
+    pub(super) erased_at: Option<Timestamp>,
 }
 
 /// The item of an accepted event.
@@ -79,6 +83,7 @@ pub(super) fn item(
         created_at: event.created_at,
         expires_at: expires_at.as_seconds(),
         plan: plan::store(plan::of(&acceptance.rows), event.session_id.as_ref()),
+        erased_at: None,
     })?;
     item.extend(Key::event(&event.tenant, event.id).item());
     let hash = Blob::new(acceptance.request_hash.0);
@@ -144,7 +149,31 @@ pub(super) fn read(mut item: Item, tenant: &TenantId, id: EventId) -> Result<Kep
         request_hash: RequestHash(hash.ok_or_else(|| unreadable(HASH))?),
         plan,
         expires_at: from_seconds(stored.expires_at),
+        erased_at: stored.erased_at,
     })
+}
+
+/// Removes the content of an event. The hash of its request would confirm a guess of the body: this one is that of a source's
+/// request, which a repeated one has as well, and no other request. Without a plan, a repeated request stores no rows.
+pub(super) fn erasing(tenant: &TenantId, id: EventId, now: Timestamp) -> Result<Change> {
+    let hash = Blob::new(RequestHash::of_id(id).0);
+    let plan: Vec<StoredGroup> = Vec::new();
+    let change = Change::of(Table::Deliveries, Key::event(tenant, id))
+        .set("erased_at", value_of(&now)?)
+        .set(HASH, AttributeValue::B(hash))
+        .set("plan", value_of(&plan)?)
+        .remove("session_id")
+        .only_if(Condition::new("attribute_exists(#pk)"));
+    let names = deflated::names(BODY).into_iter();
+    Ok(names.fold(change, |change, name| change.remove(&name)))
+}
+
+/// Removes the key of an object that was deleted.
+pub(super) fn without_object(tenant: &TenantId, id: EventId) -> Change {
+    Change::of(Table::Deliveries, Key::event(tenant, id))
+        .remove(OBJECT)
+        .remove(OBJECT_EXPIRES_AT)
+        .only_if(Condition::new("attribute_exists(#pk)"))
 }
 
 fn object(item: &Item) -> Option<Object> {
@@ -170,9 +199,17 @@ impl DynamoStore {
         Ok(StoredBody::Object(object.await?))
     }
 
-    /// The event with its body; `None` if that is gone.
+    /// The event with its body; `None` if that is gone or was erased.
     pub(super) async fn with_body(&self, kept: Kept) -> Result<Option<Arc<Event>>> {
-        let Kept { about, object, .. } = kept;
+        let Kept {
+            about,
+            object,
+            erased_at: None,
+            ..
+        } = kept
+        else {
+            return Ok(None);
+        };
         let Some(object) = object else {
             return Ok(Some(Arc::new(about)));
         };

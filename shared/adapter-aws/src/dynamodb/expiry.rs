@@ -3,6 +3,7 @@
 //! row that needs it for longer prolongs its event, before the row is written.
 
 use postrider_domain::delivery::Delivery;
+use postrider_domain::event::Event;
 use postrider_domain::ids::{EventId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::Result;
@@ -21,11 +22,13 @@ impl DynamoStore {
     /// When a new event expires. `waiting` are those of its rows that are not attempted at once.
     pub(super) fn new_event_expires_at<'a>(
         &self,
+        event: &Event,
         stored_at: Timestamp,
         waiting: impl Iterator<Item = &'a Delivery>,
     ) -> Timestamp {
-        let delivered_at_once = stored_at.plus(self.retention.delivered);
-        let waiting = waiting.map(|row| self.retention.expires_at(row));
+        let retention = self.retention_of(&event.tenant, event.created_at);
+        let delivered_at_once = stored_at.plus(retention.delivered);
+        let waiting = waiting.map(|row| retention.expires_at(row));
         waiting.fold(delivered_at_once, Timestamp::max).plus(LONGER)
     }
 
@@ -36,9 +39,10 @@ impl DynamoStore {
         let due_at = row
             .next_retry_at
             .filter(|_| row.status.is_open() && !row.in_backlog);
+        let retention = self.retention_of(&row.tenant, row.created_at);
         match due_at {
-            Some(due_at) => due_at.plus(self.retention.delivered.max(LONGER)),
-            None => self.retention.expires_at(row),
+            Some(due_at) => due_at.plus(retention.delivered.max(LONGER)),
+            None => retention.expires_at(row),
         }
     }
 
@@ -54,7 +58,7 @@ impl DynamoStore {
         let (tenant, event) = (&after.tenant, after.id.event);
         self.keep_event(tenant, event, needed_until, event_expires_at, now)
             .await?;
-        row::replace(after, self.around(now))
+        row::replace(after, self.around(after, now))
     }
 
     /// Makes sure that an event is stored for as long as a row needs it.

@@ -119,8 +119,11 @@ impl Follower {
         let mut acts: Vec<BoxFuture<'_, Result<()>>> = Vec::with_capacity(hours.len());
         for (((tenant, webhook), hour), rows) in hours {
             let mut more = HourlyStats::empty(webhook, hour);
-            let counted = rows.into_iter().filter_map(RowChange::counted);
-            counted.for_each(|delta| more.add(delta));
+            for row in rows {
+                row.counted().into_iter().for_each(|delta| more.add(delta));
+                let bytes = row.published_bytes.into_iter();
+                bytes.for_each(|bytes| more.publish(bytes));
+            }
             acts.push(async move { self.store.count(&tenant, &more).await }.boxed());
         }
         let results: Vec<_> = stream::iter(acts).buffer_unordered(AT_ONCE).collect().await;

@@ -22,6 +22,10 @@ const MESSAGES: usize = 10;
 const CHANGES: usize = 100;
 /// Processes of the api function. Each reads an API key once in five seconds.
 const APIS: f64 = 500.0;
+/// A notification in the feed has about 1.5 KB.
+const NOTIFICATION_UNITS: f64 = 1.5;
+/// What a feed takes per second: a hundred notifications.
+const FEED_UNITS: f64 = 150.0;
 /// How many deliveries fail at first: one in this many.
 const FAILING: usize = 10;
 
@@ -176,8 +180,17 @@ fn publish(heat: &mut Heat, deliveries: &[Planned]) {
         }
         let tenants: BTreeSet<_> = batch.iter().map(|(_, one)| &one.tenant).collect();
         for tenant in tenants {
+            // It reserves room, and most publishers get none: they write a gap.
+            heat.write(Key::feed_second(tenant, Timestamp::ZERO).pk, 1.0);
             heat.write(Key::feed(tenant, 0).pk, 1.0);
         }
+    }
+    let mut notified = BTreeMap::new();
+    for one in deliveries {
+        *notified.entry(&one.tenant).or_insert(0.0) += NOTIFICATION_UNITS;
+    }
+    for (tenant, units) in notified {
+        heat.write(Key::feed(tenant, 0).pk, FEED_UNITS.min(units));
     }
 }
 

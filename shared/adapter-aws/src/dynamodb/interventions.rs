@@ -6,11 +6,13 @@ use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
-use postrider_ports::interventions::{Interventions, Requeued};
+use postrider_ports::interventions::{Added, Interventions, Requeued};
 
 use super::DynamoStore;
+use super::accept::Inserted;
 use super::calls::Table;
 use super::chores::Chore;
+use super::event::Kept;
 use super::keys::Key;
 use super::row;
 use crate::fault;
@@ -33,6 +35,22 @@ impl Interventions for DynamoStore {
             }
         }
         Err(fault::contended("the row"))
+    }
+
+    async fn add_delivery(&self, row: Delivery) -> Result<Added> {
+        let (tenant, event, now) = (&row.tenant, row.id.event, row.created_at);
+        let kept = self.kept(tenant, event).await?;
+        let is_stored = |kept: &Kept| kept.expires_at >= now && kept.erased_at.is_none();
+        let Some(kept) = kept.filter(is_stored) else {
+            return Ok(Added::EventMissing);
+        };
+        let needed_until = self.needed_until(&row);
+        self.keep_event(tenant, event, needed_until, Some(kept.expires_at), now)
+            .await?;
+        Ok(match self.insert(&row, None).await? {
+            (_, Inserted::Now) => Added::Done,
+            (_, Inserted::Before) => Added::Exists,
+        })
     }
 
     async fn end_deliveries_of_deleted_webhooks(
@@ -80,9 +98,14 @@ impl DynamoStore {
                 status @ (WebhookStatus::Active | WebhookStatus::Failed | WebhookStatus::Paused),
             ) => status,
         };
+        let kept = self.kept(tenant, id.event).await?;
+        if kept.as_ref().is_some_and(|kept| kept.erased_at.is_some()) {
+            return Ok(Some(Requeued::Erased));
+        }
+        let expires_at = kept.map(|kept| kept.expires_at);
         let mut after = row.requeued(now);
         after.in_backlog = status.is_stopped() || self.is_limited(tenant, id.webhook).await?;
-        let change = self.replace_row(&after, None, now).await?;
+        let change = self.replace_row(&after, expires_at, now).await?;
         let changed = self.change(change.only_if(row::unchanged(&row))).await?;
         Ok(changed.map(|_| Requeued::Done(Box::new(after))))
     }

@@ -116,6 +116,12 @@ impl DynamoStore {
     }
 }
 
+/// The marker of a job with this key, to be deleted with it.
+pub(super) fn marker_of(tenant: &TenantId, key: &Key) -> Option<Key> {
+    let id = key.sk.strip_prefix(MARKER)?;
+    Some(Key::new(CHORES, format!("{MARKER}{tenant}#{id}")))
+}
+
 fn read_marker(marker: &Key) -> Result<(TenantId, JobId)> {
     let parts = || {
         let (tenant, id) = marker.sk.strip_prefix(MARKER)?.split_once('#')?;

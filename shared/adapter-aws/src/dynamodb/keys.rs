@@ -9,6 +9,7 @@ use postrider_domain::event::Label;
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, KeyId, SourceId, TenantId, WebhookId};
 use postrider_domain::key::KeyDigest;
+use postrider_domain::pattern::EventType;
 use postrider_domain::rejected::RING;
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
@@ -36,8 +37,12 @@ pub(super) const TENANTS: &str = "#tenants";
 pub(super) const WEBHOOK_PREFIX: &str = WebhookId::PREFIX;
 pub(super) const SOURCE_PREFIX: &str = SourceId::PREFIX;
 pub(super) const API_KEY_PREFIX: &str = KeyId::PREFIX;
+pub(super) const EVENT_TYPE_PREFIX: &str = "event-type#";
 pub(super) const FEED_PREFIX: &str = "feed#";
+pub(super) const DELETED_PREFIX: &str = "deleted#";
 pub(super) const STATS_PREFIX: &str = "stats#";
+pub(super) const ATTEMPT_PREFIX: &str = "attempt#";
+pub(super) const ERASURE_PREFIX: &str = "erasure#";
 pub(super) const DELIVERY_PREFIX: &str = "delivery#";
 pub(super) const REFUSED_PREFIX: &str = "refused#";
 pub(super) const EVENT: &str = "event";
@@ -92,7 +97,7 @@ impl Key {
         let DeliveryId { event, webhook } = id;
         Self::new(
             format!("{tenant}#{event}"),
-            format!("attempt#{webhook}#{version}"),
+            format!("{ATTEMPT_PREFIX}{webhook}#{version}"),
         )
     }
 
@@ -132,8 +137,19 @@ impl Key {
         Self::new(tenant.as_str(), format!("{FEED_PREFIX}{ms:013}"))
     }
 
+    /// What publishers have reserved in a second of the feed.
+    pub(super) fn feed_second(tenant: &TenantId, at: Timestamp) -> Self {
+        let second = at.as_seconds();
+        Self::new(tenant.as_str(), format!("feed-second#{second:010}"))
+    }
+
     pub(super) fn webhook(tenant: &TenantId, id: WebhookId) -> Self {
         Self::new(tenant.as_str(), id.to_string())
+    }
+
+    /// Says that a webhook was deleted whose counters are still kept.
+    pub(super) fn deleted_webhook(tenant: &TenantId, id: WebhookId) -> Self {
+        Self::new(tenant.as_str(), format!("{DELETED_PREFIX}{id}"))
     }
 
     pub(super) fn source(tenant: &TenantId, id: SourceId) -> Self {
@@ -163,6 +179,11 @@ impl Key {
         Self::new(tenant.as_str(), id.to_string())
     }
 
+    pub(super) fn event_type(tenant: &TenantId, name: &EventType) -> Self {
+        let name = name.as_str();
+        Self::new(tenant.as_str(), format!("{EVENT_TYPE_PREFIX}{name}"))
+    }
+
     pub(super) fn digest(digest: KeyDigest) -> Self {
         Self::new(format!("key#{}", HEXLOWER.encode(&digest.0)), "key")
     }
@@ -171,6 +192,11 @@ impl Key {
     pub(super) fn session(tenant: &TenantId, session: SessionId) -> Self {
         let id = HEXLOWER.encode(&session.0);
         Self::new(format!("session#{}#{id}", tenant.as_str()), "ended")
+    }
+
+    /// A link to the portal, found by the digest of its token.
+    pub(super) fn portal_link(digest: KeyDigest) -> Self {
+        Self::new(format!("portal#{}", HEXLOWER.encode(&digest.0)), "link")
     }
 
     /// How many webhooks and sources a tenant has.
@@ -186,6 +212,11 @@ impl Key {
     /// The tenant's data key, encrypted.
     pub(super) fn data_key(tenant: &TenantId) -> Self {
         Self::new(tenant.as_str(), "datakey")
+    }
+
+    /// The name and limits of a tenant.
+    pub(super) fn tenant_record(tenant: &TenantId) -> Self {
+        Self::new(tenant.as_str(), "tenant")
     }
 
     /// The tenant in the list of all tenants.

@@ -13,14 +13,19 @@ mod attempts;
 mod backlog;
 mod bodies;
 mod calls;
+mod catalogue;
 mod chores;
 mod claim;
 mod datakeys;
 mod deflated;
+mod delete_tenant;
 mod deleted_webhooks;
 mod deliveries;
 mod drains;
+mod erase;
+mod erasures;
 mod event;
+mod events_in_use;
 mod expiry;
 mod expression;
 mod flow;
@@ -40,6 +45,7 @@ mod merge;
 mod notifications;
 mod packed;
 mod plan;
+mod portal_links;
 mod probes;
 mod query;
 mod registrations;
@@ -54,6 +60,7 @@ mod state;
 mod stats;
 mod stream;
 mod tables;
+mod tenant_records;
 mod tenants;
 mod transact;
 mod transfers;
@@ -66,6 +73,8 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 use postrider_domain::retention::Retention;
+
+use events_in_use::EventsInUse;
 
 pub use bodies::{BodyBucket, LIFETIMES_DAYS};
 pub use datakeys::DataKeys;
@@ -89,6 +98,8 @@ pub struct DynamoStore {
     retention: Retention,
     bodies: Option<BodyBucket>,
     data_keys: DataKeys,
+    own_retention: version::OwnRetention,
+    events_in_use: EventsInUse,
 }
 
 impl DynamoStore {
@@ -101,6 +112,8 @@ impl DynamoStore {
             retention: options.retention,
             bodies: options.bodies,
             data_keys,
+            own_retention: version::OwnRetention::default(),
+            events_in_use: EventsInUse::default(),
         })
     }
 }

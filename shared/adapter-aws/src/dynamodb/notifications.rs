@@ -16,12 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use super::DynamoStore;
 use super::calls::{Change, Condition, Consistency, Order, Query, Table};
-use super::item::{Item, from_item, instant, ms, s, seconds, to_item};
+use super::item::{Item, from_item, instant, ms, n, s, seconds, to_item};
 use super::keys::{FEED_PREFIX, Key};
 use crate::fault::{self, unreadable};
 
 /// How far back the feed goes.
 const KEPT_FOR: Millis = Millis::from_seconds(86_400);
+/// How many notifications a second all publishers together write to the feed of a tenant.
+pub(super) const PER_SECOND: usize = 100;
 /// How many sequence numbers an item spans; more than it ever holds.
 const SEQS_PER_ITEM: u64 = 1000;
 /// How many notifications an item holds: about 300 KB of the 400 KB limit.
@@ -133,6 +135,24 @@ impl DynamoStore {
         let found = self.get_with(eventual, Table::Deliveries, &key).await?;
         let at = found.and_then(|item| instant(&item, "at"));
         Ok(at.is_some_and(|at| at >= now.minus(HEARD_FOR)))
+    }
+
+    /// Reserves room for notifications in this second of the tenant's feed. Returns false if there is not enough left: its
+    /// one partition also serves other requests of the tenant.
+    pub(super) async fn reserve_in_feed(
+        &self,
+        tenant: &TenantId,
+        count: usize,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let most = PER_SECOND.saturating_sub(count);
+        let fits = Condition::new("attribute_not_exists(#reserved) OR #reserved <= :most")
+            .with("most", n(most));
+        let reserved = Change::of(Table::Deliveries, Key::feed_second(tenant, now))
+            .add("reserved", n(count))
+            .set("expires_at", seconds(now.plus(KEPT_FOR)))
+            .only_if(fits);
+        self.alter(reserved).await
     }
 
     /// Appends entries to the tenant's feed.

@@ -20,6 +20,9 @@ use super::keys::{self, Key};
 use super::signature::Signature;
 use crate::fault::unreadable;
 
+/// The length of the event's body, on the first of its rows.
+pub(super) const PUBLISHED_BYTES: &str = "bytes";
+
 /// The attributes that may change. The only list index key among them is `trouble`.
 const CHANGING: [&str; 19] = [
     "target_url",

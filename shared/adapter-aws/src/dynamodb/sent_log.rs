@@ -17,6 +17,9 @@ use crate::fault;
 
 /// After this time another sender may take over an e-mail that was claimed and not recorded as sent.
 const CLAIMED_FOR: Millis = Millis::from_seconds(900);
+/// How far the clocks of two senders may differ. A claim that ends later than both together allow was written by a clock that ran
+/// ahead, and is void.
+const CLOCKS_APART: Millis = Millis::from_seconds(60);
 /// How long a sent e-mail is remembered.
 const RETENTION: Millis = Millis::from_seconds(400 * 86_400);
 
@@ -31,7 +34,7 @@ impl SentLog for DynamoStore {
         let free = free
             .with("silenced_after", n(alert.silenced_after()))
             .with("latest", n(alert.latest_episode(now)))
-            .with("longest", ms(now.plus(CLAIMED_FOR)))
+            .with("longest", ms(now.plus(CLAIMED_FOR).plus(CLOCKS_APART)))
             .with("about", s(&alert.id))
             .with("no", n(0))
             .with("by", s(by))

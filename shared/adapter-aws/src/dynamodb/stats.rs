@@ -7,14 +7,16 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::history::HourlyStats;
 
-use super::calls::{Change, Condition, Order, Query, Table};
+use super::calls::{Change, Condition, Order, Query, Step, Table};
 use super::item::{Item, n, s, seconds};
-use super::keys::{Key, STATS_PREFIX, WEBHOOK_PREFIX};
+use super::keys::{DELETED_PREFIX, Key, STATS_PREFIX, WEBHOOK_PREFIX};
 use super::{DynamoStore, webhook_item};
 use crate::fault::{self, readable, unreadable};
 
 /// How many webhooks are read concurrently.
 const AT_ONCE: usize = 16;
+/// How many deleted webhooks a report includes.
+const MAX_DELETED: usize = 200;
 
 impl DynamoStore {
     /// Adds to the counters of a webhook's hour. Not idempotent: repeating it counts twice.
@@ -74,7 +76,7 @@ impl DynamoStore {
         Ok(hours.into_iter().flatten().collect())
     }
 
-    /// The counters of all webhooks that the tenant has; those of deleted webhooks can only be read by id.
+    /// The counters of all webhooks that the tenant has, and of the last ones that were deleted.
     pub(super) async fn hours_of_all(
         &self,
         tenant: &TenantId,
@@ -84,13 +86,42 @@ impl DynamoStore {
         let query = Query::prefix(Table::Configs, tenant.as_str(), WEBHOOK_PREFIX);
         let items = self.query_all(query).await?;
         let webhooks = items.iter().map(webhook_item::id);
-        let webhooks = webhooks.collect::<Result<Vec<_>>>()?;
+        let mut webhooks = webhooks.collect::<Result<Vec<_>>>()?;
+        webhooks.extend(self.last_deleted(tenant).await?);
+        // One that was deleted may have been imported again.
+        webhooks.sort_unstable();
+        webhooks.dedup();
         let hours = webhooks
             .into_iter()
             .map(|webhook| self.hours(tenant, webhook, from, to));
         let hours: Vec<_> = stream::iter(hours).buffered(AT_ONCE).try_collect().await?;
         Ok(hours.concat())
     }
+}
+
+impl DynamoStore {
+    /// The youngest of the webhooks that were deleted while their counters are kept.
+    async fn last_deleted(&self, tenant: &TenantId) -> Result<Vec<WebhookId>> {
+        let query = Query {
+            order: Order::Descending,
+            limit: Some(MAX_DELETED),
+            ..Query::prefix(Table::Configs, tenant.as_str(), DELETED_PREFIX)
+        };
+        let id = |item: &Item| {
+            let key = Key::of(item)?;
+            let id = key.sk.strip_prefix(DELETED_PREFIX);
+            let id = id.and_then(|id| id.parse().ok());
+            id.ok_or_else(|| unreadable("a deleted webhook"))
+        };
+        self.query(query).await?.items.iter().map(id).collect()
+    }
+}
+
+/// Remembers a deleted webhook for as long as its counters are kept.
+pub(super) fn remembered(tenant: &TenantId, webhook: WebhookId, now: Timestamp) -> Step {
+    let mut item = Key::deleted_webhook(tenant, webhook).item();
+    item.insert("expires_at".to_owned(), seconds(now.plus(KEPT_FOR)));
+    Step::Put(Table::Configs, item, None)
 }
 
 fn counters(stats: &HourlyStats) -> Vec<(String, u64)> {
@@ -100,6 +131,8 @@ fn counters(stats: &HourlyStats) -> Vec<(String, u64)> {
         ("attempts", stats.attempts),
         ("retried", stats.retried),
         ("retries", stats.retries),
+        ("published", stats.published),
+        ("bytes", stats.bytes),
     ];
     let plain = plain.map(|(name, count)| (name.to_owned(), count));
     let latency = stats.latency.iter().enumerate();
@@ -128,6 +161,8 @@ fn read(item: &Item, webhook: WebhookId) -> Result<HourlyStats> {
     stats.attempts = count("attempts")?;
     stats.retried = count("retried")?;
     stats.retries = count("retries")?;
+    stats.published = count("published")?;
+    stats.bytes = count("bytes")?;
     for (bucket, latency) in stats.latency.iter_mut().enumerate() {
         *latency = count(&latency_name(bucket))?;
     }

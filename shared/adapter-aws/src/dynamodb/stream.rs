@@ -54,6 +54,8 @@ pub(super) struct RowChange {
     pub(super) before: Delivery,
     pub(super) after: Delivery,
     pub(super) at: Timestamp,
+    /// The length of the event's body, if this is the end of the first attempt of its first row.
+    pub(super) published_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +113,8 @@ impl Change {
     }
 
     fn of_row(before: Item, after: Option<Item>, heard_at: Timestamp) -> Result<Self> {
+        let bytes = before.get(row::PUBLISHED_BYTES);
+        let bytes = bytes.and_then(|bytes| bytes.as_n().ok()?.parse().ok());
         let before = row::delivery(before)?;
         let changed_at = after.as_ref().and_then(|item| instant(item, "changed_at"));
         let after = after.map(row::delivery).transpose()?;
@@ -121,7 +125,13 @@ impl Change {
             None if before.status.is_open() => (before.expired(), heard_at),
             None => return Ok(Self::Nothing),
         };
-        Ok(Self::Row(Box::new(RowChange { before, after, at })))
+        let is_first_attempt = before.attempts_total == 0 && after.attempts_total > 0;
+        Ok(Self::Row(Box::new(RowChange {
+            before,
+            after,
+            at,
+            published_bytes: bytes.filter(|_| is_first_attempt),
+        })))
     }
 
     fn of_state(key: &Key, before: Item, after: Item) -> Result<Self> {

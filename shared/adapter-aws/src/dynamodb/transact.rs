@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::{CancellationReason, Delete, Put, TransactWriteItem
 use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
-use super::calls::{ROUNDS, Table, pause};
+use super::calls::{ROUNDS, Table};
 use super::expression::{Change, Condition, filled, names, some};
 use super::item::Item;
 use super::keys::Key;
@@ -55,7 +55,7 @@ impl DynamoStore {
             if !with_code(reasons, "ValidationError").is_empty() {
                 return Err(fault::of(&error));
             }
-            pause(round).await;
+            self.pause(round).await;
         }
         Err(fault::contended("an item"))
     }

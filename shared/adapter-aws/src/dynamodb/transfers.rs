@@ -76,7 +76,7 @@ impl DynamoStore {
         let stored_at = now.max(event.created_at);
         let rows = acceptance.rows.iter();
         let waiting = rows.filter(|row| row.status != Status::Delivered);
-        let expires_at = self.new_event_expires_at(stored_at, waiting);
+        let expires_at = self.new_event_expires_at(event, stored_at, waiting);
         let body = self.store_body(event, now).await?;
         let item = event::adopted_item(&acceptance, body, expires_at)?;
         let absent = event::absent(now);
@@ -113,7 +113,7 @@ impl DynamoStore {
             in_backlog: row.status.is_open() && waiting.contains(&row.id.webhook),
             ..row.clone()
         };
-        let mut item = row::item(&stored, self.around(now))?;
+        let mut item = row::item(&stored, self.around(&stored, now))?;
         let skipped = delivery
             .attempts
             .len()

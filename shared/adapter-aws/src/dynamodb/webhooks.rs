@@ -21,7 +21,7 @@ use super::keys::{Key, WEBHOOK_PREFIX};
 use super::registrations::registering;
 use super::state::State;
 use super::version::raised;
-use super::{DynamoStore, webhook_item};
+use super::{DynamoStore, stats, webhook_item};
 use crate::fault::{self, readable_only};
 
 /// The attribute that counts the webhooks.
@@ -50,7 +50,11 @@ impl Webhooks for DynamoStore {
         let webhooks = self.assemble(tenant, items, states).await?;
         // One that cannot be opened must not keep the others from their events.
         let webhooks = readable_only(webhooks.into_iter())?;
-        Ok(WebhookList { version, webhooks })
+        Ok(WebhookList {
+            version,
+            webhooks,
+            tenant: self.tenant_record(tenant).await?,
+        })
     }
 
     async fn webhook(&self, tenant: &TenantId, id: WebhookId) -> Result<Option<Webhook>> {
@@ -93,8 +97,10 @@ impl Webhooks for DynamoStore {
         let (limits, now) = (webhook.settings.limits(), webhook.created_at);
         let flow = StoredFlow::fresh(tenant, id, &limits, now)?;
         let fresh = Condition::new("attribute_not_exists(#pk)");
+        let record = self.tenant_record(tenant).await?;
+        let most = record.map_or(MAX_WEBHOOKS, |record| record.limits.max_webhooks());
         let room = Condition::new("attribute_not_exists(#webhooks) OR #webhooks < :most")
-            .with("most", n(MAX_WEBHOOKS));
+            .with("most", n(most));
         let mut steps = vec![
             Step::Change(counted(tenant, 1).only_if(room)),
             Step::Put(
@@ -203,6 +209,7 @@ impl Webhooks for DynamoStore {
             Step::Delete(Table::Deliveries, Key::flow(tenant, id), None),
             Step::Change(counted(tenant, -1)),
             Chore::EndDeleted.mark(tenant, id, now)?,
+            stats::remembered(tenant, id, now),
         ];
         steps.extend(raised(tenant));
         Ok(self.transact(&steps).await? == Transacted::Done)

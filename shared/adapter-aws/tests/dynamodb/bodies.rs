@@ -9,6 +9,7 @@ use postrider_domain::event::{Event, MAX_BODY_BYTES};
 use postrider_domain::ids::DeliveryId;
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Claim;
+use postrider_ports::erasures::EventErased;
 use postrider_ports::interventions::Requeued;
 use postrider_testkit::bodies::random_bytes;
 use postrider_testkit::builders::{NOW, after};
@@ -112,5 +113,37 @@ async fn a_delivery_whose_object_is_gone_is_ended() {
     assert_eq!(
         (row.status, row.dead_cause),
         (Status::Dead, Some(DeadCause::EventExpired))
+    );
+}
+
+#[tokio::test]
+async fn an_erased_body_is_in_no_object_and_no_item() {
+    let metered = Metered::start().await;
+    let (id, _) = large(&metered).await;
+    let key = item(&metered, id).await["object"].as_s().unwrap().clone();
+    let scene = &metered.scene;
+    let erased = scene.erase_event(&scene.tenant, id.event, after(1)).await;
+    assert_eq!(erased, Ok(EventErased::Done { deliveries: 1 }));
+    let client = s3(metered.tables.servers);
+    let bucket = bucket_of(&metered.tables.tables);
+    let get = client.get_object().bucket(bucket).key(key);
+    assert!(get.send().await.is_err(), "the object is deleted");
+    let left = item(&metered, id).await;
+    let mut names: Vec<_> = left.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "content_type",
+            "created_at",
+            "erased_at",
+            "event_type",
+            "expires_at",
+            "origin",
+            "pk",
+            "plan",
+            "request_hash",
+            "sk"
+        ]
     );
 }

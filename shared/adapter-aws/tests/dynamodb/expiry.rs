@@ -6,6 +6,7 @@ use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{DeadCause, Force};
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::DeliveryId;
+use postrider_domain::tenant::{Tenant, TenantDraft, TenantLimits};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::interventions::Requeued;
 use postrider_testkit::builders::{NOW, after};
@@ -67,6 +68,37 @@ async fn an_event_that_is_delivered_at_once_is_stored_37_days() {
     let scene = &stage.scene;
     let id = scene.delivered(scene.webhook().await.id).await;
     assert_eq!(stage.event_expires_at(id).await, days_after(NOW, 37));
+}
+
+/// What was published before keeps its time.
+#[tokio::test]
+async fn a_tenants_own_retention_applies_to_what_it_publishes_since() {
+    let stage = Stage::new().await;
+    let scene = &stage.scene;
+    let webhook = scene.webhook().await.id;
+    let earlier = scene.row(webhook).await;
+    let draft = TenantDraft {
+        name: "Acme".to_owned(),
+        limits: TenantLimits {
+            retention_days: Some(3),
+            ..TenantLimits::default()
+        },
+    };
+    let tenant = Tenant::unrecorded(scene.tenant.clone());
+    let tenant = tenant.changed(&draft, after(1)).unwrap();
+    scene.put_tenant(tenant, None).await.unwrap();
+    let later = scene.row_at(webhook, after(2)).await;
+    let row = |id: DeliveryId| format!("delivery#{}", id.webhook);
+    scene.attempt(later, Transition::Deliver, after(2)).await;
+    let expires_at = stage.expires_at(later, &row(later)).await;
+    assert_eq!(expires_at, days_after(after(2), 3));
+    assert_eq!(
+        stage.event_expires_at(later).await,
+        days_after(after(2), 10)
+    );
+    scene.attempt(earlier, Transition::Deliver, after(3)).await;
+    let expires_at = stage.expires_at(earlier, &row(earlier)).await;
+    assert_eq!(expires_at, days_after(after(3), 30));
 }
 
 #[tokio::test]

@@ -168,6 +168,30 @@ async fn a_feed_gets_a_hundred_notifications_a_second_and_a_gap_for_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_publishers_together_write_a_hundred_notifications_a_second() {
+    let (fixture, scene, webhook) = stage().await;
+    let (store, tenant) = (&fixture.store, &scene.tenant);
+    store.listening(tenant, NOW).await.unwrap();
+    scene.failed(webhook).await;
+    let changes = fixture.changes().await;
+    let failed = changes
+        .iter()
+        .filter(|it| it.finished().is_none() && it.before.is_some());
+    let many: Vec<_> = failed.cloned().cycle().take(400).collect();
+    let publishers: Vec<_> = (0..4)
+        .map(|_| Follower::of(fixture.store.clone()))
+        .collect();
+    let settled = publishers
+        .iter()
+        .map(|publisher| publisher.settle(&many, after(1)));
+    futures_util::future::join_all(settled).await;
+    let read = store.notifications_after(tenant, 0, 10_000).await.unwrap();
+    let gaps = read.iter().filter(|it| it.kind == "gap").count();
+    assert_eq!(read.len() - gaps, 100);
+    assert_eq!(gaps, 1 + 4, "at its start, and one per publisher");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn counters_and_feed_that_cannot_be_written_fail_nothing() {
     let (fixture, scene, webhook) = stage().await;
     scene.failed(webhook).await;

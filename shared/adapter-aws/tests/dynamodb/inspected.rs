@@ -70,6 +70,7 @@ impl<'a> Inspector<'a> {
             max_body_bytes: MAX_BODY_BYTES,
             egress: Rules::default(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         };
         let sender = Arc::new(HttpSender::new(SenderSettings::default()).unwrap());
         let shadows = Shadows::new(ports.clone(), sender, Rules::default());

@@ -25,6 +25,7 @@ mod retrying;
 mod sealing;
 mod sent_log;
 mod services;
+mod shared_reads;
 mod stage;
 mod support;
 mod units;

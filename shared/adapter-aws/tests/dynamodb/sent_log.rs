@@ -44,6 +44,15 @@ async fn a_sent_email_is_not_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sender_whose_clock_is_behind_does_not_take_over_a_claim() {
+    let fixture = fixture().await;
+    let store = &fixture.store;
+    let one = failed("one", 1);
+    assert_eq!(store.claim_email(&one, "ahead", after(1)).await, Ok(true));
+    assert_eq!(store.claim_email(&one, "behind", NOW).await, Ok(false));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_concurrent_senders_one_sends() {
     let fixture = fixture().await;
     let store = &fixture.store;

@@ -69,6 +69,7 @@ impl Stage {
             max_body_bytes: MAX_BODY_BYTES,
             egress: rules.clone(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         };
         let sender = HttpSender::new(SenderSettings {
             rules,

@@ -3,6 +3,7 @@
 use postrider_domain::health::Health;
 use postrider_domain::ids::{TenantId, WebhookId};
 use postrider_domain::secret::SecretRing;
+use postrider_domain::tenant::Tenant;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::{Webhook, WebhookSettings};
 use postrider_ports::Result;
@@ -69,15 +70,20 @@ impl Wire for Webhook {
 }
 
 impl Wire for WebhookList {
-    type Form = (u64, Vec<Form<Webhook>>);
+    type Form = (u64, Vec<Form<Webhook>>, Option<Tenant>);
 
     fn pack(&self, vault: &Vault) -> Result<Self::Form> {
-        Ok((self.version, self.webhooks.pack(vault)?))
+        let webhooks = self.webhooks.pack(vault)?;
+        Ok((self.version, webhooks, self.tenant.clone()))
     }
 
-    fn unpack((version, webhooks): Self::Form, vault: &Vault) -> Result<Self> {
+    fn unpack((version, webhooks, tenant): Self::Form, vault: &Vault) -> Result<Self> {
         let webhooks = Vec::unpack(webhooks, vault)?;
-        Ok(Self { version, webhooks })
+        Ok(Self {
+            version,
+            webhooks,
+            tenant,
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use postrider_domain::egress::Rules;
 use postrider_domain::outcome::{FailureKind, KEPT_BODY_BYTES, Phase, RetryAfter};
 use postrider_domain::time::Millis;
 use proptest::prelude::*;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -16,8 +17,8 @@ use tokio::time::timeout;
 use crate::names::{Answer, Names, ips};
 use crate::receiver::Receiver;
 use crate::sending::{
-    failed, hasty_sender, local_sender, post, post_briefly, post_empty, response, sender_asking,
-    settings,
+    failed, hasty_sender, local_sender, post, post_briefly, post_empty, post_long, response,
+    sender_asking, settings,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -132,6 +133,31 @@ async fn a_body_of_16_kib_leaves_the_connection_usable() {
         );
     }
     assert_eq!(receiver.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_receiver_that_responds_early_still_gets_the_whole_request() {
+    const BODY_BYTES: usize = 32 << 20;
+    let (whole, mut was_whole) = tokio::sync::mpsc::channel(1);
+    let receiver = Receiver::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), move |mut guest| {
+        let whole = whole.clone();
+        async move {
+            // Part of the head: the body does not fit into the buffers of the sockets.
+            let mut bytes = vec![0; 64];
+            guest.stream.read_exact(&mut bytes).await.unwrap();
+            guest.send(OK.as_bytes()).await;
+            while bytes.len() < BODY_BYTES {
+                assert!(guest.stream.read_buf(&mut bytes).await.unwrap() > 0);
+            }
+            whole.send(()).await.unwrap();
+            guest.until_closed().await;
+        }
+    })
+    .await;
+    let sender = local_sender();
+    response(post_long(&sender, &receiver.url("/"), BODY_BYTES).await);
+    let waited = timeout(Duration::from_secs(60), was_whole.recv()).await;
+    assert_eq!(waited.expect("the rest of the request is sent"), Some(()));
 }
 
 #[tokio::test]

@@ -1,11 +1,15 @@
 //! Faults of this machine are not the receiver's.
 
+use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
 use postrider_adapter_http::{HttpSender, SenderSettings};
 use postrider_domain::outcome::{Answer as Ended, FailureKind, Phase};
 use postrider_ports::sender::{OwnFaultKind, Sender};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::timeout;
 
 use crate::names::{Answer, Names, ips};
 use crate::receiver::Receiver;
@@ -24,7 +28,7 @@ async fn when_no_name_server_answers_for_three_hosts_no_receiver_is_to_blame() {
     let receiver = Receiver::answering(OK).await;
     let sender = HttpSender::new(SenderSettings {
         name_servers: Some(vec![names.addr]),
-        connect_timeout: std::time::Duration::from_millis(200),
+        connect_timeout: Duration::from_millis(200),
         ..settings(&["127.0.0.1/32"])
     })
     .unwrap();
@@ -52,6 +56,52 @@ async fn when_no_name_server_answers_for_three_hosts_no_receiver_is_to_blame() {
     for host in hosts {
         assert_eq!(ask(host).await, silent, "{host}");
     }
+}
+
+#[tokio::test]
+async fn a_silent_receiver_is_only_to_blame_if_the_reference_answers() {
+    let (silent, _queued) = swallowing().await;
+    let receiver = Receiver::answering(OK).await;
+    let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = unused.local_addr().unwrap();
+    drop(unused);
+    let sender = |reference: Option<SocketAddr>| {
+        HttpSender::new(SenderSettings {
+            connect_timeout: Duration::from_millis(200),
+            reference: reference.map(|at| format!("http://{at}/").parse().unwrap()),
+            ..settings(&["127.0.0.1/32"])
+        })
+        .unwrap()
+    };
+    let url = format!("http://{silent}/");
+    let blamed = async |sender: &HttpSender| match sender.post(request(&url)).await {
+        Ok(outcome) => match outcome.result {
+            Ended::Failed(failure) => Ok((failure.kind, failure.phase)),
+            Ended::Response(response) => panic!("{response:?}"),
+        },
+        Err(fault) => Err(fault.kind),
+    };
+    let silence = Ok((FailureKind::Timeout, Phase::Connect));
+    assert_eq!(blamed(&sender(None)).await, silence);
+    assert_eq!(blamed(&sender(Some(receiver.addr))).await, silence);
+    let cut_off = sender(Some(closed));
+    assert_eq!(blamed(&cut_off).await, Err(OwnFaultKind::Network));
+    // A receiver that answers shows that the network works, whatever happened to the reference.
+    post(&cut_off, &receiver.url("/")).await;
+    assert_eq!(blamed(&cut_off).await, silence);
+}
+
+/// An address that swallows packets: nothing accepts connections there, and once its queue is full, the kernel drops new ones.
+async fn swallowing() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = socket.listen(1).unwrap();
+    let addr = full.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while let Ok(stream) = timeout(Duration::from_millis(300), TcpStream::connect(addr)).await {
+        queued.push(stream.unwrap());
+    }
+    (addr, (full, queued))
 }
 
 #[tokio::test(flavor = "multi_thread")]

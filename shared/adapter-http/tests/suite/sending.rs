@@ -67,6 +67,11 @@ pub(crate) async fn post_briefly(sender: &HttpSender, url: &str) -> Outcome {
     post_body(sender, url, "{\"n\":1}", SHORT).await
 }
 
+/// A body of this length.
+pub(crate) async fn post_long(sender: &HttpSender, url: &str, bytes: usize) -> Outcome {
+    post_body(sender, url, vec![b'x'; bytes], PATIENT).await
+}
+
 pub(crate) async fn post_empty(sender: &HttpSender, url: &str) -> Outcome {
     post_body(sender, url, "", PATIENT).await
 }
@@ -85,7 +90,7 @@ pub(crate) fn request(url: &str) -> Post {
 async fn post_body(
     sender: &HttpSender,
     url: &str,
-    body: &'static str,
+    body: impl Into<bytes::Bytes>,
     within: Duration,
 ) -> Outcome {
     let post = Post {

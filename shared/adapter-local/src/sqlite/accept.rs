@@ -14,6 +14,7 @@ use super::codec;
 use super::fault::Fault;
 use super::health;
 use super::rows::notify;
+use super::stats::{CountedStats, More};
 use super::writer::Tx;
 
 /// Only an event that was sent with a key can have the id of an earlier one.
@@ -61,6 +62,16 @@ pub(super) fn accept(
             claimed,
             event: Arc::clone(event),
         }));
+    }
+    if let Some(first) = rows.first() {
+        tx.count(CountedStats {
+            tenant: event.tenant.clone(),
+            webhook: first.id.webhook,
+            hour: event.created_at.hour(),
+            more: More::Published {
+                bytes: event.body.len() as u64,
+            },
+        });
     }
     if let Some(notification) = event_notification(event, rows.len()) {
         notify(tx, &notification)?;
@@ -121,6 +132,19 @@ pub(super) fn insert_event(
         ],
     )?;
     Ok(inserted == 1)
+}
+
+/// Where an event is stored.
+pub(super) fn place_of(
+    tx: &Tx<'_, '_>,
+    event_id: &str,
+    tenant: &TenantId,
+) -> Result<Option<i64>, Fault> {
+    codec::first(
+        &mut *tx.statement(FIND_EARLIER)?,
+        &[&event_id, &tenant.as_str()],
+        |row| Ok(row.get(0)?),
+    )
 }
 
 fn earlier(

@@ -15,15 +15,15 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
 
-/// This many pages (16 MB) are worth a sync of the file. Busy pages are in the log many times and are copied once, so a
+/// This many pages (32 MB) are worth a sync of the file. Busy pages are in the log many times and are copied once, so a
 /// longer log is copied in fewer writes; and each sync of the file delays the commits meanwhile.
-const WORTH_COPYING: i64 = 4_000;
-/// A log of this many pages (32 MB) should be restarted.
-const LONG: i64 = 8_000;
+const WORTH_COPYING: i64 = 8_000;
+/// A log of this many pages (64 MB) should be restarted.
+const LONG: i64 = 16_000;
 /// Copying this many pages takes less time than a sync.
 const LITTLE: i64 = 250;
-/// If the thread cannot keep up, commits copy again, so the log stays below 80 MB.
-pub(super) const BACKSTOP: i64 = 20_000;
+/// If the thread cannot keep up, commits copy again, so the log stays below 160 MB.
+pub(super) const BACKSTOP: i64 = 40_000;
 const CACHE_KIB: i64 = 64;
 
 /// The length of the log, and how much of it is already in the file.

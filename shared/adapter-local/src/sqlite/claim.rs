@@ -8,7 +8,7 @@ use rusqlite::params;
 use super::codec::Stored;
 use super::fault::Fault;
 use super::writer::Tx;
-use super::{events, health, rows};
+use super::{erase, events, health, rows};
 
 pub(super) const HOLD: &str = "UPDATE webhook_deliveries SET generation = ?2, version = ?3, lease_process = ?4, \
      lease_claim = ?5, lease_until = ?6 WHERE id = ?1";
@@ -27,7 +27,7 @@ pub(super) fn claim(tx: &mut Tx<'_, '_>, wanted: &Wanted, now: Timestamp) -> Res
     };
     if claimed.version() == stored.row.version {
         // The same owner claimed it before: the first answer was lost.
-        return hand_over(tx, claimed, stored.event);
+        return hand_over(tx, claimed, &stored, now);
     }
     match health::standing(tx, &wanted.tenant, wanted.id.webhook)? {
         None => end_deliveries_of_deleted_webhooks(tx, &stored, now),
@@ -36,7 +36,7 @@ pub(super) fn claim(tx: &mut Tx<'_, '_>, wanted: &Wanted, now: Timestamp) -> Res
             let claimed = claimed.in_generation(generation);
             hold(tx, stored.at, claimed.delivery())?;
             tx.memory.note_place(wanted.id, stored.at);
-            hand_over(tx, claimed, stored.event)
+            hand_over(tx, claimed, &stored, now)
         }
     }
 }
@@ -68,11 +68,23 @@ fn hold(tx: &Tx<'_, '_>, at: i64, row: &Delivery) -> Result<(), Fault> {
     Ok(())
 }
 
-fn hand_over(tx: &Tx<'_, '_>, claimed: Claimed, event: i64) -> Result<Claim, Fault> {
+/// A claimed row with its event. One whose event was erased while it was attempted is ended.
+fn hand_over(
+    tx: &mut Tx<'_, '_>,
+    claimed: Claimed,
+    stored: &Stored,
+    now: Timestamp,
+) -> Result<Claim, Fault> {
     let row = claimed.delivery();
-    let event = events::at(tx.db(), event, &row.tenant, row.id.event)?
-        .ok_or_else(|| Fault::Unreadable(format!("the event of {} is missing", row.id)))?;
-    Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })))
+    if let Some(event) = events::at(tx.db(), stored.event, &row.tenant, row.id.event)? {
+        return Ok(Claim::Claimed(Box::new(ClaimedDelivery { claimed, event })));
+    }
+    if erase::erased_at(tx.db(), &row.tenant, row.id.event)?.is_none() {
+        let why = format!("the event of {} is missing", row.id);
+        return Err(Fault::Unreadable(why));
+    }
+    erase::erase_row(tx, stored.at, row, now)?;
+    Ok(Claim::Unclaimable(Unclaimable::Closed))
 }
 
 /// Extends a lease that still holds. The version stays the same, because it identifies the claim.

@@ -16,7 +16,7 @@ use rusqlite::{Row, params};
 use super::fault::Fault;
 use super::health::health_columns;
 use super::writer::Tx;
-use super::{SqliteStore, codec, deleted, health, rows};
+use super::{SqliteStore, codec, deleted, health, rows, tenants};
 
 pub(super) const ALL: &str = concat!(
     "SELECT id, created_at, updated_at, settings, sealed, ",
@@ -48,7 +48,11 @@ impl Webhooks for SqliteStore {
                 let webhooks = codec::all(&mut statement, &[&tenant.as_str()], |row| {
                     read(row, &tenant, &vault)
                 })?;
-                Ok(WebhookList { version, webhooks })
+                Ok(WebhookList {
+                    version,
+                    webhooks,
+                    tenant: tenants::record(db, &tenant)?,
+                })
             })
             .await
     }
@@ -140,7 +144,9 @@ fn create(
 ) -> std::result::Result<Created, Fault> {
     let mut statement = tx.statement("SELECT count(*) FROM webhook_configs WHERE tenant = ?1")?;
     let count: i64 = statement.query_row([webhook.tenant.as_str()], |row| row.get(0))?;
-    if count >= codec::limit(MAX_WEBHOOKS) {
+    let record = tenants::record(tx.db(), &webhook.tenant)?;
+    let most = record.map_or(MAX_WEBHOOKS, |record| record.limits.max_webhooks());
+    if count >= codec::limit(most) {
         return Ok(Created::TooMany);
     }
     let health = &webhook.health;
@@ -215,7 +221,11 @@ fn set_status(
     Ok(Some(after))
 }
 
-fn delete(tx: &Tx<'_, '_>, tenant: &TenantId, id: WebhookId) -> std::result::Result<bool, Fault> {
+pub(super) fn delete(
+    tx: &Tx<'_, '_>,
+    tenant: &TenantId,
+    id: WebhookId,
+) -> std::result::Result<bool, Fault> {
     let key = params![tenant.as_str(), id.to_string()];
     let deleted = tx.execute(
         "DELETE FROM webhook_configs WHERE tenant = ?1 AND id = ?2",

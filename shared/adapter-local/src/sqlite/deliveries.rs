@@ -141,7 +141,10 @@ mod tests {
         let results = store
             .each(vec!["one", "two", "three"], |tx, name| {
                 assert_ne!(*name, "two", "a bug");
-                tx.execute("INSERT INTO tenants VALUES (?1, 1)", [name])
+                tx.execute(
+                    "INSERT INTO tenants (tenant, config_version) VALUES (?1, 1)",
+                    [name],
+                )
             })
             .await;
         assert!(

@@ -1,4 +1,4 @@
-//! Reads events.
+//! Reads events. One that was erased is not found.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::codec;
 use super::fault::Fault;
 
 pub(super) const BY_ID: &str = "SELECT event_type, session_id, content_type, origin, created_at, payload \
-     FROM events WHERE event_id = ?1 AND tenant = ?2";
+     FROM events WHERE event_id = ?1 AND tenant = ?2 AND erased_at IS NULL";
 
 pub(super) fn find(
     db: &Connection,
@@ -27,7 +27,7 @@ pub(super) fn find(
 }
 
 pub(super) const AT: &str = "SELECT event_type, session_id, content_type, origin, created_at, payload \
-     FROM events WHERE id = ?1";
+     FROM events WHERE id = ?1 AND erased_at IS NULL";
 
 /// The event with this `rowid`.
 pub(super) fn at(

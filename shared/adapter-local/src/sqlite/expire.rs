@@ -5,6 +5,8 @@
 //! clock ran ahead. Rows with a longer retention, such as dead ones, are skipped and
 //! examined again when the walk starts over, at most once an hour, so they are not read on every call.
 
+use std::collections::HashMap;
+
 use postrider_domain::ids::TenantId;
 use postrider_domain::retention::Retention;
 use postrider_domain::time::{Millis, Timestamp};
@@ -15,7 +17,7 @@ use super::codec::{self, Stored};
 use super::fault::Fault;
 use super::unreadable::readable;
 use super::writer::Tx;
-use super::{mail_outbox, rows, stats};
+use super::{mail_outbox, rows, stats, tenants};
 
 const START_OVER_AFTER: Millis = Millis::from_seconds(3600);
 /// How many rows one call examines beyond those it deletes, to limit how long it occupies the writer.
@@ -25,6 +27,12 @@ pub(super) const ROWS_AFTER: &str = "SELECT id, event, event_id, webhook_id, eve
      target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
      next_retry_at, created_at, error_detail, generation, version, lease_process, lease_claim, lease_until, \
      last_status, tenant FROM webhook_deliveries WHERE id > ?1 ORDER BY id LIMIT ?2";
+
+pub(super) const ROWS_OF_TENANT: &str = "SELECT id, event, event_id, webhook_id, event_type, session_id, intent, \
+     target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
+     next_retry_at, created_at, error_detail, generation, version, lease_process, lease_claim, lease_until, \
+     last_status, tenant FROM webhook_deliveries \
+     WHERE tenant = ?1 AND (created_at, id) > (?2, ?3) AND created_at <= ?4 ORDER BY created_at, id LIMIT ?5";
 
 pub(super) const EVENTS_AFTER: &str = "SELECT id, created_at, \
      EXISTS (SELECT 1 FROM webhook_deliveries WHERE event = events.id) \
@@ -48,6 +56,8 @@ struct Walk {
     started_at: Timestamp,
     rows_after: i64,
     events_after: i64,
+    /// By tenant with its own retention: the acceptance time and `rowid` of the last row that was examined.
+    own_after: HashMap<TenantId, (i64, i64)>,
 }
 
 impl Expiry {
@@ -64,6 +74,7 @@ impl Expiry {
             started_at: now,
             rows_after: 0,
             events_after: 0,
+            own_after: HashMap::new(),
         };
         let walk = match self.walk.take() {
             Some(walk)
@@ -80,7 +91,8 @@ impl Expiry {
         let walk = self.walk.insert(walk);
         let rows = walk.rows(tx, limit, now)?;
         let events = walk.bare_events(tx, limit - rows.removed, now)?;
-        let more = rows.more || events.more;
+        let own = walk.of_tenants(tx, limit - rows.removed - events.removed, now)?;
+        let more = rows.more || events.more || own.more;
         if !more {
             let ended = now.minus(retention.dead.max(retention.delivered));
             tx.execute(FORGET_JOBS, [ended.as_millis()])?;
@@ -88,7 +100,7 @@ impl Expiry {
             mail_outbox::forget(tx, now)?;
         }
         Ok(Expired {
-            removed: rows.removed + events.removed,
+            removed: rows.removed + events.removed + own.removed,
             more,
         })
     }
@@ -135,6 +147,71 @@ impl Walk {
         Ok(Expired {
             removed,
             more: is_full && !are_young,
+        })
+    }
+
+    /// Deletes rows of tenants whose own retention is shorter than the gateway's.
+    fn of_tenants(
+        &mut self,
+        tx: &mut Tx<'_, '_>,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<Expired, Fault> {
+        let mut removed = 0;
+        for (tenant, own) in tenants::own_retentions(tx.db())? {
+            let retention = own.shorten(self.retention, own.since);
+            if retention == self.retention {
+                continue;
+            }
+            let walk = Self {
+                retention,
+                ..self.clone()
+            };
+            let begin = (own.since.as_millis(), 0);
+            let mut after = self.own_after.get(&tenant).copied().unwrap_or(begin);
+            let examined = (limit - removed).saturating_add(SKIPPED);
+            let until = now.minus(retention.delivered.min(retention.dead));
+            let slice = codec::all(
+                &mut *tx.statement(ROWS_OF_TENANT)?,
+                &[
+                    &tenant.as_str(),
+                    &after.0,
+                    &after.1,
+                    &until.as_millis(),
+                    &codec::limit(examined),
+                ],
+                with_tenant,
+            )?;
+            let is_full = slice.len() == examined;
+            for (at, created_at, stored) in slice {
+                if removed == limit {
+                    self.own_after.insert(tenant, after);
+                    return Ok(Expired {
+                        removed,
+                        more: true,
+                    });
+                }
+                after = (created_at.as_millis(), at);
+                let stored = stored.map(|stored| rows::without_void_lease(tx, stored));
+                if let Some(stored) = stored
+                    && retention.expires_at(&stored.row) <= now
+                    && !stored.row.is_held(now)
+                {
+                    walk.remove(tx, &stored, now)?;
+                    removed += 1;
+                }
+            }
+            self.own_after.insert(tenant, after);
+            if is_full {
+                return Ok(Expired {
+                    removed,
+                    more: true,
+                });
+            }
+        }
+        Ok(Expired {
+            removed,
+            more: false,
         })
     }
 

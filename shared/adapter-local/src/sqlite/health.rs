@@ -165,7 +165,7 @@ pub(super) fn version(db: &Connection, tenant: &TenantId) -> Result<u64, Fault> 
 pub(super) fn raise_version(tx: &Tx<'_, '_>, tenant: &TenantId) -> Result<(), Fault> {
     tx.execute(
         "INSERT INTO tenants (tenant, config_version) VALUES (?1, 1) \
-         ON CONFLICT (tenant) DO UPDATE SET config_version = config_version + 1",
+         ON CONFLICT (tenant) DO UPDATE SET config_version = config_version + 1, is_deleted = 0",
         [tenant.as_str()],
     )?;
     tx.memory.forget();

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::fault::Fault;
 
 /// Each entry brings the schema from its index to the next version. Entries are never changed, only added.
-const STEPS: [&str; 12] = [
+const STEPS: [&str; 17] = [
     include_str!("schema.sql"),
     include_str!("sources.sql"),
     include_str!("refused.sql"),
@@ -19,6 +19,11 @@ const STEPS: [&str; 12] = [
     include_str!("free_rows.sql"),
     include_str!("sessions.sql"),
     include_str!("lean.sql"),
+    include_str!("tenant_records.sql"),
+    include_str!("portal_links.sql"),
+    include_str!("catalogue.sql"),
+    include_str!("usage.sql"),
+    include_str!("erasures.sql"),
 ];
 
 /// The schema version that this program writes.

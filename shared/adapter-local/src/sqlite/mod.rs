@@ -3,6 +3,7 @@
 mod accept;
 mod apply;
 mod backlog;
+mod catalogue;
 mod checkpoint;
 mod claim;
 mod codec;
@@ -10,9 +11,12 @@ mod configs;
 #[cfg(test)]
 mod costs;
 mod cursor;
+mod delete_tenant;
 mod deleted;
 mod deliveries;
 mod drains;
+mod erase;
+mod erasures;
 mod events;
 mod expire;
 mod fault;
@@ -32,6 +36,7 @@ mod notifications;
 mod open;
 #[cfg(test)]
 mod plans;
+mod portal_links;
 mod probes;
 mod readers;
 mod rejected;
@@ -43,13 +48,14 @@ mod sources;
 mod statements;
 mod stats;
 mod stepping;
+mod tenants;
 mod transfers;
 mod unreadable;
 mod vault;
 mod vitals;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -80,6 +86,7 @@ pub struct SqliteStore {
     owners: Arc<Owners>,
     expiry: Arc<Mutex<Expiry>>,
     flows: drains::Flows,
+    file: PathBuf,
 }
 
 impl SqliteStore {

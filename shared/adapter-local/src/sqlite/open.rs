@@ -13,14 +13,14 @@ use super::locks::Owners;
 use super::readers::Readers;
 use super::vault;
 use super::writer::Writer;
-use super::{SqliteStore, drains, migrate, notifications};
+use super::{SqliteStore, drains, erase, migrate, notifications};
 
 pub(crate) const FILE: &str = "postrider.db";
 /// A commit is short; a caller that waits longer than this gets an error.
 const BUSY: Duration = Duration::from_secs(2);
 const CACHE_KIB: i64 = 8 * 1024;
 /// The log is truncated to this size after it grew, in bytes.
-const LOG_LIMIT: i64 = 32 * 1024 * 1024;
+const LOG_LIMIT: i64 = 64 * 1024 * 1024;
 const STATEMENTS: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +54,7 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
     // In WAL mode, only FULL guarantees that a commit is on disk when it returns.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "wal_autocheckpoint", BACKSTOP)?;
+    db.pragma_update(None, erase::SECURE_DELETE, erase::AS_USUAL)?;
     db.pragma_update(None, "journal_size_limit", LOG_LIMIT)?;
     if let Some(pages) = options.max_pages {
         db.pragma_update(None, "max_page_count", pages)?;
@@ -77,6 +78,7 @@ pub(super) fn open(dir: &Path, options: SqliteOptions) -> Result<SqliteStore, Fa
         owners,
         expiry: Arc::default(),
         flows: drains::Flows::default(),
+        file,
     })
 }
 
@@ -160,6 +162,6 @@ pub(crate) fn create_private(file: &Path) -> std::io::Result<()> {
     reason = "the edge: a key or a process id is drawn when a store is opened"
 )]
 pub(super) fn random(bytes: &mut [u8]) -> std::io::Result<()> {
-    aws_lc_rs::rand::fill(bytes)
-        .map_err(|_| std::io::Error::other("the operating system returned no random bytes"))
+    // Not from aws-lc: it first collects entropy of its own, which takes longer than the rest of the start.
+    getrandom::fill(bytes).map_err(|error| std::io::Error::other(error.to_string()))
 }

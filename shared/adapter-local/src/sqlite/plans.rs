@@ -5,9 +5,9 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, backlog, claim, codec, configs, deleted, drains, events, expire, health,
-    history, jobs, keys, mail_outbox, migrate, notifications, probes, rejected, rows, schedule,
-    sources, stats, stepping,
+    accept, apply, backlog, claim, codec, configs, delete_tenant, deleted, drains, erase, erasures,
+    events, expire, health, history, jobs, keys, mail_outbox, migrate, notifications, portal_links,
+    probes, rejected, rows, schedule, sources, stats, stepping, tenants,
 };
 
 #[test]
@@ -30,6 +30,24 @@ fn every_hot_query_uses_its_index() {
         (events::BY_ID, "events_key (event_id=? AND tenant=?)"),
         (events::AT, "INTEGER PRIMARY KEY (rowid=?)"),
         (claim::HOLD, "INTEGER PRIMARY KEY (rowid=?)"),
+        (erase::ROWS, "deliveries_key (event=?)"),
+        (erase::ERASED_AT, "events_key (event_id=? AND tenant=?)"),
+        (erasures::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
+        (erasures::NEWEST, "erasures_newest (tenant=?)"),
+        (
+            erasures::BEFORE,
+            "erasures_newest (tenant=? AND begun_at<?)",
+        ),
+        (
+            delete_tenant::EVENTS,
+            "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+        ),
+        (
+            delete_tenant::NOTIFICATIONS,
+            "INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+        ),
+        (delete_tenant::WEBHOOKS, "PRIMARY KEY (tenant=?)"),
+        (delete_tenant::SOURCES, "sources_of_tenant (tenant=?)"),
         (health::LOAD, "PRIMARY KEY (tenant=? AND id=?)"),
         (
             stepping::NEXT_AWAKE,
@@ -78,6 +96,11 @@ fn every_hot_query_uses_its_index() {
         ),
         (probes::DUE_BEYOND, "webhooks_to_test (next_test_at>?)"),
         (expire::ROWS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
+        (
+            expire::ROWS_OF_TENANT,
+            "deliveries_recent (tenant=? AND created_at>? AND created_at<?)",
+        ),
+        (tenants::RECORD, "PRIMARY KEY (tenant=?)"),
         (expire::EVENTS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (expire::EVENTS_AFTER, "deliveries_key (event=?)"),
         (expire::DELETE_BARE_EVENT, "INTEGER PRIMARY KEY (rowid=?)"),
@@ -125,6 +148,11 @@ fn every_hot_query_uses_its_index() {
         ),
         (rejected::FORGET, "refused_by_age (at<?)"),
         (keys::BY_DIGEST, "(digest=?)"),
+        (portal_links::USE, "PRIMARY KEY (digest=?)"),
+        (
+            portal_links::FORGET,
+            "portal_links_expires_at (expires_at<?)",
+        ),
         (jobs::ONE, "PRIMARY KEY (tenant=? AND id=?)"),
         (notifications::AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (notifications::NEWEST, "SEARCH outbox"),
@@ -142,6 +170,11 @@ fn every_hot_query_uses_its_index() {
     assert_plan(&db, backlog::FREE, index, &[sorted]);
     let running = "SCAN jobs USING INDEX jobs_running";
     assert_plan(&db, jobs::UNFINISHED, running, &[running]);
+    let open = "SCAN erasures USING INDEX erasures_open";
+    assert_plan(&db, erasures::OPEN, open, &[open]);
+    for sql in delete_tenant::INDEXED {
+        assert_plan(&db, sql, "(tenant=?)", &[]);
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::codec::{self, Stored};
 use super::fault::Fault;
 use super::health;
 use super::notifications;
-use super::stats::CountedStats;
+use super::stats::{CountedStats, More};
 use super::writer::Tx;
 
 pub(super) fn find(
@@ -132,7 +132,7 @@ pub(super) fn follow(
             tenant: after.tenant.clone(),
             webhook,
             hour: now.hour(),
-            delta,
+            more: More::Changed(delta),
         });
     }
     Ok(())

@@ -19,11 +19,18 @@ pub(super) struct CountedStats {
     pub(super) tenant: TenantId,
     pub(super) webhook: WebhookId,
     pub(super) hour: Timestamp,
-    pub(super) delta: StatsDelta,
+    pub(super) more: More,
 }
 
-pub(super) const HOUR: &str = "SELECT webhook_id, hour, delivered, dead, attempts, retried, retries, latency \
-     FROM stats WHERE tenant = ?1 AND webhook_id = ?2 AND hour >= ?3 AND hour < ?4";
+pub(super) enum More {
+    /// A delivery changed.
+    Changed(StatsDelta),
+    /// An event was published whose first delivery is to this webhook.
+    Published { bytes: u64 },
+}
+
+pub(super) const HOUR: &str = "SELECT webhook_id, hour, delivered, dead, attempts, retried, retries, latency, \
+     published, bytes FROM stats WHERE tenant = ?1 AND webhook_id = ?2 AND hour >= ?3 AND hour < ?4";
 
 /// The first webhook with counters after this one; steps from webhook to webhook without reading their hours.
 pub(super) const NEXT_WEBHOOK: &str = "SELECT webhook_id FROM stats WHERE tenant = ?1 AND webhook_id > ?2 ORDER BY webhook_id LIMIT 1";
@@ -63,19 +70,22 @@ pub(super) fn add_up(
     memory: &Memory,
     counted: &[CountedStats],
 ) -> Result<(), Fault> {
-    let mut sums: BTreeMap<(&TenantId, WebhookId, Timestamp), Vec<StatsDelta>> = BTreeMap::new();
+    let mut sums: BTreeMap<(&TenantId, WebhookId, Timestamp), Vec<&More>> = BTreeMap::new();
     for one in counted {
         sums.entry((&one.tenant, one.webhook, one.hour))
             .or_default()
-            .push(one.delta);
+            .push(&one.more);
     }
-    for ((tenant, webhook, hour), deltas) in sums {
+    for ((tenant, webhook, hour), counted) in sums {
         let mut stats = match memory.take_stats(tenant, webhook, hour) {
             Some(stats) => stats,
             None => stored(db, tenant, webhook, hour)?,
         };
-        for delta in deltas {
-            stats.add(delta);
+        for more in counted {
+            match more {
+                More::Changed(delta) => stats.add(*delta),
+                More::Published { bytes } => stats.publish(*bytes),
+            }
         }
         save(db, tenant, &stats)?;
         memory.keep_stats(tenant, stats);
@@ -141,13 +151,15 @@ fn read(row: &Row<'_>) -> Result<HourlyStats, Fault> {
         retried: codec::number(row, 5)?,
         retries: codec::number(row, 6)?,
         latency: codec::json(row, 7)?,
+        published: codec::number(row, 8)?,
+        bytes: codec::number(row, 9)?,
     })
 }
 
 fn save(db: &Connection, tenant: &TenantId, stats: &HourlyStats) -> Result<(), Fault> {
     let mut statement = db.prepare_cached(
-        "INSERT OR REPLACE INTO stats (tenant, webhook_id, hour, delivered, dead, attempts, retried, retries, latency) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT OR REPLACE INTO stats (tenant, webhook_id, hour, delivered, dead, attempts, retried, retries, latency, \
+         published, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     statement.execute(params![
         tenant.as_str(),
@@ -159,6 +171,8 @@ fn save(db: &Connection, tenant: &TenantId, stats: &HourlyStats) -> Result<(), F
         stats.retried.cast_signed(),
         stats.retries.cast_signed(),
         codec::to_json(&stats.latency)?,
+        stats.published.cast_signed(),
+        stats.bytes.cast_signed(),
     ])?;
     Ok(())
 }

@@ -16,7 +16,8 @@ use super::fault::Fault;
 use super::writer::Tx;
 use super::{SqliteStore, accept, apply, codec, events};
 
-const TENANTS: &str = "SELECT tenant FROM tenants UNION SELECT tenant FROM api_keys";
+const TENANTS: &str =
+    "SELECT tenant FROM tenants WHERE is_deleted = 0 UNION SELECT tenant FROM api_keys";
 
 const HAS_ROW: &str = "SELECT 1 FROM webhook_deliveries WHERE event = ?1 AND webhook_id = ?2";
 

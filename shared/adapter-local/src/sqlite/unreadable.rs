@@ -11,10 +11,10 @@ const UNREADABLE: &str = "postrider_unreadable_rows_total";
 pub fn describe_metrics() {
     describe_counter!(
         UNREADABLE,
-        "Stored rows that could not be read and were left aside; table is deliveries, jobs, stats or webhooks"
+        "Stored rows that could not be read and were left aside; table is deliveries, erasures, jobs, stats or webhooks"
     );
     // Shown as 0 until the first one, so that an alert on an increase sees it.
-    for table in ["deliveries", "jobs", "stats", "webhooks"] {
+    for table in ["deliveries", "erasures", "jobs", "stats", "webhooks"] {
         counter!(UNREADABLE, "table" => table).increment(0);
     }
 }

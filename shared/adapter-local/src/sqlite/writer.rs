@@ -35,9 +35,11 @@ const GROUP: usize = 256;
 
 /// A commit with this many writes shows that there is load.
 const LOAD: usize = 8;
-/// Under load, this long passes before the next commit. Each commit writes the same busy pages again, so fewer and larger ones
-/// cost less for each write; and under load a caller waits longer than this anyway.
+/// Under load, up to this long passes before the next commit, as long as more writes arrive. Each commit writes the same busy
+/// pages again, so fewer and larger ones cost less for each write; and under load a caller waits longer than this anyway.
 const GATHER: Duration = Duration::from_millis(2);
+/// If none arrives for so long, every caller waits for the commit.
+const GATHER_STEP: Duration = Duration::from_micros(250);
 
 /// So many patient writes do not wait any longer: the slots of their deliveries are needed.
 const PATIENT_GROUP: usize = 16;
@@ -233,7 +235,7 @@ impl WriterThread {
         let mut written = 0;
         while let Some(first) = queue.blocking_recv() {
             if written >= LOAD {
-                std::thread::park_timeout(GATHER);
+                self.gather(&queue);
             }
             let mut next = Some(first);
             while let Some(message) = next.take() {
@@ -248,6 +250,19 @@ impl WriterThread {
             written = self.write_all(&statements, &mut group);
         }
         self.write_all(&statements, &mut group);
+    }
+
+    /// Waits while more writes arrive.
+    fn gather(&self, queue: &mpsc::Receiver<Message>) {
+        let mut arrived = 0;
+        for _ in 0..GATHER.as_micros() / GATHER_STEP.as_micros() {
+            std::thread::park_timeout(GATHER_STEP);
+            let before = arrived;
+            arrived = queue.len() + self.patient.lock().len();
+            if arrived == before {
+                return;
+            }
+        }
     }
 
     /// Writes a group together with all patient writes; returns how many there were.
@@ -468,7 +483,12 @@ mod tests {
 
     /// Gives a tenant this version of its webhooks.
     fn version(tenant: &'static str) -> impl FnMut(&mut Tx<'_, '_>) -> Result<usize, Fault> + Send {
-        move |tx| tx.execute("INSERT INTO tenants VALUES (?1, 7)", [tenant])
+        move |tx| {
+            tx.execute(
+                "INSERT INTO tenants (tenant, config_version) VALUES (?1, 7)",
+                [tenant],
+            )
+        }
     }
 
     #[tokio::test]
@@ -537,7 +557,12 @@ mod tests {
         assert!(matches!(broken, Err(Error::Broken(_))), "{broken:?}");
         let written = store
             .writer
-            .write(|tx| tx.execute("INSERT INTO tenants VALUES ('default', 7)", []))
+            .write(|tx| {
+                tx.execute(
+                    "INSERT INTO tenants (tenant, config_version) VALUES ('default', 7)",
+                    [],
+                )
+            })
             .await;
         assert_eq!(written, Ok(1));
         assert_eq!(store.webhooks_version(&TenantId::default()).await, Ok(7));

@@ -6,6 +6,8 @@ use http::StatusCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     InvalidRequest,
+    /// The payload does not match the schema of its event type.
+    SchemaMismatch,
     MissingToken,
     InvalidToken,
     InvalidSignature,
@@ -13,6 +15,8 @@ pub enum Code {
     /// The key may not create keys for another tenant.
     ForeignTenant,
     NotFound,
+    /// The content of the event was erased.
+    Erased,
     UnknownRoute,
     MethodNotAllowed,
     /// The body did not arrive in time.
@@ -21,17 +25,28 @@ pub enum Code {
     DeliveryInFlight,
     DeliveryDelivered,
     DeliveryPending,
+    /// The event has a delivery to this webhook.
+    DeliveryExists,
     /// The webhook is disabled or deleted.
     WebhookDisabled,
     WebhookDeleted,
     /// The payload's retention period has ended.
     PayloadGone,
+    /// The webhook's template cannot be rendered for the event.
+    TemplateError,
     ChangedMeanwhile,
+    TenantExists,
+    /// The tenant is being deleted.
+    TenantDeleted,
+    /// The operator's own tenant cannot be deleted.
+    DefaultTenant,
     TooManySecrets,
     /// The tenant has reached a limit.
     LimitReached,
     PayloadTooLarge,
     UnsupportedMediaType,
+    /// The tenant publishes faster than its limit.
+    RateLimited,
     TooManyStreams,
     TooManyShadows,
     Internal,
@@ -39,14 +54,16 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 34] = [
         Self::InvalidRequest,
+        Self::SchemaMismatch,
         Self::MissingToken,
         Self::InvalidToken,
         Self::InvalidSignature,
         Self::MissingScope,
         Self::ForeignTenant,
         Self::NotFound,
+        Self::Erased,
         Self::UnknownRoute,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
@@ -54,14 +71,20 @@ impl Code {
         Self::DeliveryInFlight,
         Self::DeliveryDelivered,
         Self::DeliveryPending,
+        Self::DeliveryExists,
         Self::WebhookDisabled,
         Self::WebhookDeleted,
         Self::PayloadGone,
+        Self::TemplateError,
         Self::ChangedMeanwhile,
+        Self::TenantExists,
+        Self::TenantDeleted,
+        Self::DefaultTenant,
         Self::TooManySecrets,
         Self::LimitReached,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
+        Self::RateLimited,
         Self::TooManyStreams,
         Self::TooManyShadows,
         Self::Internal,
@@ -99,6 +122,7 @@ impl Code {
                 "Not allowed for this tenant",
             ),
             Self::NotFound => (S::NOT_FOUND, "not_found", "Not found"),
+            Self::Erased => (S::GONE, "erased", "Erased"),
             Self::UnknownRoute => (S::NOT_FOUND, "unknown_route", "Unknown path"),
             Self::MethodNotAllowed => (
                 S::METHOD_NOT_ALLOWED,
@@ -114,14 +138,24 @@ impl Code {
             Self::DeliveryInFlight => (S::CONFLICT, "delivery_in_flight", "Delivery in flight"),
             Self::DeliveryDelivered => (S::CONFLICT, "delivery_delivered", "Already delivered"),
             Self::DeliveryPending => (S::CONFLICT, "delivery_pending", "Already pending"),
+            Self::DeliveryExists => (S::CONFLICT, "delivery_exists", "Delivery exists"),
             Self::WebhookDisabled => (S::CONFLICT, "webhook_disabled", "Webhook disabled"),
             Self::WebhookDeleted => (S::CONFLICT, "webhook_deleted", "Webhook deleted"),
             Self::PayloadGone => (S::CONFLICT, "payload_gone", "Payload no longer stored"),
+            Self::TemplateError => (S::CONFLICT, "template_error", "Template error"),
+            Self::SchemaMismatch => (
+                S::BAD_REQUEST,
+                "schema_mismatch",
+                "Payload does not match its schema",
+            ),
             Self::ChangedMeanwhile => (
                 S::CONFLICT,
                 "changed_meanwhile",
                 "Changed by another request",
             ),
+            Self::TenantExists => (S::CONFLICT, "tenant_exists", "Tenant already exists"),
+            Self::TenantDeleted => (S::CONFLICT, "tenant_deleted", "Tenant is being deleted"),
+            Self::DefaultTenant => (S::CONFLICT, "default_tenant", "Tenant cannot be deleted"),
             Self::TooManySecrets => (S::CONFLICT, "too_many_secrets", "Too many valid secrets"),
             Self::LimitReached => (S::CONFLICT, "limit_reached", "Limit reached"),
             Self::PayloadTooLarge => (
@@ -134,6 +168,7 @@ impl Code {
                 "unsupported_media_type",
                 "Unsupported media type",
             ),
+            Self::RateLimited => (S::TOO_MANY_REQUESTS, "rate_limited", "Rate limit exceeded"),
             Self::TooManyStreams => (
                 S::TOO_MANY_REQUESTS,
                 "too_many_streams",

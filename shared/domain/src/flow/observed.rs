@@ -46,9 +46,11 @@ impl Observed {
                     | DeadCause::Aborted
                     | DeadCause::Declined
                     | DeadCause::Blocked
+                    | DeadCause::Unrendered
                     | DeadCause::Expired
                     | DeadCause::WebhookDeleted
-                    | DeadCause::EventExpired,
+                    | DeadCause::EventExpired
+                    | DeadCause::Erased,
             } => Self::Final,
         }
     }
@@ -67,7 +69,8 @@ impl Observed {
                 | FailureKind::Reset
                 | FailureKind::Tls
                 | FailureKind::Malformed
-                | FailureKind::Blocked => Self::Failed,
+                | FailureKind::Blocked
+                | FailureKind::Template => Self::Failed,
             },
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
-pub(super) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
+pub(crate) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     match (whole(left), whole(right)) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
         _ => left.as_f64()?.partial_cmp(&right.as_f64()?),

@@ -1,4 +1,4 @@
-//! The payload of an event, parsed when the first filter asks for it.
+//! The payload of an event, parsed when the first filter or schema asks for it.
 
 use std::sync::OnceLock;
 
@@ -20,14 +20,18 @@ impl Payload {
         }
     }
 
-    /// The object or array; `None` for any other body. serde_json rejects what is nested deeper than 128 levels, which bounds
-    /// every recursion over it.
+    /// The object or array; `None` for any other body.
     pub(super) fn value(&self) -> Option<&Value> {
-        let parsed = self.parsed.get_or_init(|| {
-            let value: Option<Value> = serde_json::from_slice(&self.body).ok();
-            value.filter(|value| value.is_object() || value.is_array())
-        });
-        parsed.as_ref()
+        let is_container = |value: &&Value| value.is_object() || value.is_array();
+        self.json().filter(is_container)
+    }
+
+    /// `None` if it is not JSON. serde_json rejects what is nested deeper than 128 levels, which bounds every recursion over it.
+    pub(crate) fn json(&self) -> Option<&Value> {
+        let parsed = &self.parsed;
+        parsed
+            .get_or_init(|| serde_json::from_slice(&self.body).ok())
+            .as_ref()
     }
 }
 

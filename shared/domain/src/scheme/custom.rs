@@ -130,8 +130,10 @@ impl From<&Scheme> for CustomDraft {
         Self {
             header: signature.map(name_of).unwrap_or_default(),
             prefix: signature.and_then(|field| non_empty(&field.prefix)),
+            // A token is never a list, but its timestamp may be in one.
             separator: signature
                 .and_then(|field| field.separator)
+                .or_else(|| at_time.and_then(|field| field.separator))
                 .map(String::from),
             encoding: Some(way.encoding.word().to_owned()),
             digest: Some(way.digest.word().to_owned()),

@@ -63,6 +63,23 @@ fn a_custom_scheme_can_be_written_back_as_a_draft() {
     assert_eq!(CustomDraft::from(&scheme).check(), Ok(scheme));
 }
 
+/// A token is not a list, so only the timestamp uses the separator.
+#[test]
+fn the_separator_of_a_tokens_timestamp_survives_a_round_trip() {
+    let scheme = CustomDraft {
+        header: "x-token".to_owned(),
+        digest: some("token"),
+        encoding: some("text"),
+        separator: some(";"),
+        timestamp: some("body:/sent"),
+        timestamp_prefix: some("t="),
+        ..CustomDraft::default()
+    }
+    .check()
+    .unwrap();
+    assert_eq!(CustomDraft::from(&scheme).check(), Ok(scheme));
+}
+
 #[test]
 fn a_built_in_scheme_can_be_described_as_a_custom_one() {
     for name in [

@@ -2,7 +2,8 @@
 
 use postrider_domain::health::Health;
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
-use postrider_domain::request::signed_headers;
+use postrider_domain::outcome::Outcome;
+use postrider_domain::request::{Content, signed_headers};
 use postrider_domain::test_event;
 use postrider_domain::time::Timestamp;
 use postrider_domain::webhook::Webhook;
@@ -79,10 +80,14 @@ impl Attempts {
         let drawn = EventId::new(now, &self.ports.entropy.bytes());
         let event = test_event::event(&webhook.tenant, webhook.id, drawn, now)?;
         let row = fresh_row(&event, webhook, now);
+        let content = match Content::of(&event, webhook) {
+            Ok(content) => content,
+            Err(error) => return Some(Ok(Outcome::unrendered(&error))),
+        };
         let request = Post {
-            target_url: webhook.settings.target_url.clone(),
-            headers: signed_headers(&row, &event, webhook, now).headers,
-            body: event.body,
+            target_url: content.url(&webhook.settings.target_url),
+            headers: signed_headers(&row, &content, webhook, now).headers,
+            body: content.body,
             timeout: webhook.settings.timeout,
         };
         Some(self.sender.post(request).await)

@@ -89,10 +89,10 @@ pub const RETENTION_DEAD: Setting<WholeNumber<u64>> = Setting {
 pub const LOG: Setting<DefaultText> = Setting {
     name: "POSTRIDER_LOG",
     values: DefaultText {
-        form: "a tracing filter",
+        form: "a level, or levels by module",
         default: "info",
     },
-    meaning: "What to log to standard error: `warn`, `info`, `debug`, or a filter by module. At `info` each attempt is one line.",
+    meaning: "What to log to standard error: `warn`, `info`, `debug`, or levels by module such as `warn,postrider_gateway=debug`. At `info` each attempt is one line.",
 };
 
 impl Reader<'_> {

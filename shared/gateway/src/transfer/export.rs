@@ -135,6 +135,12 @@ impl Transfer {
                     next,
                 ))
             }
+            Stage::Tenants => {
+                let tenant = self.ports.store.tenant(tenant).await?;
+                let recorded = tenant.filter(|tenant| tenant.recorded.is_some());
+                let items = recorded.into_iter().map(Exported::Tenant);
+                Ok(Part::of(items.collect(), None))
+            }
             Stage::Events(place) => self.events(wish, tenant, place).await,
         }
     }
@@ -351,6 +357,7 @@ fn following(
         Stage::Webhooks { .. } => Stage::Webhooks { after: None },
         Stage::Sources { .. } => Stage::Sources { after: None },
         Stage::Keys { .. } => Stage::Keys { after: None },
+        Stage::Tenants => Stage::Tenants,
         Stage::Events(_) => Stage::Events(Place::default()),
     };
     if let Some(tenant) = later {
@@ -359,10 +366,11 @@ fn following(
     let next = match stage {
         Stage::Webhooks { .. } => Stage::Sources { after: None },
         Stage::Sources { .. } => Stage::Keys { after: None },
-        Stage::Keys { .. } if wish.deliveries != MovedDeliveries::None => {
+        Stage::Keys { .. } => Stage::Tenants,
+        Stage::Tenants if wish.deliveries != MovedDeliveries::None => {
             Stage::Events(Place::default())
         }
-        Stage::Keys { .. } | Stage::Events(_) => return None,
+        Stage::Tenants | Stage::Events(_) => return None,
     };
     Some(Position {
         tenant: None,

@@ -2,14 +2,15 @@
 //! conflict, and is replaced only if the caller asks for it.
 
 use postrider_domain::delivery::{Delivery, MESSAGE_REACH};
-use postrider_domain::ids::DeliveryId;
+use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::key::ApiKey;
 use postrider_domain::secret::{Rotating, SecretRing};
 use postrider_domain::source::{MAX_SOURCES, Source};
+use postrider_domain::tenant::{Tenant, TenantDraft};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::transfer::{SourceCopy, WebhookCopy};
-use postrider_domain::webhook::{MAX_NAME_CHARS, MAX_WEBHOOKS, Webhook, is_name};
+use postrider_domain::webhook::{MAX_NAME_CHARS, Webhook, is_name};
 use postrider_ports::configs::{Changed, Created, WebhookChange};
 use postrider_ports::queue::QueueMessage;
 use postrider_ports::sources::SourceChange;
@@ -48,6 +49,8 @@ pub enum Clash {
     SourceOfAnotherTenant,
     #[error("exists with another name, scopes or tenant")]
     Key,
+    #[error("exists with another name or limits")]
+    Tenant,
     #[error("a different request created an event with this id")]
     Event,
     #[error("was changed by another request at the same time; import it again")]
@@ -76,7 +79,13 @@ impl Transfer {
             };
             let created = store.create_webhook(webhook).await?;
             self.webhook_cache.forget(&copy.tenant);
-            return outcome(created, MAX_WEBHOOKS, "webhooks");
+            return match created {
+                Created::Done => Ok(ImportOutcome::Created),
+                Created::TooMany => {
+                    let known = self.webhook_cache.current(&copy.tenant, now).await?;
+                    Err(known.too_many_webhooks())
+                }
+            };
         };
         if stored.settings == settings && are_same(&stored.secrets, &copy.secrets, now) {
             return Ok(ImportOutcome::Unchanged);
@@ -115,7 +124,13 @@ impl Transfer {
                 updated_at: now,
             };
             let created = store.create_source(source).await?;
-            return outcome(created, MAX_SOURCES, "sources");
+            return match created {
+                Created::Done => Ok(ImportOutcome::Created),
+                Created::TooMany => Err(GatewayError::TooMany {
+                    limit: MAX_SOURCES,
+                    what: "sources",
+                }),
+            };
         };
         // The id is all that identifies a sender, so it cannot belong to two tenants.
         if stored.tenant != copy.tenant {
@@ -165,6 +180,35 @@ impl Transfer {
         }
         store.put_key(key).await?;
         Ok(ImportOutcome::Replaced)
+    }
+
+    /// Stores the record of a tenant. A shorter retention applies to what is published here from now on.
+    pub async fn import_tenant(
+        &self,
+        id: &TenantId,
+        draft: &TenantDraft,
+        on_conflict: OnConflict,
+    ) -> Result<ImportOutcome, GatewayError> {
+        let now = self.ports.clock.now();
+        let store = &self.ports.store;
+        let stored = store.tenant(id).await?;
+        let recorded = stored.filter(|stored| stored.recorded.is_some());
+        let before = recorded
+            .clone()
+            .unwrap_or_else(|| Tenant::unrecorded(id.clone()));
+        let after = before.changed(draft, now)?;
+        if recorded.is_some() && before.draft() == after.draft() {
+            return Ok(ImportOutcome::Unchanged);
+        }
+        if recorded.is_some() && on_conflict == OnConflict::Keep {
+            return Ok(ImportOutcome::Conflict(Clash::Tenant));
+        }
+        let changed = store.put_tenant(after, before.updated_at()).await?;
+        self.webhook_cache.forget(id);
+        Ok(match (recorded, replaced(changed)) {
+            (None, ImportOutcome::Replaced) => ImportOutcome::Created,
+            (_, outcome) => outcome,
+        })
     }
 
     /// Stores an event with its deliveries. Open ones are sent when they are due.
@@ -250,17 +294,6 @@ fn check_key(key: &ApiKey) -> Result<(), Invalid> {
 
 fn later(now: Timestamp, seen: Timestamp) -> Timestamp {
     now.max(seen.plus(Millis::new(1)))
-}
-
-fn outcome(
-    created: Created,
-    limit: usize,
-    what: &'static str,
-) -> Result<ImportOutcome, GatewayError> {
-    match created {
-        Created::Done => Ok(ImportOutcome::Created),
-        Created::TooMany => Err(GatewayError::TooMany { limit, what }),
-    }
 }
 
 const fn replaced(changed: Changed) -> ImportOutcome {

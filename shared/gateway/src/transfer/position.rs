@@ -17,9 +17,17 @@ pub struct Position {
 /// What is exported next. Everything that deliveries depend on comes before them, for all tenants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    Webhooks { after: Option<WebhookId> },
-    Sources { after: Option<SourceId> },
-    Keys { after: Option<KeyId> },
+    Webhooks {
+        after: Option<WebhookId>,
+    },
+    Sources {
+        after: Option<SourceId>,
+    },
+    Keys {
+        after: Option<KeyId>,
+    },
+    /// After what they limit: a limit that was lowered does not keep anything from being imported.
+    Tenants,
     Events(Place),
 }
 
@@ -66,6 +74,7 @@ impl fmt::Display for Position {
             Stage::Webhooks { after } => ("webhooks", NONE.to_owned(), text(*after)),
             Stage::Sources { after } => ("sources", NONE.to_owned(), text(*after)),
             Stage::Keys { after } => ("keys", NONE.to_owned(), text(*after)),
+            Stage::Tenants => ("tenants", NONE.to_owned(), NONE.to_owned()),
             Stage::Events(Place { page, after }) => {
                 let page = text(page.as_ref().map(|page| &page.0));
                 ("events", page, text(*after))
@@ -96,6 +105,7 @@ impl FromStr for Position {
             "keys" => Stage::Keys {
                 after: part(after)?,
             },
+            "tenants" => Stage::Tenants,
             "events" => Stage::Events(Place {
                 page: part::<String>(page)?.map(Cursor),
                 after: part(after)?,
@@ -143,6 +153,7 @@ mod tests {
             ),
             Position::of(tenant.clone(), Stage::Sources { after: None }),
             Position::of(tenant.clone(), Stage::Keys { after: None }),
+            Position::of(tenant.clone(), Stage::Tenants),
             Position::of(tenant, Stage::Events(place)),
         ] {
             assert_eq!(position.to_string().parse(), Ok(position));

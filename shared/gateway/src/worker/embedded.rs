@@ -11,9 +11,9 @@ mod under_way;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use postrider_domain::delivery::{Delivery, Lease, LeaseOwner};
 use postrider_domain::flow::{AttemptKind, FlowStatus};
@@ -51,7 +51,7 @@ const GATHER: Millis = Millis::new(2);
 /// How much of its lease the longest attempt must leave to be started.
 const SPARE: Millis = Millis::from_seconds(1);
 /// How long a publisher waits at most for deliveries of others to begin.
-const SLOWED_DOWN_FOR: Duration = Duration::from_millis(100);
+const SLOWED_DOWN_FOR: Millis = Millis::new(100);
 /// When a row is looked at again that was claimed too late to be started.
 const RETRY_START_AFTER: Millis = Millis::from_seconds(1);
 
@@ -73,7 +73,22 @@ pub struct EmbeddedWorker {
     under_way: UnderWay,
     spoiled: Spoiled,
     tasks: TaskTracker,
+    spawner: Arc<dyn Spawner>,
     aborted: CancellationToken,
+}
+
+/// Runs the tasks of a worker: attempts and probes.
+pub trait Spawner: Send + Sync {
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+}
+
+/// Runs them on the runtime that the worker is called on.
+struct TokioSpawner;
+
+impl Spawner for TokioSpawner {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        tokio::spawn(task);
+    }
 }
 
 /// The result of one cycle.
@@ -98,6 +113,29 @@ impl EmbeddedWorker {
         process: String,
         settings: &WorkerSettings,
     ) -> Arc<Self> {
+        let spawner = Arc::new(TokioSpawner);
+        Self::spawning(
+            spawner,
+            ports,
+            schedule,
+            attempts,
+            webhook_cache,
+            process,
+            settings,
+        )
+    }
+
+    /// The same on another executor.
+    #[must_use]
+    pub fn spawning(
+        spawner: Arc<dyn Spawner>,
+        ports: impl Into<Ports<dyn WorkerStore>>,
+        schedule: Arc<dyn Schedule>,
+        attempts: Attempts,
+        webhook_cache: Arc<WebhookCache>,
+        process: String,
+        settings: &WorkerSettings,
+    ) -> Arc<Self> {
         Arc::new(Self {
             ports: ports.into(),
             schedule,
@@ -115,6 +153,7 @@ impl EmbeddedWorker {
             under_way: UnderWay::default(),
             spoiled: Spoiled::default(),
             tasks: TaskTracker::new(),
+            spawner,
             aborted: CancellationToken::new(),
         })
     }
@@ -142,8 +181,10 @@ impl EmbeddedWorker {
             self.looks_again_at
                 .store(until.as_millis(), Ordering::Release);
             select! {
-                () = self.ports.clock.sleep_until(until) => {}
+                // Both lead to the next cycle. A fixed order lets a simulation repeat a run.
+                biased;
                 () = self.wake.notified() => self.gather().await,
+                () = self.ports.clock.sleep_until(until) => {}
             }
         }
     }
@@ -188,10 +229,15 @@ impl EmbeddedWorker {
         }
     }
 
+    /// Starts a task that [`Self::finish`] waits for.
+    fn run_task(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawner.spawn(Box::pin(self.tasks.track_future(task)));
+    }
+
     /// Attempts a claimed row whose slot is already taken.
     fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery) {
         let (worker, slot) = (Arc::clone(self), self.slot(delivery.claimed.delivery()));
-        self.tasks.spawn(async move {
+        self.run_task(async move {
             worker.attempt(&delivery).await;
             worker.start_next(slot);
         });
@@ -200,7 +246,7 @@ impl EmbeddedWorker {
     /// Attempts a delivery that waited for its slot, unless its webhook was stopped or limited meanwhile.
     fn spawn_ready(self: &Arc<Self>, delivery: ClaimedDelivery) {
         let (worker, slot) = (Arc::clone(self), self.slot(delivery.claimed.delivery()));
-        self.tasks.spawn(async move {
+        self.run_task(async move {
             if worker.may_still_begin(delivery.claimed.delivery()).await {
                 worker.attempt(&delivery).await;
             } else {
@@ -347,7 +393,7 @@ impl EmbeddedWorker {
             webhook,
             delivery: None,
         };
-        self.tasks.spawn(async move {
+        self.run_task(async move {
             let probe = worker.attempts.probe(&tenant, webhook);
             match worker.aborted.run_until_cancelled(probe).await {
                 Some(Ok(ProbeResult::Passed)) => worker.resume((tenant, webhook)),
@@ -423,8 +469,13 @@ impl StartNow for InProcessQueue {
     async fn admit(&self) {
         let worker = &self.0;
         let thin = worker.slots.thin(|| worker.ports.clock.now());
-        // However long the others take, the event is stored.
-        let _ = tokio::time::timeout(SLOWED_DOWN_FOR, thin).await;
+        let until = worker.ports.clock.now().plus(SLOWED_DOWN_FOR);
+        select! {
+            biased;
+            () = thin => {}
+            // However long the others take, the event is stored.
+            () = worker.ports.clock.sleep_until(until) => {}
+        }
     }
 
     fn reserve(&self, webhook: &Webhook, bytes: usize, now: Timestamp) -> Option<Lease> {

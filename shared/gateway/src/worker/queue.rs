@@ -3,6 +3,7 @@
 
 mod due;
 mod finish;
+mod held;
 mod limiting;
 mod memory;
 mod triage;
@@ -27,6 +28,7 @@ use crate::worker::REPORT_MARGIN;
 use crate::worker::claims::Claims;
 use crate::worker::drain::{Drained, Drainer};
 use crate::worker::queue::due::Due;
+use crate::worker::queue::held::HeldEvents;
 use crate::worker::queue::memory::Memory;
 use crate::worker::queue::triage::{Triage, triage};
 
@@ -167,6 +169,7 @@ impl QueueWorker {
                 answer(index, handled);
             }
         }
+        let held = HeldEvents::default();
         let due = batch
             .due
             .into_iter()
@@ -175,7 +178,7 @@ impl QueueWorker {
                 webhook,
                 rows,
             })
-            .map(|due| self.handle_due(due, deadline));
+            .map(|due| self.handle_due(due, &held, deadline));
         let early = self.send_each(batch.early, Handled::SentAgain);
         let probes = probes
             .iter()

@@ -10,7 +10,7 @@ use postrider_domain::event::Event;
 use postrider_domain::ids::{DeliveryId, EventId, JobId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::history::{Cursor, Filter, History, HourlyStats, Page};
-use postrider_ports::interventions::{Interventions, Requeued};
+use postrider_ports::interventions::{Added, Interventions, Requeued};
 use postrider_ports::jobs::{Jobs, RetryJob};
 use postrider_ports::{Error, Result, Store};
 use postrider_testkit::clock::SteppedClock;
@@ -130,6 +130,10 @@ impl Interventions for InterruptedStore {
     ) -> Result<Requeued> {
         self.requeued.fetch_add(1, Ordering::SeqCst);
         self.call(self.store.requeue(tenant, id, force, now)).await
+    }
+
+    async fn add_delivery(&self, row: Delivery) -> Result<Added> {
+        self.call(self.store.add_delivery(row)).await
     }
 
     async fn end_deliveries_of_deleted_webhooks(

@@ -72,6 +72,7 @@ impl Stage {
             max_body_bytes: MAX_BODY_BYTES,
             egress: egress.clone(),
             retry: RuntimeRetry::default(),
+            event_validation: Default::default(),
         };
         let webhook_cache = Arc::new(WebhookCache::new(ports.store.clone()));
         let queue = Arc::clone(&line) as Arc<dyn Queue>;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::outcome::Timings;
 
+use crate::site::Site;
 use crate::text::{self, Markup, Pill};
 
 /// Attempts shown on a page.
@@ -29,7 +30,7 @@ pub(super) struct Step {
 }
 
 /// The latest attempts, and how many earlier ones are left out.
-pub(super) fn steps(attempts: &[Attempt]) -> (Vec<Step>, usize) {
+pub(super) fn steps(site: Site, attempts: &[Attempt]) -> (Vec<Step>, usize) {
     let earlier = attempts.len().saturating_sub(MAX_STEPS);
     let shown = attempts.get(earlier..).unwrap_or_default();
     let longest = shown.iter().map(|attempt| attempt.timings.total_ms).max();
@@ -50,7 +51,8 @@ pub(super) fn steps(attempts: &[Attempt]) -> (Vec<Step>, usize) {
             error: attempt
                 .error
                 .clone()
-                .filter(|_| attempt.status_code.is_none()),
+                .filter(|_| attempt.status_code.is_none())
+                .map(|error| site.shown(error)),
             response: attempt
                 .response_body
                 .clone()
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn the_latest_attempts_are_shown_with_the_delays_between_them() {
         let attempts: Vec<_> = (1..=60).map(|number| attempt(number, 100)).collect();
-        let (steps, earlier) = steps(&attempts);
+        let (steps, earlier) = steps(Site::Inspector, &attempts);
         assert_eq!((steps.len(), earlier), (MAX_STEPS, 10));
         assert_eq!(steps[0].number, 11);
         assert_eq!(steps[1].waited.as_deref(), Some("30s"));

@@ -1,9 +1,9 @@
 //! The URL for the sender.
 
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use postrider_domain::source::Source;
 
-use crate::guard;
+use postrider_web::origin;
 
 pub(super) struct Address {
     pub(super) url: String,
@@ -20,31 +20,18 @@ impl Address {
                 note: None,
             };
         }
-        let host = headers.get(header::HOST);
-        let host = host
-            .and_then(|host| host.to_str().ok())
-            .filter(|host| !host.is_empty());
         let path = Source::path(source.id);
-        let Some(host) = host else {
+        let Some(base) = origin::of(headers) else {
             return Self {
                 url: path,
                 note: Some("Prefix this path with the gateway's public URL."),
             };
         };
-        let protocol = if guard::is_https(headers) {
-            "https"
-        } else {
-            "http"
-        };
         Self {
-            url: format!("{protocol}://{host}{path}"),
-            note: is_local(host).then_some(
+            url: format!("{base}{path}"),
+            note: origin::is_loopback(headers).then_some(
                 "This URL works only on this machine. Give the sender the URL under which it can reach the gateway, with the same path.",
             ),
         }
     }
-}
-
-fn is_local(host: &str) -> bool {
-    host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]")
 }

@@ -9,10 +9,10 @@ use super::page::with_secret;
 use crate::App;
 use crate::fields::Named;
 use crate::page::PageError;
-use crate::session::Manager;
+use crate::session::{Manager, Viewer};
 
-fn back(id: WebhookId, done: &str) -> Redirect {
-    Redirect::to(&format!("/inspector/webhooks/{id}?done={done}"))
+fn back(viewer: &Viewer, id: WebhookId, done: &str) -> Redirect {
+    viewer.redirect(&format!("/webhooks/{id}?done={done}"))
 }
 
 pub(crate) async fn pause(
@@ -21,7 +21,7 @@ pub(crate) async fn pause(
     Named(id): Named<WebhookId>,
 ) -> Result<Redirect, PageError> {
     app.gateway.manage.pause(viewer.tenant(), id).await?;
-    Ok(back(id, "paused"))
+    Ok(back(&viewer, id, "paused"))
 }
 
 pub(crate) async fn resume(
@@ -30,7 +30,7 @@ pub(crate) async fn resume(
     Named(id): Named<WebhookId>,
 ) -> Result<Redirect, PageError> {
     app.gateway.manage.resume(viewer.tenant(), id).await?;
-    Ok(back(id, "resumed"))
+    Ok(back(&viewer, id, "resumed"))
 }
 
 /// Rotates to a generated secret, which the response shows.
@@ -53,7 +53,7 @@ pub(crate) async fn delete(
     Named(id): Named<WebhookId>,
 ) -> Result<Redirect, PageError> {
     app.gateway.manage.delete(viewer.tenant(), id).await?;
-    Ok(Redirect::to("/inspector/webhooks?done=webhook-deleted"))
+    Ok(viewer.redirect("/webhooks?done=webhook-deleted"))
 }
 
 /// Sends a test event and opens its delivery.
@@ -65,5 +65,5 @@ pub(crate) async fn test(
     let published = app.gateway.send_test(viewer.tenant(), id).await?;
     let delivery = published.deliveries.first();
     let delivery = delivery.ok_or_else(|| PageError::not_found("delivery"))?;
-    Ok(Redirect::to(&format!("/inspector/deliveries/{delivery}")))
+    Ok(viewer.redirect(&format!("/deliveries/{delivery}")))
 }

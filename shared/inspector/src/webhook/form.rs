@@ -13,11 +13,13 @@ use postrider_domain::payload_filter::PayloadFilter;
 use postrider_domain::retry::{
     Classifier, OnExhausted, OnRetryAfter, Profile, Redirects, RetrySettings,
 };
+use postrider_domain::template::{DEFAULT_CONTENT_TYPE, Preset, Template, TemplateDraft};
 use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
 
 use super::headers::HeaderLines;
 use crate::fields::Fields;
 use crate::filter::Choice;
+use crate::site::Site;
 
 /// The fields as entered; an empty one means the default.
 #[derive(Default)]
@@ -26,6 +28,9 @@ pub(super) struct WebhookForm {
     pub(super) target_url: String,
     pub(super) event_types: String,
     pub(super) filter: String,
+    pub(super) template: String,
+    pub(super) template_content_type: String,
+    pub(super) template_query: String,
     pub(super) owner_email: String,
     pub(super) timeout_seconds: String,
     pub(super) retry_rate: String,
@@ -47,11 +52,25 @@ impl WebhookForm {
     }
 
     pub(super) fn from_fields(fields: &Fields) -> Self {
+        let preset = fields.get("do").and_then(|button| {
+            let name = button.strip_prefix("preset-")?;
+            name.parse::<Preset>().ok()
+        });
         Self {
             name: fields.text("name"),
             target_url: fields.text("target_url"),
             event_types: fields.text("event_types"),
             filter: fields.text("filter"),
+            // Browsers send line breaks as CRLF.
+            template: preset.map_or_else(
+                || fields.text("template").replace("\r\n", "\n"),
+                |preset| preset.body().to_owned(),
+            ),
+            template_content_type: preset.map_or_else(
+                || fields.text("template_content_type"),
+                |_| DEFAULT_CONTENT_TYPE.to_owned(),
+            ),
+            template_query: fields.text("template_query"),
             owner_email: fields.text("owner_email"),
             timeout_seconds: fields.text("timeout_seconds"),
             retry_rate: fields.text("retry_rate"),
@@ -70,6 +89,10 @@ impl WebhookForm {
         let types = settings.event_types.iter();
         let text = |limit: Option<u32>| limit.map(|n| n.to_string()).unwrap_or_default();
         let retry = RetryFields::from(settings.retry.clone());
+        let of_template = |part: &dyn for<'a> Fn(&'a Template) -> &'a str| {
+            let template = settings.template.as_ref();
+            template.map(part).unwrap_or_default().to_owned()
+        };
         Self {
             name: settings.name.clone(),
             target_url: settings.target_url.to_string(),
@@ -78,6 +101,9 @@ impl WebhookForm {
                 .collect::<Vec<_>>()
                 .join("\n"),
             filter: settings.filter.as_ref().map(written).unwrap_or_default(),
+            template: of_template(&|it| it.body()),
+            template_content_type: of_template(&|it| it.content_type().as_str()),
+            template_query: of_template(&|it| it.query().unwrap_or_default()),
             owner_email: settings.owner_email.clone().unwrap_or_default(),
             timeout_seconds: (settings.timeout.get() / 1000).to_string(),
             retry_rate: settings.retry_rate.to_string(),
@@ -91,14 +117,21 @@ impl WebhookForm {
         }
     }
 
-    /// Applies the form to a draft. Headers whose value is left empty keep their stored value.
-    pub(super) fn apply_to(&self, draft: &WebhookDraft) -> Result<WebhookDraft, Invalid> {
+    /// Applies the form of this site to a draft. Headers whose value is left empty keep their stored value.
+    pub(super) fn apply_to(
+        &self,
+        site: Site,
+        draft: &WebhookDraft,
+    ) -> Result<WebhookDraft, Invalid> {
         let mut errors = Invalid::default();
         let timeout_seconds = number(&mut errors, "timeout_seconds", &self.timeout_seconds);
         let retry_rate = number(&mut errors, "retry_rate", &self.retry_rate);
         let max_rate = number(&mut errors, "max_rate", &self.max_rate);
         let max_in_flight = number(&mut errors, "max_in_flight", &self.max_in_flight);
         let filter = self.filter().map_err(|found| errors.extend(found));
+        if let Err(found) = self.template() {
+            errors.extend(found);
+        }
         let retry = match self.retry() {
             Ok(retry) => Some(retry),
             Err(found) => {
@@ -114,19 +147,28 @@ impl WebhookForm {
             }
         };
         errors.into_result()?;
-        Ok(WebhookDraft {
+        let destination = WebhookDraft {
             name: self.name.clone(),
             target_url: self.target_url.clone(),
             event_types: self.types().map(str::to_owned).collect(),
             filter: filter.ok().flatten().map(Into::into),
+            template: self.template_draft(),
+            headers,
+            ..draft.clone()
+        };
+        // How hard the gateway tries, and who hears of failures, is for operators to say.
+        if site == Site::Portal {
+            return Ok(destination);
+        }
+        Ok(WebhookDraft {
             owner_email: (!self.owner_email.is_empty()).then(|| self.owner_email.clone()),
             timeout_seconds,
             retry_rate,
             max_rate,
             max_in_flight,
             retry,
-            headers,
             auto_resume: Some(self.auto_resume),
+            ..destination
         })
     }
 
@@ -151,6 +193,24 @@ impl WebhookForm {
                 format!("is not valid JSON: {error}"),
             )),
         }
+    }
+
+    fn template_draft(&self) -> Option<TemplateDraft> {
+        let given = |text: &String| (!text.trim().is_empty()).then(|| text.clone());
+        Some(TemplateDraft {
+            body: given(&self.template)?,
+            content_type: given(&self.template_content_type),
+            query: given(&self.template_query),
+        })
+    }
+
+    pub(super) fn template(&self) -> Result<Option<Template>, Invalid> {
+        let draft = self.template_draft();
+        draft.map(|draft| draft.check("template")).transpose()
+    }
+
+    pub(super) fn presets() -> [Preset; 3] {
+        Preset::ALL
     }
 
     pub(super) fn retry(&self) -> Result<RetrySettings, Invalid> {
@@ -274,8 +334,10 @@ mod tests {
 
     #[test]
     fn every_invalid_field_is_reported() {
-        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c&max_rate=fast&filter={\"a\":5}";
-        let errors = form(given).apply_to(&WebhookDraft::default()).unwrap_err();
+        let given = "profile=x&max_attempts=many&jitter_bps=-1&delays_seconds=soon&timeout_seconds=t&classifier=c&max_rate=fast&filter={\"a\":5}&template={{";
+        let errors = form(given)
+            .apply_to(Site::Inspector, &WebhookDraft::default())
+            .unwrap_err();
         let names: Vec<_> = errors
             .into_fields()
             .into_iter()
@@ -287,12 +349,28 @@ mod tests {
                 "timeout_seconds",
                 "max_rate",
                 "filter",
+                "template.body",
                 "retry.profile",
                 "retry.max_attempts",
                 "retry.jitter_bps",
                 "retry.delays_seconds",
                 "retry.classifier"
             ]
+        );
+    }
+
+    #[test]
+    fn a_preset_is_copied_into_the_form() {
+        let given = form("do=preset-slack&template=old&template_query=a%3D1");
+        assert_eq!(given.template, Preset::Slack.body());
+        assert_eq!(given.template_query, "a=1");
+        let entered = form("template={}%0D%0A&template_content_type=text/plain");
+        let draft = entered.template_draft().unwrap();
+        assert_eq!((draft.body.as_str(), draft.query), ("{}", None));
+        assert!(
+            form("template=+&template_query=a")
+                .template_draft()
+                .is_none()
         );
     }
 
@@ -319,16 +397,39 @@ mod tests {
         };
         let query =
             "name=n&target_url=https://a.example/&event_types=a.*,b%0Ac&headers[0].name=x-team";
-        let changed = form(query).apply_to(&draft).unwrap();
+        let changed = form(query).apply_to(Site::Inspector, &draft).unwrap();
         assert_eq!(changed.auto_resume, Some(false));
         assert_eq!(changed.headers, draft.headers);
         assert_eq!(changed.event_types, ["a.*", "b", "c"]);
-        let ticked = form("auto_resume=yes").apply_to(&draft).unwrap();
+        let ticked = form("auto_resume=yes")
+            .apply_to(Site::Inspector, &draft)
+            .unwrap();
         assert_eq!(ticked.auto_resume, Some(true));
         assert_eq!(
             ticked.headers,
             Some([].into()),
             "no header is named any more"
         );
+    }
+
+    #[test]
+    fn a_customer_changes_the_destination_and_nothing_else() {
+        let stored = WebhookDraft {
+            owner_email: Some("ops@gateway.example".to_owned()),
+            max_rate: Some(7),
+            auto_resume: Some(true),
+            ..WebhookDraft::default()
+        };
+        let query = "name=n&target_url=https://a.example/&event_types=a&owner_email=x@y.example\
+                     &max_rate=999&timeout_seconds=30&profile=standard";
+        let changed = form(query).apply_to(Site::Portal, &stored).unwrap();
+        let expected = WebhookDraft {
+            name: "n".to_owned(),
+            target_url: "https://a.example/".to_owned(),
+            event_types: vec!["a".to_owned()],
+            headers: Some([].into()),
+            ..stored
+        };
+        assert_eq!(changed, expected);
     }
 }

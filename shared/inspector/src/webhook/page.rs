@@ -40,6 +40,7 @@ struct WebhookPage {
     url: String,
     event_types: Vec<String>,
     filter: Option<String>,
+    template: Option<String>,
     owner_email: Option<String>,
     headers: Vec<(String, String)>,
     timeout: u64,
@@ -151,7 +152,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
     };
     let flow = app.gateway.manage.flow(&webhook).await?;
     let backlog = app.gateway.manage.backlog(&webhook, flow).await;
-    let rows = rows::rows(app, &recent, std::slice::from_ref(&webhook)).await?;
+    let rows = rows::rows(app, viewer, &recent, std::slice::from_ref(&webhook)).await?;
     let failed = recent.iter().filter(|row| row.status != Status::Delivered);
     let last = failed
         .filter(|row| row.error_detail.is_some())
@@ -177,6 +178,7 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .map(ToString::to_string)
             .collect(),
         filter: settings.filter.as_ref().map(written),
+        template: settings.template.as_ref().map(|it| it.body().to_owned()),
         owner_email: settings.owner_email.clone(),
         headers: shown_headers(&settings.headers).into_iter().collect(),
         timeout: settings.timeout.get() / 1000,
@@ -192,10 +194,13 @@ async fn page(app: &App, viewer: &Viewer, webhook: Webhook) -> Result<WebhookPag
             .filter(|_| settings.auto_resume)
             .map(text::when),
         state: text::webhook_state(&webhook.health),
-        banner: banner(&webhook, outlook),
+        banner: banner(&webhook, outlook).map(|banner| Banner {
+            detail: viewer.shown(banner.detail),
+            ..banner
+        }),
         last_failure: last.map(|row| {
-            let error = row.error_detail.as_deref().unwrap_or_default();
-            (row.id.to_string(), text::short(error, 160))
+            let error = viewer.shown(row.error_detail.clone().unwrap_or_default());
+            (row.id.to_string(), text::short(&error, 160))
         }),
         is_active: webhook.health.status == WebhookStatus::Active,
         profile: settings.retry.profile.as_str(),

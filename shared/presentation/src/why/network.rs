@@ -6,6 +6,16 @@ use url::Url;
 
 use super::Explanation;
 
+const LOOK_UP: &str = "Look the name up from the machine where the gateway runs (dig or nslookup). A new record can take a while to propagate.";
+const TRUST: &str = "If your own certificate authority issued it, set POSTRIDER_EGRESS_CA_FILE.";
+const ALLOW: &str =
+    "If the address is intended, the gateway's operator can allow it with POSTRIDER_EGRESS_ALLOW.";
+const NAME_SERVERS: &str =
+    "Check the name servers the gateway uses (POSTRIDER_DNS_SERVERS, or the system's).";
+
+/// What only an operator of the gateway can do.
+pub(super) const FOR_OPERATORS: [&str; 4] = [LOOK_UP, TRUST, ALLOW, NAME_SERVERS];
+
 /// Explains a failure of this kind in this phase; `timeout` is the webhook's, in seconds.
 pub(super) fn explain(
     kind: FailureKind,
@@ -31,7 +41,7 @@ pub(super) fn explain(
             format!("DNS has no usable address for this name: {detail}."),
             &[
                 "Check the spelling of the host in the webhook's URL.",
-                "Look the name up from the machine where the gateway runs (dig or nslookup). A new record can take a while to propagate.",
+                LOOK_UP,
             ],
         ),
         FailureKind::Connect => (
@@ -60,7 +70,7 @@ pub(super) fn explain(
             ),
             &[
                 "Check the certificate: it must not be expired, must name this host, and must be sent with all intermediate certificates.",
-                "If your own certificate authority issued it, set POSTRIDER_EGRESS_CA_FILE.",
+                TRUST,
             ],
         ),
         FailureKind::Malformed => (
@@ -77,7 +87,18 @@ pub(super) fn explain(
             ),
             &[
                 "If the URL is wrong, fix it in the webhook and retry.",
-                "If the address is intended, the gateway's operator can allow it with POSTRIDER_EGRESS_ALLOW.",
+                ALLOW,
+            ],
+        ),
+        FailureKind::Template => (
+            "The template could not be rendered".to_owned(),
+            format!(
+                "Nothing was sent, because the webhook's template does not fit this event: {detail}."
+            ),
+            &[
+                "Try the template on this event in the webhook's form, or with `postrider template test`.",
+                "Fix the template and retry this delivery. A field that may be missing needs `default` or `if`.",
+                "If the webhook should not get such events, narrow its event types or add a filter.",
             ],
         ),
     };
@@ -101,7 +122,7 @@ fn timed_out(
         Some(Phase::Dns) => (
             format!("Looking up {host} timed out"),
             format!("The name servers did not respond in time. {limit}"),
-            &["Check the name servers the gateway uses (POSTRIDER_DNS_SERVERS, or the system's)."],
+            &[NAME_SERVERS],
         ),
         Some(Phase::Connect) => (
             format!("Connecting to {host} timed out"),
@@ -118,7 +139,7 @@ fn timed_out(
             format!("{host} accepted the connection but did not finish the handshake. {limit}"),
             &["Check that this port speaks TLS, and how busy the receiver is."],
         ),
-        Some(Phase::Check | Phase::FirstByte | Phase::Body) | None => (
+        Some(Phase::Render | Phase::Check | Phase::FirstByte | Phase::Body) | None => (
             "The receiver took too long to respond".to_owned(),
             format!(
                 "The receiver got the request but did not respond within the timeout{seconds}. It may still have processed the event."

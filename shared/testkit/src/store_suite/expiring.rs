@@ -11,6 +11,7 @@ use postrider_domain::inbound::{Inbound, Rejection};
 use postrider_domain::rejected::RejectedRequest;
 use postrider_domain::retention::Retention;
 use postrider_domain::stats::KEPT_FOR;
+use postrider_domain::tenant::{Tenant, TenantDraft, TenantLimits};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::deliveries::Accepted;
 use postrider_ports::history::Filter;
@@ -248,6 +249,41 @@ pub async fn events_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention(
     }
     assert_eq!(expire(&fixture, after(100)).await, 1);
     assert!(has_event(&scene, &ahead).await && !has_event(&scene, &behind).await);
+}
+
+/// Only what the tenant published since its retention was shortened.
+pub async fn rows_of_a_tenant_with_a_shorter_retention_are_removed_sooner(
+    fixture: impl EmbeddedFixture,
+) {
+    let scene = Scene::of(fixture.handle());
+    let other = Scene::of_tenant(fixture.handle(), "other");
+    let webhook = scene.webhook().await.id;
+    let before = scene.delivered(webhook).await;
+    let of_other = other.delivered(other.webhook().await.id).await;
+    let draft = TenantDraft {
+        name: "Acme".to_owned(),
+        limits: TenantLimits {
+            retention_days: Some(1),
+            ..TenantLimits::default()
+        },
+    };
+    let tenant = Tenant::unrecorded(scene.tenant.clone());
+    let tenant = tenant.changed(&draft, after(1)).unwrap();
+    scene.put_tenant(tenant, None).await.unwrap();
+    let since = scene.row_at(webhook, after(2)).await;
+    scene.attempt(since, Transition::Deliver, after(2)).await;
+    let open = scene.row_at(webhook, after(3)).await;
+    scene.attempt(open, retry_at(after(90_000)), after(3)).await;
+    for (now, removed) in [(after(86_401), 0), (after(86_402), 1), (after(99_000), 0)] {
+        let store = fixture.embedded();
+        let slice = store.expire(Retention::default(), 1, now).await;
+        assert_eq!(slice.unwrap().removed, removed, "{now}");
+    }
+    assert!(is_gone(&scene, since).await);
+    for id in [before, open] {
+        assert!(!is_gone(&scene, id).await);
+    }
+    assert!(!is_gone(&other, of_other).await);
 }
 
 async fn expire(fixture: &impl EmbeddedFixture, now: Timestamp) -> usize {

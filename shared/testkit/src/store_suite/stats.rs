@@ -23,9 +23,13 @@ pub async fn counters_agree_with_the_attempts(fixture: impl Fixture) {
         retried: 0,
         retries: 0,
         latency: vec![0; LATENCY_BOUNDS_MS.len() + 1],
+        published: 12,
+        bytes: 0,
     };
     for n in 0..12_u64 {
         let id = scene.row_at(webhook, after(n)).await;
+        let event = scene.handle.store.event(&scene.tenant, id.event).await;
+        expected.bytes += event.unwrap().unwrap().body.len() as u64;
         let last = match n % 3 {
             0 => Transition::Deliver,
             1 => die(DeadCause::Exhausted),
@@ -98,6 +102,46 @@ pub async fn counters_are_kept_by_hour_and_webhook(fixture: impl Fixture) {
         (of_b[0].delivered, of_b[0].dead, of_b[0].attempts),
         (1, 1, 2)
     );
+}
+
+/// An event counts once, however many webhooks it is for and however often it is attempted or requeued.
+pub async fn a_published_event_counts_once_with_its_bytes(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhooks = [scene.webhook().await.id, scene.webhook().await.id];
+    let event = scene.event(NOW);
+    let bytes = event.body.len() as u64;
+    let acceptance = scene.plan(event, &webhooks).await;
+    let rows: Vec<_> = acceptance.rows.iter().map(|row| row.id).collect();
+    scene.accept_new(acceptance).await;
+    for id in &rows {
+        scene.attempt(*id, retry_at(after(60)), NOW).await;
+        scene.attempt(*id, Transition::Deliver, after(60)).await;
+    }
+    let requeued = scene.requeue(&scene.tenant, rows[0], Force::Delivered, after(61));
+    requeued.await.unwrap();
+    scene.attempt(rows[0], Transition::Deliver, after(61)).await;
+    scene
+        .accept_new(scene.plan(scene.event(NOW), &[]).await)
+        .await;
+    fixture.flush().await;
+    let all = stats(&scene, NOW.hour(), after(7_200)).await;
+    let published: u64 = all.iter().map(|one| one.published).sum();
+    assert_eq!((all.len(), published), (2, 1));
+    assert_eq!(all.iter().map(|one| one.bytes).sum::<u64>(), bytes);
+}
+
+/// Otherwise the usage of a tenant would shrink when it deletes a webhook.
+pub async fn counters_of_a_deleted_webhook_stay(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let webhook = scene.webhook().await.id;
+    scene.delivered(webhook).await;
+    fixture.flush().await;
+    let before = stats(&scene, NOW.hour(), after(7_200)).await;
+    let deleted = scene.delete_webhook(&scene.tenant, webhook, NOW).await;
+    assert_eq!(deleted, Ok(true));
+    let after = stats(&scene, NOW.hour(), after(7_200)).await;
+    assert_eq!(after, before);
+    assert_eq!(after[0].delivered, 1);
 }
 
 async fn stats(scene: &Scene, from: Timestamp, to: Timestamp) -> Vec<HourlyStats> {

@@ -238,6 +238,7 @@ fn rich_settings() -> WebhookSettings {
         target_url: "https://example.com:8443/a?b=c%20d".parse().unwrap(),
         event_types: vec!["task.*".parse().unwrap(), "a.**".parse().unwrap()],
         filter: Some(builders::rich_filter()),
+        template: Some(builders::rich_template()),
         owner_email: Some("owner@example.com".to_owned()),
         headers: CustomHeaders::parse(headers).unwrap(),
         timeout: Millis::from_seconds(30),

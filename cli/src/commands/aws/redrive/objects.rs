@@ -1,21 +1,20 @@
 //! Failed batches of stream records. Lambda writes one object for each:
 //! <https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html>.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::json::{at, list};
 use super::super::stack::Stack;
 use super::super::tool::{AwsCall, AwsError, AwsTool, Invoked};
+use super::Unprocessed;
 use crate::failure::Failure;
-use crate::output::{Output, printable_line};
+use crate::output::Output;
 use crate::progress::RecordCount;
 
 /// As many as the event source passes at once.
 const MAX_RECORDS: usize = 100;
 /// An invocation takes 6 MB: <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>.
 const MAX_BYTES: usize = 5_000_000;
-const MAX_REASON_CHARS: usize = 300;
 
 pub(super) struct Bucket<'a> {
     pub(super) name: String,
@@ -27,14 +26,7 @@ pub(super) struct Bucket<'a> {
 pub(super) struct Processed {
     pub(super) objects: usize,
     pub(super) records: usize,
-    pub(super) failed: Vec<FailedObject>,
-}
-
-/// An object that stays in the bucket.
-#[derive(Debug, Serialize)]
-pub(super) struct FailedObject {
-    key: String,
-    reason: String,
+    pub(super) failed: Vec<Unprocessed>,
 }
 
 impl Bucket<'_> {
@@ -66,9 +58,7 @@ impl Bucket<'_> {
                     count.set(processed.records as u64);
                 }
                 Err(reason) => {
-                    let reason = printable_line(&reason, MAX_REASON_CHARS);
-                    out.note(format!("{key}: {reason}"));
-                    processed.failed.push(FailedObject { key, reason });
+                    processed.failed.push(Unprocessed::told(key, &reason, out));
                 }
             }
         }
@@ -106,7 +96,7 @@ impl Bucket<'_> {
         }
         let count = batch.records.len();
         for records in chunks(batch.records) {
-            let event = json!({ "Records": records });
+            let event = json!({ "Records": records }).to_string();
             match self.tool.invoke(&batch.function, &event).await? {
                 Invoked::Failed(reason) => return Ok(Err(reason)),
                 Invoked::Returned(answer) => {

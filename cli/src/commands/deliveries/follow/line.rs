@@ -15,7 +15,7 @@ const REQUEUED: &str = "requeued";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
-    /// `listed` for deliveries that existed at the start.
+    /// `listed` for deliveries that existed at the start, or that changed during a gap.
     change: &'a str,
     at: ApiTime,
     id: &'a str,
@@ -27,7 +27,29 @@ pub(super) struct Line<'a> {
     error: Option<&'a str>,
 }
 
+/// Changes are missing here.
+#[derive(Debug, Serialize)]
+pub(super) struct Gap {
+    change: &'static str,
+    at: ApiTime,
+}
+
+impl Gap {
+    pub(super) const fn at(at: ApiTime) -> Self {
+        Self { change: "gap", at }
+    }
+}
+
 impl<'a> Line<'a> {
+    pub(super) const fn id(&self) -> &'a str {
+        self.id
+    }
+
+    /// The state of the delivery.
+    pub(super) fn state(&self) -> (Word<Status>, u32) {
+        (self.status.clone(), self.attempt_count)
+    }
+
     pub(super) fn listed(delivery: &'a DeliveryView) -> Self {
         let error = delivery.error_detail.as_deref();
         Self {

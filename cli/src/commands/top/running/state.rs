@@ -199,6 +199,7 @@ impl<'a> State<'a> {
                     self.rates.count(&notification.kind);
                     has_news = true;
                 }
+                Heard::Gap => has_news = true,
                 Heard::Lost(reason) => self.lost = Some(reason),
                 Heard::Back => {
                     self.lost = None;

@@ -11,12 +11,10 @@ use postrider_ports::Result;
 use tracing::warn;
 
 use super::super::DynamoStore;
-use super::super::notifications::Entry;
+use super::super::notifications::{Entry, PER_SECOND};
 
 /// How long the answer whether a tenant has listeners is used.
 const LOOK_EVERY: Millis = Millis::from_seconds(5);
-/// How many notifications a second and tenant this process writes.
-const PER_SECOND: usize = 100;
 /// A process that has seen more tenants than this starts over.
 const MAX_TENANTS: usize = 10_000;
 
@@ -30,7 +28,7 @@ struct Known {
     heard_at: Option<Timestamp>,
     unheard_at: Option<Timestamp>,
     second: i64,
-    /// How many notifications it wrote in that second.
+    /// How many notifications it wrote in that second; [`PER_SECOND`] once others have used it up.
     written: usize,
     /// When it last left something out without telling.
     untold: Option<Timestamp>,
@@ -69,7 +67,10 @@ impl Known {
             self.untold = Some(now);
             return Ok(());
         }
-        let (fitting, left_out) = notifications.split_at(self.room(now).min(notifications.len()));
+        let fitting = self
+            .reserve(store, tenant, notifications.len(), now)
+            .await?;
+        let (fitting, left_out) = notifications.split_at(fitting);
         let mut entries = Vec::with_capacity(fitting.len() + 2);
         entries.extend(self.untold.map(|_| Entry::gap()));
         entries.extend(fitting.iter().map(Entry::of));
@@ -85,7 +86,23 @@ impl Known {
         Ok(())
     }
 
-    /// How many more notifications may be written in this second.
+    /// How many of the notifications may be written now. Their second is shared with other publishers.
+    async fn reserve(
+        &mut self,
+        store: &DynamoStore,
+        tenant: &TenantId,
+        wanted: usize,
+        now: Timestamp,
+    ) -> Result<usize> {
+        let room = self.room(now).min(wanted);
+        if room == 0 || store.reserve_in_feed(tenant, room, now).await? {
+            return Ok(room);
+        }
+        self.written = PER_SECOND;
+        Ok(0)
+    }
+
+    /// How many more notifications this process may write in this second.
     fn room(&mut self, now: Timestamp) -> usize {
         if self.second != now.as_seconds() {
             (self.second, self.written) = (now.as_seconds(), 0);

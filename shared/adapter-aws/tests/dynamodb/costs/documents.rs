@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use postrider_aws_bill::idle::STACK;
 use postrider_aws_bill::markdown::{self, Row};
-use postrider_aws_bill::{Assumptions, Bill, Prices, Units};
+use postrider_aws_bill::{Assumptions, Bill, Item, Prices, Units};
+use postrider_gateway::keyring::LAST_USE_PRECISION;
 
 use super::cases::{BUSY, Load, cases};
 use super::site::Site;
@@ -94,6 +95,17 @@ impl Report {
                 .to_owned(),
         ];
         sentences.extend(self.assumed.sentences());
+        let metrics = STACK.metrics_with_traffic;
+        sentences.push(format!(
+            "Not in these tables: from the first delivery on, the publisher and the watcher write {metrics} more custom metrics, \
+             ${:.2} a month.",
+            f64::from(metrics) * self.prices.of(Item::Metrics),
+        ));
+        sentences.push(format!(
+            "The last use of an API key is noted once in {} minutes. Quiet events share that write; busy ones are so many that it \
+             does not matter.",
+            LAST_USE_PRECISION.get() / 60_000,
+        ));
         let bullets = sentences.iter().map(|sentence| format!("- {sentence}\n"));
         bullets.collect()
     }

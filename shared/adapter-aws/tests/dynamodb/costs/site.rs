@@ -17,6 +17,7 @@ use postrider_domain::time::Millis;
 use postrider_gateway::attempt::Attempts;
 use postrider_gateway::chores::Chores;
 use postrider_gateway::ingest::EventDraft;
+use postrider_gateway::keyring::LAST_USE_PRECISION;
 use postrider_gateway::poll::Poll;
 use postrider_gateway::poll::backlogs::Backlogs;
 use postrider_gateway::settings::{GatewaySettings, MAX_BODY_BYTES};
@@ -150,6 +151,7 @@ impl Site {
             published.insert(self.publish(u64::from(n), n).await);
         }
         counted.accept = self.spent();
+        counted.key_use = self.key_use().await;
         self.attempt_all(&mut counted).await;
         self.watch_all(&published, &mut counted).await;
         let requests = self.receiver.take_requests();
@@ -169,6 +171,24 @@ impl Site {
         Units {
             writes: spent.writes,
             reads: spent.reads,
+        }
+    }
+
+    /// A quiet key's use is noted once for the events of some minutes; a busy one's for so many that it does not matter.
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    async fn key_use(&self) -> Units {
+        if self.load == Load::Busy {
+            return Units::default();
+        }
+        let published_at = self.clock.now();
+        self.clock.advance(LAST_USE_PRECISION);
+        self.gateway.keyring.recognise(&self.token).await.unwrap();
+        self.clock.set(published_at);
+        let noted = self.spent();
+        Units {
+            writes: noted.writes * QUIET.get() as f64 / LAST_USE_PRECISION.get() as f64,
+            // The key is read for every event, and counted there.
+            reads: 0.0,
         }
     }
 
@@ -344,6 +364,7 @@ fn functions(
         max_body_bytes: MAX_BODY_BYTES,
         egress: egress.clone(),
         retry: RuntimeRetry::default(),
+        event_validation: Default::default(),
     };
     let cache = || Arc::new(WebhookCache::new(Arc::clone(store) as _));
     let gateway = Gateway::new(ports.clone(), cache(), Arc::clone(queue) as _, limits);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use postrider_adapter_aws::dynamodb::Follower;
+use postrider_adapter_aws::dynamodb::{DynamoStore, Follower};
 use postrider_domain::attempt::{Attempt, Verdict};
 use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Claimed, Completion};
@@ -27,7 +27,17 @@ pub(crate) struct Metered {
     pub(crate) scene: Scene,
     pub(crate) meter: Meter,
     pub(crate) webhook: WebhookId,
+    store: Arc<DynamoStore>,
     follower: Follower,
+}
+
+fn handle_of(store: Arc<DynamoStore>) -> Handle {
+    Handle {
+        store,
+        process: "i-0123456789abcdef0:4f1c2a9e".to_owned(),
+        embedded: None,
+        waiting_rows: WaitingRows::InBacklog,
+    }
 }
 
 impl Metered {
@@ -37,19 +47,19 @@ impl Metered {
         let meter = Meter::default();
         let config = tables.config().interceptor(meter.clone());
         let store = tables.store_with(Client::from_conf(config.build()));
-        let process = "i-0123456789abcdef0:4f1c2a9e".to_owned();
         Self {
             follower: Follower::of(Arc::clone(&store)),
-            scene: Scene::of(Handle {
-                store,
-                process,
-                embedded: None,
-                waiting_rows: WaitingRows::InBacklog,
-            }),
+            scene: Scene::of(handle_of(Arc::clone(&store))),
+            store,
             tables,
             meter,
             webhook,
         }
+    }
+
+    /// Another handle to the same store.
+    pub(crate) fn handle(&self) -> Handle {
+        handle_of(Arc::clone(&self.store))
     }
 
     /// Accepts an event with GitHub's JSON of this size.

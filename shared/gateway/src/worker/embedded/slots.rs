@@ -24,6 +24,9 @@ const MAX_WAIT: Millis = Millis::from_seconds(1);
 const STALLED_AFTER: Millis = Millis::new(100);
 /// From this many waiting deliveries on, publishers are slowed down.
 const CROWDED: usize = 1024;
+/// For so long, what waits for slow receivers is not counted again: with thousands of webhooks the count takes longer than all
+/// else that a publisher does.
+const COUNTED_FOR: Millis = Millis::new(10);
 /// How many waiting webhooks are tried for one free slot.
 const TRIED: usize = 16;
 
@@ -43,12 +46,20 @@ struct Counts<T> {
     ready: usize,
     /// The length of the bodies that are promised or ready.
     bytes: usize,
+    /// How many of the ready ones wait for slow receivers, as last counted.
+    slow: Slow,
     /// Webhooks with ready deliveries, in the order of their turns.
     turns: VecDeque<Key>,
     /// Webhooks with due rows in the store that wait for a slot, by when their turn comes. Their new rows wait behind those.
     backlog: HashMap<Key, u64>,
     next_turn: u64,
     closed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Slow {
+    ready: usize,
+    counted_at: Timestamp,
 }
 
 struct Webhook<T> {
@@ -77,6 +88,10 @@ impl<T> Default for Counts<T> {
             promised: 0,
             ready: 0,
             bytes: 0,
+            slow: Slow {
+                ready: 0,
+                counted_at: Timestamp::ZERO,
+            },
             turns: VecDeque::new(),
             backlog: HashMap::new(),
             next_turn: 0,
@@ -146,6 +161,20 @@ impl<T> Counts<T> {
         self.ready + self.promised < MAX_READY
             && self.bytes.saturating_add(bytes) <= MAX_READY_BYTES
             && webhook.is_none_or(|webhook| webhook.is_moving(now))
+    }
+
+    /// How many deliveries wait for slow receivers.
+    fn slow(&mut self, now: Timestamp) -> usize {
+        let Slow { counted_at, .. } = self.slow;
+        if now < counted_at || now.since(counted_at) >= COUNTED_FOR {
+            let slow = self.by_webhook.values();
+            let slow = slow.filter(|webhook| !webhook.is_moving(now));
+            self.slow = Slow {
+                ready: slow.map(|webhook| webhook.ready.len()).sum(),
+                counted_at: now,
+            };
+        }
+        self.slow.ready
     }
 
     fn is_idle(&self) -> bool {
@@ -283,14 +312,12 @@ impl<T> Slots<T> {
     }
 
     pub(super) fn is_crowded(&self, now: Timestamp) -> bool {
-        let counts = self.counts.lock();
+        let mut counts = self.counts.lock();
         if counts.ready + counts.promised <= CROWDED {
             return false;
         }
-        let moving = counts.by_webhook.values();
-        let moving = moving.filter(|webhook| webhook.is_moving(now));
-        let ready: usize = moving.map(|webhook| webhook.ready.len()).sum();
-        ready + counts.promised > CROWDED
+        let moving = counts.ready.saturating_sub(counts.slow(now));
+        moving + counts.promised > CROWDED
     }
 
     /// Takes one slot for a probe. `most` is the webhook's own maximum.

@@ -11,6 +11,7 @@ use postrider_ports::deliveries::{Claim, Seen, SeenRow};
 use postrider_ports::drains::Postponed;
 use postrider_ports::limiters::WebhookFlow;
 
+use super::held::HeldEvents;
 use super::triage::look;
 use super::{Answer, Batch, DueRow, Handled, QueueWorker};
 use crate::worker::START_MARGIN;
@@ -38,13 +39,19 @@ struct Claims {
 
 impl QueueWorker {
     /// Attempts rows, moves them to the backlog, or sends their messages again.
-    pub(super) async fn handle_due(&self, due: Due, deadline: Timestamp) -> Vec<Answer> {
+    pub(super) async fn handle_due(
+        &self,
+        due: Due,
+        held: &HeldEvents,
+        deadline: Timestamp,
+    ) -> Vec<Answer> {
         let ids: Vec<_> = due.rows.iter().map(|row| row.id).collect();
         match self
             .in_time(deadline, self.admit_and_claim(due, deadline))
             .await
         {
             Ok((mut answers, Claims { claims, known })) => {
+                held.hold(claims.iter().map(|(_, claim)| claim));
                 let (unread, claims): (Vec<_>, Vec<_>) = claims
                     .into_iter()
                     .partition(|(_, claim)| matches!(claim, Ok(Claim::NotFresh)));
@@ -53,8 +60,8 @@ impl QueueWorker {
                     .into_iter()
                     .map(|(row, claim)| self.finish(row.id, claim, known, deadline));
                 let unread = unread.into_iter().map(|(row, _)| row).collect();
-                let (attempted, read) =
-                    join(join_all(attempts), self.read_and_handle(unread, deadline)).await;
+                let read = self.read_and_handle(unread, held, deadline);
+                let (attempted, read) = join(join_all(attempts), read).await;
                 answers.extend(attempted);
                 answers.extend(read);
                 answers
@@ -64,11 +71,12 @@ impl QueueWorker {
     }
 
     /// Handles rows of one webhook that are no longer fresh.
-    fn read_and_handle(
-        &self,
+    fn read_and_handle<'a>(
+        &'a self,
         rows: Vec<DueRow>,
+        held: &'a HeldEvents,
         deadline: Timestamp,
-    ) -> BoxFuture<'_, Vec<Answer>> {
+    ) -> BoxFuture<'a, Vec<Answer>> {
         async move {
             let (mut answers, rows) = self.read(rows, deadline).await;
             if let Some(DueRow { tenant, id, .. }) = rows.first() {
@@ -77,7 +85,7 @@ impl QueueWorker {
                     webhook: id.webhook,
                     rows,
                 };
-                answers.extend(self.handle_due(due, deadline).await);
+                answers.extend(self.handle_due(due, held, deadline).await);
             }
             answers
         }

@@ -5,6 +5,7 @@ use postrider_domain::shadow::{Aspect, Compared, Likeness, ShadowReply};
 use postrider_gateway::shadow::{SentRequest, Shadowed};
 
 use crate::delivery::timeline::{self, Step};
+use crate::site::Site;
 use crate::text::{self, Pill};
 
 /// In place of an attempt number; attempts start at 1.
@@ -44,7 +45,7 @@ impl Sides {
         } = shadowed;
         let attempts: Vec<Attempt> = last.into_iter().chain([as_attempt(&reply)]).collect();
         // Drawn together, so their bars use the same scale.
-        let (steps, _) = timeline::steps(&attempts);
+        let (steps, _) = timeline::steps(Site::Inspector, &attempts);
         let sides = attempts.iter().zip(steps).rev();
         let sides =
             sides.map(|(attempt, step)| Side::of(attempt, step, &reply, &request, target_url));

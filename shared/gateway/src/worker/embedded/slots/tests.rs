@@ -203,3 +203,19 @@ fn publishers_are_slowed_down_unless_only_slow_receivers_lag_behind() {
     slots.next_ready(Some(&key(1)), NOW);
     assert!(!slots.is_crowded(NOW));
 }
+
+#[test]
+fn what_waits_for_slow_receivers_is_not_counted_for_each_publisher() {
+    let slots = Slots::<u32>::new(1, 100);
+    for _ in 0..=CROWDED + 1 {
+        assert!(slots.promise(&key(1), None, 0, NOW));
+        slots.begin(&key(1), 0, 0, NOW);
+    }
+    let slow_from = NOW.plus(STALLED_AFTER).plus(Millis::new(1));
+    let counted_at = slow_from.minus(Millis::new(2));
+    assert!(slots.is_crowded(counted_at));
+    assert!(slots.is_crowded(slow_from));
+    assert!(!slots.is_crowded(counted_at.plus(COUNTED_FOR)));
+    // The clock was set back.
+    assert!(slots.is_crowded(NOW));
+}
