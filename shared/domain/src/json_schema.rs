@@ -3,7 +3,7 @@
 //! Own code, because the crates for this (`jsonschema` 0.60, `boon` 0.6) have no limit on the work: 3 KB of definitions that refer to
 //! each other twice take them hours for one small payload, and every tenant may store schemas. Here each step is counted. They would
 //! also add 2.9 and 1.7 MB to each function ([decision 31](../../../docs/decisions/0031-schemas.md)). Nothing is ever fetched: a
-//! schema refers only to itself. `format` and the `content…` keywords are annotations, as the dialect has it by default.
+//! schema refers only to itself. `format` and the `content…` keywords are annotations, which is the default of the dialect.
 
 mod compile;
 mod decimal;

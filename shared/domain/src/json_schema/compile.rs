@@ -228,7 +228,7 @@ impl<'a> Compiler<'a> {
                     Visit::Done => continue,
                     Visit::UnderWay => {
                         let pointer = pointers.get(&id).cloned().unwrap_or_default();
-                        let message = "leads back to itself without going deeper into the payload, so checking it would never end";
+                        let message = "refers to itself without descending into the payload, so validation would never end";
                         self.error(&pointer, message);
                         return;
                     }

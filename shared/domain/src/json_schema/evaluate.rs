@@ -119,8 +119,9 @@ impl<'a> Run<'a> {
                 return false;
             }
         }
-        if is_valid && self.schema.tracks && self.spend(own.cost()) {
-            seen.merge(own);
+        if is_valid && self.schema.tracks {
+            let added = seen.merge(own);
+            self.spend(added);
         }
         is_valid
     }
@@ -175,6 +176,9 @@ impl<'a> Run<'a> {
             }
             Rule::If(branches) => self.branch(*branches, value, depth, seen),
             Rule::DependentSchemas(nodes) => {
+                if !self.spend(nodes.keys().map(|name| name_cost(name)).sum()) {
+                    return false;
+                }
                 let fields = value.as_object();
                 let is_there = |name: &str| fields.is_some_and(|it| it.contains_key(name));
                 let nodes = nodes.iter().filter(|(name, _)| is_there(name));
@@ -391,7 +395,7 @@ impl<'a> Run<'a> {
             if is_known && self.schema.tracks {
                 seen.property(name);
             }
-            if !self.spend(1) || (!is_valid && self.is_enough()) {
+            if !self.spend(name_cost(name)) || (!is_valid && self.is_enough()) {
                 return false;
             }
         }
@@ -419,6 +423,9 @@ impl<'a> Run<'a> {
 
     /// A name is checked as text of its own, which does not live as long as the payload.
     fn is_name(&mut self, id: NodeId, name: &str, depth: usize) -> bool {
+        if !self.spend(name_cost(name)) {
+            return false;
+        }
         let name = Value::from(name);
         let mut run = Run {
             schema: self.schema,
@@ -473,7 +480,7 @@ impl<'a> Run<'a> {
         };
         let mut is_valid = true;
         for (name, value) in fields {
-            if !self.spend(1) {
+            if !self.spend(name_cost(name)) {
                 return false;
             }
             if !seen.has_property(name) {
@@ -511,6 +518,15 @@ fn are_unique(items: &[Value]) -> bool {
     !pairs.into_iter().any(|(a, b)| ordering::equal(a, b))
 }
 
+/// What copying or looking up a name costs, in steps. Names are up to as long as the payload.
+const fn name_cost(name: &str) -> usize {
+    1 + name.len() / 64
+}
+
+fn names_cost(names: &[String]) -> usize {
+    names.iter().map(|name| name_cost(name)).sum()
+}
+
 /// What checking costs beyond the rule itself, in steps.
 fn assertion_cost(rule: &Rule, value: &Value) -> usize {
     match rule {
@@ -528,10 +544,14 @@ fn assertion_cost(rule: &Rule, value: &Value) -> usize {
                 ordering::cost(value).saturating_mul(digits)
             })
         }
-        Rule::Required(names) => names.len(),
-        Rule::DependentRequired(needs) => needs.values().map(|names| 1 + names.len()).sum(),
+        Rule::Required(names) => names_cost(names),
+        Rule::DependentRequired(needs) => {
+            let needs = needs.iter();
+            needs
+                .map(|(name, names)| name_cost(name) + names_cost(names))
+                .sum()
+        }
         Rule::MultipleOf(..) => 4,
-        Rule::DependentSchemas(nodes) => nodes.len(),
         Rule::Type(_)
         | Rule::Bound(..)
         | Rule::Size(..)
@@ -541,6 +561,7 @@ fn assertion_cost(rule: &Rule, value: &Value) -> usize {
         | Rule::OneOf(_)
         | Rule::Not(_)
         | Rule::If(_)
+        | Rule::DependentSchemas(_)
         | Rule::Items { .. }
         | Rule::Contains(_)
         | Rule::Properties(_)

@@ -34,18 +34,22 @@ impl<T: Ord> Seen<T> {
         }
     }
 
-    fn merge(&mut self, other: Self) {
+    /// Returns how many were added one by one: those of the smaller set. `append` would rebuild the larger one each time.
+    fn merge(&mut self, other: Self) -> usize {
         match (&mut *self, other) {
-            (Self::All, _) => {}
-            (_, Self::All) => *self = Self::All,
-            (Self::Some(seen), Self::Some(mut more)) => seen.append(&mut more),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::All => 1,
-            Self::Some(seen) => seen.len(),
+            (Self::All, _) => 0,
+            (_, Self::All) => {
+                *self = Self::All;
+                0
+            }
+            (Self::Some(seen), Self::Some(mut more)) => {
+                if more.len() > seen.len() {
+                    std::mem::swap(seen, &mut more);
+                }
+                let added = more.len();
+                seen.extend(more);
+                added
+            }
         }
     }
 }
@@ -75,13 +79,31 @@ impl<'a> Evaluated<'a> {
         self.items.has(&index)
     }
 
-    pub(super) fn merge(&mut self, other: Self) {
-        self.properties.merge(other.properties);
-        self.items.merge(other.items);
+    /// Adds what another part looked at; returns what that cost, in steps.
+    pub(super) fn merge(&mut self, other: Self) -> usize {
+        self.properties.merge(other.properties) + self.items.merge(other.items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(count: usize) -> Evaluated<'static> {
+        let mut evaluated = Evaluated::default();
+        (0..count).for_each(|index| evaluated.item(index));
+        evaluated
     }
 
-    /// What merging this costs, in steps.
-    pub(super) fn cost(&self) -> usize {
-        self.properties.len() + self.items.len()
+    #[test]
+    fn merging_costs_what_the_smaller_part_has() {
+        let mut many = items(1000);
+        assert_eq!(many.merge(items(3)), 3);
+        let mut few = items(3);
+        assert_eq!(few.merge(items(1000)), 3);
+        assert!(few.has_item(999) && !few.has_item(1000));
+        few.all_items();
+        assert_eq!(few.merge(items(1000)), 0);
+        assert!(few.has_item(1000));
     }
 }

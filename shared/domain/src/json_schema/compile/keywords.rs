@@ -1,6 +1,6 @@
 //! The keywords of one schema object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
 
@@ -22,8 +22,8 @@ struct Fields<'a, 'p> {
 
 impl<'a> Fields<'a, '_> {
     fn get(self, keyword: &str) -> Option<(&'a Value, String)> {
-        let pointer = format!("{}/{keyword}", self.pointer);
-        self.fields.get(keyword).map(|value| (value, pointer))
+        let value = self.fields.get(keyword)?;
+        Some((value, format!("{}/{keyword}", self.pointer)))
     }
 }
 
@@ -231,6 +231,10 @@ impl<'a> Compiler<'a> {
             | Value::Object(_) => kind(value).map(|kind| vec![kind]),
         };
         match kinds {
+            Some(kinds) if kinds.iter().collect::<BTreeSet<_>>().len() < kinds.len() => {
+                self.error(&pointer, "must not list a type twice");
+                None
+            }
             Some(kinds) if !kinds.is_empty() => Some(Rule::Type(kinds)),
             Some(_) | None => {
                 let known = Kind::ALL.map(Kind::as_str).join(", ");
