@@ -20,7 +20,7 @@ Examples:
   postrider filter test --filter-file filter.json --file payload.json
 
 Exit code 0 if the filter matches, 1 if it does not. What failed is shown as JSON pointers into the
-filter. The language is that of event patterns in Amazon EventBridge; see docs/filters.md.";
+filter. Filters are Amazon EventBridge event patterns; see docs/filters.md.";
 
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {

@@ -29,11 +29,11 @@ pub(crate) struct PortalLinkArgs {
     #[arg(long = "expires-in", default_value_t = 300)]
     expires_in_seconds: u32,
 
-    /// What the customer may do: manage, or read to only look
+    /// Access: manage or read
     #[arg(long = "scope", default_value = "manage", value_delimiter = ',', value_parser = flag::named::<Scope>())]
     scopes: Vec<Scope>,
 
-    /// Where the portal leads back to
+    /// URL of the portal's Back link
     #[arg(long)]
     return_url: Option<String>,
 }

@@ -122,8 +122,8 @@ pub(crate) async fn patch(
 
 /// Delete a tenant with everything in it
 ///
-/// Needs a key of the tenant `default`, which cannot be deleted itself. From the first moment nothing is accepted for the tenant
-/// and its keys do not work; what is being attempted ends, and nothing is sent afterwards. Webhooks, sources, keys, event types,
+/// Needs a key of the tenant `default`, which cannot be deleted itself. Once the request is accepted, nothing more is accepted for
+/// the tenant and its keys do not work; what is being attempted ends, and nothing is sent afterwards. Webhooks, sources, keys, event types,
 /// events, deliveries and counters are deleted in the background. The record of the deletion stays: see `GET /v1/erasures/{id}`.
 /// The id can be used again once it is done. A repeated call returns the deletion under way.
 #[utoipa::path(

@@ -247,6 +247,8 @@ verbs! {
     PortalLinks of store on DevStore {
         add_portal_link(link: PortalLink) -> Result<()>;
         use_portal_link(digest: KeyDigest, now: Timestamp) -> Result<Option<PortalLink>>;
+        end_portal([&] tenant: TenantId, at: Timestamp) -> Result<()>;
+        portal_ended_at([&] tenant: TenantId) -> Result<Option<Timestamp>>;
     }
     Vitals of store on DevStore with {
         fn is_alive(&self) -> bool {

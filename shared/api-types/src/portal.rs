@@ -20,11 +20,11 @@ pub struct NewPortalLink {
     #[serde(deserialize_with = "strict::<_, Whole>")]
     #[schema(value_type = schema::LinkSeconds)]
     pub expires_in_seconds: u32,
-    /// Where the portal leads back to: https, or http on loopback.
+    /// URL of the portal's Back link: https, or http on loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::ReturnUrl>)]
     pub return_url: Option<String>,
-    /// What the customer may do: `manage` by default, `read` to only look.
+    /// Access of the customer: `manage` by default, or `read`.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -48,7 +48,7 @@ pub struct NewWebhook {
     )]
     #[schema(value_type = Option<schema::PayloadFilter>, example = json!({"status": ["open"]}))]
     pub filter: Option<Value>,
-    /// What is sent instead of the event's own bytes, rendered at each attempt. By default the bytes go out as they came.
+    /// What is sent instead of the payload, rendered at each attempt. By default the payload is sent unchanged.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

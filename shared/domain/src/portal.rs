@@ -11,6 +11,10 @@ use crate::time::{Millis, Timestamp};
 /// How long a link may be valid, in seconds: time to open a page, not to keep the link.
 pub const MIN_LINK_SECONDS: u64 = 60;
 pub const MAX_LINK_SECONDS: u64 = 86_400;
+/// How long a session lasts. A customer gets another link any time.
+pub const SESSION_LASTS: Millis = Millis::from_seconds(4 * 3600);
+/// How long it can be from the creation of a link to the end of its session.
+pub const LONGEST_ACCESS: Millis = Millis::from_seconds(MAX_LINK_SECONDS).plus(SESSION_LASTS);
 /// The URL is part of the session cookie, for which browsers take 4,096 bytes.
 pub const MAX_RETURN_URL_CHARS: usize = 1_000;
 
@@ -24,8 +28,9 @@ pub struct PortalLink {
     pub scopes: Vec<Scope>,
     /// The key that created the link. Revoking it ends the link and its sessions.
     pub issuer: KeyDigest,
-    /// Where the portal leads back to.
+    /// URL of the portal's Back link.
     pub return_url: Option<String>,
+    pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
@@ -77,6 +82,7 @@ impl PortalLinkDraft {
             scopes,
             issuer,
             return_url,
+            created_at: now,
             expires_at: now.plus(Millis::from_seconds(seconds)),
         })
     }

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use url::Url;
 
 use crate::delivery::Delivery;
+use crate::egress::MAX_URL_CHARS;
 use crate::event::{Event, Label};
 use crate::signature;
-use crate::template::{Facts, RenderError};
+use crate::template::{Facts, RenderError, TemplatePart};
 use crate::time::Timestamp;
 use crate::webhook::Webhook;
 
@@ -36,22 +37,40 @@ pub struct Content {
 }
 
 impl Content {
+    /// The event's own bytes.
+    #[must_use]
+    pub fn plain(event: &Event) -> Self {
+        Self {
+            body: event.body.clone(),
+            content_type: event.content_type.clone(),
+            query: None,
+        }
+    }
+
     /// # Errors
-    /// The webhook has a template, and it cannot be rendered for this event.
+    /// The webhook has a template, and it cannot be rendered for this event, or the URL becomes too long with its query.
     pub fn of(event: &Event, webhook: &Webhook) -> Result<Self, RenderError> {
         let Some(template) = &webhook.settings.template else {
-            return Ok(Self {
-                body: event.body.clone(),
-                content_type: event.content_type.clone(),
-                query: None,
-            });
+            return Ok(Self::plain(event));
         };
         let rendered = template.render(&event.body, &Facts::of(event, webhook))?;
-        Ok(Self {
+        let content = Self {
             body: rendered.body,
             content_type: rendered.content_type,
             query: rendered.query,
-        })
+        };
+        // Egress would block such a request, which counts against the webhook, and name no cause.
+        let chars = content.url(&webhook.settings.target_url).as_str().len();
+        if chars > MAX_URL_CHARS {
+            return Err(RenderError {
+                part: TemplatePart::Query,
+                line: None,
+                reason: format!(
+                    "the URL has {chars} characters with this query; at most {MAX_URL_CHARS} are allowed"
+                ),
+            });
+        }
+        Ok(content)
     }
 
     /// The URL of a request to `target`.
@@ -120,4 +139,72 @@ pub fn signed_headers(
         headers.insert(name.clone(), value.clone());
     }
     SignedHeaders { headers, signature }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::egress::Rules;
+    use crate::event::Origin;
+    use crate::health::Health;
+    use crate::ids::{EventId, TenantId, WebhookId};
+    use crate::secret::{SecretRing, SigningSecret};
+    use crate::template::TemplateDraft;
+    use crate::webhook::WebhookDraft;
+
+    const TARGET: &str = "https://receiver.example/hook?own=1";
+
+    fn webhook() -> Webhook {
+        let template = TemplateDraft {
+            body: "{}".to_owned(),
+            query: Some("q={{ payload.q }}".to_owned()),
+            ..TemplateDraft::default()
+        };
+        let draft = WebhookDraft {
+            name: "w".to_owned(),
+            target_url: TARGET.to_owned(),
+            event_types: vec!["*".to_owned()],
+            template: Some(template),
+            ..WebhookDraft::default()
+        };
+        Webhook {
+            id: WebhookId::from_bytes([1; 16]),
+            tenant: TenantId::default(),
+            settings: draft.check(&Rules::default()).unwrap(),
+            secrets: SecretRing::new(SigningSecret::from_key(&[1; 32])),
+            created_at: Timestamp::ZERO,
+            updated_at: Timestamp::ZERO,
+            health: Health::default(),
+        }
+    }
+
+    /// What is sent for a payload whose `q` has this many characters.
+    fn content(chars: usize) -> Result<Content, RenderError> {
+        let event = Event {
+            id: EventId::from_bytes([2; 16]),
+            tenant: TenantId::default(),
+            event_type: "order.paid".parse().unwrap(),
+            session_id: None,
+            content_type: "application/json".parse().unwrap(),
+            body: Bytes::from(format!("{{\"q\": \"{}\"}}", "x".repeat(chars))),
+            origin: Origin::Test,
+            created_at: Timestamp::ZERO,
+        };
+        Content::of(&event, &webhook())
+    }
+
+    #[test]
+    fn a_query_that_makes_the_url_too_long_is_an_error_of_the_template() {
+        let longest = MAX_URL_CHARS - TARGET.len() - "&q=".len();
+        let target: Url = TARGET.parse().unwrap();
+        let url = content(longest).unwrap().url(&target);
+        assert_eq!(url.as_str().len(), MAX_URL_CHARS);
+        assert_eq!(Rules::default().check(&url), Ok(()));
+        let error = content(longest + 1).unwrap_err();
+        assert_eq!(error.part, TemplatePart::Query);
+        assert_eq!(
+            error.to_string(),
+            "query: the URL has 2049 characters with this query; at most 2048 are allowed"
+        );
+    }
 }

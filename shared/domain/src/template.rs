@@ -31,8 +31,8 @@ pub const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 pub const MAX_QUERY_TEMPLATE_BYTES: usize = 2 * 1024;
 /// The largest rendered body.
 pub const MAX_RENDERED_BYTES: usize = 256 * 1024;
-/// The longest rendered query.
-pub const MAX_RENDERED_QUERY_BYTES: usize = 4 * 1024;
+/// The longest rendered query. With it, the URL may have [`crate::egress::MAX_URL_CHARS`].
+pub const MAX_RENDERED_QUERY_BYTES: usize = 2 * 1024;
 /// The most instructions of the template engine that one rendering may execute.
 pub const MAX_TEMPLATE_STEPS: u64 = 100_000;
 /// The most bytes that the operators and filters of one rendering may look at together.

@@ -8,6 +8,7 @@ use futures_util::future::join4;
 use postrider_domain::ids::{ErasureId, JobId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::ChoreStore;
+use postrider_ports::erasures::Erasure;
 use postrider_ports::jobs::RetryJob;
 use postrider_ports::queue::{ProbeMessage, Queue};
 use tokio::select;
@@ -20,8 +21,8 @@ use crate::{GatewayError, Ports, telemetry};
 const SLICE: usize = 500;
 /// How many probes are requested at a time.
 const PROBES_AT_ONCE: usize = 100;
-/// How often a long turn asks for probes.
-const ASK_EVERY: Millis = Millis::from_seconds(60);
+/// How long a turn may last: other housekeeping and requests for probes wait for its end.
+const LONGEST_TURN: Millis = Millis::from_seconds(60);
 
 /// Runs the chores, slice by slice.
 pub struct Chores {
@@ -46,17 +47,14 @@ impl Chores {
         }
     }
 
-    /// Alternately ends rows of deleted webhooks and runs a slice of a bulk retry and of an erasure, until nothing is left to do. This may
-    /// take long, so each step reads the clock itself. A failing step is logged and left to the next turn.
+    /// Asks for probes, then alternately ends rows of deleted webhooks and runs a slice of a bulk retry and of an erasure, until
+    /// nothing is left to do or the turn has lasted a minute. A failing step is logged and left to the next turn.
     pub async fn turn(&self) {
-        let mut jobs = JobTurns::default();
-        let mut erasures = HashSet::new();
-        let mut ask_at = self.ports.clock.now();
-        loop {
-            if ask_at.is_due(self.ports.clock.now(), ASK_EVERY) {
-                self.ask_for_probes().await;
-                ask_at = self.ports.clock.now().plus(ASK_EVERY);
-            }
+        self.ask_for_probes().await;
+        let mut jobs = Turns::default();
+        let mut erasures = Turns::default();
+        let ends_at = self.ports.clock.now().plus(LONGEST_TURN);
+        while !ends_at.is_due(self.ports.clock.now(), LONGEST_TURN) {
             let ended = self.end_deliveries_of_deleted_webhooks().await;
             let carried_on = self.carry_on_job(&mut jobs).await;
             let erased = self.carry_on_erasure(&mut erasures).await;
@@ -71,12 +69,12 @@ impl Chores {
     pub async fn turn_until(&self, deadline: Timestamp) {
         let end_deliveries = async { while self.end_deliveries_of_deleted_webhooks().await {} };
         let carry_on_jobs = async {
-            let mut jobs = JobTurns::default();
+            let mut jobs = Turns::default();
             while self.carry_on_job(&mut jobs).await {}
         };
         let carry_on_erasures = async {
-            let mut failed = HashSet::new();
-            while self.carry_on_erasure(&mut failed).await {}
+            let mut erasures = Turns::default();
+            while self.carry_on_erasure(&mut erasures).await {}
         };
         select! {
             biased;
@@ -122,7 +120,7 @@ impl Chores {
 
     /// Runs a slice of the next bulk retry, round-robin; returns whether any is left. A failing one does not hold up the
     /// others.
-    async fn carry_on_job(&self, turns: &mut JobTurns) -> bool {
+    async fn carry_on_job(&self, turns: &mut Turns<JobId>) -> bool {
         let running = match self.ports.store.unfinished_jobs().await {
             Ok(running) => running,
             Err(error) => {
@@ -130,7 +128,7 @@ impl Chores {
                 return false;
             }
         };
-        let Some((tenant, job)) = turns.next(running) else {
+        let Some((tenant, job)) = turns.next(running, |job: &RetryJob| job.id) else {
             return false;
         };
         let id = job.id;
@@ -144,10 +142,10 @@ impl Chores {
         true
     }
 
-    /// Runs a step of the oldest erasure that is due; returns whether there was one. One that failed in this turn, by its id,
-    /// does not hold up the others.
-    async fn carry_on_erasure(&self, failed: &mut HashSet<ErasureId>) -> bool {
-        let unfinished = match self.ports.store.unfinished_erasures().await {
+    /// Runs a step of the next erasure that is due, round-robin; returns whether there was one. A failing one does not hold up
+    /// the others, and neither does the deletion of a large tenant.
+    async fn carry_on_erasure(&self, turns: &mut Turns<ErasureId>) -> bool {
+        let mut unfinished = match self.ports.store.unfinished_erasures().await {
             Ok(unfinished) => unfinished,
             Err(error) => {
                 telemetry::sweep_failed("erasures", &error);
@@ -155,10 +153,8 @@ impl Chores {
             }
         };
         let now = self.ports.clock.now();
-        let next = unfinished
-            .into_iter()
-            .filter(|(_, erasure)| !failed.contains(&erasure.id) && is_due(erasure, now))
-            .min_by_key(|(_, erasure)| erasure.id);
+        unfinished.retain(|(_, erasure)| is_due(erasure, now));
+        let next = turns.next(unfinished, |erasure: &Erasure| erasure.id);
         let Some((tenant, erasure)) = next else {
             return false;
         };
@@ -168,7 +164,7 @@ impl Chores {
             Ok(_) => {}
             Err(reason) => {
                 telemetry::erasure_failed(id, &reason);
-                failed.insert(id);
+                turns.failed.insert(id);
             }
         }
         true
@@ -182,22 +178,59 @@ impl Chores {
     }
 }
 
-/// Whose turn it is among bulk retries.
-#[derive(Default)]
-struct JobTurns {
-    last: Option<JobId>,
+/// Whose turn it is among several of a kind, by their ids.
+struct Turns<Id> {
+    last: Option<Id>,
     /// Left to the next turn.
-    failed: HashSet<JobId>,
+    failed: HashSet<Id>,
 }
 
-impl JobTurns {
-    /// The job after the last one; after all of them, the first.
-    fn next(&mut self, mut running: Vec<(TenantId, RetryJob)>) -> Option<(TenantId, RetryJob)> {
-        running.retain(|(_, job)| !self.failed.contains(&job.id));
-        running.sort_by_key(|(_, job)| job.id);
-        let after = running.iter().position(|(_, job)| Some(job.id) > self.last);
+impl<Id> Default for Turns<Id> {
+    fn default() -> Self {
+        Self {
+            last: None,
+            failed: HashSet::new(),
+        }
+    }
+}
+
+impl<Id: Copy + Ord + std::hash::Hash> Turns<Id> {
+    /// The one after the last; after all of them, the first.
+    fn next<T>(
+        &mut self,
+        mut running: Vec<(TenantId, T)>,
+        id: impl Fn(&T) -> Id,
+    ) -> Option<(TenantId, T)> {
+        running.retain(|(_, one)| !self.failed.contains(&id(one)));
+        running.sort_by_key(|(_, one)| id(one));
+        let after = running
+            .iter()
+            .position(|(_, one)| Some(id(one)) > self.last);
         let next = running.into_iter().nth(after.unwrap_or(0))?;
-        self.last = Some(next.1.id);
+        self.last = Some(id(&next.1));
         Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(turns: &mut Turns<u8>, running: &[u8]) -> Option<u8> {
+        let running = running.iter().map(|id| (TenantId::default(), *id));
+        let next = turns.next(running.collect(), |id| *id);
+        next.map(|(_, id)| id)
+    }
+
+    #[test]
+    fn everyone_gets_a_turn_and_a_failing_one_holds_up_no_other() {
+        let mut turns = Turns::default();
+        let order: Vec<_> = (0..4)
+            .filter_map(|_| next(&mut turns, &[3, 1, 2]))
+            .collect();
+        assert_eq!(order, [1, 2, 3, 1]);
+        turns.failed.insert(2);
+        assert_eq!(next(&mut turns, &[3, 1, 2]), Some(3));
+        assert_eq!(next(&mut turns, &[2]), None);
     }
 }

@@ -334,7 +334,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (nav && here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
   listen();
   if ($("[data-soon]")) soon();
-  $("#once")?.requestSubmit();
+  $("#once:not([data-confirm])")?.requestSubmit();
   // A request that follows a link from another site has no cookie, but a request from this page has.
   if ($("#login")) fetch("/inspector/session").then((response) => {
     const next = new URL(location.href).searchParams.get("next");

@@ -42,7 +42,9 @@ impl PageError {
     fn advice(&self, site: Site) -> &'static str {
         match (site, self.status) {
             (Site::Inspector, status) => Self::advice_for_operators(status),
-            (Site::Portal, StatusCode::UNAUTHORIZED) => "Open this page again from where you came.",
+            (Site::Portal, StatusCode::UNAUTHORIZED) => {
+                "Go back to the site that sent you here and open this page again."
+            }
             (Site::Portal, StatusCode::FORBIDDEN) => "",
             (Site::Portal, StatusCode::CONFLICT | StatusCode::BAD_REQUEST) => {
                 Self::advice_for_operators(self.status)

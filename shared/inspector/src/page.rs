@@ -166,7 +166,7 @@ impl Frame {
         self.portal.logo.as_deref()
     }
 
-    /// Where the portal leads back to.
+    /// URL of the portal's Back link.
     pub(super) fn return_url(&self) -> Option<&str> {
         self.return_url.as_deref()
     }

@@ -14,7 +14,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use postrider_domain::ids::TenantId;
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
-use postrider_domain::portal::PortalLink;
+use postrider_domain::portal::{self, PortalLink};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::sessions::SessionId;
 use postrider_presentation::redact;
@@ -51,8 +51,7 @@ impl Site {
         match self {
             // Long enough for a working day.
             Self::Inspector => Millis::from_seconds(12 * 3600),
-            // A customer gets another link any time.
-            Self::Portal => Millis::from_seconds(4 * 3600),
+            Self::Portal => portal::SESSION_LASTS,
         }
     }
 }
@@ -129,7 +128,8 @@ impl Viewer {
         if app.gateway.ports.clock.now() >= ends_at || store.has_ended(&tenant, id).await? {
             return Ok(None);
         }
-        if site == Site::Portal && !is_open(app, &tenant, ends_at).await? {
+        let begun_at = ends_at.minus(site.session_lasts());
+        if site == Site::Portal && !is_open(app, &tenant, begun_at).await? {
             return Ok(None);
         }
         let key = app.gateway.keyring.recognise_again(content.key).await?;
@@ -158,17 +158,12 @@ impl Site {
     }
 }
 
-/// Whether the tenant of a portal session is still the one that it was created for: it is not being deleted, and was not
-/// created again since.
-async fn is_open(app: &App, tenant: &TenantId, ends_at: Timestamp) -> Result<bool, PageError> {
-    let Some(tenant) = app.gateway.ports.store.tenant(tenant).await? else {
-        return Ok(true);
-    };
-    let begun_at = ends_at.minus(Site::Portal.session_lasts());
-    let is_later = tenant
-        .recorded
-        .is_some_and(|known| known.created_at > begun_at);
-    Ok(tenant.deletion.is_none() && !is_later)
+/// Whether the tenant of a link or session from this time is still the same: it was not deleted since. There may be another
+/// of its name.
+async fn is_open(app: &App, tenant: &TenantId, begun_at: Timestamp) -> Result<bool, PageError> {
+    let store = &app.gateway.ports.store;
+    let ended_at = store.portal_ended_at(tenant).await?;
+    Ok(ended_at.is_none_or(|ended_at| ended_at < begun_at))
 }
 
 /// The key with no more than these rights, for this tenant; `None` if it may not give them.
@@ -200,14 +195,15 @@ pub(super) async fn begin(
     seal(app, Site::Inspector, &key.tenant, &content, headers).await
 }
 
-/// The cookie that starts a session of the portal with this link; `None` if the key that created it was revoked.
+/// The cookie that starts a session of the portal with this link; `None` if the key that created it was revoked, or the
+/// tenant deleted.
 pub(super) async fn begin_portal(
     app: &App,
     link: &PortalLink,
     headers: &HeaderMap,
 ) -> Result<Option<HeaderValue>, PageError> {
     let issuer = app.gateway.keyring.recognise_again(link.issuer).await?;
-    if issuer.is_none() {
+    if issuer.is_none() || !is_open(app, &link.tenant, link.created_at).await? {
         return Ok(None);
     }
     let content = Content {

@@ -211,6 +211,7 @@ pub(super) async fn save(
     let webhook = app.gateway.manage.get(viewer.tenant(), id).await?;
     let named = webhook.settings.headers.iter();
     let stored = WebhookDraft {
+        target_url: webhook.settings.target_url.to_string(),
         headers: Some(
             named
                 .map(|(name, _)| (name.to_string(), String::new()))

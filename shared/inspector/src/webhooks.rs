@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
-use postrider_domain::health::WebhookStatus;
+use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::key_stats::KeyStat;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::Webhook;
@@ -15,6 +15,7 @@ use super::fields::Query;
 use super::live::Place;
 use super::page::{Frame, PageError, Section, html};
 use super::session::Viewer;
+use super::site::Site;
 use super::text::{self, Pill};
 use crate::App;
 
@@ -42,13 +43,14 @@ struct WebhookLine {
 }
 
 /// A note next to the state.
-fn note(webhook: &Webhook) -> Option<String> {
-    let health = &webhook.health;
+fn note(site: Site, health: &Health) -> Option<String> {
     match health.status {
         WebhookStatus::Active if health.is_degraded() => Some(text::RETRYING.to_owned()),
         WebhookStatus::Active => None,
         WebhookStatus::Failed | WebhookStatus::Paused | WebhookStatus::Disabled => {
-            Some(text::short(&text::reason(health), 120)).filter(|reason| !reason.is_empty())
+            // Addresses are hidden first: half of one would not be recognised.
+            let reason = text::short(&site.shown(text::reason(health)), 120);
+            Some(reason).filter(|reason| !reason.is_empty())
         }
     }
 }
@@ -67,7 +69,7 @@ fn line(viewer: &Viewer, (webhook, counted): &(Webhook, CountedStats)) -> Webhoo
         url: text::short(webhook.settings.target_url.as_str(), 80),
         event_types: text::short(&types.join(", "), 60),
         state: text::webhook_state(&webhook.health),
-        note: note(webhook).map(|note| viewer.shown(note)),
+        note: note(viewer.site(), &webhook.health),
         success: success.map(|value| charts::value(KeyStat::SuccessRate, value)),
         success_is_bad: success.is_some_and(|value| KeyStat::SuccessRate.alerts_at(value)),
         delivered: text::count(counted.tally.delivered),
@@ -103,4 +105,28 @@ pub(super) async fn list(
             .collect(),
     };
     Ok(html(StatusCode::OK, &page))
+}
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::health::StatusReason;
+
+    use super::*;
+
+    #[test]
+    fn a_customer_sees_no_part_of_an_address() {
+        for padding in 60..120 {
+            let text = format!("{} 10.12.34.56:8443 did not answer", "x".repeat(padding));
+            let health = Health {
+                status: WebhookStatus::Failed,
+                reason: Some(StatusReason::Text { text }),
+                ..Health::default()
+            };
+            let shown = note(Site::Portal, &health).unwrap();
+            assert!(!shown.contains("10."), "{shown}");
+            assert!(shown.chars().count() <= 121, "{shown}");
+            let whole = note(Site::Inspector, &health).unwrap();
+            assert!(padding > 100 || whole.contains("10.12.34.56"), "{whole}");
+        }
+    }
 }

@@ -68,7 +68,7 @@ roles! {
     /// To requeue deliveries, one or many.
     RetryStore: history::History, interventions::Interventions, jobs::Jobs;
     /// To erase events and delete tenants.
-    ErasureStore: erasures::Erasures, history::History, tenants::Tenants;
+    ErasureStore: erasures::Erasures, history::History, portal_links::PortalLinks, tenants::Tenants;
     /// To probe, end, requeue and erase deliveries in the background.
     ChoreStore: RetryStore, ErasureStore, probes::Probes;
     /// To find backlogs that nothing drains.

@@ -1,6 +1,7 @@
 //! Links to the portal.
 
 use async_trait::async_trait;
+use postrider_domain::ids::TenantId;
 use postrider_domain::key::KeyDigest;
 use postrider_domain::portal::PortalLink;
 use postrider_domain::time::Timestamp;
@@ -20,4 +21,10 @@ pub trait PortalLinks: Send + Sync {
         digest: KeyDigest,
         now: Timestamp,
     ) -> Result<Option<PortalLink>>;
+
+    /// Ends all links and sessions of a tenant's portal that began by `at`. Remembered for as long as one of them could last.
+    async fn end_portal(&self, tenant: &TenantId, at: Timestamp) -> Result<()>;
+
+    /// When the portal of a tenant was last ended; `None` if nothing from before can still be valid.
+    async fn portal_ended_at(&self, tenant: &TenantId) -> Result<Option<Timestamp>>;
 }

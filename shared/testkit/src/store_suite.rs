@@ -266,6 +266,7 @@ macro_rules! store_suite {
                 one_of_two_concurrent_uses_wins,
                 an_expired_portal_link_is_useless,
                 an_unknown_portal_link_is_missing,
+                an_ended_portal_is_remembered,
             }
             sources {
                 a_source_comes_back_as_it_was_stored,
@@ -406,6 +407,7 @@ macro_rules! embedded_suite {
                 removal_respects_its_limit,
                 retained_rows_do_not_hide_the_expired_ones_behind_them,
                 rows_of_a_tenant_with_a_shorter_retention_are_removed_sooner,
+                rows_of_many_tenants_are_removed_in_several_calls,
                 rejected_requests_are_removed_after_their_retention,
                 old_counters_and_emails_are_removed,
                 rows_accepted_by_a_clock_that_ran_ahead_do_not_stop_retention,

@@ -25,6 +25,8 @@ use crate::problem::{Code, Problem};
 
 /// How many streams may be open at once; each holds a connection and a page of notifications.
 const MAX_STREAMS: usize = 256;
+/// How many of them the customers of one tenant may have.
+const MAX_STREAMS_OF_CUSTOMERS: usize = 16;
 pub const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// How many notifications one read returns.
 const PAGE: usize = 100;
@@ -57,6 +59,7 @@ pub struct Streams {
     gateway: Arc<Gateway>,
     streaming: Streaming,
     slots: Arc<Semaphore>,
+    customers: Arc<CustomerStreams>,
     /// When this process last told the store about the listeners of a tenant.
     told: Mutex<HashMap<TenantId, Timestamp>>,
 }
@@ -68,6 +71,7 @@ impl Streams {
             gateway,
             streaming,
             slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            customers: Arc::default(),
             told: Mutex::default(),
         }
     }
@@ -86,6 +90,48 @@ impl Streams {
         told.insert(tenant.clone(), now);
         Ok(())
     }
+}
+
+/// How many streams the customers of each tenant have open.
+#[derive(Default)]
+struct CustomerStreams(Mutex<HashMap<TenantId, usize>>);
+
+/// One of them, until it is dropped.
+struct CustomerSlot {
+    open: Arc<CustomerStreams>,
+    tenant: TenantId,
+}
+
+impl CustomerSlot {
+    fn take(open: &Arc<CustomerStreams>, tenant: &TenantId) -> Result<Self, Problem> {
+        let mut counts = open.0.lock();
+        let count = counts.entry(tenant.clone()).or_default();
+        if *count >= MAX_STREAMS_OF_CUSTOMERS {
+            return Err(too_many(MAX_STREAMS_OF_CUSTOMERS));
+        }
+        *count += 1;
+        Ok(Self {
+            open: Arc::clone(open),
+            tenant: tenant.clone(),
+        })
+    }
+}
+
+impl Drop for CustomerSlot {
+    fn drop(&mut self) {
+        let mut counts = self.open.0.lock();
+        if let Some(count) = counts.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.tenant);
+            }
+        }
+    }
+}
+
+fn too_many(limit: usize) -> Problem {
+    let detail = format!("at most {limit} streams may be open at once");
+    Problem::new(Code::TooManyStreams, detail)
 }
 
 /// A session that a stream belongs to.
@@ -115,13 +161,15 @@ pub async fn follow(
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let last_seen = last_event_id(headers)?.or(after);
+    let tenant = key.tenant.clone();
+    let shown = session.map_or(Shown::Everything, |session| session.shown);
+    let customer_slot = match shown {
+        Shown::Everything => None,
+        Shown::Changes => Some(CustomerSlot::take(&streams.customers, &tenant)?),
+    };
     let slot = Arc::clone(&streams.slots)
         .try_acquire_owned()
-        .map_err(|_| {
-            let detail = format!("at most {MAX_STREAMS} streams may be open at once");
-            Problem::new(Code::TooManyStreams, detail)
-        })?;
-    let tenant = key.tenant.clone();
+        .map_err(|_| too_many(MAX_STREAMS))?;
     streams.tell_store(&tenant).await?;
     let newest = streams
         .gateway
@@ -131,7 +179,6 @@ pub async fn follow(
         .await?;
     // An id from the future belongs to another database; waiting for it would never end.
     let seq = last_seen.map_or(newest, |seq| seq.min(newest));
-    let shown = session.map_or(Shown::Everything, |session| session.shown);
     let (listening, shutdown) = match &streams.streaming {
         Streaming::Open {
             listening,
@@ -150,7 +197,7 @@ pub async fn follow(
         listening,
         shutdown,
         streams,
-        _slot: slot,
+        _slots: (slot, customer_slot),
     };
     let events = stream::unfold(listener, Listener::next);
     let sse = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
@@ -217,7 +264,7 @@ struct Listener {
     checked_at: Timestamp,
     listening: Arc<dyn NotificationListener>,
     shutdown: watch::Receiver<bool>,
-    _slot: OwnedSemaphorePermit,
+    _slots: (OwnedSemaphorePermit, Option<CustomerSlot>),
 }
 
 impl Listener {

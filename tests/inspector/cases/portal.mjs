@@ -37,7 +37,19 @@ async function story(stage, token, options) {
   await page.locator("#no-session").waitFor();
   // The link was used.
   await page.goto(url);
-  await page.getByText("already been used").waitFor();
+  await page.getByText("already used").waitFor();
+}
+
+/** A link of another tenant replaces a session only with a click. */
+async function otherTenant(stage) {
+  const page = await stage.page();
+  const inside = () => page.getByRole("heading", { name: "Webhooks", level: 1 }).waitFor();
+  await page.goto(await link(stage));
+  await inside();
+  await page.goto(await link(stage, { tenant: "globex" }));
+  await page.getByRole("button", { name: "Log in as globex" }).click();
+  await inside();
+  await page.context().close();
 }
 
 /** Dead letters, selected by a filter, are all retried. */
@@ -89,5 +101,6 @@ export default async function (stage) {
   const token = await productKey(stage);
   await story(stage, token, {});
   await story(stage, token, PHONE);
+  await otherTenant(stage);
   await everyPage(stage, token, await retryAll(stage, token));
 }

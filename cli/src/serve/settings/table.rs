@@ -84,7 +84,10 @@ pub(crate) fn page() -> String {
          `POSTRIDER_EGRESS_ALLOW` names them, and only by IP address or by a public name that resolves to them. Single-label names, \
          `localhost` and names ending in `.local`, `.internal` or `.home.arpa` are always rejected, because the owner of a webhook must \
          not be able to probe the gateway's own network by name. In Docker Compose or Kubernetes, use a fixed address or give the service \
-         a name in a domain of your own.\n\n## Compatibility\n\nThe `PAYMENT_REQUEST_…` variables above and the header \
+         a name in a domain of your own.\n\n**The addresses in `POSTRIDER_EGRESS_ALLOW` are allowed for every tenant**, including customers who \
+         create webhooks in the [portal](portal.md): they choose URL, port, headers and body, and see the response. If other tenants \
+         than your own can create webhooks, run a separate gateway for internal receivers, or list what customers must not reach in \
+         `POSTRIDER_EGRESS_DENY`, which applies to your own webhooks as well.\n\n## Compatibility\n\nThe `PAYMENT_REQUEST_…` variables above and the header \
          `X-Observatory-Signature`, which every request carries with the same value as `X-Webhook-Signature`, are the names of the \
          [source documents](origins.md). New receivers should verify `webhook-signature`.\n",
     );

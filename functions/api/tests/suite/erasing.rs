@@ -387,8 +387,19 @@ async fn deleting_a_tenant_logs_its_customers_out_of_the_portal() {
     carry_on(&stage).await;
     stage.clock.advance(Millis::from_seconds(11));
     carry_on(&stage).await;
+    let gone = get(&stage, "/portal/webhooks", &cookie).await;
+    assert_ne!(gone.status, 200, "the tenant no longer exists");
+    // A key alone makes a tenant of this name, without a record.
+    let key = json!({"name": "k", "tenant": "acme", "scopes": ["read"]});
+    stage.post("/v1/keys", key).await.expect(201);
+    let unrecorded = get(&stage, "/portal/webhooks", &cookie).await;
+    assert_ne!(unrecorded.status, 200, "it is another tenant");
     let tenant = json!({"id": "acme", "name": "Acme again"});
     stage.post("/v1/tenants", tenant).await.expect(201);
     let again = get(&stage, "/portal/webhooks", &cookie).await;
     assert_ne!(again.status, 200, "it is another tenant");
+    assert_eq!(open(&stage, &unused).await.status, 401);
+    stage.clock.advance(Millis::from_seconds(1));
+    let cookie = enter(&stage, json!({})).await;
+    assert_eq!(get(&stage, "/portal/webhooks", &cookie).await.status, 200);
 }

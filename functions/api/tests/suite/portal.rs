@@ -55,8 +55,42 @@ async fn a_link_logs_in_once() {
     assert_eq!(get(&stage, "/portal/webhooks", &cookie).await.status, 200);
     let again = open(&stage, &link).await;
     assert_eq!(again.status, StatusCode::UNAUTHORIZED);
-    assert!(again.text.contains("already been used"), "{}", again.text);
+    assert!(again.text.contains("already used"), "{}", again.text);
     assert!(!again.headers.contains_key(header::SET_COOKIE));
+}
+
+#[tokio::test]
+async fn a_link_of_another_tenant_does_not_replace_a_session_by_itself() {
+    let stage = Stage::new().await;
+    let acme = enter(&stage, json!({})).await;
+    let link = link(&stage, json!({"tenant": "globex"})).await;
+    let once = format!("once={}", link.split_once("?once=").unwrap().1);
+    for _ in 0..2 {
+        let asked = post(&stage, "/portal/login", &acme, &once).await;
+        assert_eq!(asked.status, 200, "{}", asked.text);
+        assert!(!asked.headers.contains_key(header::SET_COOKIE));
+        for part in ["data-confirm", "Log in as globex", "<b>acme</b>"] {
+            assert!(asked.text.contains(part), "{part}: {}", asked.text);
+        }
+    }
+    let confirmed = format!("{once}&confirmed=yes");
+    let globex = post(&stage, "/portal/login", &acme, &confirmed).await;
+    assert!(cookie_of(&globex).starts_with("postrider_portal=globex."));
+    let again = post(&stage, "/portal/login", &acme, &confirmed).await;
+    assert_eq!(again.status, StatusCode::UNAUTHORIZED, "it was used");
+}
+
+#[tokio::test]
+async fn a_link_of_the_same_tenant_replaces_a_session() {
+    let stage = Stage::new().await;
+    let cookie = enter(&stage, json!({})).await;
+    let link = link(&stage, json!({})).await;
+    let page = format!("/portal{}", link.split_once("/portal").unwrap().1);
+    let page = get(&stage, &page, &cookie).await;
+    assert!(!page.text.contains("data-confirm"), "{}", page.text);
+    let once = format!("once={}", link.split_once("?once=").unwrap().1);
+    let entered = post(&stage, "/portal/login", &cookie, &once).await;
+    assert_ne!(cookie_of(&entered), cookie);
 }
 
 #[tokio::test]
@@ -272,6 +306,44 @@ async fn a_customer_creates_tests_pauses_and_rotates() {
     assert!(!page.text.contains("whsec_") && !page.text.contains("/inspector"));
     let deleted = post(&stage, &at("delete"), &cookie, "").await;
     assert_eq!(location(&deleted), "/portal/webhooks?done=webhook-deleted");
+}
+
+#[tokio::test]
+async fn stored_header_values_do_not_follow_a_url_to_another_server() {
+    let stage = Stage::new().await;
+    let acme = stage.token("acme", &Scope::ALL).await;
+    let mut webhook = new_webhook();
+    webhook["target_url"] = json!("https://receiver.example/hook");
+    webhook["headers"] = json!({"authorization": "Bearer of-the-operator"});
+    let webhook = webhook.to_string();
+    let made = stage.call(&acme, Method::POST, "/v1/webhooks", &webhook);
+    let made = made.await.expect(201);
+    let path = format!("/v1/webhooks/{}", made["id"].as_str().unwrap());
+    let edit = format!("/portal/webhooks/{}/edit", made["id"].as_str().unwrap());
+    let cookie = enter(&stage, json!({})).await;
+    let save = async |host: &str, value: &str| {
+        let form = format!(
+            "name=n&target_url=https://{host}/&event_types=task.*&headers[0].name=authorization\
+             &headers[0].value={value}&headers[0].stored=yes"
+        );
+        post(&stage, &edit, &cookie, &form).await
+    };
+    let target = async || {
+        let shown = stage.call(&acme, Method::GET, &path, "").await.expect(200);
+        shown["target_url"].as_str().unwrap().to_owned()
+    };
+    let refused = save("stranger.example", "").await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    for part in ["headers.authorization", "enter the value again"] {
+        assert!(refused.text.contains(part), "{}", refused.text);
+    }
+    assert_eq!(target().await, "https://receiver.example/hook");
+    let kept = save("receiver.example", "").await;
+    assert_eq!(kept.status, StatusCode::SEE_OTHER, "{}", kept.text);
+    assert_eq!(target().await, "https://receiver.example/");
+    let entered = save("stranger.example", "mine").await;
+    assert_eq!(entered.status, StatusCode::SEE_OTHER, "{}", entered.text);
+    assert_eq!(target().await, "https://stranger.example/");
 }
 
 #[tokio::test]

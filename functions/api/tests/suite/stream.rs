@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
+use crate::portal::enter;
 use crate::stage::{Answer, Stage};
 
 /// Far longer than any step takes, so it ends only a test that hangs.
@@ -215,6 +216,38 @@ async fn the_number_of_streams_is_limited() {
     assert!(answer.headers.contains_key(header::RETRY_AFTER));
     listeners.pop();
     Listener::open(&stage, &stage.admin, None).await;
+}
+
+#[tokio::test]
+async fn the_customers_of_one_tenant_cannot_use_up_all_streams() {
+    let stage = Stage::new().await;
+    let acme = enter(&stage, json!({})).await;
+    let listen = async |cookie: &str| {
+        let request = Request::get("/portal/stream")
+            .header(header::HOST, "gateway.example")
+            .header(header::COOKIE, cookie)
+            .body(Body::empty())
+            .unwrap();
+        stage.router.clone().oneshot(request).await.unwrap()
+    };
+    let mut open = Vec::new();
+    for _ in 0..16 {
+        let response = listen(&acme).await;
+        assert_eq!(response.status(), 200);
+        open.push(response);
+    }
+    let second = enter(&stage, json!({})).await;
+    for cookie in [&acme, &second] {
+        let answer = Answer::of(listen(cookie).await).await;
+        answer.problem(429, "too_many_streams");
+        assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    }
+    let globex = enter(&stage, json!({"tenant": "globex"})).await;
+    assert_eq!(listen(&globex).await.status(), 200, "another tenant");
+    let key = stage.token("acme", &[Scope::Read]).await;
+    Listener::open(&stage, &key, None).await;
+    open.pop();
+    assert_eq!(listen(&acme).await.status(), 200);
 }
 
 /// As a Lambda function responds: what is new, then the end.

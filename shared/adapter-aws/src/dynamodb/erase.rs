@@ -13,6 +13,7 @@ use super::event::{self, Kept};
 use super::item::Item;
 use super::keys::{ATTEMPT_PREFIX, DELIVERY_PREFIX, Key};
 use super::row;
+use crate::fault::readable;
 
 /// How many items one call changes at the same time.
 pub(super) const AT_ONCE: usize = 16;
@@ -28,6 +29,8 @@ enum Row {
 /// The items of an event besides itself.
 struct Parts {
     rows: Vec<Delivery>,
+    /// Rows that cannot be read. They are deleted: no attempt uses them, and what they hold cannot be told.
+    unreadable: Vec<Key>,
     attempts: Vec<Key>,
 }
 
@@ -49,11 +52,16 @@ impl DynamoStore {
                 self.change(event::without_object(tenant, id)).await?;
             }
         }
-        let Parts { rows, attempts } = self.parts(tenant, id).await?;
+        let Parts {
+            rows,
+            unreadable,
+            attempts,
+        } = self.parts(tenant, id).await?;
         // A row may outlive its event.
-        if kept.is_none() && rows.is_empty() {
+        if kept.is_none() && rows.is_empty() && unreadable.is_empty() {
             return Ok(EventErased::Missing);
         }
+        self.remove_all(Table::Deliveries, unreadable).await?;
         let each: Vec<_> = rows
             .iter()
             .map(|row| async {
@@ -74,10 +82,16 @@ impl DynamoStore {
         now: Timestamp,
     ) -> Result<EventErased> {
         let kept = self.kept(tenant, id).await?;
-        let Parts { rows, attempts } = self.parts(tenant, id).await?;
-        if kept.is_none() && rows.is_empty() && attempts.is_empty() {
+        let Parts {
+            rows,
+            unreadable,
+            attempts,
+        } = self.parts(tenant, id).await?;
+        let is_empty = rows.is_empty() && unreadable.is_empty() && attempts.is_empty();
+        if kept.is_none() && is_empty {
             return Ok(EventErased::Missing);
         }
+        self.remove_all(Table::Deliveries, unreadable).await?;
         let each: Vec<_> = rows
             .iter()
             .map(|row| async {
@@ -102,6 +116,7 @@ impl DynamoStore {
         let Key { pk, .. } = Key::event(tenant, id);
         let mut parts = Parts {
             rows: Vec::new(),
+            unreadable: Vec::new(),
             attempts: Vec::new(),
         };
         let of_event = Query::partition(Table::Deliveries, pk);
@@ -110,7 +125,10 @@ impl DynamoStore {
             if key.sk.starts_with(ATTEMPT_PREFIX) {
                 parts.attempts.push(key);
             } else if key.sk.starts_with(DELIVERY_PREFIX) {
-                parts.rows.push(row::delivery(item)?);
+                match readable(row::delivery(item))? {
+                    Some(row) => parts.rows.push(row),
+                    None => parts.unreadable.push(key),
+                }
             }
         }
         Ok(parts)

@@ -189,6 +189,11 @@ impl Key {
     }
 
     /// A session that was ended before its time.
+    /// When all links and sessions of a tenant's portal were ended.
+    pub(super) fn ended_portal(tenant: &TenantId) -> Self {
+        Self::new(format!("portal#{}", tenant.as_str()), "ended")
+    }
+
     pub(super) fn session(tenant: &TenantId, session: SessionId) -> Self {
         let id = HEXLOWER.encode(&session.0);
         Self::new(format!("session#{}#{id}", tenant.as_str()), "ended")

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use data_encoding::HEXLOWER;
+use postrider_domain::ids::TenantId;
 use postrider_domain::key::{KeyDigest, Scope};
-use postrider_domain::portal::PortalLink;
+use postrider_domain::portal::{LONGEST_ACCESS, PortalLink};
 use postrider_domain::time::Timestamp;
 use postrider_ports::Result;
 use postrider_ports::portal_links::PortalLinks;
@@ -22,8 +23,14 @@ struct Stored {
     issuer: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     return_url: Option<String>,
+    created_at: Timestamp,
     /// To the millisecond, unlike `expires_at`, which is for time to live.
     valid_until: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    ended_at: Timestamp,
 }
 
 #[async_trait]
@@ -34,6 +41,7 @@ impl PortalLinks for DynamoStore {
             scopes: link.scopes,
             issuer: HEXLOWER.encode(&link.issuer.0),
             return_url: link.return_url,
+            created_at: link.created_at,
             valid_until: link.expires_at,
         })?;
         item.extend(Key::portal_link(link.digest).item());
@@ -60,6 +68,20 @@ impl PortalLinks for DynamoStore {
             .map(Some)
             .ok_or_else(|| unreadable("a link to the portal"))
     }
+
+    async fn end_portal(&self, tenant: &TenantId, at: Timestamp) -> Result<()> {
+        let ended = Change::of(Table::Configs, Key::ended_portal(tenant))
+            .set("ended_at", ms(at))
+            .set("expires_at", seconds(at.plus(LONGEST_ACCESS)));
+        self.change(ended).await?;
+        Ok(())
+    }
+
+    async fn portal_ended_at(&self, tenant: &TenantId) -> Result<Option<Timestamp>> {
+        let found = self.get(Table::Configs, &Key::ended_portal(tenant)).await?;
+        let ended = found.map(|item| from_item::<Ended>(item, "an ended portal"));
+        Ok(ended.transpose()?.map(|ended| ended.ended_at))
+    }
 }
 
 fn read(digest: KeyDigest, stored: Stored) -> Option<PortalLink> {
@@ -70,6 +92,7 @@ fn read(digest: KeyDigest, stored: Stored) -> Option<PortalLink> {
         scopes: stored.scopes,
         issuer: KeyDigest(issuer.try_into().ok()?),
         return_url: stored.return_url,
+        created_at: stored.created_at,
         expires_at: stored.valid_until,
     })
 }

@@ -29,6 +29,7 @@ mod shared_reads;
 mod stage;
 mod support;
 mod units;
+mod unreadable;
 mod versions;
 mod watching;
 

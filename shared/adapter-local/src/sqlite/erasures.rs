@@ -1,5 +1,7 @@
 //! Erasures and their progress.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use postrider_domain::ids::{ErasureId, EventId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
@@ -120,9 +122,22 @@ impl Erasures for SqliteStore {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let db = Connection::open_with_flags(&file, flags)?;
             super::settle(&db, SCRUB_CACHE_KIB)?;
-            let busy: bool =
-                db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-            Ok::<_, Fault>(!busy)
+            // Writers wait while the log is emptied. So first most of it is copied while they go on, and a reader in the way, such
+            // as a backup, is not waited for: the next try comes soon.
+            db.busy_timeout(SCRUB_WAITS)?;
+            let checkpoint = |mode: &str| {
+                let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
+                db.query_row(&checkpoint, [], |row| {
+                    let (logged, copied): (i64, i64) = (row.get(1)?, row.get(2)?);
+                    Ok((row.get::<_, bool>(0)?, logged - copied))
+                })
+            };
+            let (is_busy, left) = checkpoint("PASSIVE")?;
+            if is_busy || left > SCRUB_LEAVES {
+                return Ok(false);
+            }
+            let (is_busy, _) = checkpoint("TRUNCATE")?;
+            Ok::<_, Fault>(!is_busy)
         });
         let scrubbed = scrubbing.await;
         Ok(scrubbed.map_err(|_| Error::Broken("a checkpoint panicked".to_owned()))??)
@@ -188,6 +203,10 @@ impl Erasures for SqliteStore {
 }
 
 const SCRUB_CACHE_KIB: i64 = 64;
+/// How long writers may have to wait for a reader.
+const SCRUB_WAITS: Duration = Duration::from_millis(50);
+/// How many pages may be left to copy while writers wait.
+const SCRUB_LEAVES: i64 = 1_000;
 
 fn read(row: &Row<'_>) -> std::result::Result<(TenantId, Erasure), Fault> {
     Ok((codec::text(row, 0)?, codec::json(row, 1)?))

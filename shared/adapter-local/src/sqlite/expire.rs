@@ -22,6 +22,8 @@ use super::{mail_outbox, rows, stats, tenants};
 const START_OVER_AFTER: Millis = Millis::from_seconds(3600);
 /// How many rows one call examines beyond those it deletes, to limit how long it occupies the writer.
 const SKIPPED: usize = 1000;
+/// How many tenants one call examines, for the same reason.
+const TENANTS: usize = 100;
 
 pub(super) const ROWS_AFTER: &str = "SELECT id, event, event_id, webhook_id, event_type, session_id, intent, \
      target_url, signature, status, dead_cause, attempt_count, attempts_total, max_attempts, last_attempted_at, \
@@ -58,6 +60,8 @@ struct Walk {
     events_after: i64,
     /// By tenant with its own retention: the acceptance time and `rowid` of the last row that was examined.
     own_after: HashMap<TenantId, (i64, i64)>,
+    /// The last tenant that was examined; `None` at the beginning of a round.
+    tenants_after: Option<TenantId>,
 }
 
 impl Expiry {
@@ -75,6 +79,7 @@ impl Expiry {
             rows_after: 0,
             events_after: 0,
             own_after: HashMap::new(),
+            tenants_after: None,
         };
         let walk = match self.walk.take() {
             Some(walk)
@@ -140,7 +145,7 @@ impl Walk {
             };
             let stored = rows::without_void_lease(tx, stored);
             if self.retention.expires_at(&stored.row) <= now && !stored.row.is_held(now) {
-                self.remove(tx, &stored, now)?;
+                remove(tx, &stored, self.retention, now)?;
                 removed += 1;
             }
         }
@@ -150,7 +155,7 @@ impl Walk {
         })
     }
 
-    /// Deletes rows of tenants whose own retention is shorter than the gateway's.
+    /// Deletes rows of the next tenants whose own retention is shorter than the gateway's.
     fn of_tenants(
         &mut self,
         tx: &mut Tx<'_, '_>,
@@ -158,14 +163,14 @@ impl Walk {
         now: Timestamp,
     ) -> Result<Expired, Fault> {
         let mut removed = 0;
-        for (tenant, own) in tenants::own_retentions(tx.db())? {
-            let retention = own.shorten(self.retention, own.since);
-            if retention == self.retention {
+        let found = tenants::own_retentions(tx.db(), self.tenants_after.as_ref(), TENANTS)?;
+        let are_more = found.len() == TENANTS;
+        let mut looked_at = 0;
+        for (tenant, own) in found {
+            let shortened = own.map(|own| (own, own.shorten(self.retention, own.since)));
+            let Some((own, retention)) = shortened.filter(|(_, it)| *it != self.retention) else {
+                self.tenants_after = Some(tenant);
                 continue;
-            }
-            let walk = Self {
-                retention,
-                ..self.clone()
             };
             let begin = (own.since.as_millis(), 0);
             let mut after = self.own_after.get(&tenant).copied().unwrap_or(begin);
@@ -183,6 +188,7 @@ impl Walk {
                 with_tenant,
             )?;
             let is_full = slice.len() == examined;
+            looked_at += slice.len();
             for (at, created_at, stored) in slice {
                 if removed == limit {
                     self.own_after.insert(tenant, after);
@@ -197,33 +203,28 @@ impl Walk {
                     && retention.expires_at(&stored.row) <= now
                     && !stored.row.is_held(now)
                 {
-                    walk.remove(tx, &stored, now)?;
+                    remove(tx, &stored, retention, now)?;
                     removed += 1;
                 }
             }
-            self.own_after.insert(tenant, after);
-            if is_full {
+            self.own_after.insert(tenant.clone(), after);
+            if !is_full {
+                self.tenants_after = Some(tenant);
+            }
+            if is_full || looked_at >= SKIPPED {
                 return Ok(Expired {
                     removed,
                     more: true,
                 });
             }
         }
+        if !are_more {
+            self.tenants_after = None;
+        }
         Ok(Expired {
             removed,
-            more: false,
+            more: are_more,
         })
-    }
-
-    fn remove(&self, tx: &mut Tx<'_, '_>, stored: &Stored, now: Timestamp) -> Result<(), Fault> {
-        if stored.row.status.is_open() {
-            let dead = stored.row.expired();
-            rows::follow(tx, &stored.row, &dead, now)?;
-        }
-        // The attempts are deleted with the row.
-        tx.execute("DELETE FROM webhook_deliveries WHERE id = ?1", [stored.at])?;
-        self.remove_if_bare(tx, stored.event, now)?;
-        Ok(())
     }
 
     /// Deletes events without any delivery; other events are deleted with their last row.
@@ -261,7 +262,7 @@ impl Walk {
             are_young = false;
             self.events_after = at;
             if !has_rows {
-                removed += self.remove_if_bare(tx, at, now)?;
+                removed += remove_if_bare(tx, at, self.retention, now)?;
             }
         }
         Ok(Expired {
@@ -269,11 +270,32 @@ impl Walk {
             more: is_full && !are_young,
         })
     }
+}
 
-    fn remove_if_bare(&self, tx: &Tx<'_, '_>, event: i64, now: Timestamp) -> Result<usize, Fault> {
-        let oldest_kept = now.minus(self.retention.delivered);
-        tx.execute(DELETE_BARE_EVENT, [event, oldest_kept.as_millis()])
+fn remove(
+    tx: &mut Tx<'_, '_>,
+    stored: &Stored,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    if stored.row.status.is_open() {
+        let dead = stored.row.expired();
+        rows::follow(tx, &stored.row, &dead, now)?;
     }
+    // The attempts are deleted with the row.
+    tx.execute("DELETE FROM webhook_deliveries WHERE id = ?1", [stored.at])?;
+    remove_if_bare(tx, stored.event, retention, now)?;
+    Ok(())
+}
+
+fn remove_if_bare(
+    tx: &Tx<'_, '_>,
+    event: i64,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<usize, Fault> {
+    let oldest_kept = now.minus(retention.delivered);
+    tx.execute(DELETE_BARE_EVENT, [event, oldest_kept.as_millis()])
 }
 
 /// A row with its position, which is known even if the rest cannot be read.

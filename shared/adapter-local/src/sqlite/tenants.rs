@@ -22,7 +22,8 @@ pub(super) const PAGE: &str = "SELECT known.tenant, record FROM \
      LEFT JOIN tenant_records ON tenant_records.tenant = known.tenant \
      WHERE known.tenant > ?1 ORDER BY known.tenant LIMIT ?2";
 
-const RECORDS: &str = "SELECT record FROM tenant_records ORDER BY tenant";
+const RECORDS: &str =
+    "SELECT record FROM tenant_records WHERE tenant > ?1 ORDER BY tenant LIMIT ?2";
 
 pub(super) const IS_KNOWN: &str = "SELECT 1 WHERE EXISTS (SELECT 1 FROM tenants WHERE tenant = ?1 AND is_deleted = 0) \
      OR EXISTS (SELECT 1 FROM api_keys WHERE tenant = ?1)";
@@ -66,16 +67,19 @@ pub(super) fn record(db: &Connection, id: &TenantId) -> std::result::Result<Opti
     codec::first(&mut statement, &[&id.as_str()], |row| codec::json(row, 0))
 }
 
-/// The tenants with their own retention.
+/// The records after this tenant, up to `limit`: of each tenant its own retention, if it has one.
 pub(super) fn own_retentions(
     db: &Connection,
-) -> std::result::Result<Vec<(TenantId, TenantRetention)>, Fault> {
+    after: Option<&TenantId>,
+    limit: usize,
+) -> std::result::Result<Vec<(TenantId, Option<TenantRetention>)>, Fault> {
     let mut statement = db.prepare_cached(RECORDS)?;
-    let found = codec::all(&mut statement, &[], |row| codec::json::<Tenant>(row, 0))?;
+    let after = after.map_or("", TenantId::as_str);
+    let found = codec::all(&mut statement, &[&after, &codec::limit(limit)], |row| {
+        codec::json::<Tenant>(row, 0)
+    })?;
     let own = found.into_iter();
-    Ok(own
-        .filter_map(|tenant| Some((tenant.id.clone(), tenant.retention?)))
-        .collect())
+    Ok(own.map(|tenant| (tenant.id, tenant.retention)).collect())
 }
 
 fn listed(row: &Row<'_>) -> std::result::Result<Tenant, Fault> {

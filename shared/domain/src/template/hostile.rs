@@ -113,15 +113,15 @@ fn every_way_to_run_for_long_or_to_fill_the_memory_ends_at_a_limit() {
         (nested("{% for a in range(50) %}", "{% endfor %}"), STEPS),
         (
             format!("{{{{ {}1 }}}}", "-".repeat(16_000)),
-            "words and signs",
+            "tokens in one tag",
         ),
         (
             format!("{{{{ 1{} }}}}", "+1".repeat(8_000)),
-            "words and signs",
+            "tokens in one tag",
         ),
         (
             format!("{{{{ {}1{} }}}}", "(".repeat(8_000), ")".repeat(8_000)),
-            "words and signs",
+            "tokens in one tag",
         ),
         (
             format!("{}{}", "{% if 1 %}".repeat(160), "{% endif %}".repeat(160)),

@@ -19,6 +19,7 @@ pub(super) enum Escape {
     /// Inside the quotes of a string as part of it, elsewhere as a JSON value.
     Json,
     Text,
+    /// Percent-encoded, so that a value cannot add a field.
     Query,
 }
 
@@ -28,6 +29,8 @@ impl Escape {
         let essence = essence.trim().to_ascii_lowercase();
         if essence == "application/json" || essence.ends_with("+json") {
             Self::Json
+        } else if essence == "application/x-www-form-urlencoded" {
+            Self::Query
         } else {
             Self::Text
         }

@@ -23,7 +23,7 @@ use expression::{expression, weighed};
 pub(super) const NAME: &str = "template";
 /// The engine's parser recurses for each of them.
 const MAX_ELIFS: usize = 50;
-/// The most words and signs in one tag. The engine's compiler recurses for each operator.
+/// The most tokens in one tag. The engine's compiler recurses for each operator.
 const MAX_TOKENS_PER_TAG: usize = 200;
 
 /// Parses a template and refuses what is not part of the language.
@@ -44,7 +44,7 @@ fn check_size(source: &str) -> Result<(), Fault> {
             return Err(at(span, format!("more than {MAX_ELIFS} times `elif`")));
         }
         if tokens > MAX_TOKENS_PER_TAG {
-            let limit = format!("more than {MAX_TOKENS_PER_TAG} words and signs in one tag");
+            let limit = format!("more than {MAX_TOKENS_PER_TAG} tokens in one tag");
             return Err(at(span, limit));
         }
     }

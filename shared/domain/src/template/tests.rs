@@ -285,6 +285,21 @@ fn a_query_is_percent_encoded() {
 }
 
 #[test]
+fn values_of_a_form_cannot_add_fields() {
+    let payload = json!({"note": "a b&channel=all+\u{e9}", "list": ["x&y"]});
+    for content_type in [
+        "application/x-www-form-urlencoded",
+        "Application/X-WWW-Form-URLencoded; charset=utf-8",
+    ] {
+        let body = "text={{ payload.note }}&list={{ payload.list | tojson }}&to=ops";
+        assert_eq!(
+            rendered(body, content_type, &payload).unwrap(),
+            "text=a%20b%26channel%3Dall%2B%C3%A9&list=%5B%22x%26y%22%5D&to=ops"
+        );
+    }
+}
+
+#[test]
 fn presets_render_any_payload() {
     for preset in Preset::ALL {
         assert_eq!(preset.as_str().parse(), Ok(preset));

@@ -23,7 +23,7 @@ const REQUESTS_END_AFTER: Millis = Millis::from_seconds(10);
 const TRIES: usize = 5;
 
 impl Erasing {
-    /// Deletes a tenant. From the first moment nothing is accepted for it and its keys do not work; the rest follows in slices.
+    /// Deletes a tenant. Once this returns, nothing is accepted for it and its keys do not work; the rest follows in slices.
     /// A repeated call returns the deletion under way. The operator, `owner`, keeps the record of it.
     ///
     /// # Errors
@@ -52,7 +52,8 @@ impl Erasing {
         let store = &self.ports.store;
         store.create_erasure(owner, erasure.clone()).await?;
         if !self.mark(tenant, &erasure).await? {
-            // Another call was faster. Its erasure is the one; this one ends by itself.
+            // Another call was faster. Its erasure is the one; this one ends, so that it never finds a later tenant of this id.
+            self.carry_on(owner, erasure.clone()).await?;
             let found = store.tenant(tenant).await?;
             if let Some(deletion) = found.and_then(|found| found.deletion) {
                 return self.get(owner, deletion.erasure).await;
@@ -62,7 +63,8 @@ impl Erasing {
         Ok(self.first_steps(owner, erasure).await)
     }
 
-    /// Marks the tenant as being deleted by this erasure. Returns false if another one does it, or it is gone.
+    /// Marks the tenant as being deleted by this erasure, and ends its portal. Returns false if another one does it, or did it
+    /// since this one began: then a tenant of this id is a later one.
     async fn mark(&self, tenant: &TenantId, erasure: &Erasure) -> Result<bool, GatewayError> {
         let deletion = Deletion {
             erasure: erasure.id,
@@ -75,6 +77,15 @@ impl Erasing {
             if let Some(known) = found.deletion {
                 return Ok(known.erasure == erasure.id);
             }
+            let ended_at = self.ports.store.portal_ended_at(tenant).await?;
+            if ended_at.is_some_and(|ended_at| ended_at > erasure.begun_at) {
+                return Ok(false);
+            }
+            // Before the mark, so that a crash between them leaves no session valid.
+            self.ports
+                .store
+                .end_portal(tenant, erasure.begun_at)
+                .await?;
             let marked = found.deleted_by(deletion);
             let stored = self.ports.store.put_tenant(marked, found.updated_at());
             if stored.await? == Changed::Done {
@@ -155,6 +166,8 @@ impl Erasing {
         }
         let unscrubbed = self.scrubbed(progress).await?;
         if unscrubbed.is_none() {
+            // Once more, for links that were created while the deletion began.
+            store.end_portal(tenant, self.ports.clock.now()).await?;
             store.forget_tenant(tenant).await?;
         }
         Ok(unscrubbed)

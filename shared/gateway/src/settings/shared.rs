@@ -39,7 +39,7 @@ pub const EGRESS_ALLOW: Setting<CommaList> = Setting {
         items: "CIDRs such as 10.1.0.0/16",
         unset: "none",
     },
-    meaning: "Private addresses that webhooks may reach, on any port and over plain http. Loopback, link-local and metadata addresses must be listed individually as a /32 or /128, such as `127.0.0.1/32`.",
+    meaning: "Private addresses that webhooks may reach, on any port and over plain http. Loopback, link-local and metadata addresses must be listed individually as a /32 or /128, such as `127.0.0.1/32`. They are allowed for every tenant, portal customers included; see [internal receivers](#internal-receivers).",
 };
 
 pub const EGRESS_DENY: Setting<CommaList> = Setting {

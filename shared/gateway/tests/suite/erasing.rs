@@ -5,12 +5,13 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_domain::event::{Event, Label};
-use postrider_domain::ids::{DeliveryId, KeyId};
+use postrider_domain::ids::{DeliveryId, ErasureId, KeyId, TenantId};
+use postrider_domain::tenant::{Tenant, TenantDraft, TenantLimits};
 use postrider_domain::time::Millis;
 use postrider_gateway::Ports;
 use postrider_gateway::erasing::Erasing;
 use postrider_ports::clock::Clock;
-use postrider_ports::erasures::Erasure;
+use postrider_ports::erasures::{Erasure, Subject};
 use postrider_testkit::builders::{NOW, after};
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::store_suite::{Handle, Scene, WaitingRows};
@@ -131,4 +132,39 @@ async fn an_erasure_waits_for_an_attempt_without_asking_all_the_time() {
     assert!(ended.has_ended());
     assert_eq!(ended.erased.deliveries, 2);
     assert!(archive.scene.stored(ids[0]).await.is_erased());
+}
+
+/// Of two calls that delete a tenant, one has lost and was interrupted. It must not delete a tenant that gets the id later.
+#[tokio::test]
+async fn an_old_deletion_leaves_a_later_tenant_of_this_id_alone() {
+    let archive = Archive::new();
+    let (store, erasing) = (&archive.scene.handle.store, archive.erasing(1));
+    let owner = TenantId::default();
+    let id: TenantId = "acme".parse().unwrap();
+    let record = || {
+        let draft = TenantDraft {
+            name: "Acme".to_owned(),
+            limits: TenantLimits::default(),
+        };
+        let now = archive.clock.now();
+        Tenant::unrecorded(id.clone()).changed(&draft, now).unwrap()
+    };
+    store.put_tenant(record(), None).await.unwrap();
+    let subject = Subject::Tenant { tenant: id.clone() };
+    let lost = ErasureId::new(archive.clock.now(), &[9; 10]);
+    let lost = Erasure::new(lost, subject, KEY, archive.clock.now());
+    store.create_erasure(&owner, lost.clone()).await.unwrap();
+    archive.clock.advance(Millis::from_seconds(1));
+    let won = erasing.delete_tenant(&owner, &id, KEY).await.unwrap();
+    for _ in 0..100 {
+        archive.clock.advance(Millis::from_seconds(5));
+        let open = erasing.get(&owner, won.id).await.unwrap();
+        erasing.carry_on(&owner, open).await.unwrap();
+    }
+    assert!(erasing.get(&owner, won.id).await.unwrap().has_ended());
+    store.put_tenant(record(), None).await.unwrap();
+    let ended = erasing.carry_on(&owner, lost).await.unwrap();
+    assert!(ended.has_ended());
+    let later = store.tenant(&id).await.unwrap().unwrap();
+    assert_eq!(later.deletion, None);
 }

@@ -4,6 +4,7 @@ use postrider_domain::delivery::Status;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::WebhookId;
 use postrider_domain::retry::{Profile, RetrySettings};
+use postrider_domain::template::TemplateDraft;
 use postrider_domain::time::Millis;
 use postrider_domain::webhook::WebhookDraft;
 use postrider_gateway::worker::queue::{Handled, Needless};
@@ -95,4 +96,30 @@ async fn a_probe_is_sent_once_however_many_workers_are_asked() {
     };
     stage.work(vec![drain.into()], SECONDS(10)).await;
     assert_eq!(stage.row(waiting).await.status, Status::Delivered);
+}
+
+/// The fields that a template needs say nothing about the receiver.
+#[tokio::test]
+async fn a_webhook_whose_template_does_not_fit_the_test_event_is_resumed() {
+    let stage = Stage::set().await;
+    let template = TemplateDraft {
+        body: r#"{"order": {{ payload.order.id }}}"#.to_owned(),
+        ..TemplateDraft::default()
+    };
+    let webhook = stage
+        .webhook_with(WebhookDraft {
+            template: Some(template),
+            ..draft()
+        })
+        .await;
+    stage.receiver.answer(Answer::status(500));
+    let event = stage.publish_payload(webhook, r#"{"order": {"id": 7}}"#);
+    event.await;
+    stage.handle(stage.line.take()).await;
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Failed);
+    stage.receiver.answer(Answer::status(200));
+    stage.clock.advance(SECONDS(60));
+    stage.chores().await;
+    assert_eq!(stage.handle(stage.line.take()).await, [Ok(Handled::Probed)]);
+    assert_eq!(status(&stage, webhook).await, WebhookStatus::Active);
 }

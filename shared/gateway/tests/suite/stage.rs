@@ -236,9 +236,17 @@ impl Stage {
 
     /// Publishes an event for a webhook; its message is in the queue.
     pub(crate) async fn publish(&self, webhook: WebhookId) -> DeliveryId {
+        self.publish_payload(webhook, "{}").await
+    }
+
+    pub(crate) async fn publish_payload(
+        &self,
+        webhook: WebhookId,
+        payload: &'static str,
+    ) -> DeliveryId {
         let draft = EventDraft {
             event_type: "task.completed".into(),
-            body: Bytes::from_static(b"{}"),
+            body: Bytes::from_static(payload.as_bytes()),
             content_type: "application/json".into(),
             session_id: None,
             webhook_id: Some(webhook.to_string()),

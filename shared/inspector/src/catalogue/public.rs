@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use bytes::Bytes;
+use futures_util::lock::Mutex;
 use http::{HeaderName, StatusCode, header};
-use parking_lot::Mutex;
 use postrider_api_types::event_type::{EventTypeListView, EventTypeView};
 use postrider_domain::event_catalogue::{CatalogueListing, Lifecycle};
 use postrider_domain::ids::TenantId;
@@ -36,27 +36,42 @@ struct Listed {
     json: Bytes,
 }
 
-/// The entries as last read.
+/// The entries as last read. Locked during a read: requests that arrive meanwhile wait for it instead of reading, too.
 #[derive(Default)]
 struct Recent(Mutex<Option<(Timestamp, Arc<Listed>)>>);
 
 impl Recent {
-    async fn listed(&self, app: &App) -> Result<Arc<Listed>, PageError> {
-        let now = app.now();
-        let known = self.0.lock().clone();
+    async fn listed(
+        &self,
+        now: impl FnOnce() -> Timestamp,
+        read: impl Future<Output = Result<Vec<CatalogueListing>, PageError>>,
+    ) -> Result<Arc<Listed>, PageError> {
+        let mut known = self.0.lock().await;
+        let now = now();
         let is_fresh = |read_at: Timestamp| read_at <= now && now.since(read_at) <= FRESH_FOR;
-        if let Some((_, listed)) = known.filter(|(read_at, _)| is_fresh(*read_at)) {
-            return Ok(listed);
+        if let Some((read_at, listed)) = &*known
+            && is_fresh(*read_at)
+        {
+            return Ok(Arc::clone(listed));
         }
-        let mut entries = app.gateway.catalogue.list(&TenantId::default()).await?;
-        entries.retain(|one| one.entry.lifecycle != Lifecycle::Archived);
+        let entries = read.await?;
         let listed = Arc::new(Listed {
             json: json_of(&entries),
             entries,
         });
-        *self.0.lock() = Some((now, Arc::clone(&listed)));
+        *known = Some((now, Arc::clone(&listed)));
         Ok(listed)
     }
+
+    async fn of(&self, app: &App) -> Result<Arc<Listed>, PageError> {
+        self.listed(|| app.now(), read(app)).await
+    }
+}
+
+async fn read(app: &App) -> Result<Vec<CatalogueListing>, PageError> {
+    let mut entries = app.gateway.catalogue.list(&TenantId::default()).await?;
+    entries.retain(|one| one.entry.lifecycle != Lifecycle::Archived);
+    Ok(entries)
 }
 
 fn json_of(entries: &[CatalogueListing]) -> Bytes {
@@ -90,7 +105,7 @@ async fn list(
     State(app): State<App>,
     Extension(recent): Extension<Arc<Recent>>,
 ) -> Result<Response, PageError> {
-    let listed = recent.listed(&app).await?;
+    let listed = recent.of(&app).await?;
     let frame = Frame::public("Event types", Section::EventTypes, &app);
     let page = ListPage {
         groups: grouped(frame.home(), &listed.entries),
@@ -105,7 +120,7 @@ async fn show(
     Extension(recent): Extension<Arc<Recent>>,
     Named(name): Named<EventType>,
 ) -> Result<Response, PageError> {
-    let listed = recent.listed(&app).await?;
+    let listed = recent.of(&app).await?;
     let found = listed
         .entries
         .iter()
@@ -127,7 +142,7 @@ async fn json(
     State(app): State<App>,
     Extension(recent): Extension<Arc<Recent>>,
 ) -> Result<Response, PageError> {
-    let listed = recent.listed(&app).await?;
+    let listed = recent.of(&app).await?;
     // Pages of other sites may read it: it is public, and no cookie changes it.
     let for_everyone = [
         (header::CONTENT_TYPE, "application/json"),
@@ -138,4 +153,53 @@ async fn json(
         ),
     ];
     Ok((for_everyone, listed.json.clone()).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use futures_util::future::{join, poll_fn};
+
+    use super::*;
+
+    #[test]
+    fn requests_at_the_same_time_share_one_read() {
+        let recent = Recent::default();
+        let reads = Cell::new(0);
+        // It takes until the next time that it is polled.
+        let read = async || {
+            reads.set(reads.get() + 1);
+            let mut is_done = false;
+            poll_fn(|_| {
+                let now = if is_done {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                };
+                is_done = true;
+                now
+            })
+            .await;
+            Ok::<Vec<CatalogueListing>, PageError>(Vec::new())
+        };
+        let at = |seconds: i64| move || Timestamp::from_millis(seconds * 1000);
+        for (seconds, expected) in [(100, 1), (110, 1), (111, 2)] {
+            let (one, other) = (
+                recent.listed(at(seconds), read()),
+                recent.listed(at(seconds), read()),
+            );
+            let mut both = pin!(join(one, other));
+            let mut context = Context::from_waker(Waker::noop());
+            let done = (0..10).find_map(|_| match both.as_mut().poll(&mut context) {
+                Poll::Ready(done) => Some(done),
+                Poll::Pending => None,
+            });
+            let (one, other) = done.unwrap();
+            assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+            assert_eq!(reads.get(), expected, "at {seconds} s");
+        }
+    }
 }

@@ -4,6 +4,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, StatusCode, header};
+use postrider_domain::ids::TenantId;
+use postrider_domain::portal::PortalLink;
 use postrider_gateway::portal_links;
 
 use crate::App;
@@ -19,11 +21,19 @@ struct LoginPage {
     /// The token of the link; empty without one.
     once: String,
     message: &'static str,
+    /// If the browser has a session of another tenant.
+    change: Option<Change>,
 }
 
-const WITHOUT_LINK: &str = "You are not logged in. Open this page again from where you came.";
-const USED: &str =
-    "This link has already been used or has expired. Open this page again from where you came.";
+/// The tenants before and after logging in.
+struct Change {
+    from: TenantId,
+    to: TenantId,
+}
+
+const WITHOUT_LINK: &str =
+    "You are not logged in. Go back to the site that sent you here and open this page again.";
+const USED: &str = "This link has expired or was already used. Go back to the site that sent you here to get a new one.";
 
 impl LoginPage {
     fn new(app: &App, once: String, message: &'static str) -> Self {
@@ -31,6 +41,7 @@ impl LoginPage {
             frame: Frame::bare("Log in", Site::Portal, app),
             once,
             message,
+            change: None,
         }
     }
 }
@@ -58,6 +69,23 @@ pub(crate) async fn enter(
         Some(token) => portal_links::redeem(&app.gateway.ports, token).await?,
         None => None,
     };
+    if let Some(link) = &link
+        && fields.get("confirmed").is_none()
+        && let Some(from) = other_session(&app, link, &headers).await?
+    {
+        // Not used yet: the form that asks has the same token.
+        app.gateway
+            .ports
+            .store
+            .add_portal_link(link.clone())
+            .await?;
+        let to = link.tenant.clone();
+        let page = LoginPage {
+            change: Some(Change { from, to }),
+            ..LoginPage::new(&app, fields.text("once"), WITHOUT_LINK)
+        };
+        return Ok(html(StatusCode::OK, &page));
+    }
     let cookie = match &link {
         Some(link) => session::begin_portal(&app, link, &headers).await?,
         None => None,
@@ -68,6 +96,19 @@ pub(crate) async fn enter(
     };
     let there = Redirect::to(&Site::Portal.path("/webhooks"));
     Ok(([(header::SET_COOKIE, cookie)], there).into_response())
+}
+
+/// The tenant of the browser's session, if it is not that of the link. The page of a link submits its form by itself, so whoever
+/// makes a customer open a link would log them in to another tenant unnoticed: that takes a click. The cookie shows it only now,
+/// because browsers do not send it when a link on another site is followed.
+async fn other_session(
+    app: &App,
+    link: &PortalLink,
+    headers: &HeaderMap,
+) -> Result<Option<TenantId>, PageError> {
+    let viewer = Viewer::of(app, Site::Portal, headers).await?;
+    let tenant = viewer.map(|viewer| viewer.tenant().clone());
+    Ok(tenant.filter(|tenant| *tenant != link.tenant))
 }
 
 pub(crate) async fn leave(

@@ -15,8 +15,9 @@ use postrider_domain::retry::{
 };
 use postrider_domain::template::{DEFAULT_CONTENT_TYPE, Preset, Template, TemplateDraft};
 use postrider_domain::webhook::{WebhookDraft, WebhookSettings};
+use url::Url;
 
-use super::headers::HeaderLines;
+use super::headers::{HeaderLines, StoredValues};
 use crate::fields::Fields;
 use crate::filter::Choice;
 use crate::site::Site;
@@ -117,7 +118,8 @@ impl WebhookForm {
         }
     }
 
-    /// Applies the form of this site to a draft. Headers whose value is left empty keep their stored value.
+    /// Applies the form of this site to a draft. Headers whose value is left empty keep their stored value, in the portal only
+    /// as long as the URL keeps its origin.
     pub(super) fn apply_to(
         &self,
         site: Site,
@@ -139,7 +141,14 @@ impl WebhookForm {
                 None
             }
         };
-        let headers = match self.headers.merged(draft.headers.as_ref()) {
+        // An operator may have set the values, and customers must not get to see them.
+        let values =
+            if site == Site::Inspector || is_same_origin(&draft.target_url, &self.target_url) {
+                StoredValues::Kept
+            } else {
+                StoredValues::EnteredAgain
+            };
+        let headers = match self.headers.merged(draft.headers.as_ref(), values) {
             Ok(headers) => Some(headers),
             Err(found) => {
                 errors.extend(found);
@@ -278,6 +287,13 @@ impl WebhookForm {
     }
 }
 
+fn is_same_origin(one: &str, other: &str) -> bool {
+    match (Url::parse(one), Url::parse(other)) {
+        (Ok(one), Ok(other)) => one.origin() == other.origin(),
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
 fn choices<T: Vocabulary>(given: &str, name: impl Fn(T) -> &'static str) -> Vec<Choice> {
     let choice = |one: &T| Choice {
         value: one.name().to_owned(),
@@ -410,6 +426,43 @@ mod tests {
             Some([].into()),
             "no header is named any more"
         );
+    }
+
+    #[test]
+    fn a_customer_enters_header_values_again_for_another_origin() {
+        let stored = WebhookDraft {
+            target_url: "https://a.example/hook".to_owned(),
+            headers: Some([("authorization".to_owned(), "Bearer s".to_owned())].into()),
+            ..WebhookDraft::default()
+        };
+        let save = |site, url: &str, value: &str| {
+            let query = format!(
+                "name=n&target_url={url}&event_types=a&headers[0].name=Authorization\
+                 &headers[0].value={value}&headers[0].stored=yes"
+            );
+            form(&query).apply_to(site, &stored)
+        };
+        for same in ["https://a.example/other?q", "https://A.example:443/"] {
+            let saved = save(Site::Portal, same, "").unwrap();
+            assert_eq!(saved.headers, stored.headers, "{same}");
+        }
+        for other in [
+            "https://b.example/hook",
+            "https://a.example:8443/hook",
+            "http://a.example/hook",
+            "https://a.example.b.example/hook",
+            "nonsense",
+        ] {
+            let errors = save(Site::Portal, other, "").unwrap_err().to_string();
+            assert!(
+                errors.starts_with("headers.authorization: enter the value again"),
+                "{other}: {errors}"
+            );
+            let entered = save(Site::Portal, other, "mine").unwrap();
+            assert_eq!(entered.headers.unwrap()["authorization"], "mine");
+            let kept = save(Site::Inspector, other, "").unwrap();
+            assert_eq!(kept.headers, stored.headers, "operators know the values");
+        }
     }
 
     #[test]

@@ -7,6 +7,15 @@ use postrider_domain::invalid::Invalid;
 
 use crate::fields::Fields;
 
+/// What an empty value means for a header that the webhook has already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoredValues {
+    Kept,
+    /// The URL has another origin now, and who changes it may not know the values: they would be sent to a server that they
+    /// are not for.
+    EnteredAgain,
+}
+
 /// Empty rows for more headers.
 const SPARE: usize = 2;
 
@@ -50,15 +59,20 @@ impl HeaderLines {
         Self(lines.collect())
     }
 
-    /// The headers with their values; an empty value means the stored one.
-    pub(super) fn merged(&self, stored: Option<&Headers>) -> Result<Headers, Invalid> {
+    /// The headers with their values; an empty value means the stored one, if that is kept.
+    pub(super) fn merged(
+        &self,
+        stored: Option<&Headers>,
+        values: StoredValues,
+    ) -> Result<Headers, Invalid> {
         let mut errors = Invalid::default();
         let mut merged = Headers::new();
         for line in &self.0 {
             let name = line.name.to_ascii_lowercase();
             let known = stored.and_then(|stored| stored.get(&name));
+            let is_refused = known.is_some() && values == StoredValues::EnteredAgain;
             let value = if line.value.is_empty() {
-                known.cloned()
+                known.cloned().filter(|_| !is_refused)
             } else {
                 Some(line.value.clone())
             };
@@ -66,7 +80,13 @@ impl HeaderLines {
             errors.require(!name.is_empty(), "headers", || {
                 "every value needs a name".to_owned()
             });
-            errors.require(value.is_some(), &field, || "must have a value".to_owned());
+            errors.require(value.is_some(), &field, || {
+                if is_refused {
+                    "enter the value again, because the URL now leads to another server".to_owned()
+                } else {
+                    "must have a value".to_owned()
+                }
+            });
             let replaced = merged.insert(name, value.unwrap_or_default());
             errors.require(replaced.is_none(), &field, || "is listed twice".to_owned());
         }
@@ -90,7 +110,8 @@ mod tests {
             ("authorization".to_owned(), "Bearer old".to_owned()),
             ("x-team".to_owned(), "blue".to_owned()),
         ]);
-        HeaderLines::from_fields(&Fields::parse(query.as_bytes())).merged(Some(&stored))
+        let lines = HeaderLines::from_fields(&Fields::parse(query.as_bytes()));
+        lines.merged(Some(&stored), StoredValues::Kept)
     }
 
     #[test]

@@ -51,7 +51,8 @@ fn summary(tried: &[TriedEvent]) -> String {
         .count();
     match tried.len() {
         0 => "There are no events to try it on yet.".to_owned(),
-        1 => format!("Would have received {matched} of the last event."),
+        1 if matched == 0 => "Would not have received the last event.".to_owned(),
+        1 => "Would have received the last event.".to_owned(),
         n => format!("Would have received {matched} of the last {n} events."),
     }
 }
@@ -83,5 +84,35 @@ fn place(pointer: &str) -> String {
         "the whole filter".to_owned()
     } else {
         text::short(pointer, NAMED_CHARS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use postrider_domain::ids::EventId;
+    use postrider_domain::time::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn the_summary_is_a_sentence_for_any_number_of_events() {
+        let tried = |results: &[TriedResult]| {
+            let event = |result: &TriedResult| TriedEvent {
+                id: EventId::from_bytes([1; 16]),
+                event_type: "order.paid".parse().unwrap(),
+                created_at: Timestamp::ZERO,
+                result: result.clone(),
+            };
+            summary(&results.iter().map(event).collect::<Vec<_>>())
+        };
+        let (yes, no) = (TriedResult::Matches, TriedResult::OtherType);
+        for (results, expected) in [
+            (vec![], "There are no events to try it on yet."),
+            (vec![no.clone()], "Would not have received the last event."),
+            (vec![yes.clone()], "Would have received the last event."),
+            (vec![yes, no], "Would have received 1 of the last 2 events."),
+        ] {
+            assert_eq!(tried(&results), expected);
+        }
     }
 }

@@ -286,6 +286,42 @@ pub async fn rows_of_a_tenant_with_a_shorter_retention_are_removed_sooner(
     assert!(!is_gone(&other, of_other).await);
 }
 
+/// One call looks at so many tenants only.
+pub async fn rows_of_many_tenants_are_removed_in_several_calls(fixture: impl EmbeddedFixture) {
+    const TENANTS: usize = 230;
+    let mut rows = Vec::new();
+    for n in 0..TENANTS {
+        let scene = Scene::of_tenant(fixture.handle(), &format!("tenant-{n:03}"));
+        let draft = TenantDraft {
+            name: n.to_string(),
+            limits: TenantLimits {
+                // Those without a limit of their own are passed over.
+                retention_days: (n % 3 > 0).then_some(1),
+                ..TenantLimits::default()
+            },
+        };
+        let tenant = Tenant::unrecorded(scene.tenant.clone());
+        let tenant = tenant.changed(&draft, NOW).unwrap();
+        scene.put_tenant(tenant, None).await.unwrap();
+        if n % 50 < 2 {
+            let webhook = scene.webhook().await.id;
+            let row = scene.row_at(webhook, after(1)).await;
+            scene.attempt(row, Transition::Deliver, after(1)).await;
+            rows.push((scene, row, n % 3 > 0));
+        }
+    }
+    let store = fixture.embedded();
+    let mut calls = Vec::new();
+    while calls.last() != Some(&false) {
+        let slice = store.expire(Retention::default(), 10, after(86_401)).await;
+        calls.push(slice.unwrap().more);
+    }
+    assert!(calls.len() > 2, "{calls:?}");
+    for (scene, row, is_short) in &rows {
+        assert_eq!(is_gone(scene, *row).await, *is_short, "{}", scene.tenant);
+    }
+}
+
 async fn expire(fixture: &impl EmbeddedFixture, now: Timestamp) -> usize {
     let mut removed = 0;
     loop {

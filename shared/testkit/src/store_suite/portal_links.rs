@@ -14,6 +14,7 @@ fn link(n: u8) -> PortalLink {
         scopes: vec![Scope::Read, Scope::Manage],
         issuer: KeyDigest([9; 32]),
         return_url: Some("https://app.example/settings".to_owned()),
+        created_at: after(0),
         expires_at: after(300),
     }
 }
@@ -72,4 +73,18 @@ pub async fn an_unknown_portal_link_is_missing(fixture: impl Fixture) {
     scene.add_portal_link(link(1)).await.unwrap();
     let known = scene.use_portal_link(link(1).digest, after(1)).await;
     assert_eq!(known, Ok(Some(link(1))));
+}
+
+/// In every process, and for this tenant only.
+pub async fn an_ended_portal_is_remembered(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let another = fixture.another_process().await.store;
+    assert_eq!(another.portal_ended_at(&scene.tenant).await, Ok(None));
+    for at in [after(1), after(90)] {
+        scene.end_portal(&scene.tenant, at).await.unwrap();
+        let ended_at = another.portal_ended_at(&scene.tenant).await;
+        assert_eq!(ended_at, Ok(Some(at)));
+    }
+    let stranger = "stranger".parse().unwrap();
+    assert_eq!(another.portal_ended_at(&stranger).await, Ok(None));
 }
