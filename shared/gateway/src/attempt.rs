@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use postrider_domain::attempt::Attempt;
-use postrider_domain::decide::decide;
+use postrider_domain::decide::{Transition, decide};
 use postrider_domain::delivery::{Claimed, Completion, Delivery};
 use postrider_domain::flow::{Observation, Observed};
 use postrider_domain::outcome::Outcome;
@@ -100,6 +100,16 @@ impl Attempts {
     /// lease expires and the row is attempted again. `spare` is how much of the lease the longest attempt must leave: a
     /// claim may have taken long.
     pub async fn attempt(&self, delivery: &ClaimedDelivery, spare: Millis) -> AttemptResult {
+        self.attempt_telling(delivery, spare, |_, _| {}).await
+    }
+
+    /// The same. Calls `answered` as soon as the request has ended, before its result is written.
+    pub async fn attempt_telling(
+        &self,
+        delivery: &ClaimedDelivery,
+        spare: Millis,
+        answered: impl FnOnce(Observation, Transition) + Send,
+    ) -> AttemptResult {
         let row = delivery.claimed.delivery();
         let now = self.ports.clock.now();
         let snapshot = match self.webhooks_with(row, now).await {
@@ -107,17 +117,27 @@ impl Attempts {
             Err(error) => return unsent(Err(error)),
         };
         match snapshot.get(row.id.webhook) {
-            Some(webhook) => self.attempt_to(delivery, webhook, spare).await,
+            Some(webhook) => self.send(delivery, webhook, spare, answered).await,
             None => self.not_started(delivery).await,
         }
     }
 
-    /// The same, for a caller that knows the webhook.
+    /// [`Self::attempt`] for a caller that knows the webhook.
     pub async fn attempt_to(
         &self,
         delivery: &ClaimedDelivery,
         webhook: &Webhook,
         spare: Millis,
+    ) -> AttemptResult {
+        self.send(delivery, webhook, spare, |_, _| {}).await
+    }
+
+    async fn send(
+        &self,
+        delivery: &ClaimedDelivery,
+        webhook: &Webhook,
+        spare: Millis,
+        answered: impl FnOnce(Observation, Transition) + Send,
     ) -> AttemptResult {
         let row = delivery.claimed.delivery();
         let started_at = self.ports.clock.now();
@@ -150,7 +170,7 @@ impl Attempts {
             signature: signed.signature,
             started_at,
         };
-        self.finish(sent, &outcome).await
+        self.finish(sent, &outcome, answered).await
     }
 
     /// An attempt that ended before anything was sent: it counts for its delivery, not for its receiver.
@@ -167,7 +187,8 @@ impl Attempts {
             signature: delivery.claimed.delivery().signature.clone(),
             started_at,
         };
-        unsent(self.finish(sent, &Outcome::unrendered(error)).await.written)
+        let outcome = Outcome::unrendered(error);
+        unsent(self.finish(sent, &outcome, |_, _| {}).await.written)
     }
 
     async fn not_started(&self, delivery: &ClaimedDelivery) -> AttemptResult {
@@ -185,7 +206,12 @@ impl Attempts {
     }
 
     /// Decides what follows from an outcome, writes it, and reports the attempt with the result of the write.
-    async fn finish(&self, sent: Sent<'_>, outcome: &Outcome) -> AttemptResult {
+    async fn finish(
+        &self,
+        sent: Sent<'_>,
+        outcome: &Outcome,
+        answered: impl FnOnce(Observation, Transition) + Send,
+    ) -> AttemptResult {
         let Sent {
             claimed, webhook, ..
         } = sent;
@@ -201,6 +227,7 @@ impl Attempts {
             ended_at: decided_at,
             observed: Observed::of(outcome, transition),
         };
+        answered(observation, transition);
         let completion = Completion {
             attempt: Attempt::record(number, version, sent.started_at, outcome, verdict),
             transition,

@@ -49,8 +49,7 @@ pub struct WorkerSettings {
 }
 
 impl WorkerSettings {
-    /// An attempt keeps its slot until its result is committed. With fewer slots, attempts whose results wait for the disk
-    /// hold most of them.
+    /// A delivery that failed keeps its slot until its result is committed.
     pub const PER_WEBHOOK: usize = 128;
     pub const TOTAL: usize = 1024;
     pub const POLL_INTERVAL: Millis = Millis::new(5000);

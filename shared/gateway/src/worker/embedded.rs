@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use postrider_domain::decide::Transition;
 use postrider_domain::delivery::{Delivery, Lease, LeaseOwner};
-use postrider_domain::flow::{AttemptKind, FlowStatus};
+use postrider_domain::flow::{AttemptKind, FlowStatus, Observation};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_domain::webhook::{FASTEST_MAX_RATE, Webhook, longest_attempt};
@@ -33,7 +34,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::attempt::{AttemptResult, Attempted, Attempts, LEASE_MARGIN, ProbeResult};
+use crate::attempt::{Attempted, Attempts, LEASE_MARGIN, ProbeResult};
 use crate::settings::WorkerSettings;
 use crate::webhook_cache::WebhookCache;
 use crate::worker::embedded::agenda::Agenda;
@@ -236,19 +237,19 @@ impl EmbeddedWorker {
 
     /// Attempts a claimed row whose slot is already taken.
     fn spawn(self: &Arc<Self>, delivery: ClaimedDelivery) {
-        let (worker, slot) = (Arc::clone(self), self.slot(delivery.claimed.delivery()));
+        let (worker, mut slot) = (Arc::clone(self), self.slot(&delivery));
         self.run_task(async move {
-            worker.attempt(&delivery).await;
+            worker.attempt(&delivery, &mut slot).await;
             worker.start_next(slot);
         });
     }
 
     /// Attempts a delivery that waited for its slot, unless its webhook was stopped or limited meanwhile.
     fn spawn_ready(self: &Arc<Self>, delivery: ClaimedDelivery) {
-        let (worker, slot) = (Arc::clone(self), self.slot(delivery.claimed.delivery()));
+        let (worker, mut slot) = (Arc::clone(self), self.slot(&delivery));
         self.run_task(async move {
             if worker.may_still_begin(delivery.claimed.delivery()).await {
-                worker.attempt(&delivery).await;
+                worker.attempt(&delivery, &mut slot).await;
             } else {
                 worker.put_back(&delivery).await;
             }
@@ -256,23 +257,32 @@ impl EmbeddedWorker {
         });
     }
 
-    fn slot(self: &Arc<Self>, row: &Delivery) -> Slot {
+    fn slot(self: &Arc<Self>, delivery: &ClaimedDelivery) -> Slot {
+        let row = delivery.claimed.delivery();
         Slot {
             worker: Arc::clone(self),
-            tenant: row.tenant.clone(),
-            webhook: row.id.webhook,
+            key: (row.tenant.clone(), row.id.webhook),
             delivery: Some(row.id),
+            bytes: delivery.event.body.len(),
+            is_returned: false,
         }
     }
 
-    async fn attempt(&self, delivery: &ClaimedDelivery) {
-        let attempt = self.attempts.attempt(delivery, SPARE);
+    async fn attempt(&self, delivery: &ClaimedDelivery, slot: &mut Slot) {
+        let answered = |observation, transition| {
+            self.observe(&slot.key, observation);
+            // A failure may stop its webhook, or limit it: nothing takes its slot before it is written.
+            if transition == Transition::Deliver {
+                slot.return_unwritten();
+            }
+        };
+        let attempt = self.attempts.attempt_telling(delivery, SPARE, answered);
         let result = self.aborted.run_until_cancelled(attempt).await;
         // Before its next attempt is planned: a row that is under way is not read.
         let row = delivery.claimed.delivery();
         self.under_way.remove(&row.tenant, row.id);
         match result {
-            Some(result) => self.attempted(delivery, result),
+            Some(result) => self.attempted(delivery, result.written),
             None => telemetry::attempt_not_counted(&delivery.claimed, "aborted"),
         }
     }
@@ -301,11 +311,13 @@ impl EmbeddedWorker {
         self.note_row(key, AttemptKind::of(row), due_at);
     }
 
-    /// Returns a slot, and starts the deliveries that waited for it.
+    /// Returns a slot unless it was returned before, and starts the deliveries that waited for it.
     fn start_next(self: &Arc<Self>, slot: Slot) {
-        let key = (slot.tenant.clone(), slot.webhook);
+        let held = (!slot.is_returned).then(|| slot.key.clone());
         drop(slot);
-        self.start_ready(Some(&key));
+        if let Some(key) = held {
+            self.start_ready(Some(&key));
+        }
     }
 
     /// Starts deliveries that wait for a slot, as far as slots are free; those of this webhook first.
@@ -315,20 +327,22 @@ impl EmbeddedWorker {
         }
     }
 
-    /// Plans what follows from an attempt.
-    fn attempted(&self, delivery: &ClaimedDelivery, result: AttemptResult) {
-        let claimed = &delivery.claimed;
-        let row = claimed.delivery();
-        let key = (row.tenant.clone(), row.id.webhook);
+    /// Tells the limiter what an attempt says about its receiver.
+    fn observe(&self, key: &Key, observation: Observation) {
         let now = self.ports.clock.now();
-        if let Some(observation) = result.observation
-            && let Some(change) = self.flows.observe(&key, observation, now)
-        {
+        if let Some(change) = self.flows.observe(key, observation, now) {
             telemetry::flow_changed(key.1, change);
             // The limit may end without another attempt.
             self.note(key.clone(), now);
         }
-        match result.written {
+    }
+
+    /// Plans what follows from an attempt.
+    fn attempted(&self, delivery: &ClaimedDelivery, written: Result<Attempted>) {
+        let claimed = &delivery.claimed;
+        let row = claimed.delivery();
+        let key = (row.tenant.clone(), row.id.webhook);
+        match written {
             Ok(Attempted::Done(after)) => {
                 traces::notified_with(&after, &*self.ports.clock);
                 if let Some(due_at) = after.next_retry_at {
@@ -343,7 +357,7 @@ impl EmbeddedWorker {
                 self.note_row(
                     key.clone(),
                     AttemptKind::of(row),
-                    now.plus(RETRY_START_AFTER),
+                    self.ports.clock.now().plus(RETRY_START_AFTER),
                 );
             }
             Err(error) => telemetry::attempt_abandoned(claimed, &error),
@@ -389,9 +403,10 @@ impl EmbeddedWorker {
         let worker = Arc::clone(self);
         let slot = Slot {
             worker: Arc::clone(self),
-            tenant: tenant.clone(),
-            webhook,
+            key: (tenant.clone(), webhook),
             delivery: None,
+            bytes: 0,
+            is_returned: false,
         };
         self.run_task(async move {
             let probe = worker.attempts.probe(&tenant, webhook);
@@ -413,8 +428,8 @@ impl EmbeddedWorker {
         self.note(key, self.ports.clock.now());
     }
 
-    fn give_back(&self, tenant: &TenantId, webhook: WebhookId) {
-        if self.slots.finished(tenant, webhook) {
+    fn give_back(&self, key: &Key) {
+        if self.slots.finished(key) {
             self.wake.notify_one();
         }
     }
@@ -445,18 +460,38 @@ impl EmbeddedWorker {
 /// A taken slot; returned however the attempt or probe ends.
 struct Slot {
     worker: Arc<EmbeddedWorker>,
-    tenant: TenantId,
-    webhook: WebhookId,
+    key: Key,
     /// `None` for a probe.
     delivery: Option<DeliveryId>,
+    /// The length of its body, which stays in memory until the result is written.
+    bytes: usize,
+    /// Whether the slot was returned before the result is written.
+    is_returned: bool,
+}
+
+impl Slot {
+    /// Returns the slot of a request that has ended although its result is not written yet, unless too many results wait to be
+    /// written.
+    fn return_unwritten(&mut self) {
+        if self.is_returned || !self.worker.slots.may_leave_unwritten(self.bytes) {
+            return;
+        }
+        self.is_returned = true;
+        self.worker.give_back(&self.key);
+        self.worker.start_ready(Some(&self.key));
+    }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(id) = self.delivery {
-            self.worker.under_way.remove(&self.tenant, id);
+            self.worker.under_way.remove(&self.key.0, id);
         }
-        self.worker.give_back(&self.tenant, self.webhook);
+        if self.is_returned {
+            self.worker.slots.written(self.bytes);
+        } else {
+            self.worker.give_back(&self.key);
+        }
     }
 }
 

@@ -22,3 +22,4 @@ mod polling;
 mod recovering;
 mod shadowing;
 mod stage;
+mod unwritten;

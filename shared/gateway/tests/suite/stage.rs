@@ -29,7 +29,7 @@ use postrider_ports::limiters::WebhookFlow;
 use postrider_ports::queue::{Queue, QueueMessage};
 use postrider_ports::schedule::Schedule;
 use postrider_ports::sender::Sender;
-use postrider_ports::{Result, Store};
+use postrider_ports::{AttemptStore, Result, Store};
 use postrider_testkit::builders::NOW;
 use postrider_testkit::clock::{CountedEntropy, SteppedClock};
 use postrider_testkit::receiver::Receiver;
@@ -138,13 +138,32 @@ impl Stage {
         schedule: Arc<dyn Schedule>,
         settings: &WorkerSettings,
     ) -> Arc<EmbeddedWorker> {
+        self.timeless(self.ports.store.clone(), schedule, settings)
+    }
+
+    /// The same, with another store for its attempts.
+    pub(crate) fn embedded_worker_writing_to(
+        &self,
+        store: Arc<dyn AttemptStore>,
+        settings: &WorkerSettings,
+    ) -> Arc<EmbeddedWorker> {
+        self.timeless(store, self.schedule(), settings)
+    }
+
+    fn timeless(
+        &self,
+        store: Arc<dyn AttemptStore>,
+        schedule: Arc<dyn Schedule>,
+        settings: &WorkerSettings,
+    ) -> Arc<EmbeddedWorker> {
         let webhook_cache = Arc::new(WebhookCache::new(self.ports.store.clone()));
-        let timeless = Ports {
+        let ports = Ports {
+            store,
             clock: Arc::new(SteppedClock::at(NOW)) as Arc<dyn Clock>,
-            ..self.ports.clone()
+            entropy: Arc::clone(&self.ports.entropy),
         };
         let (retry, cache) = (RuntimeRetry::default(), Arc::clone(&webhook_cache));
-        let attempts = Attempts::new(timeless, self.sender(), cache, retry);
+        let attempts = Attempts::new(ports, self.sender(), cache, retry);
         let process = self.store.process().to_owned();
         EmbeddedWorker::new(
             self.ports.clone(),

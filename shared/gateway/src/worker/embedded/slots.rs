@@ -27,6 +27,10 @@ const CROWDED: usize = 1024;
 /// For so long, what waits for slow receivers is not counted again: with thousands of webhooks the count takes longer than all
 /// else that a publisher does.
 const COUNTED_FOR: Millis = Millis::new(10);
+/// How many results may wait to be written without a slot, and how long the bodies of their events may be together. Beyond that
+/// a delivery keeps its slot until it is written, so a store that cannot write stops the requests, too.
+const MAX_UNWRITTEN: usize = 1024;
+const MAX_UNWRITTEN_BYTES: usize = 8 * 1024 * 1024;
 /// How many waiting webhooks are tried for one free slot.
 const TRIED: usize = 16;
 
@@ -41,6 +45,9 @@ pub(super) struct Slots<T> {
 struct Counts<T> {
     total: usize,
     by_webhook: HashMap<Key, Webhook<T>>,
+    /// Deliveries without a slot whose results are not written yet, and the length of their bodies.
+    unwritten: usize,
+    unwritten_bytes: usize,
     /// Rows that are being stored, and will begin or wait here afterwards.
     promised: usize,
     ready: usize,
@@ -85,6 +92,8 @@ impl<T> Default for Counts<T> {
         Self {
             total: 0,
             by_webhook: HashMap::new(),
+            unwritten: 0,
+            unwritten_bytes: 0,
             promised: 0,
             ready: 0,
             bytes: 0,
@@ -179,7 +188,7 @@ impl<T> Counts<T> {
 
     fn is_idle(&self) -> bool {
         let waiting = if self.closed { 0 } else { self.ready };
-        self.total + self.promised + waiting == 0
+        self.total + self.unwritten + self.promised + waiting == 0
     }
 }
 
@@ -375,7 +384,7 @@ impl<T> Slots<T> {
     /// Returns unused slots.
     pub(super) fn give_back(&self, key: &Key, unused: usize) {
         for _ in 0..unused {
-            self.finished(&key.0, key.1);
+            self.finished(key);
         }
     }
 
@@ -385,16 +394,35 @@ impl<T> Slots<T> {
     }
 
     /// Returns one slot. The result says whether rows in the store wait for it.
-    pub(super) fn finished(&self, tenant: &TenantId, webhook: WebhookId) -> bool {
-        let key = (tenant.clone(), webhook);
+    pub(super) fn finished(&self, key: &Key) -> bool {
         let mut counts = self.counts.lock();
         counts.total = counts.total.saturating_sub(1);
-        if let Some(webhook) = counts.by_webhook.get_mut(&key) {
+        if let Some(webhook) = counts.by_webhook.get_mut(key) {
             webhook.in_flight = webhook.in_flight.saturating_sub(1);
         }
-        counts.forget_unused(&key);
+        counts.forget_unused(key);
         self.tell_if_idle(&counts);
         !counts.backlog.is_empty()
+    }
+
+    /// Whether a delivery may give its slot back before its result is written. If so, [`Self::written`] has to follow.
+    pub(super) fn may_leave_unwritten(&self, bytes: usize) -> bool {
+        let mut counts = self.counts.lock();
+        let all_bytes = counts.unwritten_bytes.saturating_add(bytes);
+        if counts.unwritten >= MAX_UNWRITTEN || all_bytes > MAX_UNWRITTEN_BYTES {
+            return false;
+        }
+        counts.unwritten += 1;
+        counts.unwritten_bytes = all_bytes;
+        true
+    }
+
+    /// The result of a delivery without a slot is written, or given up.
+    pub(super) fn written(&self, bytes: usize) {
+        let mut counts = self.counts.lock();
+        counts.unwritten = counts.unwritten.saturating_sub(1);
+        counts.unwritten_bytes = counts.unwritten_bytes.saturating_sub(bytes);
+        self.tell_if_idle(&counts);
     }
 
     fn tell_if_idle(&self, counts: &Counts<T>) {

@@ -40,7 +40,7 @@ fn a_new_row_does_not_overtake_waiting_rows() {
     let tenant = TenantId::default();
     assert!(slots.take(&tenant, webhook(1), None));
     assert!(!slots.take(&tenant, webhook(1), None));
-    assert!(slots.finished(&tenant, webhook(1)), "a row waits");
+    assert!(slots.finished(&key(1)), "a row waits");
     assert!(
         !slots.take(&tenant, webhook(1), None),
         "the waiting row comes first"
@@ -77,7 +77,7 @@ fn webhooks_that_wait_for_a_slot_take_turns() {
         assert_eq!(slots.take_many(&tenant, webhook(n), None, 1), 0);
     }
     assert_eq!(slots.backlogs(), [key(9), key(1), key(2)]);
-    slots.finished(&tenant, webhook(1));
+    slots.finished(&key(1));
     assert_eq!(slots.take_many(&tenant, webhook(9), None, 1), 1);
     slots.note_backlog(&key(9));
     assert_eq!(slots.backlogs(), [key(1), key(2), key(9)]);
@@ -111,10 +111,10 @@ fn a_promised_delivery_waits_for_a_slot_and_then_begins_in_order() {
         "no slot is free"
     );
     for n in [2, 3] {
-        slots.finished(&TenantId::default(), webhook(1));
+        slots.finished(&key(1));
         assert_eq!(slots.next_ready(Some(&key(1)), NOW), Some(n));
     }
-    slots.finished(&TenantId::default(), webhook(1));
+    slots.finished(&key(1));
     let counts = slots.counts.lock();
     assert!(counts.is_idle() && counts.bytes == 0);
 }
@@ -128,10 +128,10 @@ fn a_slot_that_its_webhook_does_not_need_goes_to_the_next_in_turn() {
         assert_eq!(begun.is_some(), n == 1);
     }
     for n in [2, 3] {
-        slots.finished(&TenantId::default(), webhook(n - 1));
+        slots.finished(&key(n - 1));
         assert_eq!(slots.next_ready(Some(&key(n - 1)), NOW), Some(n.into()));
     }
-    slots.finished(&TenantId::default(), webhook(3));
+    slots.finished(&key(3));
     assert_eq!(slots.next_ready(Some(&key(3)), NOW), None);
 }
 
@@ -158,13 +158,13 @@ fn a_delivery_waits_here_for_a_second_at_most_while_others_begin() {
     let mut now = NOW;
     for _ in 0..9 {
         now = now.plus(STALLED_AFTER);
-        slots.finished(&TenantId::default(), webhook(1));
+        slots.finished(&key(1));
         assert!(slots.next_ready(Some(&key(1)), now).is_some());
         assert!(slots.promise(&key(1), None, 0, now));
         slots.begin(&key(1), 0, 0, now);
     }
     now = now.plus(STALLED_AFTER).plus(Millis::new(1));
-    slots.finished(&TenantId::default(), webhook(1));
+    slots.finished(&key(1));
     slots.next_ready(Some(&key(1)), now);
     assert!(!slots.promise(&key(1), None, 0, now));
 }
@@ -199,7 +199,7 @@ fn publishers_are_slowed_down_unless_only_slow_receivers_lag_behind() {
     }
     assert!(slots.is_crowded(NOW));
     assert!(!slots.is_crowded(NOW.plus(Millis::from_seconds(1))));
-    slots.finished(&TenantId::default(), webhook(1));
+    slots.finished(&key(1));
     slots.next_ready(Some(&key(1)), NOW);
     assert!(!slots.is_crowded(NOW));
 }
@@ -218,4 +218,36 @@ fn what_waits_for_slow_receivers_is_not_counted_for_each_publisher() {
     assert!(!slots.is_crowded(counted_at.plus(COUNTED_FOR)));
     // The clock was set back.
     assert!(slots.is_crowded(NOW));
+}
+
+#[test]
+fn only_so_many_results_wait_to_be_written_without_a_slot() {
+    let slots = Slots::<u32>::new(1, 100);
+    for n in 0..MAX_UNWRITTEN {
+        assert!(slots.may_leave_unwritten(1), "{n}");
+    }
+    assert!(!slots.may_leave_unwritten(1));
+    slots.written(1);
+    assert!(slots.may_leave_unwritten(1));
+}
+
+#[test]
+fn a_long_body_keeps_its_slot_until_it_is_written() {
+    let slots = Slots::<u32>::new(1, 100);
+    assert!(slots.may_leave_unwritten(MAX_UNWRITTEN_BYTES - 1));
+    assert!(!slots.may_leave_unwritten(2));
+    slots.written(MAX_UNWRITTEN_BYTES - 1);
+    assert!(slots.may_leave_unwritten(2));
+    slots.written(2);
+    let counts = slots.counts.lock();
+    assert!(counts.is_idle() && counts.unwritten_bytes == 0);
+}
+
+#[test]
+fn a_worker_with_unwritten_results_is_not_idle() {
+    let slots = Slots::<u32>::new(1, 100);
+    assert!(slots.may_leave_unwritten(0));
+    assert!(!slots.counts.lock().is_idle());
+    slots.written(0);
+    assert!(slots.counts.lock().is_idle());
 }
