@@ -16,8 +16,8 @@ use postrider_gateway::transfer::{
 use postrider_gateway::webhooks::draft_of;
 use postrider_store_format::Vault;
 use postrider_store_format::transfer::{
-    EVENT, EventRecord, KEY, KeyRecord, KindOnly, SOURCE, SourceRecord, TENANT, TenantRecord,
-    TransferKey, WEBHOOK, WebhookRecord,
+    EVENT, EVENT_TYPE, EventRecord, EventTypeRecord, KEY, KeyRecord, KindOnly, SOURCE,
+    SourceRecord, TENANT, TenantRecord, TransferKey, WEBHOOK, WebhookRecord,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ use crate::openapi::{DocumentProblems, Problems};
 use crate::problem::{Code, Problem};
 use crate::{Api, body, json};
 
-/// Export webhooks, sources, API keys and deliveries of all tenants, page by page
+/// Export webhooks, sources, API keys, event types and deliveries of all tenants, page by page
 ///
 /// Needs a key of the tenant `default`. Secrets, header values and digests of API keys are sealed with the given key; payloads
 /// are not. `postrider export` writes the records to a file.
@@ -164,6 +164,7 @@ fn record(vault: &Vault, item: &Exported) -> Result<Box<RawValue>, postrider_por
         Exported::Source(source) => raw(&SourceRecord::of(vault, source)?),
         Exported::Key(key) => raw(&KeyRecord::of(vault, key)?),
         Exported::Tenant(tenant) => raw(&TenantRecord::from(tenant)),
+        Exported::EventType(tenant, entry) => raw(&EventTypeRecord::of(tenant, entry)),
         Exported::Event(moved) => raw(&EventRecord::from(moved)),
     }
 }
@@ -194,12 +195,17 @@ async fn import_one(
             let (id, draft) = json::parse::<TenantRecord>(bytes)?.open();
             transfer.import_tenant(&id, &draft, on_conflict).await
         }
+        Ok(EVENT_TYPE) => {
+            let (tenant, name, draft) = json::parse::<EventTypeRecord>(bytes)?.open();
+            let imported = transfer.import_event_type(&tenant, name, draft, on_conflict);
+            imported.await
+        }
         Ok(EVENT) => {
             let moved = json::parse::<EventRecord>(bytes)?.open()?;
             transfer.import_event(moved).await
         }
         Ok(_) | Err(_) => {
-            let message = "must be one of webhook, source, key, tenant, event";
+            let message = "must be one of webhook, source, key, tenant, event_type, event";
             Err(Invalid::field("kind", message).into())
         }
     }

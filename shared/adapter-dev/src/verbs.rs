@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Claimed, Completion, Delivery, Force};
-use postrider_domain::event::{Event, RequestHash};
+use postrider_domain::event::{Event, Label, RequestHash};
 use postrider_domain::event_catalogue::CatalogueEntry;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
@@ -224,6 +224,7 @@ verbs! {
         unfinished_erasures() -> Result<Vec<(TenantId, Erasure)>>;
         erase_event([&] tenant: TenantId, id: EventId, now: Timestamp) -> Result<EventErased>;
         erased_at([&] tenant: TenantId, id: EventId) -> Result<Option<Timestamp>>;
+        erase_from_jobs([&] tenant: TenantId, [&] session: Label) -> Result<bool>;
         scrub() -> Result<bool>;
         delete_settings([&] tenant: TenantId, limit: usize, now: Timestamp) -> Result<DeletedSettings>;
         delete_event([&] tenant: TenantId, id: EventId, now: Timestamp) -> Result<EventErased>;

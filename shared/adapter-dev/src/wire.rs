@@ -11,7 +11,7 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::delivery::{Completion, Delivery, Force};
-use postrider_domain::event::RequestHash;
+use postrider_domain::event::{Label, RequestHash};
 use postrider_domain::event_catalogue::CatalogueEntry;
 use postrider_domain::flow::{Limiter, Limits};
 use postrider_domain::health::{Health, WebhookStatus};
@@ -112,6 +112,7 @@ as_they_are!(
     JobId,
     KeyDigest,
     KeyId,
+    Label,
     Limiter,
     Limits,
     Page<Delivery>,

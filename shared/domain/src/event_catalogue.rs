@@ -38,6 +38,17 @@ pub struct CatalogueEntry {
 }
 
 impl CatalogueEntry {
+    /// Whether both are the same, whenever they were stored.
+    #[must_use]
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let updated_at = self.updated_at;
+        *self
+            == Self {
+                updated_at,
+                ..other.clone()
+            }
+    }
+
     /// The schema, if there is one.
     ///
     /// # Errors

@@ -9,6 +9,8 @@ mod position;
 use std::sync::Arc;
 
 use postrider_domain::egress::Rules;
+use postrider_domain::event_catalogue::CatalogueEntry;
+use postrider_domain::ids::TenantId;
 use postrider_domain::key::ApiKey;
 use postrider_domain::source::Source;
 use postrider_domain::tenant::Tenant;
@@ -44,6 +46,7 @@ pub enum Exported {
     Source(Box<Source>),
     Key(ApiKey),
     Tenant(Tenant),
+    EventType(TenantId, Box<CatalogueEntry>),
     Event(MovedEvent),
 }
 

@@ -143,9 +143,11 @@ fn delivery_pages(site: Site) -> Router<App> {
         .route(&at("/retries/{id}/cancel"), post(retries::cancel))
 }
 
-/// Only operators erase.
+/// Only operators erase and delete.
 fn erasing() -> Router<App> {
-    Router::new().route("/inspector/events/{id}/erase", post(event::erase))
+    Router::new()
+        .route("/inspector/events/{id}/erase", post(event::erase))
+        .route("/inspector/tenants/{id}/delete", post(usage::delete))
 }
 
 fn webhook_pages(site: Site) -> Router<App> {

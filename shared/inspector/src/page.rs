@@ -240,6 +240,9 @@ fn status_message(done: &str, query: &Fields) -> Option<String> {
         "event-type-saved" => "Saved. Changes apply from the next event.",
         "event-type-deleted" => "Event type deleted. Events of this type are still accepted.",
         "revoked" => "API key revoked.",
+        "tenant-deleted" => {
+            "The tenant is closed. Everything in it is being deleted in the background."
+        }
         "webhook-deleted" => "Webhook deleted. Its pending deliveries will be marked dead.",
         "source-created" => "Source created. Give its URL to the sender.",
         "source-saved" => "Saved. Changes apply from the next request.",

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{Redirect, Response};
 use http::StatusCode;
 use postrider_api_types::usage::date;
 use postrider_domain::ids::TenantId;
@@ -10,9 +10,9 @@ use postrider_domain::tenant::Tenant;
 use postrider_domain::time::Timestamp;
 use postrider_gateway::usage::{self, Days, TenantUsage};
 
-use super::fields::{Fields, Query};
+use super::fields::{Fields, Form, Named, Query};
 use super::page::{Frame, PageError, Section, html};
-use super::session::Viewer;
+use super::session::{Manager, Viewer};
 use super::site::Site;
 use super::text;
 use crate::App;
@@ -27,6 +27,8 @@ struct UsagePage {
     frame: Frame,
     /// `None` in the portal.
     tenant: Option<String>,
+    /// The tenant, if it can be deleted here.
+    deletable: Option<String>,
     total: UsageLine,
     /// Newest first.
     days: Vec<UsageLine>,
@@ -63,18 +65,18 @@ pub(super) async fn show(
     viewer: Viewer,
     Query(fields): Query,
 ) -> Result<Response, PageError> {
-    // A customer sees their own tenant, even if that is the operator's.
-    let is_operator =
-        viewer.site() == Site::Inspector && viewer.tenant().as_str() == TenantId::DEFAULT;
-    let asked = fields.get("tenant").filter(|_| is_operator);
-    let tenant = match asked {
+    let is_operator = is_operator(&viewer);
+    let asked = match fields.get("tenant").filter(|_| is_operator) {
         Some(text) => {
             let unknown = || PageError::not_found("tenant");
             let id: TenantId = text.parse().map_err(|_| unknown())?;
-            app.gateway.tenants.get(&id).await?.id
+            Some(app.gateway.tenants.get(&id).await?)
         }
-        None => viewer.tenant().clone(),
+        None => None,
     };
+    let deletable = asked.as_ref().filter(|tenant| can_be_deleted(tenant));
+    let deletable = deletable.map(|tenant| tenant.id.to_string());
+    let tenant = asked.map_or_else(|| viewer.tenant().clone(), |tenant| tenant.id);
     let days = Days::until(app.now(), DAYS);
     let days = usage::per_day(&app.gateway.ports, &tenant, days).await?;
     let tenants = if is_operator {
@@ -83,13 +85,43 @@ pub(super) async fn show(
         None
     };
     let page = UsagePage {
-        frame: Frame::new("Usage", Section::Usage, &viewer),
+        frame: Frame::new("Usage", Section::Usage, &viewer).after(&fields),
+        deletable,
         tenant: (viewer.site() == Site::Inspector).then(|| tenant.to_string()),
         total: line("Total".to_owned(), TenantUsage::total(&days)),
         days: days.into_iter().rev().map(of_day).collect(),
         tenants,
     };
     Ok(html(StatusCode::OK, &page))
+}
+
+/// Deletes a tenant with everything in it, once its id was typed.
+pub(super) async fn delete(
+    State(app): State<App>,
+    Manager(viewer): Manager,
+    Named(id): Named<TenantId>,
+    Form(fields): Form,
+) -> Result<Redirect, PageError> {
+    if !is_operator(&viewer) {
+        return Err(PageError::not_found("tenant"));
+    }
+    if fields.text("confirm") != id.as_str() {
+        let detail = format!("Type `{id}` to confirm.");
+        let title = "Nothing was deleted";
+        return Err(PageError::new(StatusCode::BAD_REQUEST, title, &detail));
+    }
+    let (owner, key) = (viewer.tenant(), viewer.key().id);
+    app.gateway.delete_tenant(owner, &id, key).await?;
+    Ok(viewer.redirect("/usage?done=tenant-deleted"))
+}
+
+/// A customer sees their own tenant, even if that is the operator's.
+fn is_operator(viewer: &Viewer) -> bool {
+    viewer.site() == Site::Inspector && viewer.tenant().as_str() == TenantId::DEFAULT
+}
+
+fn can_be_deleted(tenant: &Tenant) -> bool {
+    tenant.deletion.is_none() && tenant.id.as_str() != TenantId::DEFAULT
 }
 
 async fn tenants(app: &App, fields: &Fields) -> Result<Tenants, PageError> {

@@ -200,6 +200,10 @@ pub trait Erasures: Send + Sync {
     /// When an event was erased; `None` if it was not.
     async fn erased_at(&self, tenant: &TenantId, id: EventId) -> Result<Option<Timestamp>>;
 
+    /// Removes a session from the records of the bulk retries that selected by it. Returns whether all of them are done: the
+    /// record of one that is not finished still says what it retries.
+    async fn erase_from_jobs(&self, tenant: &TenantId, session: &Label) -> Result<bool>;
+
     /// Makes what was erased unreadable in the files of the store, where it can. Returns whether it did: a reader may be in
     /// the way.
     async fn scrub(&self) -> Result<bool>;

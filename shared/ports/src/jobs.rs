@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use postrider_domain::delivery::{Delivery, Status};
+use postrider_domain::event::Label;
 use postrider_domain::ids::{DeliveryId, JobId, TenantId};
 use postrider_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,19 @@ impl RetryJob {
             JobState::Cancelled => !self.slice.is_empty(),
             JobState::Done => false,
         }
+    }
+
+    /// The job without the session that it selected by; `None` if it did not select by this one.
+    #[must_use]
+    pub fn without_session(&self, session: &Label) -> Option<Self> {
+        let selects = self.filter.session_id.as_ref() == Some(session);
+        selects.then(|| Self {
+            filter: Filter {
+                session_id: None,
+                ..self.filter.clone()
+            },
+            ..self.clone()
+        })
     }
 
     /// What a store writes when `next` is reported as the progress of this stored job. `None` if another process was faster.

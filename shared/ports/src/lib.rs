@@ -77,7 +77,7 @@ roles! {
     StatsStore: history::History, configs::Webhooks, backlog::Backlog;
     /// To export and import everything.
     TransferStore: transfers::Transfers, configs::Webhooks, configs::ApiKeys, sources::Sources, history::History,
-        tenants::Tenants;
+        tenants::Tenants, catalogue::Catalogue;
 }
 
 /// Everything that every store can do.

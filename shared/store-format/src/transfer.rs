@@ -3,12 +3,14 @@
 
 mod config;
 mod event;
+mod event_type;
 mod header;
 mod key;
 mod tenant;
 
 pub use config::{KeyRecord, SourceRecord, WebhookRecord};
 pub use event::{DeliveryRecord, EventRecord};
+pub use event_type::EventTypeRecord;
 pub use header::{
     CursorLine, End, Header, HeaderError, KeyDerivation, KindOnly, LINE_CURSOR, LINE_END,
     LINE_HEADER, VERSION,
@@ -31,6 +33,7 @@ pub const WEBHOOK: &str = "webhook";
 pub const SOURCE: &str = "source";
 pub const KEY: &str = "key";
 pub const TENANT: &str = "tenant";
+pub const EVENT_TYPE: &str = "event_type";
 pub const EVENT: &str = "event";
 
 /// Seals the secret part of a record. It opens only in a record of the same kind, tenant and id.

@@ -340,6 +340,7 @@ macro_rules! store_suite {
             erasing {
                 an_erasure_is_stored_and_continues,
                 erasures_are_listed_newest_first,
+                an_erased_session_is_removed_from_finished_bulk_retries,
                 an_erased_event_leaves_only_what_happened,
                 an_open_delivery_of_an_erased_event_is_dead,
                 an_attempt_under_way_ends_before_it_is_erased,

@@ -2,11 +2,15 @@
 //! webhook: each combination of dimensions is a metric that costs money.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
+mod counted;
+
 use std::io::{self, Write};
 
 use postrider_domain::key_stats::{Finished, KeyStat};
 use postrider_domain::time::Timestamp;
 use serde_json::{Map, Value, json};
+
+pub(crate) use counted::Counted;
 
 const NAMESPACE: &str = "Postrider";
 const DIMENSION: &str = "gateway";

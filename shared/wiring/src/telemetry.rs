@@ -10,15 +10,18 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::metrics::Counted;
 use crate::settings::CommonSettings;
 
 impl CommonSettings {
-    /// Starts logging, and tracing if it is on.
+    /// Starts logging and counting, and tracing if it is on.
     ///
     /// # Errors
-    /// If the log filter or a trace setting is invalid.
+    /// If the log filter or a trace setting is invalid, or it was started before.
     pub fn start(&self) -> anyhow::Result<()> {
         start_logging(&self.log_filter)?;
+        let gateway = self.gateway.as_str().into();
+        metrics::set_global_recorder(Counted { gateway })?;
         if let Some(settings) = &self.traces {
             traces::install(Arc::new(OtlpTraces::new(settings)?));
         }

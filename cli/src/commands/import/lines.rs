@@ -23,6 +23,9 @@ struct Named {
     kind: String,
     #[serde(default)]
     id: Option<String>,
+    /// What an event type has instead of an id.
+    #[serde(default)]
+    name: Option<String>,
 }
 
 pub(super) async fn import(
@@ -58,7 +61,8 @@ pub(super) async fn import(
         if named.kind == LINE_CURSOR || named.kind == LINE_END {
             continue;
         }
-        let name = format!("{at}: {} {}", named.kind, named.id.unwrap_or_default());
+        let id = named.id.or(named.name).unwrap_or_default();
+        let name = format!("{at}: {} {id}", named.kind);
         let record = RawValue::from_string(line.trim_end().to_owned());
         let record = record.map_err(|error| unfit(&format!("{at}: {error}")))?;
         records += 1;

@@ -7,7 +7,7 @@ use postrider_domain::time::Millis;
 use postrider_ports::clock::Clock;
 use serde_json::{Value, json};
 
-use crate::inspector::{get, log_in};
+use crate::inspector::{get, location, log_in, post};
 use crate::portal::{enter, link, open};
 use crate::stage::{Answer, Stage};
 
@@ -181,6 +181,29 @@ async fn a_session_is_erased_in_slices_and_what_is_in_flight_ends_first() {
     }
     let encoded = stage.delete("/v1/sessions/s%2F2%20b").await.expect(202);
     assert_eq!(encoded["events"], 1);
+}
+
+#[tokio::test]
+async fn an_erased_session_is_in_no_record_of_a_bulk_retry() {
+    let stage = Stage::new().await;
+    stage.webhook().await;
+    let id = stage.delivery().await;
+    stage.kill(&id).await;
+    stage.clock.advance(Millis::new(1));
+    let retry = json!({"filter": {"session_id": "s-1"}});
+    let retry = stage.post("/v1/retries", retry).await.expect(202);
+    let stored = async || {
+        let (tenant, id) = (TenantId::default(), text(&retry["id"]).parse().unwrap());
+        let job = stage.gateway.ports.store.job(&tenant, id).await;
+        job.unwrap().unwrap()
+    };
+    let before = stored().await;
+    assert_eq!(before.filter.session_id, "s-1".parse().ok());
+    let erasure = stage.delete("/v1/sessions/s-1").await.expect(202);
+    assert_eq!(erasure["state"], "done");
+    let after = stored().await;
+    assert_eq!(after.filter.session_id, None);
+    assert_eq!(after.done, before.done);
 }
 
 struct Acme {
@@ -372,6 +395,43 @@ async fn the_inspector_shows_a_tenant_that_is_being_deleted() {
     stage.delete("/v1/tenants/acme").await.expect(202);
     let page = get(&stage, "/inspector/usage", &cookie).await;
     assert!(page.text.contains("Being deleted"));
+}
+
+/// Only by an operator who may change something, and only after its id was typed.
+#[tokio::test]
+async fn a_tenant_is_deleted_in_the_inspector_once_its_id_was_typed() {
+    let stage = Stage::new().await;
+    let acme = acme(&stage).await;
+    let (page, path) = (
+        "/inspector/usage?tenant=acme",
+        "/inspector/tenants/acme/delete",
+    );
+    let operator = log_in(&stage, &stage.admin).await;
+    let reader = stage.token("default", &[Scope::Read]).await;
+    let reader = log_in(&stage, &reader).await;
+    let customer = log_in(&stage, &acme.token).await;
+    let has_button = |answer: &Answer| answer.text.contains(path);
+    assert!(has_button(&get(&stage, page, &operator).await));
+    assert!(!has_button(&get(&stage, page, &reader).await));
+    let default = get(&stage, "/inspector/usage?tenant=default", &operator).await;
+    assert!(!default.text.contains("Delete tenant"));
+    for (cookie, form, status) in [
+        (&operator, "confirm=", 400),
+        (&operator, "confirm=acm", 400),
+        (&reader, "confirm=acme", 403),
+        (&customer, "confirm=acme", 404),
+    ] {
+        let answer = post(&stage, path, cookie, form).await;
+        assert_eq!(answer.status, status, "{form}");
+        publish(&stage, &acme.token).await.expect(202);
+    }
+    let answer = post(&stage, path, &operator, "confirm=acme").await;
+    assert_eq!(location(&answer), "/inspector/usage?done=tenant-deleted");
+    publish(&stage, &acme.token)
+        .await
+        .problem(401, "invalid_token");
+    let after = get(&stage, page, &operator).await;
+    assert!(after.text.contains("Being deleted") && !has_button(&after));
 }
 
 #[tokio::test]

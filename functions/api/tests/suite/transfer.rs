@@ -277,3 +277,95 @@ async fn names_and_limits_of_tenants_arrive_after_what_they_limit() {
     let replaced = new.post("/v1/import", request).await.expect(200);
     assert_eq!(results(&replaced)[4], "replaced");
 }
+
+#[tokio::test]
+async fn the_event_catalogue_of_every_tenant_arrives() {
+    let (old, new) = (Stage::new().await, Stage::new().await);
+    let token = old.token("acme", &[Scope::Manage, Scope::Read]).await;
+    let schema =
+        json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
+    let paid = json!({"description": "Paid in full.", "group": "Orders", "schema": schema, "examples": [{"id": "A-7"}]});
+    let path = "/v1/event-types/order.paid";
+    old.call(&old.admin, Method::PUT, path, &paid.to_string())
+        .await
+        .expect(201);
+    let own = json!({"description": "Only for Acme.", "archived": true}).to_string();
+    old.call(&token, Method::PUT, path, &own).await.expect(201);
+    let records = exported(&old, json!({"deliveries": "open"})).await;
+    assert_eq!(kinds(&records), ["key", "key", "event_type", "event_type"]);
+    assert_eq!(imported(&new, &records).await[2..], ["created"; 2]);
+    assert_eq!(imported(&new, &records).await[2..], ["unchanged"; 2]);
+    for (theirs, ours) in [(&old.admin, &new.admin), (&token, &token)] {
+        let before = old.call(theirs, Method::GET, path, "").await.expect(200);
+        let after = new.call(ours, Method::GET, path, "").await.expect(200);
+        for field in [
+            "name",
+            "description",
+            "group",
+            "schema",
+            "examples",
+            "deprecated",
+            "archived",
+            "owner",
+        ] {
+            assert_eq!(after[field], before[field], "{field}");
+        }
+    }
+    let changed = json!({"description": "Changed."}).to_string();
+    new.call(&token, Method::PUT, path, &changed)
+        .await
+        .expect(200);
+    let theirs: Vec<Value> = records[2..]
+        .iter()
+        .filter(|record| record["tenant"] == "acme")
+        .cloned()
+        .collect();
+    assert_eq!(imported(&new, &theirs).await, ["conflict"]);
+    let request = json!({"key": KEY, "records": theirs, "replace": true});
+    let replaced = new.post("/v1/import", request).await.expect(200);
+    assert_eq!(results(&replaced), ["replaced"]);
+    let mut bad = theirs[0].clone();
+    bad["schema"] = json!({"type": "objct"});
+    let request = json!({"key": KEY, "records": [bad]});
+    let answer = new.post("/v1/import", request).await.expect(200);
+    assert_eq!(answer["results"][0]["errors"][0]["field"], "schema");
+}
+
+/// Pages are limited by count and by size, and nothing is left out between them.
+#[tokio::test]
+async fn a_large_event_catalogue_is_exported_in_pages() {
+    let old = Stage::new().await;
+    let example = "x".repeat(15 * 1024);
+    let mut names = Vec::new();
+    for n in 0..120 {
+        let name = format!("order.~{n:03}");
+        let entry = match n {
+            0..60 => json!({"examples": [example]}),
+            _ => json!({}),
+        };
+        let path = format!("/v1/event-types/{name}");
+        old.call(&old.admin, Method::PUT, &path, &entry.to_string())
+            .await
+            .expect(201);
+        names.push(name);
+    }
+    let (mut found, mut pages, mut cursor) = (Vec::new(), 0, Value::Null);
+    loop {
+        let request = json!({"key": KEY, "cursor": cursor});
+        let answer = old.post("/v1/export", request).await;
+        assert!(answer.text.len() < 700 * 1024, "{}", answer.text.len());
+        let page = answer.expect(200);
+        let records = page["records"].as_array().unwrap();
+        let types = records.iter().filter(|one| one["kind"] == "event_type");
+        let types: Vec<_> = types.map(|one| one["name"].clone()).collect();
+        assert!(types.len() <= 100);
+        pages += usize::from(!types.is_empty());
+        found.extend(types);
+        cursor = page["next_cursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(found, names);
+    assert_eq!(pages, 2);
+}

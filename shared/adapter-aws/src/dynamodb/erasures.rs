@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use data_encoding::HEXLOWER;
+use postrider_domain::event::Label;
 use postrider_domain::ids::{ErasureId, EventId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::erasures::{DeletedSettings, Erasure, Erasures, EventErased};
@@ -92,6 +93,10 @@ impl Erasures for DynamoStore {
         now: Timestamp,
     ) -> Result<EventErased> {
         self.erase_content(tenant, id, now).await
+    }
+
+    async fn erase_from_jobs(&self, tenant: &TenantId, session: &Label) -> Result<bool> {
+        self.erase_session_from_jobs(tenant, session).await
     }
 
     async fn erased_at(&self, tenant: &TenantId, id: EventId) -> Result<Option<Timestamp>> {

@@ -1,6 +1,7 @@
 //! Bulk retries and their progress. An unfinished job has a marker among the chores, where the poller finds it.
 
 use async_trait::async_trait;
+use postrider_domain::event::Label;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_domain::time::Millis;
 use postrider_ports::jobs::{JobState, Jobs, RetryJob};
@@ -8,7 +9,7 @@ use postrider_ports::{Error, Result};
 
 use super::DynamoStore;
 use super::calls::{Condition, Query, Step, Table, Transacted};
-use super::item::{s, seconds};
+use super::item::{Item, s, seconds};
 use super::keys::{CHORES, Key};
 use crate::fault::{self, readable, unreadable};
 
@@ -64,6 +65,28 @@ impl Jobs for DynamoStore {
 }
 
 impl DynamoStore {
+    /// Removes a session from the records of finished jobs. Returns whether no other job has it.
+    pub(super) async fn erase_session_from_jobs(
+        &self,
+        tenant: &TenantId,
+        session: &Label,
+    ) -> Result<bool> {
+        let query = Query::prefix(Table::Deliveries, tenant.as_str(), MARKER);
+        let mut is_done = true;
+        for item in self.query_all(query).await? {
+            let Some((job, _)) = readable(read(&item))? else {
+                continue;
+            };
+            let erased = |stored: RetryJob| stored.without_session(session).unwrap_or(stored);
+            match job.without_session(session) {
+                Some(_) if job.is_unfinished() => is_done = false,
+                Some(_) => drop(self.change_job(tenant, job.id, erased).await?),
+                None => {}
+            }
+        }
+        Ok(is_done)
+    }
+
     /// Changes a job with a rule that receives its stored state.
     async fn change_job(
         &self,
@@ -89,10 +112,7 @@ impl DynamoStore {
         let Some(item) = self.get(Table::Deliveries, &key).await? else {
             return Ok(None);
         };
-        let text = item.get("job").and_then(|text| text.as_s().ok());
-        let text = text.ok_or_else(|| unreadable("a job"))?;
-        let job = serde_json::from_str(text).map_err(|_| unreadable("a job"))?;
-        Ok(Some((job, text.clone())))
+        read(&item).map(Some)
     }
 
     /// Stores a job if it is unchanged since it was read, and marks it while it is unfinished. Returns whether it was stored.
@@ -114,6 +134,14 @@ impl DynamoStore {
         let steps = [Step::Put(Table::Deliveries, item, condition), marked];
         Ok(self.transact(&steps).await? == Transacted::Done)
     }
+}
+
+/// A job, and the text it was stored as.
+fn read(item: &Item) -> Result<(RetryJob, String)> {
+    let text = item.get("job").and_then(|text| text.as_s().ok());
+    let text = text.ok_or_else(|| unreadable("a job"))?;
+    let job = serde_json::from_str(text).map_err(|_| unreadable("a job"))?;
+    Ok((job, text.clone()))
 }
 
 /// The marker of a job with this key, to be deleted with it.

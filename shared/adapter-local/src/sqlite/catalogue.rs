@@ -6,25 +6,19 @@ use postrider_domain::ids::TenantId;
 use postrider_domain::pattern::EventType;
 use postrider_ports::Result;
 use postrider_ports::catalogue::Catalogue;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
+use super::fault::Fault;
 use super::{SqliteStore, codec, health};
 
-const OF_TENANT: &str = "SELECT entry FROM event_types WHERE tenant = ?1 ORDER BY name";
-const ONE: &str = "SELECT entry FROM event_types WHERE tenant = ?1 AND name = ?2";
+pub(super) const OF_TENANT: &str = "SELECT entry FROM event_types WHERE tenant = ?1 ORDER BY name";
+pub(super) const ONE: &str = "SELECT entry FROM event_types WHERE tenant = ?1 AND name = ?2";
 
 #[async_trait]
 impl Catalogue for SqliteStore {
     async fn event_types(&self, tenant: &TenantId) -> Result<Vec<CatalogueEntry>> {
         let tenant = tenant.clone();
-        self.readers
-            .read(move |db| {
-                let mut statement = db.prepare_cached(OF_TENANT)?;
-                codec::all(&mut statement, &[&tenant.as_str()], |row| {
-                    codec::json(row, 0)
-                })
-            })
-            .await
+        self.readers.read(move |db| of_tenant(db, &tenant)).await
     }
 
     async fn event_type(
@@ -73,4 +67,15 @@ impl Catalogue for SqliteStore {
             })
             .await
     }
+}
+
+/// All entries of a tenant, by name.
+pub(super) fn of_tenant(
+    db: &Connection,
+    tenant: &TenantId,
+) -> std::result::Result<Vec<CatalogueEntry>, Fault> {
+    let mut statement = db.prepare_cached(OF_TENANT)?;
+    codec::all(&mut statement, &[&tenant.as_str()], |row| {
+        codec::json(row, 0)
+    })
 }

@@ -116,25 +116,30 @@ impl Store {
     }
 
     fn steps(&self, statements: &[&str], act: impl FnOnce(&Self)) -> i32 {
-        let count = |status| {
-            let steps = |sql: &&str| {
-                let statement = self.db.prepare_cached(sql).unwrap();
-                statement.reset_status(status)
-            };
-            statements.iter().map(steps).sum::<i32>()
-        };
-        count(StatementStatus::VmStep);
-        act(self);
-        assert_eq!(count(StatementStatus::Sort), 0, "nothing is sorted");
-        assert_eq!(
-            count(StatementStatus::FullscanStep),
-            0,
-            "nothing is scanned"
-        );
-        let steps = count(StatementStatus::VmStep);
-        assert!(steps > 0, "the statements were not used");
-        steps
+        steps(&self.db, statements, || act(self))
     }
+}
+
+/// The steps of these statements in `act`.
+pub(super) fn steps(db: &Connection, statements: &[&str], act: impl FnOnce()) -> i32 {
+    let count = |status| {
+        let steps = |sql: &&str| {
+            let statement = db.prepare_cached(sql).unwrap();
+            statement.reset_status(status)
+        };
+        statements.iter().map(steps).sum::<i32>()
+    };
+    count(StatementStatus::VmStep);
+    act();
+    assert_eq!(count(StatementStatus::Sort), 0, "nothing is sorted");
+    assert_eq!(
+        count(StatementStatus::FullscanStep),
+        0,
+        "nothing is scanned"
+    );
+    let steps = count(StatementStatus::VmStep);
+    assert!(steps > 0, "the statements were not used");
+    steps
 }
 
 fn webhook(n: u32) -> WebhookId {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use postrider_domain::event::Label;
 use postrider_domain::ids::{ErasureId, EventId, TenantId};
 use postrider_domain::time::{Millis, Timestamp};
 use postrider_ports::erasures::{DeletedSettings, Erasure, Erasures, EventErased};
@@ -13,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use super::fault::Fault;
 use super::unreadable::readable;
 use super::writer::Tx;
-use super::{SqliteStore, codec, delete_tenant, erase};
+use super::{SqliteStore, codec, delete_tenant, erase, jobs};
 
 pub(super) const ONE: &str = "SELECT erasure FROM erasures WHERE tenant = ?1 AND id = ?2";
 
@@ -47,17 +48,7 @@ impl Erasures for SqliteStore {
     ) -> Result<Vec<Erasure>> {
         let tenant = tenant.clone();
         self.readers
-            .read(move |db| {
-                let (tenant, limit) = (tenant.as_str(), codec::limit(limit));
-                let read = |row: &Row<'_>| codec::json(row, 0);
-                match before.map(|id| id.to_string()) {
-                    None => codec::all(&mut *db.prepare_cached(NEWEST)?, &[&tenant, &limit], read),
-                    Some(id) => {
-                        let of: [&dyn rusqlite::ToSql; 3] = [&tenant, &limit, &id];
-                        codec::all(&mut *db.prepare_cached(BEFORE)?, &of, read)
-                    }
-                }
-            })
+            .read(move |db| page(db, &tenant, limit, before))
             .await
     }
 
@@ -103,6 +94,17 @@ impl Erasures for SqliteStore {
         self.writer
             .write(move |tx| {
                 tx.whole(|tx| erase::overwriting(tx, |tx| erase::erase(tx, &tenant, id, now)))
+            })
+            .await
+    }
+
+    async fn erase_from_jobs(&self, tenant: &TenantId, session: &Label) -> Result<bool> {
+        let (tenant, session) = (tenant.clone(), session.clone());
+        self.writer
+            .write(move |tx| {
+                tx.whole(|tx| {
+                    erase::overwriting(tx, |tx| jobs::erase_session(tx, &tenant, &session))
+                })
             })
             .await
     }
@@ -210,6 +212,24 @@ const SCRUB_LEAVES: i64 = 1_000;
 
 fn read(row: &Row<'_>) -> std::result::Result<(TenantId, Erasure), Fault> {
     Ok((codec::text(row, 0)?, codec::json(row, 1)?))
+}
+
+/// Newest first, those before `before`.
+pub(super) fn page(
+    db: &Connection,
+    tenant: &TenantId,
+    limit: usize,
+    before: Option<ErasureId>,
+) -> std::result::Result<Vec<Erasure>, Fault> {
+    let (tenant, limit) = (tenant.as_str(), codec::limit(limit));
+    let read = |row: &Row<'_>| codec::json(row, 0);
+    match before.map(|id| id.to_string()) {
+        None => codec::all(&mut *db.prepare_cached(NEWEST)?, &[&tenant, &limit], read),
+        Some(id) => {
+            let of: [&dyn rusqlite::ToSql; 3] = [&tenant, &limit, &id];
+            codec::all(&mut *db.prepare_cached(BEFORE)?, &of, read)
+        }
+    }
 }
 
 fn find(

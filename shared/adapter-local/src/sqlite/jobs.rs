@@ -1,6 +1,7 @@
 //! Bulk retries and their progress.
 
 use async_trait::async_trait;
+use postrider_domain::event::Label;
 use postrider_domain::ids::{JobId, TenantId};
 use postrider_ports::Result;
 use postrider_ports::jobs::{JobState, Jobs, RetryJob};
@@ -12,6 +13,8 @@ use super::writer::Tx;
 use super::{SqliteStore, codec};
 
 pub(super) const ONE: &str = "SELECT job FROM jobs WHERE tenant = ?1 AND id = ?2";
+
+pub(super) const OF_TENANT: &str = "SELECT job FROM jobs WHERE tenant = ?1";
 
 pub(super) const UNFINISHED: &str =
     "SELECT tenant, job FROM jobs WHERE state = 'running' ORDER BY created_at";
@@ -70,6 +73,28 @@ impl Jobs for SqliteStore {
             })
             .await
     }
+}
+
+/// Removes a session from the records of finished jobs. Returns whether no other job has it.
+pub(super) fn erase_session(
+    tx: &mut Tx<'_, '_>,
+    tenant: &TenantId,
+    session: &Label,
+) -> std::result::Result<bool, Fault> {
+    let jobs = codec::all(
+        &mut *tx.db().prepare_cached(OF_TENANT)?,
+        &[&tenant.as_str()],
+        |row| readable("jobs", "of a session", codec::json::<RetryJob>(row, 0)),
+    )?;
+    let mut is_done = true;
+    for job in jobs.into_iter().flatten() {
+        match job.without_session(session) {
+            Some(_) if job.is_unfinished() => is_done = false,
+            Some(erased) => save(tx, tenant, &erased)?,
+            None => {}
+        }
+    }
+    Ok(is_done)
 }
 
 fn read(row: &Row<'_>) -> std::result::Result<(TenantId, RetryJob), Fault> {

@@ -28,6 +28,8 @@ mod housekeeping;
 mod interventions;
 mod jobs;
 mod keys;
+#[cfg(test)]
+mod list_costs;
 mod locks;
 mod mail_outbox;
 mod memory;

@@ -5,9 +5,10 @@ use postrider_ports::history::Filter;
 use rusqlite::Connection;
 
 use super::{
-    accept, apply, backlog, claim, codec, configs, delete_tenant, deleted, drains, erase, erasures,
-    events, expire, health, history, jobs, keys, mail_outbox, migrate, notifications, portal_links,
-    probes, rejected, rows, schedule, sources, stats, stepping, tenants,
+    accept, apply, backlog, catalogue, claim, codec, configs, delete_tenant, deleted, drains,
+    erase, erasures, events, expire, health, history, jobs, keys, mail_outbox, migrate,
+    notifications, portal_links, probes, rejected, rows, schedule, sources, stats, stepping,
+    tenants,
 };
 
 #[test]
@@ -101,6 +102,18 @@ fn every_hot_query_uses_its_index() {
             "deliveries_recent (tenant=? AND created_at>? AND created_at<?)",
         ),
         (tenants::RECORD, "PRIMARY KEY (tenant=?)"),
+        (tenants::PAGE, "SEARCH tenants USING PRIMARY KEY (tenant>?)"),
+        (
+            tenants::PAGE,
+            "SEARCH api_keys USING COVERING INDEX sqlite_autoindex_api_keys_2 (tenant>?)",
+        ),
+        (
+            tenants::PAGE,
+            "SEARCH tenant_records USING PRIMARY KEY (tenant>?)",
+        ),
+        (catalogue::OF_TENANT, "PRIMARY KEY (tenant=?)"),
+        (catalogue::ONE, "PRIMARY KEY (tenant=? AND name=?)"),
+        (jobs::OF_TENANT, "PRIMARY KEY (tenant=?)"),
         (expire::EVENTS_AFTER, "INTEGER PRIMARY KEY (rowid>?)"),
         (expire::EVENTS_AFTER, "deliveries_key (event=?)"),
         (expire::DELETE_BARE_EVENT, "INTEGER PRIMARY KEY (rowid=?)"),

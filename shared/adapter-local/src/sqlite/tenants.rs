@@ -7,7 +7,7 @@ use postrider_domain::time::Timestamp;
 use postrider_ports::configs::Changed;
 use postrider_ports::tenants::Tenants;
 use postrider_ports::{Error, Result};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use super::fault::Fault;
 use super::writer::Tx;
@@ -15,12 +15,11 @@ use super::{SqliteStore, codec, health};
 
 pub(super) const RECORD: &str = "SELECT record FROM tenant_records WHERE tenant = ?1";
 
-/// Every tenant after `?1`, with its record if it has one. The default tenant exists even before anything is stored.
-pub(super) const PAGE: &str = "SELECT known.tenant, record FROM \
-     (SELECT tenant FROM tenants WHERE is_deleted = 0 UNION SELECT tenant FROM api_keys UNION SELECT tenant FROM tenant_records \
-      UNION SELECT 'default') AS known \
-     LEFT JOIN tenant_records ON tenant_records.tenant = known.tenant \
-     WHERE known.tenant > ?1 ORDER BY known.tenant LIMIT ?2";
+/// The tenants after `?1`, merged from indexes in order, so that no more are read than are listed. The default tenant exists
+/// even before anything is stored.
+pub(super) const PAGE: &str = "SELECT tenant FROM tenants WHERE tenant > ?1 AND is_deleted = 0 \
+     UNION SELECT tenant FROM api_keys WHERE tenant > ?1 UNION SELECT tenant FROM tenant_records WHERE tenant > ?1 \
+     UNION SELECT 'default' WHERE 'default' > ?1 ORDER BY tenant LIMIT ?2";
 
 const RECORDS: &str =
     "SELECT record FROM tenant_records WHERE tenant > ?1 ORDER BY tenant LIMIT ?2";
@@ -46,12 +45,7 @@ impl Tenants for SqliteStore {
 
     async fn tenant_page(&self, limit: usize, after: Option<&TenantId>) -> Result<Vec<Tenant>> {
         let after = after.map_or_else(String::new, ToString::to_string);
-        self.readers
-            .read(move |db| {
-                let mut statement = db.prepare_cached(PAGE)?;
-                codec::all(&mut statement, &[&after, &codec::limit(limit)], listed)
-            })
-            .await
+        self.readers.read(move |db| page(db, limit, &after)).await
     }
 
     async fn put_tenant(&self, tenant: Tenant, seen: Option<Timestamp>) -> Result<Changed> {
@@ -59,6 +53,23 @@ impl Tenants for SqliteStore {
             .write(move |tx| tx.whole(|tx| put(tx, &tenant, seen)))
             .await
     }
+}
+
+/// The tenants after this one, with their records if they have any.
+pub(super) fn page(
+    db: &Connection,
+    limit: usize,
+    after: &str,
+) -> std::result::Result<Vec<Tenant>, Fault> {
+    let mut statement = db.prepare_cached(PAGE)?;
+    let ids: Vec<TenantId> = codec::all(&mut statement, &[&after, &codec::limit(limit)], |row| {
+        codec::text(row, 0)
+    })?;
+    let tenant = |id: TenantId| {
+        let record = record(db, &id)?;
+        Ok(record.unwrap_or_else(|| Tenant::unrecorded(id)))
+    };
+    ids.into_iter().map(tenant).collect()
 }
 
 /// The tenant's record, if it has one.
@@ -80,14 +91,6 @@ pub(super) fn own_retentions(
     })?;
     let own = found.into_iter();
     Ok(own.map(|tenant| (tenant.id, tenant.retention)).collect())
-}
-
-fn listed(row: &Row<'_>) -> std::result::Result<Tenant, Fault> {
-    let record: Option<Tenant> = codec::maybe_json(row, 1)?;
-    match record {
-        Some(record) => Ok(record),
-        None => codec::text(row, 0).map(Tenant::unrecorded),
-    }
 }
 
 fn put(

@@ -132,6 +132,14 @@ impl Erasing {
             progress.not_before = complete_at;
             return Ok(Some(progress));
         }
+        // A bulk retry of the session finds nothing more and ends soon.
+        if let Subject::Session {
+            session_id: Some(session),
+        } = &erasure.subject
+            && !self.ports.store.erase_from_jobs(tenant, session).await?
+        {
+            return Ok(Some(self.waiting(progress)));
+        }
         self.scrubbed(progress).await
     }
 

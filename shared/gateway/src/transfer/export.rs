@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use postrider_domain::delivery::Delivery;
+use postrider_domain::event_catalogue::CatalogueEntry;
 use postrider_domain::health::WebhookStatus;
 use postrider_domain::ids::{EventId, TenantId, WebhookId};
+use postrider_domain::pattern::EventType;
 use postrider_domain::source::Source;
 use postrider_domain::time::Millis;
 use postrider_domain::transfer::MovedDeliveries;
@@ -141,6 +143,7 @@ impl Transfer {
                 let items = recorded.into_iter().map(Exported::Tenant);
                 Ok(Part::of(items.collect(), None))
             }
+            Stage::EventTypes { after } => self.event_types(tenant, after.as_ref()).await,
             Stage::Events(place) => self.events(wish, tenant, place).await,
         }
     }
@@ -188,6 +191,31 @@ impl Transfer {
         let now = self.ports.clock.now();
         let webhooks = self.webhook_cache.current(tenant, now).await?;
         Ok(webhooks.webhooks.iter().map(|webhook| webhook.id).collect())
+    }
+
+    async fn event_types(
+        &self,
+        tenant: &TenantId,
+        after: Option<&EventType>,
+    ) -> Result<Part, GatewayError> {
+        let entries = self.ports.store.event_types(tenant).await?;
+        let mut part = Part::of(Vec::new(), None);
+        let (mut last, mut bytes) = (None, 0);
+        for entry in entries {
+            if after.is_some_and(|after| entry.name <= *after) {
+                continue;
+            }
+            bytes += entry_size(&entry);
+            let is_full = part.items.len() >= MAX_ITEMS || bytes > PAGE_BYTES;
+            if !part.items.is_empty() && is_full {
+                part.next = Some(Stage::EventTypes { after: last });
+                break;
+            }
+            last = Some(entry.name.clone());
+            part.items
+                .push(Exported::EventType(tenant.clone(), Box::new(entry)));
+        }
+        Ok(part)
     }
 
     /// The events of a page of deliveries, newest first.
@@ -358,6 +386,7 @@ fn following(
         Stage::Sources { .. } => Stage::Sources { after: None },
         Stage::Keys { .. } => Stage::Keys { after: None },
         Stage::Tenants => Stage::Tenants,
+        Stage::EventTypes { .. } => Stage::EventTypes { after: None },
         Stage::Events(_) => Stage::Events(Place::default()),
     };
     if let Some(tenant) = later {
@@ -367,15 +396,23 @@ fn following(
         Stage::Webhooks { .. } => Stage::Sources { after: None },
         Stage::Sources { .. } => Stage::Keys { after: None },
         Stage::Keys { .. } => Stage::Tenants,
-        Stage::Tenants if wish.deliveries != MovedDeliveries::None => {
+        Stage::Tenants => Stage::EventTypes { after: None },
+        Stage::EventTypes { .. } if wish.deliveries != MovedDeliveries::None => {
             Stage::Events(Place::default())
         }
-        Stage::Tenants | Stage::Events(_) => return None,
+        Stage::EventTypes { .. } | Stage::Events(_) => return None,
     };
     Some(Position {
         tenant: None,
         stage: next,
     })
+}
+
+/// About how large an entry is.
+fn entry_size(entry: &CatalogueEntry) -> usize {
+    let values = entry.schema.iter().chain(&entry.examples);
+    let values: usize = values.map(|value| value.to_string().len()).sum();
+    values + entry.description.as_ref().map_or(0, String::len) + 512
 }
 
 fn size(moved: &MovedEvent) -> usize {

@@ -2,9 +2,11 @@
 //! conflict, and is replaced only if the caller asks for it.
 
 use postrider_domain::delivery::{Delivery, MESSAGE_REACH};
+use postrider_domain::event_catalogue::{CatalogueDraft, MAX_EVENT_TYPES};
 use postrider_domain::ids::{DeliveryId, TenantId};
 use postrider_domain::invalid::Invalid;
 use postrider_domain::key::ApiKey;
+use postrider_domain::pattern::EventType;
 use postrider_domain::secret::{Rotating, SecretRing};
 use postrider_domain::source::{MAX_SOURCES, Source};
 use postrider_domain::tenant::{Tenant, TenantDraft};
@@ -51,6 +53,8 @@ pub enum Clash {
     Key,
     #[error("exists with another name or limits")]
     Tenant,
+    #[error("exists with another description, group, schema, examples or state")]
+    EventType,
     #[error("a different request created an event with this id")]
     Event,
     #[error("was changed by another request at the same time; import it again")]
@@ -209,6 +213,35 @@ impl Transfer {
             (None, ImportOutcome::Replaced) => ImportOutcome::Created,
             (_, outcome) => outcome,
         })
+    }
+
+    /// Stores an entry of the tenant's event catalogue.
+    pub async fn import_event_type(
+        &self,
+        tenant: &TenantId,
+        name: EventType,
+        draft: CatalogueDraft,
+        on_conflict: OnConflict,
+    ) -> Result<ImportOutcome, GatewayError> {
+        let store = &self.ports.store;
+        let entry = draft.check(name, self.ports.clock.now())?;
+        let known = store.event_types(tenant).await?;
+        let stored = known.iter().find(|one| one.name == entry.name);
+        let outcome = match stored {
+            None if known.len() >= MAX_EVENT_TYPES => {
+                let (limit, what) = (MAX_EVENT_TYPES, "event types");
+                return Err(GatewayError::TooMany { limit, what });
+            }
+            None => ImportOutcome::Created,
+            Some(stored) if stored.says_the_same_as(&entry) => return Ok(ImportOutcome::Unchanged),
+            Some(_) if on_conflict == OnConflict::Keep => {
+                return Ok(ImportOutcome::Conflict(Clash::EventType));
+            }
+            Some(_) => ImportOutcome::Replaced,
+        };
+        store.put_event_type(tenant, entry).await?;
+        self.webhook_cache.forget(tenant);
+        Ok(outcome)
     }
 
     /// Stores an event with its deliveries. Open ones are sent when they are due.

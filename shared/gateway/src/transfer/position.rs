@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use postrider_domain::ids::{DeliveryId, KeyId, SourceId, TenantId, WebhookId};
+use postrider_domain::pattern::EventType;
 use postrider_ports::history::Cursor;
 
 /// A place in an export. Written as text without spaces, for a client to send back.
@@ -28,6 +29,9 @@ pub(super) enum Stage {
     },
     /// After what they limit: a limit that was lowered does not keep anything from being imported.
     Tenants,
+    EventTypes {
+        after: Option<EventType>,
+    },
     Events(Place),
 }
 
@@ -63,6 +67,8 @@ impl Position {
 const SEPARATOR: char = '.';
 /// Stands for a part that is absent; no id, tenant or cursor is empty or contains it.
 const NONE: &str = "~";
+/// Stands before the name of an event type, which may be any visible text.
+const NAMED: &str = "=";
 
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,6 +81,10 @@ impl fmt::Display for Position {
             Stage::Sources { after } => ("sources", NONE.to_owned(), text(*after)),
             Stage::Keys { after } => ("keys", NONE.to_owned(), text(*after)),
             Stage::Tenants => ("tenants", NONE.to_owned(), NONE.to_owned()),
+            Stage::EventTypes { after } => {
+                let after = after.as_ref().map(|name| format!("{NAMED}{name}"));
+                ("event-types", NONE.to_owned(), text(after))
+            }
             Stage::Events(Place { page, after }) => {
                 let page = text(page.as_ref().map(|page| &page.0));
                 ("events", page, text(*after))
@@ -91,7 +101,8 @@ impl FromStr for Position {
     type Err = PositionError;
 
     fn from_str(text: &str) -> Result<Self, PositionError> {
-        let parts: Vec<&str> = text.split(SEPARATOR).collect();
+        // The last part may contain the separator.
+        let parts: Vec<&str> = text.splitn(4, SEPARATOR).collect();
         let [stage, tenant, page, after] = parts.as_slice() else {
             return Err(PositionError);
         };
@@ -106,6 +117,13 @@ impl FromStr for Position {
                 after: part(after)?,
             },
             "tenants" => Stage::Tenants,
+            "event-types" => Stage::EventTypes {
+                after: match (after.strip_prefix(NAMED), *after) {
+                    (Some(name), _) => Some(name.parse().map_err(|_| PositionError)?),
+                    (None, NONE) => None,
+                    (None, _) => return Err(PositionError),
+                },
+            },
             "events" => Stage::Events(Place {
                 page: part::<String>(page)?.map(Cursor),
                 after: part(after)?,
@@ -154,6 +172,13 @@ mod tests {
             Position::of(tenant.clone(), Stage::Sources { after: None }),
             Position::of(tenant.clone(), Stage::Keys { after: None }),
             Position::of(tenant.clone(), Stage::Tenants),
+            Position::of(tenant.clone(), Stage::EventTypes { after: None }),
+            Position::of(
+                tenant.clone(),
+                Stage::EventTypes {
+                    after: Some("order.~paid=.~".parse().unwrap()),
+                },
+            ),
             Position::of(tenant, Stage::Events(place)),
         ] {
             assert_eq!(position.to_string().parse(), Ok(position));
@@ -169,6 +194,9 @@ mod tests {
             "webhooks.A.~.~",
             "keys.a.~.wh_x",
             "rows.a.~.~",
+            "event-types.a.~.order",
+            "event-types.a.~.=",
+            "event-types.a.~.=*",
             "events.a.~.~.~",
         ] {
             assert_eq!(text.parse::<Position>(), Err(PositionError), "{text}");

@@ -1,8 +1,8 @@
 //! Erasing events, and deleting tenants.
 
 use postrider_domain::delivery::{DeadCause, Delivery, Force, Status, Unclaimable};
-use postrider_domain::event::{Event, RequestHash};
-use postrider_domain::ids::{DeliveryId, ErasureId, KeyId, TenantId};
+use postrider_domain::event::{Event, Label, RequestHash};
+use postrider_domain::ids::{DeliveryId, ErasureId, JobId, KeyId, TenantId};
 use postrider_domain::key::{ApiKey, KeyDigest, Scope};
 use postrider_domain::tenant::{Deletion, Tenant, TenantDraft, TenantLimits};
 use postrider_domain::time::Millis;
@@ -11,7 +11,7 @@ use postrider_ports::deliveries::{Acceptance, Accepted, Claim, EventIdFrom};
 use postrider_ports::erasures::{Erasure, EventErased, Progress, Subject};
 use postrider_ports::history::{Cursor, Filter};
 use postrider_ports::interventions::{Added, Requeued};
-use postrider_ports::jobs::Walk;
+use postrider_ports::jobs::{JobState, RetryJob, Walk};
 
 use super::scene::{die, retry_at};
 use super::{Fixture, Scene};
@@ -83,6 +83,60 @@ pub async fn erasures_are_listed_newest_first(fixture: impl Fixture) {
     assert_eq!(ids(first), [id(3), id(2)]);
     let second = scene.erasures(&scene.tenant, 2, Some(id(2))).await.unwrap();
     assert_eq!(ids(second), [id(1)]);
+}
+
+/// One that is not finished keeps it: it would retry something else without.
+pub async fn an_erased_session_is_removed_from_finished_bulk_retries(fixture: impl Fixture) {
+    let scene = Scene::of(fixture.handle());
+    let other: TenantId = "other".parse().unwrap();
+    let label = |text: &str| text.parse::<Label>().unwrap();
+    let job = |n, session: &str, state| {
+        let filter = Filter {
+            session_id: Some(label(session)),
+            status: Some(Status::Dead),
+            ..Filter::default()
+        };
+        let id = JobId::from_bytes([n; 16]);
+        RetryJob {
+            state,
+            ..RetryJob::new(id, filter, NOW)
+        }
+    };
+    let done = job(1, "s-1", JobState::Done);
+    let another = job(2, "s-2", JobState::Done);
+    let running = job(3, "s-1", JobState::Running);
+    let foreign = job(4, "s-1", JobState::Done);
+    for job in [&done, &another, &running] {
+        let stored = scene.create_job(&scene.tenant, job.clone());
+        stored.await.unwrap();
+    }
+    scene.create_job(&other, foreign.clone()).await.unwrap();
+    let session = label("s-1");
+    let is_complete = scene.erase_from_jobs(&scene.tenant, &session).await;
+    assert_eq!(is_complete, Ok(false), "one is not finished");
+    let erased = |job: &RetryJob| {
+        let mut erased = job.clone();
+        erased.filter.session_id = None;
+        erased
+    };
+    for (stored, expected) in [
+        (&done, erased(&done)),
+        (&another, another.clone()),
+        (&running, running.clone()),
+    ] {
+        let found = scene.job(&scene.tenant, stored.id).await;
+        assert_eq!(found, Ok(Some(expected)));
+    }
+    assert_eq!(
+        scene.job(&other, foreign.id).await,
+        Ok(Some(foreign.clone()))
+    );
+    let cancelled = scene.cancel_job(&scene.tenant, running.id).await;
+    let cancelled = cancelled.unwrap().unwrap();
+    let is_complete = scene.erase_from_jobs(&scene.tenant, &session).await;
+    assert_eq!(is_complete, Ok(true));
+    let found = scene.job(&scene.tenant, running.id).await;
+    assert_eq!(found, Ok(Some(erased(&cancelled))));
 }
 
 /// Payload, session, intent, signature, and the texts of the attempts.
