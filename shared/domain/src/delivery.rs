@@ -542,3 +542,6 @@ impl Delivery {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

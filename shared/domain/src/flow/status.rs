@@ -126,6 +126,8 @@ impl WaitingFor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::tests::{NOW, row};
+    use crate::delivery::{Lease, LeaseOwner, Status};
     use crate::flow::Ramp;
 
     #[test]
@@ -154,5 +156,104 @@ mod tests {
             None,
             "as fast as it answers"
         );
+    }
+
+    const LIMITS: Limits = Limits {
+        retry_rate: 5,
+        ramp: Ramp::Off,
+        max_rate: None,
+        max_in_flight: None,
+    };
+
+    #[test]
+    fn what_is_shown_is_the_rate_that_holds_attempts_up() {
+        let limiter = Limiter {
+            rate_milli: 7500,
+            ..Limiter::new(&LIMITS, NOW)
+        };
+        let open = FlowStatus::of(&limiter, &LIMITS);
+        assert_eq!(open, FlowStatus::unlimited(&LIMITS));
+        let limited = Limiter {
+            limited: true,
+            ..limiter
+        };
+        let limited = FlowStatus::of(&limited, &LIMITS);
+        assert!(limited.limited && !limited.capped);
+        assert!((limited.per_second() - 7.5).abs() < f64::EPSILON);
+        let capped = Limits {
+            max_in_flight: Some(1),
+            ..LIMITS
+        };
+        assert!(FlowStatus::resumed(&capped).capped);
+        let capped = Limits {
+            max_rate: Some(9),
+            ..LIMITS
+        };
+        assert!(FlowStatus::unlimited(&capped).capped);
+    }
+
+    #[test]
+    fn each_reason_has_the_same_name_everywhere() {
+        for reason in WaitingFor::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+        }
+        for ramp in Ramp::ALL {
+            assert_eq!(serde_json::to_value(ramp).unwrap(), ramp.as_str());
+        }
+    }
+
+    #[test]
+    fn a_delivery_waits_for_its_webhook_then_its_time_then_the_rate() {
+        let open = FlowStatus::unlimited(&LIMITS);
+        let waits = |row: &Delivery, status, flow, ms| {
+            WaitingFor::of(row, Some((status, flow)), NOW.plus(Millis::new(ms)))
+        };
+        let retry = row(Status::Failed);
+        for status in WebhookStatus::ALL {
+            let later = Delivery {
+                next_retry_at: Some(NOW.plus(Millis::new(1))),
+                ..retry.clone()
+            };
+            let expected = match status {
+                WebhookStatus::Active => WaitingFor::RetryTime,
+                WebhookStatus::Paused | WebhookStatus::Failed | WebhookStatus::Disabled => {
+                    WaitingFor::WebhookResume
+                }
+            };
+            assert_eq!(waits(&later, status, open, 0), Some(expected));
+        }
+        let active = WebhookStatus::Active;
+        assert_eq!(waits(&retry, active, open, 0), None, "about to go");
+        assert_eq!(waits(&retry, active, open, 1000), None);
+        let by_rate = Some(WaitingFor::RateLimit);
+        assert_eq!(waits(&retry, active, open, 1001), by_rate);
+        let first = Delivery {
+            attempts_total: 0,
+            ..retry.clone()
+        };
+        assert_eq!(waits(&first, active, open, 1001), None);
+        for (limited, capped) in [(true, false), (false, true)] {
+            let flow = FlowStatus {
+                limited,
+                capped,
+                ..open
+            };
+            assert_eq!(waits(&first, active, flow, 1001), by_rate);
+        }
+    }
+
+    #[test]
+    fn a_delivery_that_is_closed_or_in_flight_waits_for_nothing() {
+        let open = FlowStatus::unlimited(&LIMITS);
+        let paused = Some((WebhookStatus::Paused, open));
+        let process = "process".to_owned();
+        let lease = Lease {
+            owner: LeaseOwner { process, claim: 1 },
+            until: NOW,
+        };
+        let held = row(Status::Failed).claim(&lease, NOW).unwrap();
+        assert_eq!(WaitingFor::of(held.delivery(), paused, NOW), None);
+        assert_eq!(WaitingFor::of(&row(Status::Dead), paused, NOW), None);
+        assert_eq!(WaitingFor::of(&row(Status::Failed), None, NOW), None);
     }
 }

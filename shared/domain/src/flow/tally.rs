@@ -144,4 +144,27 @@ mod tests {
             assert_eq!(ended, 10_000, "{seconds} s");
         }
     }
+
+    #[test]
+    fn outcomes_of_more_than_a_minute_ago_are_forgotten() {
+        let is_ten_after = |ms| {
+            let mut tally = answered(9, 1);
+            tally.add(Observed::Delivered, at(ms));
+            tally.is_ten()
+        };
+        assert!(is_ten_after(60_000) && !is_ten_after(60_001));
+    }
+
+    #[test]
+    fn a_failure_may_be_chance_and_a_429_is_not() {
+        let reaches = |count: u32, bad| {
+            let mut tally = answered(10 - count, 1);
+            for _ in 0..count {
+                tally.add(bad, at(1));
+            }
+            tally.reaches(750)
+        };
+        assert!(reaches(3, Observed::Failed) && !reaches(4, Observed::Failed));
+        assert!(reaches(2, Observed::TooMany) && !reaches(3, Observed::TooMany));
+    }
 }

@@ -334,6 +334,218 @@ fn a_webhook_without_a_backlog_for_a_minute_is_as_if_new() {
 }
 
 #[test]
+fn a_webhook_that_anything_waits_for_is_not_as_if_new() {
+    let first = Waiting {
+        first_due_at: Some(NOW),
+        retry_due_at: None,
+    };
+    for waiting in [first, retries_waiting()] {
+        let mut flow = limited(300);
+        assert_eq!(flow.step(&waiting, &LIMITS, at(30_000)), None);
+        assert_eq!(flow.step(&NOTHING, &LIMITS, at(89_999)), None);
+        let reset = flow.step(&NOTHING, &LIMITS, at(90_000));
+        assert_eq!(reset, Some(Change::Reset(rates(300, 5))));
+    }
+}
+
+#[test]
+fn retries_go_first_unless_both_kinds_share_a_maximum() {
+    let capped = Limits {
+        max_in_flight: Some(1),
+        ..LIMITS
+    };
+    let open = Flow::new(&LIMITS, NOW);
+    assert!(open.retries_go_first(&LIMITS) && !open.retries_go_first(&capped));
+    assert!(limited(5).retries_go_first(&LIMITS) && limited(5).retries_go_first(&capped));
+}
+
+/// A flow that was limited at zero with this rate, to a receiver of which this is known.
+fn known(rate: u32, good: Option<u32>, base: Option<PerMille>) -> Flow {
+    let limiter = Limiter {
+        good_milli: good.map(|good| good * MILLI),
+        base,
+        ..*limited(rate).limiter()
+    };
+    Flow::of(limiter, NOW)
+}
+
+#[test]
+fn a_receiver_in_doubt_for_five_seconds_is_cut() {
+    let mut flow = known(100, None, Some(1000));
+    let outcomes = [(Observed::Delivered, 18), (Observed::TooMany, 2)];
+    for n in 0..4 {
+        let change = second(&mut flow, n * 1000, &outcomes, &retries_waiting());
+        assert_eq!(change, None, "after {n} s");
+    }
+    let change = second(&mut flow, 4000, &outcomes, &retries_waiting());
+    assert!(matches!(change, Some(Change::Cut(_))), "{change:?}");
+}
+
+#[test]
+fn a_rate_is_not_raised_by_what_is_only_forgiven() {
+    let delivered = [(Observed::Delivered, 10)];
+    let forgiven = [(Observed::Delivered, 9), (Observed::Failed, 1)];
+    let raised = Some(Change::Raised(rates(10, 20)));
+    for (outcomes, expected) in [(&delivered[..], raised), (&forgiven, None)] {
+        let mut flow = known(10, None, Some(1000));
+        let change = second(&mut flow, 0, outcomes, &retries_waiting());
+        assert_eq!(change, expected);
+    }
+}
+
+#[test]
+fn a_rate_that_is_not_used_is_not_raised() {
+    let outcomes = [(Observed::Delivered, 10)];
+    let change = second(&mut limited(100), 0, &outcomes, &retries_waiting());
+    assert_eq!(change, None);
+}
+
+#[test]
+fn a_rate_far_above_what_was_good_is_doubled() {
+    for (good, to) in [(10, 40), (11, 25)] {
+        let mut flow = known(20, Some(good), None);
+        let outcomes = [(Observed::Delivered, 20)];
+        let change = second(&mut flow, 0, &outcomes, &retries_waiting());
+        assert_eq!(change, Some(Change::Raised(rates(20, to))));
+    }
+}
+
+#[test]
+fn a_webhook_opens_if_nothing_waits_for_more_than_a_second() {
+    for (waited, opens) in [(1000, true), (1001, false)] {
+        let mut flow = limited(20);
+        let is_open = (1..15).any(|n| {
+            let waiting = Waiting {
+                first_due_at: None,
+                retry_due_at: Some(at((n + 1) * 1000 - waited)),
+            };
+            let outcomes = [(Observed::Delivered, 20)];
+            let change = second(&mut flow, n * 1000, &outcomes, &waiting);
+            matches!(change, Some(Change::Opened(_)))
+        });
+        assert_eq!(is_open, opens, "{waited} ms");
+    }
+}
+
+#[test]
+fn a_webhook_that_opens_with_a_backlog_gets_a_part_of_what_it_took() {
+    let mut flow = limited(1000);
+    let outcomes = [(Observed::Delivered, 400)];
+    let mut changes =
+        (0..15).filter_map(|n| second(&mut flow, n * 1000, &outcomes, &retries_waiting()));
+    assert_eq!(changes.next(), Some(Change::Opened(rates(1000, 100))));
+}
+
+/// A flow that opened at zero.
+fn opened() -> Flow {
+    let limiter = Limiter {
+        opened_at: NOW,
+        ..Limiter::new(&LIMITS, NOW)
+    };
+    Flow::of(limiter, NOW)
+}
+
+#[test]
+fn failures_of_attempts_that_began_before_the_webhook_opened_do_not_limit_it() {
+    for (began_at, limits) in [(NOW.minus(Millis::new(1)), 0), (NOW, 1)] {
+        let mut flow = opened();
+        let mut changes = 0;
+        for n in 0..10 {
+            let observation = Observation {
+                began_at,
+                ..seen(Observed::Failed, n * 50)
+            };
+            let change = flow.observe(observation, &LIMITS, at(n * 50));
+            changes += change.iter().count();
+        }
+        assert_eq!(changes, limits);
+    }
+}
+
+#[test]
+fn an_answer_of_just_now_counts_whenever_its_attempt_began() {
+    let before = Observation {
+        began_at: NOW.minus(Millis::new(1)),
+        ..seen(Observed::Delivered, 0)
+    };
+    let mut flow = opened();
+    assert_eq!(flow.observe(before, &LIMITS, at(10)), None);
+    assert_eq!(flow.failed_in_a_row(10, &LIMITS, at(20)), None);
+    let mut flow = opened();
+    flow.observe(seen(Observed::Delivered, 0), &LIMITS, at(10));
+    let next_epoch = flow.limiter().paused();
+    flow.with(next_epoch, at(15));
+    assert_eq!(flow.failed_in_a_row(10, &LIMITS, at(20)), None);
+    assert!(opened().failed_in_a_row(10, &LIMITS, at(20)).is_some());
+}
+
+#[test]
+fn what_was_seen_before_a_change_of_another_process_says_nothing() {
+    for changes_at in [0, 500] {
+        let mut flow = limited(100);
+        for _ in 0..3 {
+            flow.observe(seen(Observed::Failed, 100), &LIMITS, at(100));
+        }
+        let changed = Limiter {
+            changed_at: at(changes_at),
+            ..*flow.limiter()
+        };
+        flow.with(changed, at(500));
+        let cut = flow.step(&retries_waiting(), &LIMITS, at(1500));
+        assert_eq!(cut.is_some(), changes_at == 0, "{cut:?}");
+    }
+}
+
+#[test]
+fn a_resumed_webhook_starts_from_scratch() {
+    let mut flow = limited(100);
+    for _ in 0..3 {
+        flow.observe(seen(Observed::Failed, 100), &LIMITS, at(100));
+    }
+    let resumed = flow.limiter().resumed(at(200));
+    flow.resumed(at(200));
+    assert_eq!(flow.limiter(), &resumed);
+    let step = flow.step(&retries_waiting(), &LIMITS, at(1500));
+    assert_eq!(step, None, "the failures were of the time before");
+}
+
+#[test]
+fn credit_that_is_given_back_can_be_used_again() {
+    let capped = Limits {
+        max_rate: Some(5),
+        ..FIXED
+    };
+    for limits in [LIMITS, FIXED, capped] {
+        let mut flow = limited(5);
+        for kind in [AttemptKind::Retry, AttemptKind::First] {
+            let available = |flow: &Flow| flow.available(kind, NOW, &limits, at(200));
+            assert_eq!(available(&flow), 1);
+            assert_eq!(flow.allow(kind, NOW, 9, &limits, at(200)), 1);
+            assert_eq!(available(&flow), 0);
+            flow.give_back(kind, NOW, 1, &limits);
+            assert_eq!(available(&flow), 1);
+        }
+    }
+    let open = Flow::new(&LIMITS, NOW);
+    let all = open.available(AttemptKind::First, NOW, &LIMITS, NOW);
+    assert_eq!(all, usize::MAX);
+}
+
+#[test]
+fn each_change_has_a_name_of_its_own() {
+    let rates = rates(1, 2);
+    let changes = [
+        Change::Entered(rates),
+        Change::Cut(rates),
+        Change::Raised(rates),
+        Change::Opened(rates),
+        Change::Reset(rates),
+    ];
+    assert_eq!(changes.map(Change::as_str), Change::NAMES);
+    assert_eq!(changes.map(Change::rates), [rates; 5]);
+}
+
+#[test]
 fn in_the_same_epoch_what_was_seen_still_counts() {
     for (epoch, limits) in [(0, 1), (1, 0)] {
         let mut flow = Flow::new(&LIMITS, NOW);

@@ -115,3 +115,11 @@ fn credit_that_is_given_back_can_be_taken_again_but_never_exceeds_the_bucket() {
     credit.give_back(1000);
     assert_eq!(credit.take(100_000, 1000, NOW), 10);
 }
+
+#[test]
+fn credit_of_a_clock_that_ran_ahead_is_full() {
+    let ahead = |ms: u64| Credit::empty(at(5000 + ms)).healed(NOW);
+    assert_eq!(ahead(0), Credit::empty(at(5000)), "clocks differ");
+    assert_eq!(ahead(1), Credit::full(NOW));
+    assert_eq!(Credit::empty(NOW).healed(NOW), Credit::empty(NOW));
+}

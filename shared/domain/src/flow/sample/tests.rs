@@ -134,3 +134,38 @@ fn an_outcome_that_is_reported_late_does_not_displace_newer_ones() {
     sample.push(Observed::Failed, now.minus(Millis::from_seconds(20)), now);
     assert_eq!(sample.answered_milli(now), 101_000);
 }
+
+#[test]
+fn answers_per_second_are_those_of_the_time_they_cover() {
+    let mut sample = Sample::default();
+    for _ in 0..10 {
+        sample.push(Observed::Delivered, NOW, NOW);
+    }
+    for (ms, expected) in [(0, 10_000), (250, 8000), (1250, 8000), (1500, 0)] {
+        assert_eq!(sample.answered_milli(at(ms)), expected, "{ms} ms later");
+    }
+}
+
+#[test]
+fn what_a_clock_that_ran_ahead_has_counted_makes_way() {
+    let mut sample = Sample::default();
+    sample.push(Observed::Delivered, at(10_000), at(10_000));
+    sample.push(Observed::Delivered, NOW, NOW);
+    assert!(sample.has_answer(NOW));
+}
+
+#[test]
+fn a_fifth_of_many_is_counted_over_ten_seconds() {
+    assert!(is_limited(50, mix(Observed::TooMany, 20, 100)));
+    assert!(!is_limited(50, mix(Observed::TooMany, 19, 100)));
+}
+
+#[test]
+fn too_many_and_overloaded_count_together() {
+    let mut outcomes = mix(Observed::Overloaded, 34, 60);
+    let bad = outcomes.iter_mut().filter(|one| one.is_failure());
+    for one in bad.step_by(3).take(11) {
+        *one = Observed::TooMany;
+    }
+    assert!(is_limited(100, outcomes));
+}
