@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_failure_may_be_chance_and_a_429_is_not() {
-        let reaches = |count, bad| {
+        let reaches = |count: u32, bad| {
             let mut tally = answered(10 - count, 1);
             for _ in 0..count {
                 tally.add(bad, at(1));
