@@ -142,9 +142,9 @@ soak: ## run a gateway under load for an hour and watch what it uses: make soak 
 	cargo build --locked --release -p postrider -p postrider-tests --bins
 	$(TARGET)/release/soak $(ARGS)
 
-mutants: ## change the code on purpose and see whether a test notices: make mutants ARGS="--file shared/domain/src/decide.rs" (not in the gate)
+mutants: ## change the code on purpose and see whether a test notices: make mutants ARGS="--only domain" (not in the gate)
 	@tools/setup mutants
-	cargo mutants --package postrider-domain --jobs 1 --output $(TARGET) $(ARGS)
+	tools/mutants $(ARGS)
 
 simulate: ## print what flow control achieves in virtual time, against its bars: make simulate ARGS="--only flaky" (not in the gate)
 	cargo run --locked --release -p postrider-tests --bin simulate -- $(ARGS)

@@ -1,23 +1,24 @@
 //! The store suite and the model on SQLite.
-#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use postrider_adapter_local::{SqliteOptions, SqliteStore};
 use postrider_ports::EmbeddedStore;
 use postrider_testkit::store_suite::{EmbeddedFixture, Fixture, Handle, WaitingRows};
 use tempfile::TempDir;
 
 struct Sqlite {
-    // Declared before the directory, so that it is closed before the directory is deleted.
-    store: Arc<SqliteStore>,
+    // Declared before the directory, so that it is closed before the directory is deleted. Empty while it is opened again.
+    store: Mutex<Option<Arc<SqliteStore>>>,
     dir: TempDir,
 }
 
 async fn fixture() -> Sqlite {
     let dir = tempfile::tempdir().unwrap();
-    let store = open(&dir).await;
+    let store = Mutex::new(Some(open(&dir).await));
     Sqlite { store, dir }
 }
 
@@ -25,6 +26,12 @@ async fn open(dir: &TempDir) -> Arc<SqliteStore> {
     let path = dir.path().to_owned();
     let opening = move || SqliteStore::open(&path, SqliteOptions::default()).unwrap();
     tokio::task::spawn_blocking(opening).await.unwrap()
+}
+
+impl Sqlite {
+    fn store(&self) -> Arc<SqliteStore> {
+        self.store.lock().clone().unwrap()
+    }
 }
 
 fn handle(store: &Arc<SqliteStore>) -> Handle {
@@ -40,17 +47,27 @@ fn handle(store: &Arc<SqliteStore>) -> Handle {
 #[async_trait]
 impl Fixture for Sqlite {
     fn handle(&self) -> Handle {
-        handle(&self.store)
+        handle(&self.store())
     }
 
     async fn another_process(&self) -> Handle {
         handle(&open(&self.dir).await)
     }
+
+    async fn reopen(&self) -> Handle {
+        let store = self.store.lock().take().unwrap();
+        let store = Arc::into_inner(store).expect("its handles are dropped");
+        let closing = tokio::task::spawn_blocking(move || drop(store));
+        closing.await.unwrap();
+        let store = open(&self.dir).await;
+        *self.store.lock() = Some(Arc::clone(&store));
+        handle(&store)
+    }
 }
 
 impl EmbeddedFixture for Sqlite {
     fn embedded(&self) -> Arc<dyn EmbeddedStore> {
-        Arc::clone(&self.store) as _
+        self.store() as _
     }
 }
 

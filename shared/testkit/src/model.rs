@@ -9,7 +9,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use postrider_domain::attempt::Attempt;
 use postrider_domain::decide::Transition;
-use postrider_domain::delivery::{Claimed, DeadCause, Delivery, Force, Requeue, Unclaimable};
+use postrider_domain::delivery::{
+    Claimed, DeadCause, Delivery, Force, LeaseOwner, Requeue, Unclaimable,
+};
 use postrider_domain::flow::AttemptKind;
 use postrider_domain::health::{Health, WebhookStatus};
 use postrider_domain::ids::{DeliveryId, TenantId, WebhookId};
@@ -79,6 +81,8 @@ enum Command {
         from: usize,
         count: usize,
     },
+    /// The process ends, and another one opens the store.
+    Reopen,
 }
 
 /// The result of an attempt.
@@ -112,6 +116,7 @@ fn command() -> impl Strategy<Value = Command> {
         4 => any::<usize>().prop_map(|row| Command::Drain { row }),
         1 => any::<usize>().prop_map(|webhook| Command::Delete { webhook }),
         3 => (any::<usize>(), 1..4_usize).prop_map(|(from, count)| Command::Watch { from, count }),
+        1 => Just(Command::Reopen),
     ]
 }
 
@@ -138,6 +143,10 @@ pub fn check(fixture: &impl Fixture, runtime: &tokio::runtime::Runtime, cases: u
         runtime.block_on(async {
             let mut model = Model::begin(fixture.handle(), run.get()).await;
             for (step, command) in commands.iter().enumerate() {
+                model = match *command {
+                    Command::Reopen => model.reopen(fixture).await,
+                    _ => model,
+                };
                 model.carry_out(command).await?;
                 if let Command::Watch { from, count } = *command {
                     fixture.watch(from, count).await;
@@ -193,6 +202,30 @@ impl Model {
             claims: Vec::new(),
             drawn: 0,
         }
+    }
+
+    async fn reopen(self, fixture: &impl Fixture) -> Self {
+        drop(self.handle);
+        Self {
+            handle: fixture.reopen().await,
+            ..self
+        }
+    }
+
+    /// Whether a row is held by a process that has ended, which an embedded store notices.
+    fn has_void_lease(&self, row: &Delivery) -> bool {
+        let is_gone = |owner: &LeaseOwner| owner.process != self.handle.process;
+        self.handle.embedded.is_some() && row.lease_owner.as_ref().is_some_and(is_gone)
+    }
+
+    /// The row as commands see it: without a lease that is void.
+    fn row(&self, id: DeliveryId) -> Delivery {
+        let mut row = self.rows[&id].clone();
+        if self.has_void_lease(&row) {
+            row.lease_owner = None;
+            row.lease_until = Timestamp::ZERO;
+        }
+        row
     }
 
     fn row_at(&self, n: usize) -> Option<DeliveryId> {
@@ -271,7 +304,7 @@ impl Model {
                 None => Ok(()),
             },
             Command::Delete { webhook } => self.delete(webhook).await,
-            Command::Watch { .. } => Ok(()),
+            Command::Watch { .. } | Command::Reopen => Ok(()),
         }
     }
 
@@ -388,7 +421,7 @@ impl Model {
     }
 
     async fn claim(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
-        let before = self.rows[&wanted.id].clone();
+        let before = self.row(wanted.id);
         let expected = match before.clone().claim(&wanted.lease, self.now) {
             _ if wanted.is_written_since(&before) => format!("{:?}", Claim::NotFresh),
             Err(why) => format!("{why:?}"),
@@ -491,7 +524,7 @@ impl Model {
 
     async fn requeue(&mut self, id: DeliveryId, force: bool) -> Result<(), TestCaseError> {
         let force = if force { Force::Delivered } else { Force::No };
-        let before = self.rows[&id].clone();
+        let before = self.row(id);
         let expected = match (before.requeue(force, self.now), self.status_of(id.webhook)) {
             (Requeue::InFlight, _) => Requeued::InFlight,
             (Requeue::Delivered, _) => Requeued::Delivered,
@@ -540,7 +573,7 @@ impl Model {
     }
 
     async fn move_to_backlog(&mut self, id: DeliveryId) -> Result<(), TestCaseError> {
-        let before = self.rows[&id].clone();
+        let before = self.row(id);
         let is_free = before.status.is_open() && !before.in_backlog && !before.is_held(self.now);
         if is_free && self.handle.waiting_rows == WaitingRows::InBacklog {
             self.change(&before.moved_to_backlog());
@@ -561,7 +594,7 @@ impl Model {
 
     /// Claims a row that is in a backlog.
     async fn drain(&mut self, wanted: Wanted) -> Result<(), TestCaseError> {
-        let before = self.rows[&wanted.id].clone();
+        let before = self.row(wanted.id);
         if !before.in_backlog {
             return Ok(());
         }
@@ -621,7 +654,7 @@ impl Model {
             let stored = stored.unwrap();
             prop_assert_eq!(stored.as_ref(), Some(row), "after {:?}", command);
         }
-        if let Command::Apply { .. } = command {
+        if let Command::Apply { .. } | Command::Reopen = command {
             for (id, attempts) in &self.attempts {
                 let stored = store.attempts(&self.tenant, *id).await.unwrap();
                 prop_assert_eq!(&stored, attempts, "after {:?}", command);

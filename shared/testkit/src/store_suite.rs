@@ -85,6 +85,12 @@ pub trait Fixture: Send + Sync {
     /// Another process on the same data; it ends when the handle is dropped.
     async fn another_process(&self) -> Handle;
 
+    /// Ends the process of [`Self::handle`] and starts another one on the same data, for stores that keep state in their
+    /// process. Called when all handles are dropped.
+    async fn reopen(&self) -> Handle {
+        self.handle()
+    }
+
     /// Returns when lists and schedules show everything written so far, for stores whose indexes lag.
     async fn flush(&self) {}
 

@@ -464,9 +464,10 @@ mod tests {
     use postrider_domain::ids::TenantId;
     use postrider_ports::Error;
     use postrider_ports::configs::Webhooks;
+    use postrider_ports::vitals::Vitals;
     use tokio::task::JoinSet;
 
-    use super::{PATIENT_GROUP, Tx};
+    use super::{Job, Message, PATIENT_GROUP, Tx};
     use crate::sqlite::fault::Fault;
 
     use crate::sqlite::{SqliteOptions, SqliteStore};
@@ -566,5 +567,40 @@ mod tests {
             .await;
         assert_eq!(written, Ok(1));
         assert_eq!(store.webhooks_version(&TenantId::default()).await, Ok(7));
+    }
+
+    /// Fails where nothing is expected to, outside the write itself.
+    struct Bug;
+
+    impl Job for Bug {
+        fn run(&mut self, _: &mut Tx<'_, '_>) {}
+
+        fn answer(self: Box<Self>, _: Option<&Error>) {
+            panic!("a bug");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_whose_writing_thread_has_ended_says_so_and_accepts_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = patient(dir.path(), Duration::from_millis(1));
+        assert!(store.is_alive());
+        assert_eq!(store.check().await, Ok(()));
+        store
+            .writer
+            .send(Message::Write(Box::new(Bug)))
+            .await
+            .unwrap();
+        // The queue is closed while the thread unwinds, shortly before it has ended.
+        while store.is_alive() {
+            tokio::task::yield_now().await;
+        }
+        let stopped = Error::Broken("the store has stopped writing".to_owned());
+        assert_eq!(store.check().await, Err(stopped.clone()));
+        let written = store.writer.write(version("default")).await;
+        assert_eq!(written, Err(stopped.clone()));
+        let written = store.writer.write_patiently(version("default")).await;
+        assert_eq!(written, Err(stopped));
+        assert_eq!(store.webhooks_version(&TenantId::default()).await, Ok(0));
     }
 }
