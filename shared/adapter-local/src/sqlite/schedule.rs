@@ -173,13 +173,14 @@ pub(super) fn due(
             |row| readable("deliveries", webhook, read(row, tenant, webhook, now)),
         )?;
         let mut rows: Vec<_> = found.into_iter().flatten().collect();
+        let mut held = Vec::new();
         for process in &processes {
             let ended_before = if owners.is_gone(process) {
                 Timestamp::from_millis(i64::MAX)
             } else {
                 now
             };
-            rows.extend(lapsed(
+            held.extend(lapsed(
                 db,
                 process,
                 ended_before,
@@ -188,6 +189,9 @@ pub(super) fn due(
                 now,
             )?);
         }
+        // Names of processes are random; what is due at the same time has an order that does not depend on them.
+        held.sort_by_key(|row| row.id);
+        rows.extend(held);
         Ok(first_due(rows, ask.limit, now))
     };
     asks.iter().map(answer).collect()
