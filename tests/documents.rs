@@ -128,23 +128,35 @@ fn blocks(page: &str, language: &str) -> String {
     blocks.collect()
 }
 
+/// Runs commands of a page against a gateway, if there is one; returns the exit code and what they printed.
+async fn run(
+    options: &str,
+    commands: &str,
+    folder: &Path,
+    gateway: Option<&command::Serve>,
+) -> (Option<i32>, String, String) {
+    let mut bash = tokio::process::Command::new("bash");
+    bash.args([options, &format!("PATH=\"$BUILT:$PATH\"\n{commands}")])
+        .current_dir(folder)
+        .env("BUILT", command::binary().parent().unwrap());
+    if let Some(gateway) = gateway {
+        bash.env("POSTRIDER_URL", &gateway.url)
+            .env("POSTRIDER_TOKEN", command::TOKEN);
+    }
+    let ran = bash.output().await.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
+}
+
 #[tokio::test]
 async fn the_worked_example_of_a_tenant_runs_and_leaves_the_limits_that_its_page_says() {
     let page = fs::read_to_string(repository().join("docs/tenants.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let gateway = command::Serve::start(&[]).await;
     let commands = blocks(&page, "sh");
-    let program = command::binary();
-    let run = tokio::process::Command::new("bash")
-        .args(["-ec", &format!("PATH=\"$BUILT:$PATH\"\n{commands}")])
-        .env("BUILT", program.parent().unwrap())
-        .env("POSTRIDER_URL", &gateway.url)
-        .env("POSTRIDER_TOKEN", command::TOKEN)
-        .output()
-        .await
-        .unwrap();
-    let printed = String::from_utf8_lossy(&run.stdout);
-    let complaints = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "{complaints}");
+    let ran = run("-ec", &commands, folder.path(), Some(&gateway));
+    let (code, printed, complaints) = ran.await;
+    assert_eq!(code, Some(0), "{complaints}");
     assert!(printed.contains("prk_"), "{printed}");
     let tenant = gateway
         .call(http::Method::GET, "/v1/tenants/acme", None)
@@ -168,25 +180,30 @@ async fn the_worked_example_of_a_template_prints_what_its_page_says() {
     run_example(&page, "jinja", "chat.jinja").await;
 }
 
-/// Runs the first shell block of a page beside this file, which is its first block of this language. The last command fails.
+/// Runs the worked example of a page beside this file, which is its first block of this language: commands without a gateway,
+/// of which the last one fails; the creation of a webhook; and a request over HTTP.
 async fn run_example(page: &str, language: &str, file: &str) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(file), block(page, language)).unwrap();
-    let program = command::binary();
-    let run = tokio::process::Command::new("bash")
-        .args([
-            "-c",
-            &format!("PATH=\"$BUILT:$PATH\"\n{}", block(page, "sh")),
-        ])
-        .current_dir(folder.path())
-        .env("BUILT", program.parent().unwrap())
-        .output()
-        .await
-        .unwrap();
-    let printed = String::from_utf8_lossy(&run.stdout);
-    let complaints = String::from_utf8_lossy(&run.stderr);
+    let (code, printed, complaints) = run("-c", block(page, "sh"), folder.path(), None).await;
     assert_eq!(printed, block(page, "text"), "{complaints}");
-    assert_eq!(run.status.code(), Some(1), "the last one fails");
+    assert_eq!(code, Some(1), "the last one fails");
+    let gateway = command::Serve::start(&[]).await;
+    let create = page
+        .lines()
+        .find(|line| line.starts_with("postrider webhooks create") && line.contains(file))
+        .unwrap();
+    let (code, printed, complaints) = run("-ec", create, folder.path(), Some(&gateway)).await;
+    assert_eq!(code, Some(0), "{complaints}");
+    assert!(printed.contains("wh_"), "{printed}");
+    let (before, rest) = page.split_once("returns `{").unwrap();
+    let (_, call) = before.rsplit_once("```sh\n").unwrap();
+    let call = call.split_once("```").unwrap().0;
+    let (expected, _) = rest.split_once('`').unwrap();
+    let (code, printed, complaints) = run("-ec", call, folder.path(), Some(&gateway)).await;
+    assert_eq!(code, Some(0), "{complaints}");
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(parsed(&printed), parsed(&format!("{{{expected}")));
 }
 
 #[tokio::test]
@@ -196,23 +213,10 @@ async fn the_worked_example_of_an_event_type_prints_what_its_page_says() {
     let schema = folder.path().join("order.schema.json");
     fs::write(schema, block(&page, "json")).unwrap();
     let gateway = command::Serve::start(&[("POSTRIDER_EVENT_VALIDATION", "reject")]).await;
-    let program = command::binary();
-    let run = tokio::process::Command::new("bash")
-        .args([
-            "-c",
-            &format!("PATH=\"$BUILT:$PATH\"\n{}", block(&page, "sh")),
-        ])
-        .current_dir(folder.path())
-        .env("BUILT", program.parent().unwrap())
-        .env("POSTRIDER_URL", &gateway.url)
-        .env("POSTRIDER_TOKEN", command::TOKEN)
-        .output()
-        .await
-        .unwrap();
-    let printed = String::from_utf8_lossy(&run.stdout);
-    let complaints = String::from_utf8_lossy(&run.stderr);
+    let ran = run("-c", block(&page, "sh"), folder.path(), Some(&gateway));
+    let (code, printed, complaints) = ran.await;
     assert_eq!(printed, block(&page, "text"), "{complaints}");
-    assert_eq!(run.status.code(), Some(3), "the last one is rejected");
+    assert_eq!(code, Some(3), "the last one is rejected");
     let metrics = reqwest::Client::new()
         .get(format!("{}/metrics", gateway.url))
         .bearer_auth(command::TOKEN);
@@ -222,25 +226,59 @@ async fn the_worked_example_of_an_event_type_prints_what_its_page_says() {
 }
 
 #[tokio::test]
+async fn the_worked_example_of_an_erasure_prints_what_its_page_says() {
+    let page = fs::read_to_string(repository().join("docs/erasure.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = command::Serve::start(&[]).await;
+    for types in ["order.*", "order.paid"] {
+        let webhook = serde_json::json!({"name": types, "target_url": "https://hooks.invalid", "event_types": [types]});
+        let created = gateway.call(http::Method::POST, "/v1/webhooks", Some(webhook));
+        // Nothing is sent.
+        let path = format!(
+            "/v1/webhooks/{}/pause",
+            created.await["id"].as_str().unwrap()
+        );
+        gateway.call(http::Method::POST, &path, None).await;
+    }
+    let mut events = Vec::new();
+    for (kind, session) in [
+        ("order.paid", "customer-42"),
+        ("order.paid", "customer-42"),
+        ("order.lost", "customer-42"),
+        ("order.paid", "customer-43"),
+    ] {
+        let event =
+            serde_json::json!({"type": kind, "session_id": session, "payload": {"who": session}});
+        let event = gateway
+            .call(http::Method::POST, "/v1/events", Some(event))
+            .await;
+        events.push(format!("/v1/events/{}", event["id"].as_str().unwrap()));
+    }
+    let commands = block(&page, "sh").replace(" --wait", " --wait --yes");
+    let ran = run("-ec", &commands, folder.path(), Some(&gateway));
+    let (code, printed, complaints) = ran.await;
+    assert_eq!(code, Some(0), "{complaints}");
+    let (id, rest) = printed.split_once(':').unwrap();
+    assert!(id.starts_with("ers_"), "{printed}");
+    assert_eq!(format!("ers_…:{rest}"), block(&page, "text"));
+    let mut answers = Vec::new();
+    for path in &events {
+        let answer = gateway.try_call(http::Method::GET, path, None).await;
+        answers.push(answer.unwrap().0);
+    }
+    assert_eq!(answers, [410, 410, 410, 200]);
+}
+
+#[tokio::test]
 async fn the_worked_example_of_the_portal_prints_what_its_page_says() {
     let page = fs::read_to_string(repository().join("docs/portal.md")).unwrap();
     let (_, example) = page.split_once("## Worked example").unwrap();
     let (example, _) = example.split_once("\n## ").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let gateway = command::Serve::start(&[]).await;
-    let program = command::binary();
-    let script = format!("PATH=\"$BUILT:$PATH\"\n{}", blocks(example, "sh"));
-    let run = tokio::process::Command::new("bash")
-        .args(["-euc", &script])
-        .current_dir(folder.path())
-        .env("BUILT", program.parent().unwrap())
-        .env("POSTRIDER_URL", &gateway.url)
-        .env("POSTRIDER_TOKEN", command::TOKEN)
-        .output()
-        .await
-        .unwrap();
-    let printed = String::from_utf8_lossy(&run.stdout);
-    let complaints = String::from_utf8_lossy(&run.stderr);
+    let commands = blocks(example, "sh");
+    let ran = run("-euc", &commands, folder.path(), Some(&gateway));
+    let (code, printed, complaints) = ran.await;
     assert_eq!(printed, block(example, "text"), "{complaints}");
-    assert!(run.status.success(), "{complaints}");
+    assert_eq!(code, Some(0), "{complaints}");
 }

@@ -46,7 +46,7 @@ async fn every_key_stat_has_an_alarm_at_its_threshold_and_a_dashboard_widget() {
 }
 
 /// The values that a function has written in the embedded metric format, by metric.
-async fn written(stack: &Stack, function: &str) -> BTreeMap<String, Vec<f64>> {
+pub(super) async fn written(stack: &Stack, function: &str) -> BTreeMap<String, Vec<f64>> {
     let group = format!("/aws/lambda/postrider-dev-{function}");
     let ask = json!({"logGroupName": group, "filterPattern": "CloudWatchMetrics"});
     let found = stack.aws.call("logs", "filter_log_events", ask).await;

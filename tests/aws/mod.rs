@@ -26,5 +26,6 @@ mod sam;
 mod stack;
 mod story;
 mod template;
+mod validating;
 mod variables;
 mod waiting;

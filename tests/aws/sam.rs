@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::emulator::{Emulator, repository, tool};
+use super::inspecting::Embedder;
 use super::stack::FUNCTIONS;
 use crate::command;
 
-/// Seconds instead of minutes, receivers on loopback, and one EventBridge bus for both directions.
-const PARAMETERS: [&str; 9] = [
+/// Seconds instead of minutes, receivers on loopback, one EventBridge bus for both directions, and everything that the portal
+/// and the event catalogue can show.
+const PARAMETERS: [&str; 13] = [
     "Architecture=x86_64",
     "DeletionProtection=false",
     "EgressAllow=127.0.0.1/32",
@@ -20,6 +22,10 @@ const PARAMETERS: [&str; 9] = [
     "EventBusName=orders",
     "EventTenant=orders",
     "NotificationBusName=orders",
+    "PortalName=\"Acme & Sons\"",
+    "PortalColor=#ffcc00",
+    "EventValidation=warn",
+    "PublicCatalogue=true",
 ];
 /// `sam build` with the binaries next to the tests. Stripped, they zip ten times as fast.
 pub(super) async fn build(emulator: &Emulator) {
@@ -44,8 +50,8 @@ pub(super) async fn build(emulator: &Emulator) {
     run(build).await;
 }
 
-/// `sam deploy` with `samconfig.toml` and the parameters of a test.
-pub(super) async fn deploy(emulator: &Emulator) {
+/// `sam deploy` with `samconfig.toml` and the parameters of a test. This site may embed the portal.
+pub(super) async fn deploy(emulator: &Emulator, embedder: &Embedder) {
     let template = emulator.folder.path().join("build/template.yaml");
     let mut deploy = sam(emulator);
     deploy
@@ -54,7 +60,8 @@ pub(super) async fn deploy(emulator: &Emulator) {
         .arg("--config-file")
         .arg(repository().join("samconfig.toml"))
         .arg("--parameter-overrides")
-        .args(PARAMETERS);
+        .args(PARAMETERS)
+        .arg(format!("PortalFrameAncestors={}", embedder.origin));
     run(deploy).await;
 }
 

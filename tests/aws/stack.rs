@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::bridge::Bridge;
 use super::emulator::Emulator;
+use super::inspecting::Embedder;
 use super::{corrections, eventbridge, sam};
 
 pub(super) const FUNCTIONS: [&str; 8] = [
@@ -30,6 +31,8 @@ pub(super) struct Stack {
     /// AWS's own API.
     pub(super) aws: Bridge,
     pub(super) emulator: Emulator,
+    /// A site that may embed the portal.
+    pub(super) embedder: Embedder,
     outputs: Value,
 }
 
@@ -46,7 +49,8 @@ impl Stack {
         .await;
         eventbridge::create_bus(&aws).await;
         sam::build(&emulator).await;
-        sam::deploy(&emulator).await;
+        let embedder = Embedder::start().await;
+        sam::deploy(&emulator, &embedder).await;
         let outputs = sam::outputs(&emulator).await;
         corrections::all(&aws, &outputs).await;
         let secret = json!({"SecretId": output(&outputs, "FirstKeySecret")});
@@ -58,6 +62,7 @@ impl Stack {
             token,
             aws,
             emulator,
+            embedder,
             outputs,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::stack::Stack;
 use super::{
     bulk_retries, delivering, erasing, eventbridge, failed_webhooks, inspecting, key_stats,
-    mailing, moving, notifying, operating, outages, receiving, recovering, restoring,
+    mailing, moving, notifying, operating, outages, receiving, recovering, restoring, validating,
 };
 
 #[tokio::test]
@@ -61,4 +61,5 @@ async fn story(stack: &Stack) {
     eventbridge::an_event_of_the_bus_is_delivered_and_its_delivery_notified_on_the_bus(stack).await;
     eventbridge::an_event_that_cannot_be_published_goes_to_the_dead_letter_queue(stack).await;
     eventbridge::events_in_the_dead_letter_queue_are_published_again(stack).await;
+    validating::a_payload_that_does_not_match_its_schema_is_accepted_and_counted(stack).await;
 }

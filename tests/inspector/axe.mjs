@@ -1,6 +1,9 @@
 // What axe-core finds on a page.
 import { axePath } from "./stage.mjs";
 
+/** In which looks pages are checked. On the deployed stack they are the same as embedded, and slow: one is enough there. */
+export const LOOKS = process.env.CALLS ? [["dark", 390]] : [["light", 1280], ["dark", 1280], ["light", 390]];
+
 /** Serious violations of all rules, or of one. The page must bypass its own policy, which forbids injected scripts. */
 export async function violationsOf(page, rule) {
   await page.addScriptTag({ path: axePath });

@@ -30,10 +30,11 @@ pub(crate) fn script(case: &str, url: &str, token: &str) -> Command {
     node
 }
 
-/// Runs a script, which must succeed.
+/// Runs a script, which must succeed. Each of its steps has its own, shorter timeout.
 pub(crate) async fn run(case: &str, mut node: Command) {
-    let ran = tokio::time::timeout(PATIENCE * 4, node.output()).await;
-    let ran = ran.expect("the case ends").expect("node starts");
+    let ran = tokio::time::timeout(PATIENCE * 15, node.output()).await;
+    let ran = ran.unwrap_or_else(|_| panic!("{case} does not end"));
+    let ran = ran.expect("node starts");
     let output = [ran.stdout, ran.stderr].concat();
     let output = String::from_utf8_lossy(&output);
     assert!(ran.status.success(), "{case}: {output}");

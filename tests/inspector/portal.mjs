@@ -1,19 +1,31 @@
-// A customer of the tenant `acme`, with an operator who publishes for them.
+// A customer, in a tenant of their own, with an operator who publishes for them.
 
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
 import { assert } from "./stage.mjs";
 
 export const EVIL = `</script><img src=x onerror=alert(1)>"'><svg onload=alert(2)>`;
 
 /** A key of the customer's tenant, for what the product does. */
 export async function productKey(stage) {
-  const key = { name: "product", scopes: ["publish", "read", "manage"], tenant: "acme" };
+  const key = { name: "product", scopes: ["publish", "read", "manage"], tenant: stage.customer };
   return (await stage.api("POST", "/v1/keys", key)).token;
 }
 
-/** A link to the portal. */
+/** A link to the portal. Its host is that of the request, so this calls the browser's; `fetch` cannot name another. */
 export async function link(stage, more = {}) {
-  const given = { tenant: "acme", expires_in_seconds: 300, ...more };
-  return (await stage.api("POST", "/v1/portal-links", given)).url;
+  const given = { tenant: stage.customer, expires_in_seconds: 300, ...more };
+  const { hostname, port } = new URL(stage.calls);
+  const headers = { host: new URL(stage.url).host, authorization: `Bearer ${stage.token}`, "content-type": "application/json" };
+  const answer = await new Promise((got, failed) => {
+    const call = request({ hostname, port, path: "/v1/portal-links", method: "POST", headers }, got);
+    call.on("error", failed).end(JSON.stringify(given));
+  });
+  const created = await text(answer);
+  assert.equal(answer.statusCode, 201, created);
+  const { url } = JSON.parse(created);
+  assert.equal(new URL(url).origin, stage.url);
+  return url;
 }
 
 /** A page of the portal, or a frame with it: both have the same methods. */

@@ -1,5 +1,6 @@
 // A gateway in use: deliveries that arrived, are retried or are dead, and a failed webhook.
 import { github } from "./sender.mjs";
+import { until } from "./stage.mjs";
 
 /** Fills an empty gateway; returns the objects to show. */
 export async function populate(stage) {
@@ -45,6 +46,44 @@ export async function populate(stage) {
   const dead = (await stage.api("GET", `/v1/deliveries?webhook_id=${crm.id}&limit=1`)).items[0].id;
   const event = (await stage.api("GET", `/v1/deliveries/${dead}`)).event_id;
   return { shop, ledger, crm, legacy, source, rejected, event, failed, retried: retried[0], delivered, dead, staging };
+}
+
+/** Event types, and a customer with deliveries; returns what to show of them. */
+export async function customer(stage) {
+  const schema = {
+    type: "object", required: ["id", "total", "lines"],
+    properties: {
+      id: { type: "string", description: "Number of the order" },
+      total: { type: "number", minimum: 0, description: "With taxes" },
+      currency: { enum: ["EUR", "USD"] },
+      lines: { type: "array", items: { type: "object", required: ["sku"], properties: { sku: { type: "string" }, count: { type: "integer" } } } },
+    },
+  };
+  const example = { id: "A-7", total: 12.5, currency: "EUR", lines: [{ sku: "tea", count: 2 }] };
+  const types = {
+    "order.created": { group: "Orders", description: "A customer placed an order." },
+    "order.paid": { group: "Orders", description: "An order was paid in full.\n\nIt is sent once per order.", schema, examples: [example] },
+    "order.shipped": { group: "Orders", description: "All lines of an order left the warehouse." },
+    "refund.issued": { group: "Refunds", description: "Money went back to the customer." },
+    "refund.requested": { group: "Refunds", description: "Use refund.issued instead.", deprecated: true },
+  };
+  for (const [name, entry] of Object.entries(types)) await stage.api("PUT", `/v1/event-types/${name}`, entry);
+  await stage.api("POST", "/v1/tenants", { id: stage.customer, name: "Globex", limits: { webhooks: 5, publish_rate: 50 } });
+  const key = { name: "product", scopes: ["publish", "read", "manage"], tenant: stage.customer };
+  const { token } = await stage.api("POST", "/v1/keys", key);
+  const good = await stage.receiver({ status: 200 });
+  const bad = await stage.receiver({ status: 500, body: '{"error":"column \\"vat\\" does not exist"}', headers: { "content-type": "application/json" } });
+  const made = (name, target_url, more) => stage.api("POST", "/v1/webhooks", { name, target_url, event_types: ["order.*"], ...more }, token);
+  const orders = await made("Order service", good.url);
+  const retry = { profile: "custom", delays_seconds: [1], max_attempts: 2, on_exhausted: "dead-letter" };
+  const webhook = await made("Accounting", bad.url, { event_types: ["order.paid", "refund.*"], retry, filter: { total: [{ numeric: [">", 10] }] } });
+  for (const type of ["order.created", "order.paid", "order.shipped"]) {
+    for (let n = 1; n <= 4; n += 1) await stage.api("POST", "/v1/events", { type, payload: { ...example, id: `A-${n}` }, webhook_id: orders.id }, token);
+  }
+  const { deliveries } = await stage.api("POST", "/v1/events", { type: "order.paid", payload: example, webhook_id: webhook.id }, token);
+  const dead = deliveries[0].id;
+  await until(async () => (await stage.api("GET", `/v1/deliveries/${dead}`, undefined, token)).status === "dead", "it is dead");
+  return { webhook, dead };
 }
 
 /** Sends a shadow request; the page shows the result. */

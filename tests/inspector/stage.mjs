@@ -35,8 +35,8 @@ export async function until(check, what) {
 }
 
 export class Stage {
-  constructor(url, token, login, calls = url) {
-    Object.assign(this, { url, token, login, calls, closing: [], noticed: [], friends: [] });
+  constructor(url, token, login, calls = url, customer = "acme") {
+    Object.assign(this, { url, token, login, calls, customer, closing: [], noticed: [], friends: [] });
   }
 
   /** Calls the API and expects success. */

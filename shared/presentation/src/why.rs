@@ -126,10 +126,7 @@ fn outlook(row: &Delivery, webhook: Option<&Webhook>) -> String {
             } else {
                 ""
             };
-            format!(
-                "{} It stays dead until an operator retries it.{then}",
-                ended(row)
-            )
+            format!("{} It stays dead until it is retried.{then}", ended(row))
         }
     }
 }

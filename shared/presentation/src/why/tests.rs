@@ -133,10 +133,7 @@ fn the_outlook_depends_on_the_status() {
     assert!(failed.contains("2 of 5"), "{failed}");
     for cause in DeadCause::ALL {
         let dead = outlook(&delivery(Status::Dead, Some(cause))).unwrap();
-        assert!(
-            dead.contains("stays dead until an operator retries it"),
-            "{dead}"
-        );
+        assert!(dead.contains("stays dead until it is retried"), "{dead}");
     }
     assert_eq!(outlook(&delivery(Status::Delivered, None)), None);
     assert_eq!(explained(&delivery(Status::Pending, None), None), None);
