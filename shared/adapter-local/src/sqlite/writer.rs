@@ -41,7 +41,7 @@ const GATHER: Duration = Duration::from_millis(2);
 /// If none arrives for so long, every caller waits for the commit.
 const GATHER_STEP: Duration = Duration::from_micros(250);
 
-/// So many patient writes do not wait any longer: the slots of their deliveries are needed.
+/// So many patient writes do not wait any longer, so that a kill repeats few requests.
 const PATIENT_GROUP: usize = 16;
 
 /// What the thread is sent.
