@@ -29,8 +29,8 @@ pub(crate) struct PortalLinkArgs {
     #[arg(long = "expires-in", default_value_t = 300)]
     expires_in_seconds: u32,
 
-    /// Access: manage or read
-    #[arg(long = "scope", default_value = "manage", value_delimiter = ',', value_parser = flag::named::<Scope>())]
+    /// Access of the customer
+    #[arg(long = "scope", default_value = "manage", value_delimiter = ',', value_parser = flag::one_of(&[Scope::Manage, Scope::Read]))]
     scopes: Vec<Scope>,
 
     /// URL of the portal's Back link

@@ -8,7 +8,7 @@ use postrider_api_types::transfer::{
     ImportedRecordView, MAX_RECORDS, SealingKey,
 };
 use postrider_domain::invalid::Invalid;
-use postrider_gateway::GatewayError;
+use postrider_gateway::error::{Conflict, GatewayError};
 use postrider_gateway::settings::MAX_BATCH_BYTES;
 use postrider_gateway::transfer::{
     ExportWish, Exported, ImportOutcome, OnConflict, Pausing, Position,
@@ -238,11 +238,14 @@ fn result(imported: Result<ImportOutcome, GatewayError>) -> Result<ImportedRecor
             });
             Ok(view(ImportResult::Rejected, Some(detail), errors.collect()))
         }
-        Err(error @ (GatewayError::TooMany { .. } | GatewayError::Limited(_))) => Ok(view(
-            ImportResult::Rejected,
-            Some(error.to_string()),
-            Vec::new(),
-        )),
+        Err(
+            error @ (GatewayError::TooMany { .. }
+            | GatewayError::Limited(_)
+            | GatewayError::Conflict(Conflict::TenantDeleted)),
+        ) => {
+            let detail = Some(error.to_string());
+            Ok(view(ImportResult::Rejected, detail, Vec::new()))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -132,7 +132,8 @@ pub enum EventErased {
     Done {
         deliveries: u64,
     },
-    /// A delivery is being attempted, and has to be erased later. Nothing new begins: everything else is erased.
+    /// A delivery is being attempted, and has to be erased later. Nothing new begins: everything else is erased. To be deleted,
+    /// an event waits as a whole.
     InFlight,
     Missing,
 }

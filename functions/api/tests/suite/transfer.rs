@@ -206,6 +206,40 @@ async fn a_bad_record_is_rejected_alone_with_its_field() {
 }
 
 #[tokio::test]
+async fn nothing_is_imported_into_a_tenant_that_is_being_deleted() {
+    let (old, new) = (Stage::new().await, Stage::new().await);
+    let tenant = json!({"id": "acme", "name": "Acme"});
+    old.post("/v1/tenants", &tenant).await.expect(201);
+    let scopes = [Scope::Manage, Scope::Publish, Scope::Read];
+    let token = old.token("acme", &scopes).await;
+    let source = json!({"name": "hub", "scheme": "github", "secret": "It's a Secret"});
+    let event = json!({"type": "task.done", "payload": 1});
+    for (method, path, body) in [
+        (Method::POST, "/v1/webhooks", new_webhook()),
+        (Method::POST, "/v1/sources", source),
+        (Method::PUT, "/v1/event-types/task.done", json!({})),
+        (Method::POST, "/v1/events", event),
+    ] {
+        let made = old.call(&token, method, path, &body.to_string()).await;
+        assert!(made.status.is_success(), "{path}");
+    }
+    let mut records = exported(&old, json!({"deliveries": "all"})).await;
+    records.retain(|record| record["tenant"] == "acme" || record["id"] == "acme");
+    let all = ["webhook", "source", "key", "tenant", "event_type", "event"];
+    assert_eq!(kinds(&records).len(), all.len());
+    new.post("/v1/tenants", tenant).await.expect(201);
+    new.delete("/v1/tenants/acme").await.expect(202);
+    for kind in all {
+        let record = records.iter().find(|record| record["kind"] == kind);
+        let request = json!({"key": KEY, "records": [record]});
+        let answer = new.post("/v1/import", request).await.expect(200);
+        let found = &answer["results"][0];
+        assert_eq!(found["result"], "rejected", "{kind} {found}");
+        assert_eq!(found["detail"], "the tenant is being deleted", "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn only_the_default_tenant_may_export_and_import() {
     let stage = Stage::new().await;
     let token = stage.token("acme", &Scope::ALL).await;

@@ -91,6 +91,10 @@ impl DynamoStore {
         if kept.is_none() && is_empty {
             return Ok(EventErased::Missing);
         }
+        // All at once: what is deleted now could not be counted later.
+        if rows.iter().any(|row| row.is_held(now)) {
+            return Ok(EventErased::InFlight);
+        }
         self.remove_all(Table::Deliveries, unreadable).await?;
         let each: Vec<_> = rows
             .iter()
@@ -152,9 +156,6 @@ impl DynamoStore {
 
     /// Ends a row that is open, so that its deletion says nothing new, and deletes it.
     async fn delete_row(&self, row: &Delivery, now: Timestamp) -> Result<Row> {
-        if row.is_held(now) {
-            return Ok(Row::Left);
-        }
         let mut version = row.clone();
         if row.status.is_open() {
             if !self.end_delivery(row, now).await? {

@@ -81,17 +81,27 @@ pub(super) fn erase(
     };
     let hash = RequestHash::of_id(id);
     tx.execute(ERASE_EVENT, params![event, hash.0, now.as_millis()])?;
-    each_row(tx, event, now, |tx, at, row| match row {
-        Some(row) => erase_row(tx, at, &row, now),
-        None => {
-            let cause = DeadCause::Erased.as_str();
-            tx.execute(ERASE_UNREADABLE, params![at, cause])?;
-            erase_texts(tx, at)
+    let rows = rows_of(tx, event)?;
+    let (deliveries, mut in_flight) = (rows.len() as u64, false);
+    for (at, row) in rows {
+        match row {
+            Some(row) if row.is_held(now) => in_flight = true,
+            Some(row) => erase_row(tx, at, &row, now)?,
+            None => {
+                let cause = DeadCause::Erased.as_str();
+                tx.execute(ERASE_UNREADABLE, params![at, cause])?;
+                erase_texts(tx, at)?;
+            }
         }
+    }
+    Ok(if in_flight {
+        EventErased::InFlight
+    } else {
+        EventErased::Done { deliveries }
     })
 }
 
-/// Deletes an event with those of its rows that are not being attempted.
+/// Deletes an event with its rows, unless one is being attempted.
 pub(super) fn delete(
     tx: &mut Tx<'_, '_>,
     tenant: &TenantId,
@@ -101,29 +111,27 @@ pub(super) fn delete(
     let Some(event) = accept::place_of(tx, &id.to_string(), tenant)? else {
         return Ok(EventErased::Missing);
     };
-    let done = each_row(tx, event, now, |tx, at, row| {
+    let rows = rows_of(tx, event)?;
+    let mut known = rows.iter().filter_map(|(_, row)| row.as_ref());
+    if known.any(|row| row.is_held(now)) {
+        return Ok(EventErased::InFlight);
+    }
+    let deliveries = rows.len() as u64;
+    for (at, row) in rows {
         if let Some(row) = row.filter(|row| row.status.is_open()) {
             rows::follow(tx, &row, &row.webhook_deleted(), now)?;
         }
         // The attempts are deleted with the row.
         tx.execute(DELETE_ROW, [at])?;
-        Ok(())
-    })?;
-    if let EventErased::Done { .. } = done {
-        tx.execute(DELETE_EVENT, [event])?;
     }
-    Ok(done)
+    tx.execute(DELETE_EVENT, [event])?;
+    Ok(EventErased::Done { deliveries })
 }
 
-/// Changes the rows of an event that are not being attempted; `None` stands for one that cannot be read.
-fn each_row(
-    tx: &mut Tx<'_, '_>,
-    event: i64,
-    now: Timestamp,
-    mut change: impl FnMut(&mut Tx<'_, '_>, i64, Option<Delivery>) -> Result<(), Fault>,
-) -> Result<EventErased, Fault> {
+/// The rows of an event with their places; `None` stands for one that cannot be read.
+fn rows_of(tx: &mut Tx<'_, '_>, event: i64) -> Result<Vec<(i64, Option<Delivery>)>, Fault> {
     let places: Vec<i64> = codec::all(&mut *tx.statement(ROWS)?, &[&event], |row| Ok(row.get(0)?))?;
-    let (mut deliveries, mut in_flight) = (0, false);
+    let mut rows = Vec::with_capacity(places.len());
     for at in places {
         let found = codec::first(&mut *tx.statement(&deleted::ONE)?, &[&at], |row| {
             let tenant = codec::text(row, 24)?;
@@ -134,18 +142,9 @@ fn each_row(
             let Stored { row, .. } = rows::without_void_lease(tx, stored);
             row
         });
-        if row.as_ref().is_some_and(|row| row.is_held(now)) {
-            in_flight = true;
-            continue;
-        }
-        change(tx, at, row)?;
-        deliveries += 1;
+        rows.push((at, row));
     }
-    Ok(if in_flight {
-        EventErased::InFlight
-    } else {
-        EventErased::Done { deliveries }
-    })
+    Ok(rows)
 }
 
 pub(super) fn erase_row(

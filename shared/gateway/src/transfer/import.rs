@@ -19,7 +19,7 @@ use postrider_ports::sources::SourceChange;
 use postrider_ports::transfers::{Adopted, MovedEvent};
 
 use super::Transfer;
-use crate::GatewayError;
+use crate::error::{Conflict, GatewayError};
 use crate::keyring::MAX_KEYS;
 
 /// What to do with something that is there and differs.
@@ -61,12 +61,14 @@ pub enum Clash {
     ChangedMeanwhile,
 }
 
+/// In each of these, a tenant that is being deleted is [`Conflict::TenantDeleted`]: what it would get now could outlive it.
 impl Transfer {
     pub async fn import_webhook(
         &self,
         copy: WebhookCopy,
         on_conflict: OnConflict,
     ) -> Result<ImportOutcome, GatewayError> {
+        self.require_open(&copy.tenant).await?;
         let now = self.ports.clock.now();
         let health = copy.health(now);
         let settings = copy.draft.check_for(&self.egress, self.fastest_max_rate)?;
@@ -113,6 +115,7 @@ impl Transfer {
         copy: SourceCopy,
         on_conflict: OnConflict,
     ) -> Result<ImportOutcome, GatewayError> {
+        self.require_open(&copy.tenant).await?;
         let now = self.ports.clock.now();
         let webhooks = self.webhook_cache.current(&copy.tenant, now).await?;
         let settings = copy.draft.check(|id| webhooks.get(id).is_some())?;
@@ -162,6 +165,7 @@ impl Transfer {
         on_conflict: OnConflict,
     ) -> Result<ImportOutcome, GatewayError> {
         check_key(&key)?;
+        self.require_open(&key.tenant).await?;
         let store = &self.ports.store;
         let Some(stored) = store.key_by_digest(key.digest).await? else {
             let keys = store.keys(&key.tenant).await?;
@@ -196,6 +200,7 @@ impl Transfer {
         let now = self.ports.clock.now();
         let store = &self.ports.store;
         let stored = store.tenant(id).await?;
+        require_open(stored.as_ref())?;
         let recorded = stored.filter(|stored| stored.recorded.is_some());
         let before = recorded
             .clone()
@@ -225,6 +230,7 @@ impl Transfer {
     ) -> Result<ImportOutcome, GatewayError> {
         let store = &self.ports.store;
         let entry = draft.check(name, self.ports.clock.now())?;
+        self.require_open(tenant).await?;
         let known = store.event_types(tenant).await?;
         let stored = known.iter().find(|one| one.name == entry.name);
         let outcome = match stored {
@@ -246,6 +252,7 @@ impl Transfer {
 
     /// Stores an event with its deliveries. Open ones are sent when they are due.
     pub async fn import_event(&self, mut moved: MovedEvent) -> Result<ImportOutcome, GatewayError> {
+        self.require_open(&moved.event.tenant).await?;
         let now = self.ports.clock.now();
         self.check_event(&moved, now).await?;
         for delivery in &mut moved.deliveries {
@@ -262,6 +269,11 @@ impl Transfer {
                 Ok(ImportOutcome::Created)
             }
         }
+    }
+
+    async fn require_open(&self, tenant: &TenantId) -> Result<(), GatewayError> {
+        let stored = self.ports.store.tenant(tenant).await?;
+        require_open(stored.as_ref())
     }
 
     async fn check_event(&self, moved: &MovedEvent, now: Timestamp) -> Result<(), GatewayError> {
@@ -281,6 +293,13 @@ impl Transfer {
         }
         faults.into_result()?;
         Ok(())
+    }
+}
+
+fn require_open(tenant: Option<&Tenant>) -> Result<(), GatewayError> {
+    match tenant.and_then(|tenant| tenant.deletion.as_ref()) {
+        Some(_) => Err(Conflict::TenantDeleted.into()),
+        None => Ok(()),
     }
 }
 

@@ -365,9 +365,11 @@ pub async fn an_event_is_deleted_whole(fixture: impl Fixture) {
     let claimed = scene.claimed(held, NOW).await;
     let deleted = scene.delete_event(&scene.tenant, id, after(1)).await;
     assert_eq!(deleted, Ok(EventErased::InFlight));
+    let waiting = scene.delivery(&scene.tenant, dead).await.unwrap();
+    assert!(waiting.is_some(), "it would not be counted later");
     scene.finish(&claimed, retry_at(after(60)), after(1)).await;
     let deleted = scene.delete_event(&scene.tenant, id, after(2)).await;
-    assert_eq!(deleted, Ok(EventErased::Done { deliveries: 1 }));
+    assert_eq!(deleted, Ok(EventErased::Done { deliveries: 2 }));
     for row in [held, dead] {
         assert_eq!(scene.delivery(&scene.tenant, row).await, Ok(None));
         assert_eq!(scene.attempts(&scene.tenant, row).await, Ok(Vec::new()));
