@@ -41,5 +41,5 @@ postrider_testkit::store_suite!(fixture);
 fn store_and_model_agree() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let fixture = runtime.block_on(fixture());
-    postrider_testkit::model::check(&fixture, &runtime, 10);
+    postrider_testkit::model::check(&fixture, &runtime, 50);
 }

@@ -62,17 +62,12 @@ struct Records {
 
 impl Records {
     async fn read(&mut self) {
-        loop {
-            let more = self.stream.records().await;
-            if more.is_empty() {
-                return;
-            }
-            let fresh = more
-                .iter()
-                .filter_map(|one| one.accepted_without_lane().unwrap());
-            self.unwatched.extend(fresh);
-            self.unfollowed.extend(more);
-        }
+        let more = self.stream.records().await;
+        let fresh = more
+            .iter()
+            .filter_map(|one| one.accepted_without_lane().unwrap());
+        self.unwatched.extend(fresh);
+        self.unfollowed.extend(more);
     }
 }
 

@@ -50,29 +50,37 @@ impl Stream {
     }
 
     async fn read(&mut self) -> Vec<StreamRecord> {
-        let described = self.client.describe_stream().stream_arn(&self.arn);
-        let described = described.send().await.unwrap().stream_description.unwrap();
+        // A closed shard is followed by others.
+        if self.iterators.values().flatten().next().is_none() {
+            self.find_shards().await;
+        }
         let mut records = Vec::new();
-        for shard in described.shards() {
-            let id = shard.shard_id().unwrap().to_owned();
-            let mut next = match self.iterators.remove(&id) {
-                Some(iterator) => iterator,
-                None => Some(self.beginning(&id).await),
-            };
-            while let Some(iterator) = &next {
-                let call = self.client.get_records().shard_iterator(iterator);
+        for next in self.iterators.values_mut() {
+            while let Some(iterator) = next {
+                let call = self.client.get_records().shard_iterator(&*iterator);
                 let answer = call.send().await.unwrap();
                 let streamed = answer.records.unwrap_or_default();
                 let is_end = streamed.is_empty();
                 records.extend(streamed);
-                next = answer.next_shard_iterator;
+                *next = answer.next_shard_iterator;
                 if is_end {
                     break;
                 }
             }
-            self.iterators.insert(id, next);
         }
         records
+    }
+
+    async fn find_shards(&mut self) {
+        let described = self.client.describe_stream().stream_arn(&self.arn);
+        let described = described.send().await.unwrap().stream_description.unwrap();
+        for shard in described.shards() {
+            let id = shard.shard_id().unwrap();
+            if !self.iterators.contains_key(id) {
+                let beginning = self.beginning(id).await;
+                self.iterators.insert(id.to_owned(), Some(beginning));
+            }
+        }
     }
 
     async fn beginning(&self, shard: &str) -> String {
